@@ -39,7 +39,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Cap the examples of each property and each state machine where few are wanted."""
+    """Do not trace costly tests; cap the examples of each property and each state machine where few are wanted."""
+    for item in items:
+        if item.get_closest_marker("costly") is not None:
+            item.add_marker("no_cover")  # tracing doubles what they cost, and the others cover what is asked
     if _EXAMPLES != "few":
         return
     for item in items:

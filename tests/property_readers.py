@@ -8,14 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from rocketwire.server.filters.sql.properties import SEPARATOR, property_reader
-from rocketwire.store.records.property_text import key_of
-from rocketwire.store.records.property_text import value_of as stored_value
 from rocketwire.wire import fast
 from rocketwire.wire.batch import BatchItem, encode_batch
-from rocketwire.wire.properties import decode_properties
-from rocketwire.wire.property_edits import items_of, value_of
-from rocketwire.wire.property_kinds import parted
+from rocketwire.wire.properties import decode_properties, decode_stored_properties, items_of, parted, value_of
 
 NAMES: Final = ("TAGS", "KEYS", "UNIQ_KEY")
 """What every reader knows."""
@@ -30,21 +25,17 @@ def _text(value: bytes | None) -> str | None:
     return None if value is None else value.decode(errors="replace")
 
 
-def _edits(text: bytes) -> dict[str, str | None]:
+def _items(text: bytes) -> dict[str, str | None]:
     found = items_of(text)
-    assert all(found.get(name.encode()) == value_of(text, name.encode()) for name in NAMES)
+    assert {_text(name): _text(value) for name, value in found.items()} == decode_stored_properties(text)
     return {name: _text(found.get(name.encode())) for name in NAMES}
 
 
-def _store(text: bytes) -> dict[str, str | None]:
-    return {name: _text(stored_value(text, key_of(name))) or None for name in NAMES}
+def _values(text: bytes) -> dict[str, str | None]:
+    return {name: _text(value_of(text, name.encode())) for name in NAMES}
 
 
-def _filters(text: bytes) -> dict[str, str | None]:
-    return {name: _text(property_reader(name)(SEPARATOR + text)) for name in NAMES}
-
-
-def _kinds(text: bytes) -> dict[str, str | None]:
+def _parted(text: bytes) -> dict[str, str | None]:
     found = parted(text)
     return {"UNIQ_KEY": found.unique_key, "KEYS": found.keys, "TAGS": _text(value_of(found.others, b"TAGS"))}
 
@@ -76,13 +67,12 @@ def _in_batch(text: bytes) -> dict[str, str | None]:
 
 
 READERS: Final[Mapping[str, Reader]] = {
-    "wire.property_edits": _edits,
-    "wire.property_kinds": _kinds,
+    "wire.properties.items_of": _items,
+    "wire.properties.value_of": _values,
+    "wire.properties.parted": _parted,
     "wire.fast of a message": _single,
     "wire.fast of a batch": _of_batch,
     "wire.fast of a message in a batch": _in_batch,
-    "store.property_text": _store,
-    "server.filters.sql": _filters,
 }
 
 

@@ -10,8 +10,8 @@ from pathlib import Path, PurePosixPath
 import pytest
 import yaml
 
-from rocketwire.server.config.config import KEYS
 from rocketwire.server.config.keys import Key
+from rocketwire.server.configuration import KEYS
 
 ROOT = Path(__file__).resolve().parent.parent
 NEWS = re.compile(r"[0-9]+\.(feature|change|bugfix|removal)(\.[0-9]+)?\.md")
@@ -67,6 +67,7 @@ def test_what_leads_out_of_the_repository_is_seen(path: str, text: str) -> None:
     assert list(above_the_root(PurePosixPath(path), text))
 
 
+@pytest.mark.costly
 def test_no_file_leads_out_of_the_repository() -> None:
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     found = {}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from rocketwire.spark.columns.twin.texts import texts_of
 from rocketwire.store.index.key_hash import positive_hash
-from rocketwire.store.records.property_columns import index_hashes, properties_of
+from rocketwire.store.records.property_columns import hashed_properties, index_hashes
 from rocketwire.store.records.walk import walk
 from rocketwire.wire.fast import STEERING_NAMES
 from rocketwire.wire.java import string_hash
@@ -62,7 +62,7 @@ def test_what_is_hashed_of_many_records_is_the_same(several: list[bytes]) -> Non
     for text in several:
         message = Message(topic="T", queue_id=0, body=b"b", properties=text, physical_offset=len(data))
         data += encode_record(message)
-    found = properties_of(data, walk(data, base=0, whole=False, most=len(several) + 1).records)
+    found = hashed_properties(data, walk(data, base=0, whole=False, most=len(several) + 1).records)
     decoded = [decode_properties(text.decode()) for text in several]
     assert found.tags_codes(len(several)).tolist() == [string_hash(each.get("TAGS", "")) for each in decoded]
     assert hashes_of(found.keys) == [

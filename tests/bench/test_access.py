@@ -55,7 +55,7 @@ class Answering:
 def test_every_answer_is_counted() -> None:
     broker = Answering(0)
     with socket.create_connection(("127.0.0.1", broker.broker_port), 5) as sock:
-        answered = access.loop(sock, access.send(signed=False), 0.05)
+        answered = access.loop(sock, access.send(signed=False), 0.3)
     broker.close()
     assert answered == broker.asked > access.WINDOW
 

@@ -72,7 +72,7 @@ def test_no_samples_are_an_empty_graph() -> None:
 
 def test_the_projects_graphs_are_small_and_tell_nothing_of_the_machine() -> None:
     graphs = list(DOCS.glob("*.svg"))
-    assert {"before-send.svg", "before-batch.svg", "before-pull.svg"} <= {graph.name for graph in graphs}
+    assert {"after-send.svg", "after-batch.svg", "after-pull.svg"} <= {graph.name for graph in graphs}
     for graph in graphs:
         text = graph.read_text("utf-8")
         assert len(text) < 300_000

@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rocketwire.cli import table
 from rocketwire.cli.ending import INTERRUPTED, ended
 from rocketwire.cli.mistake import Mistake
-from rocketwire.cli.output import number, size
-from rocketwire.cli.table import Column, clean, cut, displayed, lines, output_width
+from rocketwire.cli.output import count_of, number, size
+from rocketwire.cli.table import Column, clean, cut, displayed, lines, output_width, print_facts, print_table
 from rocketwire.cli.times import parsed, shown
 from rocketwire.store.errors import StoreUnreadable
 
@@ -57,6 +58,7 @@ def test_sizes_are_for_people() -> None:
         "1048576.0 PiB",
     ]
     assert number(1234567) == "1,234,567"
+    assert [count_of(count, "finding") for count in (0, 1, 2000)] == ["0 findings", "1 finding", "2,000 findings"]
 
 
 @given(texts)
@@ -102,8 +104,56 @@ def test_later_rows_are_cut_to_the_first_ones() -> None:
     assert list(lines((Column("TITLE"),), rows, 80))[-1] == "long…"
 
 
-def test_without_a_terminal_lines_are_long() -> None:
-    assert output_width() == 200
+def test_without_a_terminal_nothing_is_cut() -> None:
+    assert output_width() is None
+    columns = (Column("A", least=3), Column("B", spare=1), Column("T (UTC)", least=16, time=True))
+    rows = [("a" * 300, "b" * 300, "2026-01-31 09:30:00.123")] * 200 + [("a" * 301, "b", "")]
+    made = list(lines(columns, rows, None))
+    assert made[1] == "  ".join(rows[0])
+    assert made[-1] == "a" * 301 + "  b"
+
+
+TIMED = (
+    Column("TOPIC", least=6),
+    Column("SIZE", right=True, spare=2),
+    Column("BORN (UTC)", least=16, time=True, spare=1),
+    Column("STORED (UTC)", least=16, time=True),
+)
+
+
+@pytest.mark.parametrize(
+    ("width", "line", "without"),
+    [
+        (80, "Topic1234  1.5 KiB  2026-01-31 09:30:00.123  2026-01-31 09:30:01.456", []),
+        (67, "Topic1234  1.5 KiB  2026-01-31 09:30:00     2026-01-31 09:30:01.456", []),
+        (60, "Topic1234  1.5 KiB  2026-01-31 09:30  2026-01-31 09:30:01", []),
+        (51, "Topic…  1.5 KiB  2026-01-31 09:30  2026-01-31 09:30", []),
+        (44, "Topic1234  1.5 KiB  2026-01-31 09:30:01.456", ["BORN (UTC)"]),
+        (27, "Topic1234  2026-01-31 09:30", ["BORN (UTC)", "SIZE"]),
+        (20, "Topic…  2026-01-31 …", ["BORN (UTC)", "SIZE"]),
+    ],
+)
+def test_times_are_cut_first_and_spare_columns_left_out(width: int, line: str, without: list[str]) -> None:
+    left_out: list[str] = []
+    row = ("Topic1234", "1.5 KiB", "2026-01-31 09:30:00.123", "2026-01-31 09:30:01.456")
+    made = list(lines(TIMED, [row], width, left_out=left_out.extend))
+    assert (made[1], sorted(left_out)) == (line, without)
+
+
+def test_what_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(table, "output_width", lambda: 20)
+    print_table((Column("LONG TITLE"), Column("OTHER TITLE", spare=1)), [("1", "2")])
+    print_facts([("state", "a text that is longer than the line"), ("", "more")])
+    caught = capsys.readouterr()
+    assert caught.out.splitlines() == [
+        "LONG TITLE",
+        "1",
+        "state           a text that is",
+        "                longer than the",
+        "                line",
+        "                more",
+    ]
+    assert caught.err == "rocketwire: left out, as the terminal is narrow: OTHER TITLE (--json has all)\n"
 
 
 def test_ctrl_c_ends_quietly(capsys: pytest.CaptureFixture[str]) -> None:

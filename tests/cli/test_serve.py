@@ -1,14 +1,18 @@
 import argparse
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from rocketwire.cli import main, serve
 from rocketwire.cli.mistake import Mistake
-from rocketwire.server.config.config import ServerConfig
+from rocketwire.server.configuration import ServerConfig
 from rocketwire.server.net import addresses
 from tests.server.processes import Process, process
+
+FREE_PORTS = ("--namesrv", "127.0.0.1:0", "--broker", "127.0.0.1:0")
 
 
 def options(*arguments: str) -> argparse.Namespace:
@@ -21,6 +25,10 @@ def configured(*arguments: str) -> ServerConfig:
     return serve.configuration(options(*arguments), warn=pytest.fail)
 
 
+def acl_path(config: ServerConfig) -> Path:
+    return config.acl.path(config.store.folder)
+
+
 def test_without_options_everything_is_the_default() -> None:
     assert configured() == ServerConfig()
 
@@ -28,8 +36,8 @@ def test_without_options_everything_is_the_default() -> None:
 def test_the_addresses() -> None:
     config = configured("--namesrv", "[::1]:19876", "--broker", "127.0.0.2:20911", "--advertise", "broker.example:443")
     assert str(config.name_server) == "[::1]:19876"
-    assert str(config.broker_address) == "127.0.0.2:20911"
-    assert (config.advertised_host, config.advertised_port) == ("broker.example", 443)
+    assert str(config.broker.address) == "127.0.0.2:20911"
+    assert (config.broker.advertised_host, config.advertised_port) == ("broker.example", 443)
 
 
 def test_where_metrics_are_told() -> None:
@@ -41,19 +49,19 @@ def test_where_the_accounts_are(tmp_path: Path) -> None:
     accounts = tmp_path / "accounts.yml"
     accounts.touch()
     config = configured("--acl", str(accounts), "--set", "aclFile=elsewhere")
-    assert (config.acl_enable, config.acl_path) == (True, accounts)
-    assert not configured("--set", "aclFile=elsewhere").acl_enable
-    assert configured("--set", "aclEnable=true").acl_path == Path("data/config/plain_acl.yml")
-    assert configured("--set", "aclEnable=true", "--set", "aclFile=elsewhere").acl_path == Path("elsewhere")
+    assert (config.acl.acl_enable, acl_path(config)) == (True, accounts)
+    assert not configured("--set", "aclFile=elsewhere").acl.acl_enable
+    assert acl_path(configured("--set", "aclEnable=true")) == Path("data/config/plain_acl.yml")
+    assert acl_path(configured("--set", "aclEnable=true", "--set", "aclFile=elsewhere")) == Path("elsewhere")
     file = tmp_path / "broker.conf"
     file.write_text("aclEnable=true\n")
-    assert configured("-c", str(file)).acl_path == tmp_path / "plain_acl.yml"
-    assert configured("-c", str(file), "--set", "aclFile=elsewhere").acl_path == Path("elsewhere")
+    assert acl_path(configured("-c", str(file))) == tmp_path / "plain_acl.yml"
+    assert acl_path(configured("-c", str(file), "--set", "aclFile=elsewhere")) == Path("elsewhere")
 
 
 def test_clients_are_told_the_brokers_own_address_if_nothing_else_is_said() -> None:
     config = configured("--broker", "127.0.0.2:20911")
-    assert (config.advertised_host, config.advertised_port) == ("127.0.0.2", None)
+    assert (config.broker.advertised_host, config.advertised_port) == ("127.0.0.2", None)
 
 
 @pytest.mark.parametrize(("wildcard", "expected"), [("0.0.0.0:1", "192.0.2.7"), ("[::]:1", "2001:db8::7")])
@@ -61,12 +69,12 @@ def test_a_broker_on_every_address_tells_the_machines(
     monkeypatch: pytest.MonkeyPatch, wildcard: str, expected: str
 ) -> None:
     monkeypatch.setattr(addresses, "machine_address", lambda *, ipv6: "2001:db8::7" if ipv6 else "192.0.2.7")
-    assert configured("--broker", wildcard).advertised_host == expected
+    assert configured("--broker", wildcard).broker.advertised_host == expected
 
 
 def test_a_wildcard_is_not_told_when_an_address_is_given() -> None:
-    assert configured("--broker", "0.0.0.0:1", "--advertise", "10.0.0.7:1").advertised_host == "10.0.0.7"
-    assert configured("--broker", "0.0.0.0:1", "--set", "brokerIP1=10.0.0.8").advertised_host == "10.0.0.8"
+    assert configured("--broker", "0.0.0.0:1", "--advertise", "10.0.0.7:1").broker.advertised_host == "10.0.0.7"
+    assert configured("--broker", "0.0.0.0:1", "--set", "brokerIP1=10.0.0.8").broker.advertised_host == "10.0.0.8"
 
 
 def test_options_beat_set_and_set_beats_the_file(tmp_path: Path) -> None:
@@ -86,34 +94,39 @@ def test_options_beat_set_and_set_beats_the_file(tmp_path: Path) -> None:
         "--store",
         "option",
     )
-    assert config.region_id == "r"
-    assert config.broker_name == "set"
-    assert config.listen_port == 3
-    assert config.store_dir == Path("option")
-    assert config.advertised_host == "10.0.0.1"
+    assert config.broker.region_id == "r"
+    assert config.broker.broker_name == "set"
+    assert config.broker.listen_port == 3
+    assert config.store.folder == Path("option")
+    assert config.broker.advertised_host == "10.0.0.1"
 
 
 def test_port_and_address_of_the_file_count_where_no_option_is_given(tmp_path: Path) -> None:
     file = tmp_path / "broker.conf"
     file.write_text("listenPort=20911\nbrokerIP1=10.0.0.1\n")
     config = configured("-c", str(file))
-    assert str(config.broker_address) == "127.0.0.1:20911"
-    assert config.advertised_host == "10.0.0.1"
+    assert str(config.broker.address) == "127.0.0.1:20911"
+    assert config.broker.advertised_host == "10.0.0.1"
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "iso-8859-1"])
 def test_a_file_in_either_encoding_is_read(tmp_path: Path, encoding: str) -> None:
     file = tmp_path / "broker.conf"
     file.write_bytes("regionId=Zürich".encode(encoding))
-    assert configured("-c", str(file)).region_id == "Zürich"
+    assert configured("-c", str(file)).broker.region_id == "Zürich"
 
 
 def test_keys_that_change_nothing_are_warned_of(tmp_path: Path) -> None:
     file = tmp_path / "broker.conf"
-    file.write_text("highSpeedMode=true\n")
+    file.write_text("highSpeedMode=true\nflushDiskTyp=1\nnonsense=1\n")
     warnings: list[str] = []
-    serve.configuration(options("-c", str(file), "--set", "nonsense=1"), warn=warnings.append)
-    assert warnings == ["highSpeedMode: known to Apache, has no effect here", "nonsense: unknown key"]
+    serve.configuration(options("-c", str(file), "--set", "enableSlaveActingMaster=true"), warn=warnings.append)
+    assert warnings == [
+        "highSpeedMode: known to Apache, has no effect here",
+        "flushDiskTyp: unknown key; did you mean flushDiskType?",
+        "nonsense: unknown key",
+        "enableSlaveActingMaster: known to Apache, has no effect here",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -125,6 +138,11 @@ def test_keys_that_change_nothing_are_warned_of(tmp_path: Path) -> None:
         (("--acl", "no/such/file"), "--acl no/such/file: no such file"),
         (("--advertise", "h:x"), "--advertise h:x: allowed is HOST:PORT or [IPV6]:PORT, port 0 to 65535"),
         (("--set", "brokerName"), "--set brokerName: allowed is KEY=VALUE"),
+        (("--set", "flushdisktype=1"), "--set flushdisktype: unknown key; did you mean flushDiskType?"),
+        (("--set", "nonsense=1"), "--set nonsense: unknown key"),
+        (("--store", ""), "--store: the folder's name is empty"),
+        (("-c", "/dev/zero"), "-c /dev/zero: longer than 1048576 bytes, so it is no settings file"),
+        (("-c", "/"), "-c /: Is a directory"),
         (("--set", "=5"), "--set =5: the key is missing; allowed is KEY=VALUE"),
         (("--set", "brokerId=1"), "brokerId=1: allowed is 0: this broker is always a master"),
         (("--set", "listenPort=x"), "listenPort=x: allowed is a whole number from 0 to 65535"),
@@ -140,10 +158,10 @@ def test_each_mistake_is_one_line_that_says_what_is_allowed(arguments: tuple[str
 
 
 def test_fault_rules_are_kept_in_their_order() -> None:
-    assert configured().faults == ()
+    assert configured().faults.rules == ()
     config = configured("--fault", "drop,code=310", "--fault", "delay:5")
-    assert [type(rule.action).__name__ for rule in config.faults] == ["Drop", "Delay"]
-    assert config.faults_allowed
+    assert [type(rule.action).__name__ for rule in config.faults.rules] == ["Drop", "Delay"]
+    assert config.faults.allowed
 
 
 def test_a_file_that_java_would_refuse_is_named(tmp_path: Path) -> None:
@@ -164,7 +182,7 @@ def test_the_server_runs_with_the_configuration_and_its_exit_code_is_the_program
 
     monkeypatch.setattr("rocketwire.server.run.run", run)
     assert main(["serve", "--set", "brokerName=b", "--set", "highSpeedMode=true"]) == 7
-    assert [config.broker_name for config in ran] == ["b"]
+    assert [config.broker.broker_name for config in ran] == ["b"]
     warning = "rocketwire: warning: highSpeedMode: known to Apache, has no effect here\n"
     assert capsys.readouterr().err == warning
 
@@ -182,6 +200,7 @@ flushDiskType = ASYNC_FLUSH
 """
 
 
+@pytest.mark.costly
 def test_the_broker_conf_that_apache_distributes_starts_the_server(tmp_path: Path) -> None:
     file = tmp_path / "broker.conf"
     file.write_text(APACHES_BROKER_CONF)
@@ -193,6 +212,29 @@ def test_the_broker_conf_that_apache_distributes_starts_the_server(tmp_path: Pat
     )
     assert warned == ["brokerRole"]
     assert "Traceback" not in errors
+
+
+def test_an_output_that_is_full_is_one_line_and_code_2(tmp_path: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        ran = subprocess.run(
+            [
+                sys.executable,
+                "-m",
+                "rocketwire",
+                "serve",
+                "--store",
+                tmp_path / "s",
+                *FREE_PORTS,
+                "--log-level",
+                "error",
+            ],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            timeout=240,
+            check=False,
+        )
+    assert ran.returncode == 2
+    assert ran.stderr == b"rocketwire: the output cannot be written: No space left on device\n"
 
 
 @pytest.mark.slow

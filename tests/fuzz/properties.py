@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rocketwire.wire import fast
-from rocketwire.wire.properties import decode_properties, encode_properties
-from rocketwire.wire.property_edits import items_of, value_of, with_items, without
+from rocketwire.wire.properties import decode_properties, encode_properties, items_of, value_of
+from rocketwire.wire.property_edits import with_items, without
 from tests.fuzz.part import Part, always
 from tests.kernel.fuzz.seeds import WORDS, of
 from tests.property_readers import CLUSTER

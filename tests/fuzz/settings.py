@@ -8,9 +8,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from rocketwire.server.config.config import KEYS, ConfigError, ServerConfig, read_settings
 from rocketwire.server.config.java_properties import PropertiesInvalid, format_java_properties, parse_java_properties
-from rocketwire.server.config.keys import write
+from rocketwire.server.config.keys import ConfigError, write
+from rocketwire.server.configuration import KEYS, ServerConfig, read_settings
 from rocketwire.server.guards.throttle.quotas import instance_quota, read_quotas
 from rocketwire.server.net.tls.settings import TlsInvalid, read_tls_settings
 from tests.fuzz.part import Check, Part
@@ -55,12 +55,12 @@ def _broker(text: str) -> None:
         assert str(error)
         return
     for key in KEYS:
-        value = getattr(config, key.attribute)
+        value = getattr(getattr(config, key.group), key.attribute)
         assert key.read(write(value), spelling=key.name) == value, key.name
-    for quotas in (config.topic_quotas, config.group_quotas):
+    for quotas in (config.throttle.topic_quotas, config.throttle.group_quotas):
         read_quotas(quotas).of("T")
-    instance_quota(config.instance_tps, config.send_receive_ratio)
-    assert config.delay_levels
+    instance_quota(config.throttle.instance_tps, config.throttle.send_receive_ratio)
+    assert config.delay.levels
     with contextlib.suppress(ConfigError):
         ServerConfig().updated(settings)
 

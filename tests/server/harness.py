@@ -23,13 +23,19 @@ import pytest
 import trio
 import trio.testing
 
-from rocketwire.server.config.config import ServerConfig
-from rocketwire.server.config.limits import Limits
+from rocketwire.server.config.live import Live
+from rocketwire.server.configuration import KEYS, ServerConfig
+from rocketwire.server.core.append import Append
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.core.request import Answer, SharedReply
+from rocketwire.server.core.request import Answer, Reply, SharedReply
 from rocketwire.server.core.threads import RunSync
 from rocketwire.server.core.works import Paused, Steps, Works
+from rocketwire.server.dispatch.group import AppendGroup
+from rocketwire.server.limits.keys import LimitKeys
+from rocketwire.server.limits.limits import Limits
+from rocketwire.server.messages.storing import Storing
+from rocketwire.server.net.answering import Answering
 from rocketwire.server.net.in_flight import InFlight
 from rocketwire.server.net.tls.contexts import TlsContexts
 from rocketwire.server.net.tls.gate import TlsGate
@@ -47,8 +53,9 @@ from rocketwire.wire.bodies.client import (
     ProducerData,
     SubscriptionData,
 )
-from rocketwire.wire.codes import FLAG_ONEWAY, PullSysFlag, RequestCode
+from rocketwire.wire.codes import FLAG_ONEWAY, PullSysFlag, RequestCode, ResponseCode
 from rocketwire.wire.connection import FrameReader
+from rocketwire.wire.fast_headers import FastHeaders
 from rocketwire.wire.frame import Frame, encode_frame
 from rocketwire.wire.header import Header, decode_header
 from rocketwire.wire.headers import encode_ext
@@ -113,9 +120,9 @@ def tls_gate(in_flight: InFlight) -> TlsGate:
 
 
 def small_config(store: Path, **changes: Any) -> ServerConfig:
-    """A configuration for free ports and small files."""
-    config = ServerConfig(
-        name_server=Address(host="127.0.0.1", port=0),
+    """A configuration for free ports and small files, with some changes: see `changed`."""
+    config = changed(
+        ServerConfig(name_server=Address(host="127.0.0.1", port=0)),
         listen_port=0,
         fast_remoting=False,
         store_path_root_dir=str(store),
@@ -128,7 +135,37 @@ def small_config(store: Path, **changes: Any) -> ServerConfig:
         disk_space_warning_level_ratio=100,
         disk_space_clean_forcibly_ratio=100,
     )
-    return replace(config, **changes)
+    return changed(config, **changes)
+
+
+def changed(config: ServerConfig, **changes: Any) -> ServerConfig:
+    """A configuration with some keys changed, named as the fields of their groups, and some fields of its own."""
+    values = {key: changes.pop(key.attribute) for key in KEYS if key.attribute in changes}
+    return replace(config.having(values), **changes)
+
+
+def stored_reply(storing: Storing, append: Append) -> Reply:
+    """Store what one request appends; give its answer, as dispatch does."""
+    appended, refusals = storing.append(append.drafts)
+    for error in refusals.values():
+        return append.answer.refused(error)
+    if append.stored is not None:
+        append.stored()
+    return append.answer.reply(appended, ResponseCode.SUCCESS)
+
+
+def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have servers that start from now on decode each request generally, append it alone and answer it by itself."""
+    add = AppendGroup.add
+
+    def alone(self: AppendGroup, session: Any, *args: Any) -> bool:
+        added = add(self, session, *args)
+        self.finish(session)
+        return added
+
+    monkeypatch.setattr(FastHeaders, "decode", lambda *_: None)
+    monkeypatch.setattr(AppendGroup, "add", alone)
+    monkeypatch.setattr(Answering, "diverts", True)
 
 
 def free_port(host: str = "127.0.0.1") -> int:
@@ -158,9 +195,8 @@ def free_port_with_vip() -> int:
 
 
 def account(**changes: Any) -> InFlight:
-    """An account of bytes, with limits of a configuration with some keys changed."""
-    config = ServerConfig(**changes)
-    return InFlight(Limits(lambda: config, Metrics()))
+    """An account of bytes, with some limits changed."""
+    return InFlight(Limits(Live(LimitKeys(**changes)), Metrics()))
 
 
 class Client:
@@ -470,8 +506,8 @@ class Server:
         self.clock = clock
         self.chosen: list[int] = []
         self.name_server_address = config.name_server
-        self.broker_address = config.broker_address
-        self.advertised = config.broker_address
+        self.broker_address = config.broker.address
+        self.advertised = config.broker.address
         self.http: Address | None = None
         self._run_sync = run_sync
         self._clients: list[Client] = []
@@ -515,8 +551,8 @@ class Server:
         self.name_server_address = name_server
         self.http = http
         self.advertised = broker
-        if not self.config.listen_port:
-            self.broker_address = replace(self.config.broker_address, port=broker.port)
+        if not self.config.broker.listen_port:
+            self.broker_address = replace(self.config.broker.address, port=broker.port)
         self._ready.set()
 
     async def _run(self) -> None:

@@ -45,6 +45,7 @@ CLUSTER: Final = "DefaultCluster"
 TOPIC: Final = "Variants"
 GROUP: Final = "VariantGroup"
 PRODUCERS: Final = "VariantProducers"
+_COPY: Final = "VariantCopy"
 CLIENT: Final = "variants@client"
 _BORN: Final = 1_700_000_000_000
 _LATER: Final = 4_102_444_800_000
@@ -122,6 +123,12 @@ def _committed(scene: Scene, ext: Ext, told: Told) -> Generator[Question, Told, 
     asked = {"consumerGroup": GROUP, "topic": TOPIC, "queueId": "2"}
     answer = yield from scene.ask(Code.QUERY_CONSUMER_OFFSET, asked)
     return {"offset": answer.ext.get("offset", str(answer.code))}
+
+
+def _whether_body(scene: Scene, ext: Ext, told: Told) -> Generator[Question, Told, dict[str, str]]:
+    """The same as `answer_fields`, and whether the body names the topic."""
+    fields = yield from answer_fields(scene, ext, told)
+    return {**fields, "topic": str(TOPIC.encode() in told.body)}
 
 
 def _has_body(scene: Scene, ext: Ext, told: Told) -> Generator[Question, Told, dict[str, str]]:
@@ -359,6 +366,9 @@ BASES: Final[Mapping[str, Base]] = {
         group.DeleteSubscriptionGroupRequestHeader,
         lambda scene: {"groupName": scene.fresh("Removed"), "removeOffset": "true"},
     ),
+    "215": Base(
+        Code.DELETE_TOPIC_IN_BROKER, admin.DeleteTopicRequestHeader, lambda scene: {"topic": scene.fresh("Removed")}
+    ),
     "35": Base(
         Code.UNREGISTER_CLIENT,
         client.UnregisterClientRequestHeader,
@@ -403,6 +413,47 @@ BASES: Final[Mapping[str, Base]] = {
         Code.DELETE_KV_CONFIG,
         route.DeleteKVConfigRequestHeader,
         lambda scene: {"namespace": "variants", "key": scene.fresh("gone")},
+        to_broker=False,
+    ),
+    "216": Base(
+        Code.DELETE_TOPIC_IN_NAMESRV,
+        route.DeleteTopicFromNamesrvRequestHeader,
+        lambda scene: {"topic": scene.fresh("Removed")},
+        to_broker=False,
+    ),
+    "205": Base(
+        Code.WIPE_WRITE_PERM_OF_BROKER,
+        route.WipeWritePermOfBrokerRequestHeader,
+        _always(brokerName="nobody"),
+        to_broker=False,
+    ),
+    "327": Base(
+        Code.ADD_WRITE_PERM_OF_BROKER,
+        route.AddWritePermOfBrokerRequestHeader,
+        _always(brokerName="nobody"),
+        to_broker=False,
+    ),
+    "308": Base(
+        Code.QUERY_CORRECTION_OFFSET,
+        group.QueryCorrectionOffsetHeader,
+        _always(topic=TOPIC, compareGroup=GROUP),
+        only=("topic", "compareGroup"),  # with groups left out, 4.9.7 removes their offsets
+        effect=_has_body,
+    ),
+    "314": Base(
+        Code.CLONE_GROUP_OFFSET,
+        group.CloneGroupOffsetRequestHeader,
+        _always(srcGroup=GROUP, destGroup=_COPY, topic=TOPIC, offline="true"),
+    ),
+    "321": Base(
+        Code.QUERY_CONSUME_QUEUE,
+        query.QueryConsumeQueueRequestHeader,
+        _always(topic=TOPIC, queueId=str(_FULL), index="1", count="1", consumerGroup=GROUP),
+    ),
+    "224": Base(
+        Code.GET_TOPICS_BY_CLUSTER,
+        route.GetTopicsByClusterRequestHeader,
+        _always(cluster="nobody's"),
         to_broker=False,
     ),
 }
@@ -513,6 +564,12 @@ def _until_done(scene: Scene, code: int, ext: Ext | None, body: bytes = b"", **o
 NOT_ASKED: Final[Mapping[int, str]] = {
     Code.LITE_PULL_MESSAGE: "4.9.7 does not know it",
     Code.RECALL_MESSAGE: "4.9.7 does not know it",
+    Code.VIEW_BROKER_STATS_DATA: "its answer depends on what was stored before; both fields are plain texts",
+    Code.GET_BROKER_CONSUME_STATS: "its answer depends on all groups; its field is read as those of other codes",
+    Code.GET_TOPIC_CONFIG: "4.9.7 does not know it",
+    Code.GET_SUBSCRIPTIONGROUP_CONFIG: "4.9.7 does not know it",
+    Code.QUERY_TOPICS_BY_CONSUMER: "4.9.7 does not know it",
+    Code.QUERY_SUBSCRIPTION_BY_CONSUMER: "4.9.7 does not know it",
 }
 
 

@@ -35,6 +35,9 @@ DIFFERENCES: Final = (
         ("14", "15"), ("consumerGroup",), _ABSENT, "Apache keeps the offset for a group `null`, where nobody finds it"
     ),
     Difference(("15",), ("topic",), _ABSENT, "the same with a topic `null`"),
+    Difference(("308",), ("topic",), ("bare (json)",), "it was deleted, with all groups' offsets; 4.9.7 keeps these"),
+    Difference(("314",), ("*",), ("none", "no field", "null"), "a request without groups copies nothing"),
+    Difference(("321",), ("queueId",), ("minus",), "Apache makes a queue -1"),
     Difference(
         ("222",), ("timestamp",), _NO_NUMBER, "Apache resets the group to the year 1970: to all it has consumed"
     ),

@@ -12,7 +12,7 @@ import trio
 
 from rocketwire.server.broker import Broker
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.core.request import Reply
+from rocketwire.server.core.request import Reply, SharedReply
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
 from rocketwire.server.name_server.routes import RouteTable
 from rocketwire.server.registry import broker_families
@@ -36,6 +36,7 @@ class Wire:
     born_host: bytes = encode_host(*PEER)
     congested: bool = False
     pauses: bool = False
+    diverts: bool = False
     data: bytearray = field(default_factory=bytearray)
 
     def write(self, *chunks: bytes) -> None:
@@ -62,7 +63,10 @@ class Wire:
         self.write(encode_frame(header, b"".join(reply.body), serialize_type))
 
     def reply(self, request: Any, reply: Any) -> None:
-        self.answer(request.header, request.serialize_type, reply)
+        self.answer(request.header, request.serialize_type, reply.reply if isinstance(reply, SharedReply) else reply)
+
+    def who(self, code: int = 0) -> dict[str, object]:
+        return {"code": code}
 
     def take(self) -> dict[int, Frame]:
         """What was written since the last call, by opaque."""
@@ -100,7 +104,7 @@ class Run:
             run_flush=run_inline,
         )
         self.dispatcher = FrameDispatcher(
-            broker_families(self.broker), metrics=self.metrics, hot_path=self.broker.hot_sends
+            broker_families(self.broker), metrics=self.metrics, storing=self.broker.storing
         )
 
     def read(self, data: bytes) -> dict[int, Frame]:

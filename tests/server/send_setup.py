@@ -6,20 +6,28 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.config.broker_keys import BrokerKeys
+from rocketwire.server.configuration import LiveConfig
 from rocketwire.server.core.errors import response_code
 from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.guards.throttle.keys import ThrottleKeys
 from rocketwire.server.guards.throttle.throttle import Throttle
+from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.messages.appending import Refusals
+from rocketwire.server.messages.keys import PageCacheKeys
 from rocketwire.server.messages.page_cache import PageCacheGuard
 from rocketwire.server.messages.storing import Storing
 from rocketwire.server.send.checks import SendChecks
 from rocketwire.server.send.drafts import SendDrafts
+from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.send.sending import Sending
+from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.server.timer.sends import TimerSends
+from rocketwire.server.topics.keys import TopicKeys
 from rocketwire.server.topics.retry_topics import RetryTopics
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
+from rocketwire.server.transactions.keys import TransactionKeys
 from rocketwire.store.append.drafts import Appended
 from rocketwire.store.event import Event
 from rocketwire.store.settings import StoreSettings
@@ -54,30 +62,35 @@ class Setup:
     def __init__(self, folder: Path) -> None:
         self.clock = clock = Clock()
         self.live = LiveConfig(small_config(folder), clock)
-        self.topics = BrokerTopics(TopicTable.open(folder / "topics.json", clock=clock), self.live)
-        self.topics.make_system_topics(18)
+        self.topics = BrokerTopics(TopicTable.open(folder / "topics.json", clock=clock), self.live[TopicKeys])
+        self.topics.make_system_topics(self.live.current.broker, 18)
         self.topics.put(TopicConfig(topic_name="T", read_queue_nums=2, write_queue_nums=2))
-        self.groups = SubscriptionGroups(GroupTable.open(folder / "groups.json", clock=clock), self.live)
+        self.groups = SubscriptionGroups(
+            GroupTable.open(folder / "groups.json", clock=clock), self.live[TopicKeys], self.live[LimitKeys]
+        )
         settings = StoreSettings(root=folder / "store", commit_log_file_size=1 << 20, consume_queue_file_size=2000)
         self.store = MessageStore.open(settings, clock=clock, store_host=encode_host("127.0.0.1", 1))
         self.metrics = Metrics()
         self.flush: Any = FakeFlush()
         self.now = 0.0
-        self.throttle = Throttle(self.live, self.topics, self.metrics, now=lambda: self.now)
+        self.throttle = Throttle(self.live[ThrottleKeys], self.topics, self.metrics, now=lambda: self.now)
         self.live.changed.subscribe(self.throttle.changed)
         self.throttle.forgets.subscribe(self.throttle.changed)
         self.storing = self.made(flush=None)
         self.sending = Sending(
             SendDrafts(
-                self.live,
+                self.live[SendKeys],
+                self.live.current.broker,
                 self.topics,
                 SendChecks(
-                    self.live,
+                    self.live[SendKeys],
+                    self.live[BrokerKeys],
+                    self.live[TransactionKeys],
                     self.topics,
                     choose=lambda bound: bound - 1,
                     retries=RetryTopics(self.groups, self.topics),
                 ),
-                TimerSends(self.live, self.topics, self.clock),
+                TimerSends(self.live[TimerKeys], self.live[BrokerKeys], self.topics, self.clock),
                 delay_levels=len(self.store.settings.delay_levels),
             ),
             self.throttle,
@@ -88,7 +101,10 @@ class Setup:
 
     def made(self, *, flush: Any) -> Storing:
         return Storing(
-            self.store, flush=flush, metrics=self.metrics, page_cache=PageCacheGuard(self.live, now=lambda: 0.0)
+            self.store,
+            flush=flush,
+            metrics=self.metrics,
+            page_cache=PageCacheGuard(self.live[PageCacheKeys], now=lambda: 0.0),
         )
 
     def outcome(self, appended: Sequence[Appended], code: ResponseCode, refused: Refusals) -> None:

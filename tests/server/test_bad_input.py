@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rocketwire.server.send.hot_sends import HotSends
+from rocketwire.server.dispatch.dispatcher import FrameDispatcher
 from rocketwire.wire.codes import PullSysFlag, RequestCode
 from tests.server.harness import BINARY, JSON, Client, Server, pull_ext, records, run, send_ext, serving, settle
 
@@ -154,7 +154,7 @@ async def test_a_bug_in_serving_a_connection_closes_only_that_one(
     other = server.broker()
     await settle()
     with monkeypatch.context() as patch:
-        patch.setattr(HotSends, "offer", broken)
+        patch.setattr(FrameDispatcher, "_serve_one", broken)
         await other.write(other.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"x"))
         assert await other.ended()
     assert f"closing {other.local}" in caplog.text

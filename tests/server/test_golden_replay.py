@@ -31,6 +31,7 @@ LEFT_OUT = {
     ("adminapi", 6): "asks a client of another scenario: test_online does",
     ("adminapi", 26): "asks for a topic made by an earlier scenario",
     ("adminapi", 28): "asks a client of another scenario: test_online does",
+    ("adminapi", 34): "asks for the statistics of an earlier scenario: statistics/test_handlers does",
     ("binary_pull_consumer", 42): "goes on where an earlier scenario had ended",
     ("binary_pull_consumer", 62): "goes on where an earlier scenario had ended",
     ("binary_send_errors", 10): "asks for a topic made by an earlier scenario",

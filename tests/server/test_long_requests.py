@@ -62,6 +62,8 @@ READERS: Final = frozenset(
         RequestCode.REGISTER_BROKER,
         RequestCode.QUERY_DATA_VERSION,
         RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP,
+        RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST,
+        RequestCode.UPDATE_AND_CREATE_TOPIC_LIST,
     }
 )
 """Who reads a request's body; to others all bodies are one."""
@@ -196,6 +198,10 @@ def bodies() -> Mapping[str, bytes]:
         "a setting": "k=v\\\n" * 13_000,
         "topics": wrapper.format(many(topic, 28_000)),
         "topics without anything": wrapper.format(many('"t{}":{{}}', 65_000)),
+        "a list of topics": '{"topicConfigList":[' + many('{{"topicName":"t{0}"}}', 28_000) + "]}",
+        "a list of one topic": '{"topicConfigList":[' + many('{{"topicName":"T"}}', 28_000) + "]}",
+        "a list of groups": '{"groupConfigList":[' + many('{{"groupName":"g{0}"}}', 28_000) + "]}",
+        "a list of one group": '{"groupConfigList":[' + many('{{"groupName":"G1"}}', 28_000) + "]}",
         "a topic's members": wrapper.format('"t":{' + many('"{}":1', 300_000) + "}"),
     }
     item = "\x02" * 32_000

@@ -8,37 +8,51 @@ from typing import Any
 import pytest
 
 from rocketwire.server.clients.groups import ClientGroups
-from rocketwire.server.config.limits import Limits
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.config.broker_keys import BrokerKeys
+from rocketwire.server.configuration import LiveConfig
+from rocketwire.server.core.append import Append
 from rocketwire.server.core.cache_invalidation import CacheInvalidation
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
 from rocketwire.server.delay.delivery import DelayDelivery
 from rocketwire.server.filters.consumer_filters import ConsumerFilters
+from rocketwire.server.filters.keys import FilterKeys
+from rocketwire.server.guards.throttle.keys import ThrottleKeys
 from rocketwire.server.guards.throttle.throttle import Throttle
+from rocketwire.server.limits.keys import LimitKeys
+from rocketwire.server.limits.limits import Limits
+from rocketwire.server.messages.keys import PageCacheKeys
 from rocketwire.server.messages.page_cache import PageCacheGuard
 from rocketwire.server.messages.storing import Storing
 from rocketwire.server.offsets import handlers as offset
 from rocketwire.server.pull import handlers as pull
 from rocketwire.server.pull.answers import PullAnswers
-from rocketwire.server.pull.consume_rates import ConsumeRates
+from rocketwire.server.pull.keys import LongPollKeys, TransferKeys
 from rocketwire.server.pull.long_poll import LongPoll
 from rocketwire.server.pull.offset_moved import OffsetMoved
 from rocketwire.server.pull.services import PullServices
 from rocketwire.server.query import handlers as query
+from rocketwire.server.query.keys import QueryKeys
 from rocketwire.server.retry import handlers as send_back
 from rocketwire.server.retry.send_back import SendBack
 from rocketwire.server.send import handlers as send
 from rocketwire.server.send.checks import SendChecks
 from rocketwire.server.send.drafts import SendDrafts
+from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.send.sending import Sending
+from rocketwire.server.statistics.counters import Counters
+from rocketwire.server.statistics.statistics import GroupTopic
+from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.server.timer.sends import TimerSends
+from rocketwire.server.topics.keys import TopicKeys
 from rocketwire.server.topics.retry_topics import RetryTopics
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.server.transactions import handlers as transaction
+from rocketwire.server.transactions.keys import TransactionKeys
 from rocketwire.server.transactions.service import Transactions
+from rocketwire.server.upkeep.keys import RetentionKeys
 from rocketwire.store.protocol import Messages
 from rocketwire.store.tables.consumer_filters import ConsumerFilterTable
 from rocketwire.store.tables.delay_offsets import DelayOffsetTable
@@ -51,7 +65,17 @@ from rocketwire.wire.header import Header
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.offset import GetMaxOffsetResponseHeader, GetMinOffsetResponseHeader
 from rocketwire.wire.hosts import encode_host
-from tests.server.harness import Clock, FakePeer, properties_text, pull_ext, records, send_ext, small_config
+from rocketwire.wire.send_answers import SendAnswers
+from tests.server.harness import (
+    Clock,
+    FakePeer,
+    properties_text,
+    pull_ext,
+    records,
+    send_ext,
+    small_config,
+    stored_reply,
+)
 from tests.server.memory_messages import MemoryMessages
 from tests.server.transactions.test_handlers import end_ext
 
@@ -69,34 +93,52 @@ class Rig:
             TopicTable.open(folder / "topics.json", clock=clock),
             GroupTable.open(folder / "groups.json", clock=clock),
         )
-        topics, groups = BrokerTopics(topic_table, live), SubscriptionGroups(group_table, live)
-        topics.make_system_topics(18)
+        topics, groups = (
+            BrokerTopics(topic_table, live[TopicKeys]),
+            SubscriptionGroups(group_table, live[TopicKeys], live[LimitKeys]),
+        )
+        topics.make_system_topics(live.current.broker, 18)
         topics.put(TopicConfig(topic_name="T", read_queue_nums=1, write_queue_nums=1))
         store: Messages = MemoryMessages(clock, [1000, 5000, 10_000])
         self.store = store
-        throttle = Throttle(live, topics, metrics)
-        storing = Storing(store, flush=None, metrics=metrics, page_cache=PageCacheGuard(live, now=lambda: 0.0))
+        throttle = Throttle(live[ThrottleKeys], topics, metrics)
+        self._storing = storing = Storing(
+            store, flush=None, metrics=metrics, page_cache=PageCacheGuard(live[PageCacheKeys], now=lambda: 0.0)
+        )
         retries = RetryTopics(groups, topics)
-        checks = SendChecks(live, topics, choose=lambda _: 0, retries=retries)
-        drafts = SendDrafts(live, topics, checks, TimerSends(live, topics, clock), delay_levels=3)
+        checks = SendChecks(
+            live[SendKeys], live[BrokerKeys], live[TransactionKeys], topics, choose=lambda _: 0, retries=retries
+        )
+        drafts = SendDrafts(
+            live[SendKeys],
+            live.current.broker,
+            topics,
+            checks,
+            TimerSends(live[TimerKeys], live[BrokerKeys], topics, clock),
+            delay_levels=3,
+        )
         offsets = OffsetTable.open(folder / "offsets.json")
-        rates, clients = ConsumeRates(), ClientGroups(lambda _: False)
+        deliveries: Counters[GroupTopic] = Counters()
+        clients = ClientGroups(lambda _: False)
         answers = PullAnswers(
             store,
-            live,
+            transfer_keys=live[TransferKeys],
+            long_poll_keys=live[LongPollKeys],
             metrics=metrics,
-            consume_rates=rates,
+            deliveries=deliveries,
             offset_moved=OffsetMoved(store, broker_name="b", store_host=HOST, clock=clock),
             throttle=throttle,
         )
         pulls = PullServices(
+            broker_keys=live[BrokerKeys],
             clients=clients,
-            config=live,
-            consume_rates=rates,
+            deliveries=deliveries,
             invalidation=CacheInvalidation(),
             filters=ConsumerFilters(ConsumerFilterTable.open(folder / "filters.json"), clock),
+            filter_keys=live[FilterKeys],
             groups=groups,
-            long_poll=LongPoll(answers, Limits(lambda: live.current, metrics)),
+            limit_keys=live[LimitKeys],
+            long_poll=LongPoll(answers, Limits(live[LimitKeys], metrics)),
             metrics=metrics,
             offsets=offsets,
             pull_answers=answers,
@@ -106,7 +148,8 @@ class Rig:
         self.transactions = transactions = Transactions(
             store,
             offsets,
-            config=live,
+            keys=live[TransactionKeys],
+            retention_keys=live[RetentionKeys],
             topics=topics,
             clients=clients,
             clock=clock,
@@ -124,16 +167,27 @@ class Rig:
         families: list[tuple[tuple[Route, ...], Any]] = [
             (
                 send.ROUTES,
-                send.SendServices(config=live, sending=Sending(drafts, throttle), storing=storing, store_host=HOST),
+                send.SendServices(
+                    sending=Sending(drafts, throttle),
+                    answers=SendAnswers(region="r", trace_on=True, version=407),
+                    store_host=HOST,
+                ),
             ),
             (pull.ROUTES, pulls),
             (offset.ROUTES, offset.OffsetServices(offsets=offsets, store=store)),
-            (query.ROUTES, query.QueryServices(access=None, config=live, store=store)),
+            (query.ROUTES, query.QueryServices(access=None, keys=live[QueryKeys], store=store)),
             (
                 send_back.ROUTES,
-                SendBack(config=live, store=store, storing=storing, retries=retries, choose=lambda _: 0),
+                SendBack(
+                    broker_keys=live[BrokerKeys],
+                    store=store,
+                    retries=retries,
+                    choose=lambda _: 0,
+                    invalidation=CacheInvalidation(),
+                    counters=Counters(),
+                ),
             ),
-            (transaction.ROUTES, transaction.TransactionServices(storing=storing, transactions=transactions)),
+            (transaction.ROUTES, transactions.ending),
         ]
         self._routes = {route.code: (route, services) for routes, services in families for route in routes}
 
@@ -148,7 +202,8 @@ class Rig:
             body=memoryview(body),
             fields=decode_ext(route.header, ext, short=route.short),
         )
-        reply = route.handler(services, request)
+        made = route.handler(services, request)
+        reply = stored_reply(self._storing, made) if isinstance(made, Append) else made
         assert isinstance(reply, Reply)
         return reply
 

@@ -15,7 +15,7 @@ import pytest
 
 from rocketwire.server import banner, run
 from rocketwire.server.broker import Broker
-from rocketwire.server.config.config import ServerConfig
+from rocketwire.server.configuration import ServerConfig
 from rocketwire.server.net.listener import AddressInUse
 from rocketwire.store.errors import ConfigInvalid, StoreForeign, StoreLocked
 from rocketwire.wire.addresses import Address
@@ -181,7 +181,7 @@ def run_and(config: ServerConfig, number: signal.Signals) -> int:
     def stop() -> None:
         def answers() -> bool:  # be it that it lets nobody in
             try:
-                with Caller(str(config.broker_address)) as client:
+                with Caller(str(config.broker.address)) as client:
                     client.ask(RequestCode.GET_ALL_TOPIC_CONFIG)
             except OSError:
                 return False
@@ -208,8 +208,8 @@ def test_a_signal_ends_it_with_code_0(
     config = replace(config, name_server=Address(host="127.0.0.1", port=free_port()))
     assert run_and(config, number) == 0
     lines = capsys.readouterr().out.splitlines()
-    expected = f"rocketwire ready: name server {config.name_server}, broker {config.broker_address}, store "
-    assert lines[0] == f"{expected}{config.store_dir}"
+    expected = f"rocketwire ready: name server {config.name_server}, broker {config.broker.address}, store "
+    assert lines[0] == f"{expected}{config.store.folder}"
     assert "setNamesrvAddr" in lines[1]
     assert not (tmp_path / "store" / "abort").exists()
 
@@ -253,7 +253,7 @@ def test_a_server_on_every_address_shows_one_that_works(
     assert f"name server {config.name_server}, " in lines[0]
     assert f'setNamesrvAddr("192.0.2.7:{config.name_server.port}");' in lines[1]
     assert f"name server listens on {config.name_server}" in caplog.messages
-    assert f"broker listens on {config.broker_address}" in caplog.messages
+    assert f"broker listens on {config.broker.address}" in caplog.messages
 
 
 @pytest.mark.parametrize("every", [False, True])

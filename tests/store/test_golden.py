@@ -93,6 +93,7 @@ def test_a_store_of_apache_opens(version: str, clean: bool, request: pytest.Fixt
     store.close()
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("version", ["golden_497", "golden_550"])
 def test_queries_by_key_give_what_apache_gives(version: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     golden: Golden = request.getfixturevalue(version)
@@ -135,6 +136,7 @@ def deleted(topic: str) -> bool:
     return topic == "GoldenDel"
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("version", ["golden_497", "golden_550"])
 def test_consume_queues_and_index_are_made_again_from_the_log_byte_for_byte(
     version: str, request: pytest.FixtureRequest, tmp_path: Path
@@ -231,6 +233,7 @@ def test_every_message_is_fetched_by_its_queue(version: str, request: pytest.Fix
     kill(store)
 
 
+@pytest.mark.costly
 def test_an_index_of_5x_answers_by_tag_too_and_is_continued_as_4x(golden_550: Golden, tmp_path: Path) -> None:
     root = golden_550.copy(tmp_path)
     clock = Clock(golden_550.lines("expected.jsonl")[-1]["storeTimestamp"] + 1000)

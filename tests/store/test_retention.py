@@ -79,6 +79,12 @@ def test_how_full_a_disk_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert RealFileSystem().usage(str(tmp_path)) == 0.67  # 600 of 900 that users may have
 
 
+def test_the_space_of_a_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = type("Disk", (), {"f_blocks": 1000, "f_bfree": 400, "f_bavail": 300, "f_frsize": 4096})
+    monkeypatch.setattr("rocketwire.store.disk.files.os.statvfs", lambda _: numbers)
+    assert RealFileSystem().space(str(tmp_path / "not" / "there")) == (4_096_000, 1_228_800)
+
+
 # --- a store of some files ---
 
 

@@ -12,6 +12,7 @@ from tools.release import ReleaseFailed, try_program, unfinished
 KERNEL = "native" if find_spec("rocketwire._kernel") else "python"
 
 
+@pytest.mark.costly
 def test_a_program_is_tried_by_its_version_a_start_and_a_stop(tmp_path: Path) -> None:
     try_program([sys.executable, "-m", "rocketwire"], kernel=KERNEL, folder=tmp_path)
 

@@ -1,4 +1,4 @@
-"""The hot path's codec against the declared one."""
+"""The fast rewriting of properties and batches against the declared one."""
 
 import re
 
@@ -8,126 +8,11 @@ from hypothesis import strategies as st
 
 from rocketwire.wire import fast
 from rocketwire.wire.batch import BatchItem, decode_batch, encode_batch
-from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.errors import BatchInvalid
-from rocketwire.wire.fast_texts import OddTexts
-from rocketwire.wire.header import Header, decode_header, encode_header
-from rocketwire.wire.headers import decode_ext, encode_ext
-from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.properties import decode_properties, encode_properties
-from tests.wire import golden
 
 int32 = st.integers(-(2**31), 2**31 - 1)
-int64 = st.integers(-(2**63), 2**63 - 1)
-text = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
-sends = st.builds(
-    SendMessageRequestHeader,
-    producer_group=text,
-    topic=text,
-    default_topic=text,
-    default_topic_queue_nums=int32,
-    queue_id=int32,
-    sys_flag=int32,
-    born_timestamp=int64,
-    flag=int32,
-    properties=st.none() | text,
-    reconsume_times=st.none() | int32,
-    unit_mode=st.none() | st.booleans(),
-    batch=st.booleans(),
-    max_reconsume_times=st.none() | int32,
-)
-FIELDS = [name for name in SendMessageRequestHeader.__struct_fields__ if name != "bname"]
-
-
-def check_equal(data: bytes) -> None:
-    found = fast.decode_send(memoryview(data))
-    if OddTexts("k", "m")(data, true=True):
-        assert found is None
-        return
-    assert found is not None
-    header = decode_header(data, 0)
-    fields = decode_ext(SendMessageRequestHeader, header.ext, short=True)
-    assert (found.code, found.opaque, found.flag, found.version) == (
-        header.code,
-        header.opaque,
-        header.flag,
-        header.version,
-    )
-    assert [getattr(found.fields, name) for name in FIELDS] == [getattr(fields, name) for name in FIELDS]
-
-
-@given(sends, st.sampled_from([RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE]), int32)
-def test_a_send_header_reads_as_the_general_decoder_reads_it(
-    fields: SendMessageRequestHeader, code: int, opaque: int
-) -> None:
-    check_equal(encode_header(Header(code=code, opaque=opaque, version=407, ext=encode_ext(fields, short=True)), 0))
-
-
-def test_golden_send_headers_read_as_the_general_decoder_reads_them() -> None:
-    seen = 0
-    for capture in golden.captures():
-        for _, frame, row in golden.frames(capture):
-            if row["kind"] != "response" and row["code"] in {310, 320} and row["serializer"] == "JSON":
-                check_equal(frame[8 : 8 + row["headerLength"]])
-                seen += 1
-    assert seen > 200
-
-
-@given(st.binary(max_size=80))
-def test_other_bytes_are_left_to_the_general_decoder(junk: bytes) -> None:
-    assert fast.decode_send(memoryview(junk)) is None
-    fast.decode_send(memoryview(b'{"code":310,' + junk))
-
-
-@pytest.mark.parametrize(
-    "header",
-    [
-        b'{"code":310,"opaque":1}',
-        b'{"code":310,"opaque":1,"extFields":{"a":"g"}}',
-        b'{"code":310,"opaque":1,"extFields":{"a":"\xff"}}',
-        b'{"code":10,"opaque":1,"extFields":{}}',
-    ],
-)
-def test_incomplete_headers_are_left_to_the_general_decoder(header: bytes) -> None:
-    assert fast.decode_send(memoryview(header)) is None
-
-
-SEND_FIELDS = b'{"a":"P","b":"T","c":"T","d":"4","e":"0","f":"0","g":"1","h":"0"}'
-
-
-@pytest.mark.parametrize(
-    ("first", "later", "taken"),
-    [
-        *((310, code, False) for code in (b"30", b"10", b'"30"', b"310.5", b"null", b"0", b"[]")),
-        *((310, code, True) for code in (b"310", b"320", b'"310"')),
-        (320, b"310", True),
-        (320, b"12", False),
-    ],
-)
-def test_of_a_code_that_is_there_twice_the_last_counts(first: int, later: bytes, *, taken: bool) -> None:
-    # Access control looks at what the general decoder finds: no send may go the short way under another code.
-    data = b'{"code":%d,"code":%b,"opaque":1,"extFields":%b}' % (first, later, SEND_FIELDS)
-    found = fast.decode_send(memoryview(data))
-    assert (found is not None) is taken
-    if found is not None:
-        check_equal(data)
-
-
-@pytest.mark.parametrize("strictness", [b"", b'"remark":5,'])  # the second is for the lenient reader
-@pytest.mark.parametrize(
-    "fields",
-    [
-        SEND_FIELDS.replace(b'"b":"T"', b'"b":"A","b":"T"'),
-        SEND_FIELDS.replace(b'"b":"T"', b'"b":"A","\\u0062":"T"'),
-        SEND_FIELDS.replace(b'"T"', b'"A"') + b',"extFields":' + SEND_FIELDS,
-    ],
-)
-def test_of_fields_that_are_there_twice_the_last_count(fields: bytes, strictness: bytes) -> None:
-    data = b'{"code":310,%b"opaque":1,"opaque":2,"extFields":%b}' % (strictness, fields)
-    check_equal(data)
-    assert decode_header(data, 0).ext == decode_header(b'{"code":310,"opaque":2,"extFields":%b}' % SEND_FIELDS, 0).ext
-
 
 property_name = st.sampled_from(
     ["UNIQ_KEY", "WAIT", "TAGS", "KEYS", "CLUSTER", "DELAY", "TRAN_MSG", "a", "名"]

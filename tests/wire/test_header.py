@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from rocketwire.wire.codes import LANGUAGES, SerializeType
 from rocketwire.wire.errors import FrameError, HeaderInvalid, HeaderTooLarge, SerializeTypeUnknown
+from rocketwire.wire.fast_headers import SEND
 from rocketwire.wire.header import BINARY_HEADER, MOST_BYTES, MOST_FIELDS, Header, decode_header, encode_header, fits
 
 INT16 = st.integers(-(2**15), 2**15 - 1)
@@ -296,3 +297,11 @@ def test_the_lenient_reader_counts_fields_of_texts_that_hide_them() -> None:
     text = "{code:41,'a\"b':1,extFields:{" + ",".join(f"f{n}:1" for n in range(2000)) + "}}"
     with pytest.raises(HeaderInvalid, match="more entries"):
         read(text)
+
+
+@pytest.mark.parametrize("depth", [900, 1005, 60_000])
+def test_a_header_nested_too_deep_is_refused(depth: int) -> None:
+    data = b'{"code":34,"x":' + b"[" * depth + b"]" * depth + b"}"
+    with pytest.raises(HeaderInvalid, match=r"nested too deep|no plain JSON"):
+        decode_header(data, 0)
+    assert SEND.decode(memoryview(data.replace(b"34", b"310"))) is None

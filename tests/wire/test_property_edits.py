@@ -7,36 +7,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rocketwire.wire.errors import PropertiesInvalid
-from rocketwire.wire.properties import decode_properties, encode_properties
-from rocketwire.wire.property_edits import items_of, value_of, with_items, without
+from rocketwire.wire.properties import decode_properties, decode_stored_properties, encode_properties
+from rocketwire.wire.property_edits import with_items, without
 
 #: Few names and short values, so that names come twice, begin alike, and lack a part.
 texts = st.lists(st.text(st.sampled_from("\x01ABé"), max_size=5), max_size=6).map("\x02".join)
 names = st.sampled_from(["A", "B", "AB", "é"])
 values = st.text(st.sampled_from("\x01Aé"), max_size=3)
-
-
-def decoded(text: bytes) -> dict[str, str]:
-    return decode_properties(str(text, "utf-8", "replace"))
-
-
-@given(texts)
-def test_all_items_are_those_that_are_decoded(text: str) -> None:
-    found = items_of(text.encode())
-    assert {name.decode(): value.decode() for name, value in found.items()} == decode_properties(text)
-    assert [name.decode() for name in found] == list(decode_properties(text))
-
-
-@given(texts, names)
-@example("A\x01x\x02B\x01y", "A")
-@example("B\x01x\x02A\x01y\x02", "A")
-@example("B\x01x", "A")
-@example("A\x01x\x02A\x01", "A")
-@example("A\x01\x02A\x01x", "A")
-@example("AB\x01x\x02B\x01A\x01y", "A")
-def test_a_value_is_the_decoded_one(text: str, name: str) -> None:
-    found = value_of(text.encode(), name.encode())
-    assert (found and found.decode()) == decode_properties(text).get(name)
 
 
 @given(texts, st.dictionaries(names, values))
@@ -46,12 +23,12 @@ def test_a_value_is_the_decoded_one(text: str, name: str) -> None:
 @example("A\x01\x02B\x01z", {"A": "1"})
 @example("", {"A": "1", "B": "2"})
 @example("B\x01", {"A": "1", "B": "2"})
-def test_what_is_set_is_set_as_in_the_decoded(text: str, items: dict[str, str]) -> None:
+def test_what_is_set_is_set_as_in_the_decode_stored_properties(text: str, items: dict[str, str]) -> None:
     expected = {**decode_properties(text), **items}
     expected = {name: value for name, value in expected.items() if value}
     changed = with_items(text.encode(), [(name.encode(), value.encode()) for name, value in items.items()])
-    assert decoded(changed) == expected
-    assert list(decoded(changed)) == list(expected)
+    assert decode_stored_properties(changed) == expected
+    assert list(decode_stored_properties(changed)) == list(expected)
 
 
 @given(st.dictionaries(names, values.filter(bool)), st.dictionaries(names, values.filter(bool)))
@@ -70,19 +47,17 @@ def test_plain_text_becomes_what_is_encoded(before: dict[str, str], items: dict[
 def test_what_is_taken_away_is_gone(text: str, gone: list[str]) -> None:
     expected = {name: value for name, value in decode_properties(text).items() if name not in gone}
     changed = without(text.encode(), [name.encode() for name in gone])
-    assert decoded(changed) == expected
-    assert list(decoded(changed)) == list(expected)
+    assert decode_stored_properties(changed) == expected
+    assert list(decode_stored_properties(changed)) == list(expected)
 
 
 @given(st.lists(st.binary(max_size=6), max_size=5).map(b"\x02".join), names.filter(str.isascii))
 @example(b"\xe4\x01x\x02A\x01\xc3\x02A\x01y", "A")
 def test_bytes_that_are_no_text_change_nothing(text: bytes, name: str) -> None:
-    expected = decoded(text)
-    found = value_of(text, name.encode())
-    assert (found and str(found, "utf-8", "replace")) == expected.get(name)
-    assert decoded(with_items(text, [(name.encode(), b"new")])) == {**expected, name: "new"}
+    expected = decode_stored_properties(text)
+    assert decode_stored_properties(with_items(text, [(name.encode(), b"new")])) == {**expected, name: "new"}
     expected.pop(name, None)
-    assert decoded(without(text, [name.encode()])) == expected
+    assert decode_stored_properties(without(text, [name.encode()])) == expected
 
 
 def test_a_separator_in_a_value_is_refused() -> None:

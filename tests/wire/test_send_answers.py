@@ -41,14 +41,6 @@ def test_answers_decode_to_what_they_say(
 
 
 @given(int32, text, st.booleans())
-def test_refusals_decode_to_what_they_say(opaque: int, remark: str, trace: bool) -> None:
-    answers = SendAnswers(region="r", trace_on=trace, version=407)
-    header = decode_frame(answers.refuse(14, opaque, remark)).header
-    assert (header.code, header.opaque, header.flag, header.remark) == (14, opaque, 1, remark)
-    assert header.ext == {"TRACE_ON": json.dumps(trace), "MSG_REGION": "r"}
-
-
-@given(int32, text, st.booleans())
 def test_refusals_in_parts(opaque: int, remark: str, trace: bool) -> None:
     answers = SendAnswers(region="r", trace_on=trace, version=407)
     ext = {"TRACE_ON": json.dumps(trace), "MSG_REGION": "r"}

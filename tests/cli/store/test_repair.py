@@ -30,8 +30,8 @@ def test_a_damaged_store_is_made_whole_beside_it(
     assert lines[0].startswith("damage: commitlog/")
     assert lines[-3:] == [
         f"930 records are in {tmp_path / 'new'}, each at the place it had",
-        "1 parts of the log, 310 bytes in all, held no record and were filled",
-        "1 messages of consume queues are lost",
+        "1 part of the log, 310 bytes in all, held no record and was filled",
+        "1 message of consume queues is lost",
     ]
     assert main(["store", "verify", str(tmp_path / "new")]) == 0
 
@@ -48,7 +48,7 @@ def test_a_tag_that_is_in_doubt_is_told_of(
     assert lines[0].startswith("damage: commitlog/")
     assert "GoldenNormal queue 0 offset 0: its record has the tag " in lines[0]
     assert "its queue entry the tags code 16909060" in lines[0]
-    assert lines[2:] == ["1 messages had another tag in their queue entries; now it is that of their records"]
+    assert lines[2:] == ["1 message had another tag in the queue entry; now it is that of the record"]
     assert main(["store", "verify", str(tmp_path / "new")]) == 0
 
 
@@ -56,7 +56,9 @@ def test_json(golden_copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
     damage(golden_copy)
     assert main(["store", "repair", "--json", str(golden_copy), "--to", str(tmp_path / "new")]) == 0
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert found[-1] == {"summary": {"records": 930, "filled": 1, "filled_bytes": 310, "lost": 1, "retagged": 0}}
+    assert found[-1] == {
+        "summary": {"records": 930, "filled": 1, "filled_bytes": 310, "lost": 1, "retagged": 0, "rekeyed": 0}
+    }
     assert found[-2]["what"] == "lost"
 
 

@@ -193,7 +193,7 @@ def test_a_store_without_timers_is_no_error(
     ran = run("show", "--json")
     assert (ran.code, ran.out, ran.err) == (0, "", "")
     ran = run("show", "U0000000")
-    assert (ran.code, ran.err) == (2, f"rocketwire: U0000000: {tmp_path}/store has no such message in {TIMER_TOPIC}\n")
+    assert (ran.code, ran.err) == (1, f"rocketwire: U0000000: {tmp_path}/store has no such message in {TIMER_TOPIC}\n")
 
 
 def test_no_timer_is_one_line(
@@ -206,11 +206,11 @@ def test_no_timer_is_one_line(
     assert (ran.code, ran.err) == (2, "rocketwire: --commitlog is for --store DIR only\n")
     with fake_server() as server:
         ran = Command(capsys, monkeypatch, "--namesrv", server.address)("stats")
-    assert (ran.code, ran.out) == (2, "")
+    assert (ran.code, ran.out) == (1, "")
     assert ran.err == (f"rocketwire: no broker has a timer: broker {server.address} answered code 3: not supported\n")
     with broker(golden_550.untouched, {RequestCode.GET_TIMER_CHECK_POINT: lambda _: Told(body=b"short")}) as wrong:
         ran = Command(capsys, monkeypatch, "--namesrv", wrong.address)("stats")
-    assert ran.code == 2
+    assert ran.code == 1
     assert ran.err.endswith("the timer's checkpoint has 5 bytes only\n")
 
 

@@ -1,4 +1,4 @@
-"""What the kernel makes of any bytes that shall be records of a log: those that store.walk believes, as columns."""
+"""What the kernel makes of any bytes that shall be records of a log: those that the store believes, as columns."""
 
 from __future__ import annotations
 

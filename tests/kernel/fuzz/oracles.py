@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import construct as cs
 
 from rocketwire import _kernel as kernel
-from rocketwire.wire import fast
+from rocketwire.wire import fast, fast_headers
 from rocketwire.wire.batch import BATCH_ITEM, decode_batch
 from rocketwire.wire.codes import RequestCode, SerializeType
 from rocketwire.wire.connection import FrameReader
@@ -104,7 +104,7 @@ class _Read(NamedTuple):
     fields: tuple[str, ...]
 
 
-_SEND: Final = _Read(kernel.read_send, SendMessageRequestHeader, (*fast.SendFields.__struct_fields__, "bname"))
+_SEND: Final = _Read(kernel.read_send, SendMessageRequestHeader, (*fast_headers.SendFields.__struct_fields__, "bname"))
 _PULL: Final = _Read(kernel.read_pull, PullMessageRequestHeader, PullMessageRequestHeader.__struct_fields__)
 _OFFSET: Final = _Read(
     kernel.read_offset,
@@ -137,7 +137,7 @@ def requests(data: bytes) -> None:
         typed = decode_ext(read.header, header.ext, short=code in _SHORT)
         assert values == tuple(getattr(typed, name) for name in read.fields)
         if read is _SEND and serialize_type == SerializeType.JSON:
-            sent = fast.decode_send(memoryview(text))
+            sent = fast_headers.SEND.decode(memoryview(text))
             fields = () if sent is None else tuple(getattr(sent.fields, name) for name in sent.fields.__struct_fields__)
             assert values[: len(fields)] == fields
 

@@ -15,9 +15,12 @@ import msgspec
 
 from rocketwire import _kernel as kernel
 from rocketwire.native import LogTail, QueueTail
+from rocketwire.server.config.broker_keys import BrokerKeys
+from rocketwire.server.config.live import Live
 from rocketwire.server.guards.throttle.bucket import PythonBucket
 from rocketwire.server.messages.real_queue import with_real_queue
 from rocketwire.server.send.steering import wait_item
+from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.server.timer.sends import TimerSends
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
@@ -65,11 +68,10 @@ _ID: Final = encode_host(*_STORE).hex().upper().encode() + b"%016X"
 
 
 _DAYS: Final = 40 * 24 * 3600
-_CONFIG: Any = SimpleNamespace(
-    current=SimpleNamespace(timer_wheel_enable=True, timer_max_delay_sec=_DAYS, broker_name="b")
-)
+_KEYS: Final = Live(TimerKeys(timer_max_delay_sec=_DAYS))
+_BROKER: Final = Live(BrokerKeys(broker_name="b"))
 _TOPICS: Any = SimpleNamespace(get=lambda _: True)
-_TIMERS: Final = TimerSends(_CONFIG, _TOPICS, lambda: _NOW)
+_TIMERS: Final = TimerSends(_KEYS, _BROKER, _TOPICS, lambda: _NOW)
 _TIMED: Final = (_DAYS * 1000, with_real_queue(b"x", "T", 3)[1:], b"v1 T b ")
 
 

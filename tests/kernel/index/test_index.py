@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from rocketwire import _kernel as kernel
 from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.store.errors import DiskFull
-from rocketwire.store.index.index_entries import Room
+from rocketwire.store.index.index_file import EntryPlaces
 from rocketwire.store.index.index_numpy import put_entries, scan_entries
 from rocketwire.store.index.key_column import PythonKeyColumn
 from rocketwire.store.layout.index import ENTRY_SIZE, ENTRY_STRUCT, HEADER_SIZE, SLOT_SIZE
@@ -119,7 +119,7 @@ def test_entries_are_the_twin_s_whatever_the_slots_say(
     keys: list[tuple[int, int, int]], first: int, begin: int, slots: list[int], garbage: bytes
 ) -> None:
     rows = [memoryview(array("q", [key[i] for key in keys])) for i in range(3)]
-    room = Room(HEADER_SIZE, SLOTS, ENTRIES_AT, first, begin)
+    room = EntryPlaces(HEADER_SIZE, SLOTS, ENTRIES_AT, first, begin)
     found = []
     for put in (put_entries, kernel.put_index_entries):
         mapping = mmap.mmap(-1, ENTRIES_AT + ENTRIES * ENTRY_SIZE)
@@ -138,7 +138,7 @@ def test_many_entries_are_the_twin_s() -> None:
     found = []
     for put in (put_entries, kernel.put_index_entries):
         mapping = mmap.mmap(-1, entries_at + (count + 1) * ENTRY_SIZE)
-        room = Room(HEADER_SIZE, slots, entries_at, 1, 0)
+        room = EntryPlaces(HEADER_SIZE, slots, entries_at, 1, 0)
         found.append((put(mapping, room, rows[0], rows[1], rows[2], count), mapping[:]))
     assert found[0] == found[1]
 

@@ -8,16 +8,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rocketwire import native
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.configuration import LiveConfig
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.filters import MessageFilter
 from rocketwire.server.filters.sql import compile_sql
 from rocketwire.server.filters.tag import subscription_filter
+from rocketwire.server.guards.throttle.keys import ThrottleKeys
 from rocketwire.server.guards.throttle.throttle import Throttle
 from rocketwire.server.pull.answers import Asked, PullAnswers
-from rocketwire.server.pull.consume_rates import ConsumeRates
 from rocketwire.server.pull.kernel import answer_texts
+from rocketwire.server.pull.keys import LongPollKeys, TransferKeys
 from rocketwire.server.pull.offset_moved import OffsetMoved
+from rocketwire.server.statistics.counters import Counters
+from rocketwire.server.topics.keys import TopicKeys
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.store.read.fetch import FetchLimits, FetchStatus
 from rocketwire.store.store import MessageStore
@@ -90,14 +93,15 @@ class Twins:
         live = LiveConfig(small_config(Path()), clock)
         moved = OffsetMoved(store, broker_name="b", store_host=HOST, clock=clock)
         self.store = store
-        topics = BrokerTopics(TopicTable.open(Path("topics.json"), clock=clock), live)
+        topics = BrokerTopics(TopicTable.open(Path("topics.json"), clock=clock), live[TopicKeys])
         self.answers = PullAnswers(
             store,
-            live,
+            transfer_keys=live[TransferKeys],
+            long_poll_keys=live[LongPollKeys],
             metrics=Metrics(),
-            consume_rates=ConsumeRates(),
+            deliveries=Counters(),
             offset_moved=moved,
-            throttle=Throttle(live, topics, Metrics()),
+            throttle=Throttle(live[ThrottleKeys], topics, Metrics()),
         )
         store._limits = limits
         self.asked: list[tuple[Any, ...]] = []

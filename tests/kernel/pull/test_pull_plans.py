@@ -63,7 +63,7 @@ def test_plans_may_be_dropped_while_one_is_in_use(twins: Twins) -> None:
     for number in range(3):
         assert twins.serve(Asking(sys_flag=5, opaque=number).frame())[1]
         assert len(twins.asked) == number + 1
-    assert twins.pulls.take()[0] == [(("G", "T", 0), 10, twins.python(Asking())[3])] * 3
+    assert twins.pulls.take()[0] == [(("G", "T", 0), 10, twins.python(Asking())[3], 1)] * 3
 
 
 @pytest.mark.parametrize("frame", [Asking().frame(), update()])
@@ -105,6 +105,7 @@ def test_more_plans_than_a_table_holds(twins: Twins) -> None:
 # --- the object ---
 
 
+@pytest.mark.costly
 def test_it_keeps_nothing_alive(tmp_path: Path) -> None:
     store = open_store(small(tmp_path))
     store.append([draft(1)])
@@ -137,6 +138,7 @@ def leads_back(store: MessageStore, *, forgotten: bool) -> weakref.ref[Any]:
     return weakref.ref(leading_back)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("forgotten", [False, True])
 def test_plans_that_lead_back_to_it_keep_nothing_alive(tmp_path: Path, forgotten: bool) -> None:
     store = numbered(tmp_path)

@@ -91,7 +91,7 @@ def test_answers_are_those_of_python(
             if taken:
                 assert answer == expected
                 assert status in ANSWERED
-                assert delivered == ([(("G", "T", pull.queue_id), count, size)] if count else [])
+                assert delivered == ([(("G", "T", pull.queue_id), count, size, 1)] if count else [])
                 assert sum(requests.values()) == requests[pull.code] == 1
             else:
                 assert (answer, delivered, sum(requests.values())) == (b"", [], 0)
@@ -148,7 +148,7 @@ def test_many_of_one_read_are_answered_in_order(twins: Twins) -> None:
     assert len(twins.asked) == 1
     count = sum(each[2] for each in expected)
     assert twins.pulls.take() == (
-        [(("G", "T", 0), count, sum(each[3] for each in expected))],
+        [(("G", "T", 0), count, sum(each[3] for each in expected), 10)],
         {11: 10, 15: 0, 361: 0},
     )
     assert twins.pulls.take() == ([], {11: 0, 15: 0, 361: 0})
@@ -283,7 +283,7 @@ def test_a_pull_at_the_end_waits_if_it_may(twins: Twins) -> None:
     for offset in (9, 11, -1):
         twins.serve(Asking(offset=offset, sys_flag=6).frame())
     assert len(twins.held) == 1
-    assert twins.pulls.take() == ([(("G", "T", 0), 1, twins.python(Asking(offset=9))[3])], {11: 2, 15: 0, 361: 0})
+    assert twins.pulls.take() == ([(("G", "T", 0), 1, twins.python(Asking(offset=9))[3], 1)], {11: 2, 15: 0, 361: 0})
 
 
 def test_a_pull_that_waits_has_brought_its_offset_before(twins: Twins) -> None:

@@ -1,4 +1,4 @@
-"""Records as columns: the kernel reads what wire.message wrote, believes what store.walk believes, and nothing else.
+"""Records as columns: the kernel reads what wire.message wrote, and believes what store.records.walk believes.
 
 tests/spark/columns/test_kernel.py holds the same against the twin, with Arrow around it.
 """

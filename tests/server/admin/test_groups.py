@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from rocketwire.wire.bodies import encode_body
-from rocketwire.wire.bodies.group import SubscriptionGroupConfig
+from rocketwire.wire.bodies import decode_body, encode_body
+from rocketwire.wire.bodies.group import SubscriptionGroupConfig, SubscriptionGroupList
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from tests.server.harness import Client, code_and_remark, consumer, serving, subscription
 
@@ -134,3 +134,26 @@ async def test_a_removed_group_is_made_anew_by_its_next_consumer(broker: Client)
     await broker.ask(REMOVE, {"groupName": "G"})
     await broker.heartbeat("one", consumer("G", subscription("T")))
     assert (await groups(broker))["subscriptionGroupTable"]["G"]["retryMaxTimes"] == 16
+
+
+async def test_a_list_of_groups(broker: Client) -> None:
+    wanted = (SubscriptionGroupConfig(group_name="First", retry_max_times=3), SubscriptionGroupConfig(group_name="G2"))
+    body = encode_body(SubscriptionGroupList(group_config_list=wanted))
+    answer = await broker.ask(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST, {}, body)
+    assert code_and_remark(answer) == (0, None)
+    answer = await broker.ask(RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG, {"group": "First"})
+    assert decode_body(SubscriptionGroupConfig, bytes(answer.body)).retry_max_times == 3
+
+
+async def test_a_list_with_a_bad_name(broker: Client) -> None:
+    wanted = (SubscriptionGroupConfig(group_name="First"), SubscriptionGroupConfig(group_name="bad*name"))
+    body = encode_body(SubscriptionGroupList(group_config_list=wanted))
+    answer = await broker.ask(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST, {}, body)
+    assert answer.header.code == ResponseCode.SYSTEM_ERROR
+    assert "First" not in (await groups(broker))["subscriptionGroupTable"]
+
+
+async def test_a_group_that_is_not_there(broker: Client) -> None:
+    await broker.set_config(autoCreateSubscriptionGroup="false")
+    answer = await broker.ask(RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG, {"group": "None"})
+    assert code_and_remark(answer) == (ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST, "No group in this broker")

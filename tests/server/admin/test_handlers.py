@@ -188,4 +188,10 @@ async def test_the_configuration_names_where_the_servers_are(server: Server, bro
     found = await config(broker)
     assert found["brokerName"] == "broker-a"
     assert found["brokerIP1"] == "127.0.0.1"
-    assert found["storePathRootDir"] == server.config.store_path_root_dir
+    assert found["storePathRootDir"] == server.config.store.store_path_root_dir
+
+
+async def test_keys_that_tools_need(broker: Client) -> None:
+    answer = await broker.ask(RequestCode.GET_BROKER_CONFIG)
+    told = bytes(answer.body).decode().splitlines()
+    assert {"brokerRole=ASYNC_MASTER", "filterServerNums=0", "slaveReadEnable=false", "useTLS=false"} <= set(told)

@@ -17,13 +17,25 @@ from rocketwire.wire.bodies.progress import (
     TopicOffset,
     TopicStatsTable,
 )
+from rocketwire.wire.bodies.statistics import ConsumeStatsList
 from rocketwire.wire.codes import RequestCode, ResponseCode
-from tests.server.harness import NOW, Client, Server, code_and_remark, consumer, serving, subscription
+from tests.server.harness import (
+    NOW,
+    Client,
+    Server,
+    code_and_remark,
+    consumer,
+    heartbeat,
+    serving,
+    subscription,
+    topic_ext,
+)
 
 B = TypeVar("B")
 
 TOPIC_STATS = RequestCode.GET_TOPIC_STATS_INFO
 STATS = RequestCode.GET_CONSUME_STATS
+ALL_STATS = RequestCode.GET_BROKER_CONSUME_STATS
 WHO = RequestCode.QUERY_TOPIC_CONSUME_BY_WHO
 SPAN = RequestCode.QUERY_CONSUME_TIME_SPAN
 
@@ -121,7 +133,7 @@ async def test_the_messages_a_group_gets_in_a_second(server: Server, filled: Cli
     for _ in range(2):
         await filled.pull("T", 1)
         await server.pass_time(10)
-    assert (await told(filled, ConsumeStats, STATS, consumerGroup="G")).consume_tps == 0.2
+    assert (await told(filled, ConsumeStats, STATS, consumerGroup="G")).consume_tps == 7 / 30
 
 
 async def test_more_queues_than_an_answer_tells_of_are_refused(tmp_path: Path) -> None:
@@ -173,3 +185,45 @@ async def test_the_times_a_group_is_at(filled: Client) -> None:
 async def test_a_group_that_is_new_is_at_the_oldest_message(filled: Client) -> None:
     found = await told(filled, QueryConsumeTimeSpanBody, SPAN, topic="T", group="New")
     assert found.consume_time_span_set[0] == span(0, NOW, NOW + 2000, NOW, 3000)
+
+
+async def all_stats(client: Client, *, ordered: bool = False) -> ConsumeStatsList:
+    return await told(client, ConsumeStatsList, ALL_STATS, isOrder=str(ordered).lower())
+
+
+async def test_how_far_all_groups_are(server: Server, filled: Client) -> None:
+    await filled.ask(RequestCode.HEART_BEAT, {}, heartbeat("c", consumer("G", subscription("T"))))
+    await filled.create_topic("U", 1)
+    await filled.send("U")
+    await commit(filled, 0, topic="U", group="H")
+    await filled.ask(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, {}, b'{"groupName":"H"}')
+    await commit(filled, 1, topic="Gone", group="H")
+    await commit(filled, 1, group="Unknown")
+    await commit(filled, 1, topic="U", group="G")  # which does not subscribe to it
+    found = await all_stats(filled)
+    assert found.broker_addr == str(server.advertised)
+    assert found.total_diff == 1 + 1
+    by_group = {group: stats for entry in found.consume_stats_list for group, stats in entry.items()}
+    assert by_group["G"] == (ConsumeStats(offset_table=PROGRESS),)
+    assert by_group["H"] == (ConsumeStats(offset_table={queue(0, "U"): OffsetWrapper(broker_offset=1)}),)
+    assert by_group["TOOLS_CONSUMER"] == ()
+    assert "Unknown" not in by_group
+    assert len(by_group) == len(found.consume_stats_list)
+
+
+async def test_all_groups_in_topics_with_an_order(filled: Client) -> None:
+    await filled.ask(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, {}, b'{"groupName":"G"}')
+    assert (await all_stats(filled, ordered=True)).total_diff == 0
+    await filled.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext("T", 2, order=True))
+    found = await all_stats(filled, ordered=True)
+    assert found.total_diff == 1
+    assert [entry["G"] for entry in found.consume_stats_list if "G" in entry] == [
+        (ConsumeStats(offset_table=PROGRESS),)
+    ]
+
+
+@pytest.mark.parametrize(("version", "pulled"), [(407, None), (513, 2)])
+async def test_a_newer_tool_is_told_of_nothing_on_the_way(filled: Client, version: int, pulled: int | None) -> None:
+    answer = await filled.ask(STATS, {"consumerGroup": "G", "topic": "T"}, version=version)
+    table = decode_body(ConsumeStats, bytes(answer.body)).offset_table
+    assert (table[queue(0)].consumer_offset, table[queue(0)].pull_offset) == (2, pulled)

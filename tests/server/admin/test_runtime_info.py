@@ -1,85 +1,126 @@
-"""What a broker says of itself."""
+"""What a broker says of itself, against what Apache's brokers say."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import re
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from rocketwire.server.admin.runtime_info import RuntimeInfo
-from rocketwire.server.timer.counts import Counts
-from tests.server.harness import mock_clock
-from tests.server.send_setup import HOST, Setup, body, fields
+from rocketwire.server.admin.runtime_info import Disk, readable
+from rocketwire.wire.codes import RequestCode
+from tests.server.harness import NOW, Client, Server, properties_text, serving
+from tests.wire import golden
 
-TIMER = {"timerReadBehind", "timerOffsetBehind", "timerCongestNum", "timerEnqueueTps", "timerDequeueTps"}
-
-
-@pytest.fixture
-def setup(tmp_path: Path) -> Iterator[Setup]:
-    made = Setup(tmp_path)
-    yield made
-    made.store.close()
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+(E-?[0-9]+)?)?")
 
 
-def fake_timer(**changes: Any) -> Any:
-    values = {"lag_ms": 0, "enqueue_behind": 0, "pending": 0, "enqueued": 0, "counts": Counts()}
-    return SimpleNamespace(**{**values, **changes})
+async def table(client: Client) -> dict[str, str]:
+    answer = await client.ask(RequestCode.GET_BROKER_RUNTIME_INFO)
+    assert (answer.header.code, answer.header.remark) == (0, None)
+    found: dict[str, str] = json.loads(bytes(answer.body))["table"]
+    return found
 
 
-async def test_without_a_timer(setup: Setup) -> None:
-    info = RuntimeInfo(setup.store, None)
-    (draft,) = setup.sending.drafts.message(fields(), body(), HOST, "peer").drafts
-    (appended,) = setup.store.append([draft])
-    assert info.table() == {
-        "brokerVersion": "407",
-        "brokerVersionDesc": "V4_9_7",
-        "commitLogMinOffset": "0",
-        "commitLogMaxOffset": str(appended.size),
-        "timerReadBehind": "0",
-        "timerOffsetBehind": "0",
-        "timerCongestNum": "0",
-        "timerEnqueueTps": "0.0",
-        "timerDequeueTps": "0.0",
-        "timerDeliveredTotal": "0",
-        "timerCancelledTotal": "0",
-        "timerRolledTotal": "0",
-        "timerStaleTotal": "0",
-        "timerDroppedTotal": "0",
-        "timerLatenessMs": "0",
+def apache(version: str) -> dict[str, str]:
+    """What the broker said whose answers are in the repository."""
+    for capture in golden.captures(version):
+        for frame in golden.frames(capture):
+            if frame.row.get("requestCode") == RequestCode.GET_BROKER_RUNTIME_INFO and frame.row["bodyLength"] > 1500:
+                found: dict[str, str] = json.loads(frame.data[-frame.row["bodyLength"] :])["table"]
+                return found
+    raise AssertionError(version)
+
+
+def form(text: str) -> str:
+    """A value with its numbers masked; rates may not be known yet."""
+    return " ".join(_NUMBER.sub("N", text).replace("K", "G").split())
+
+
+@pytest.mark.parametrize("version", ["4.9.7", "5.5.0"])
+async def test_every_key_of_apache_with_its_format(server: Server, broker: Client, version: str) -> None:
+    await broker.send("T", properties=properties_text(DELAY="1"))
+    for _ in range(70):
+        await server.pass_time(1, step=1)
+    ours, theirs = await table(broker), apache(version)
+    known = {key.partition("_")[0] for key in ours}
+    assert {key.partition("_")[0] for key in theirs} <= known
+    rates = {key for key in theirs if key.endswith("Tps") and not key.startswith("timer")}
+    for key in theirs.keys() & ours.keys() - rates - {
+        "brokerVersionDesc",
+        "commitLogDirCapacity",
+        "remainHowManyDataToFlush",
+    }:
+        assert form(ours[key]) == form(theirs[key]), key
+    for key in rates:
+        assert len(ours[key].split(" ")) == 3, key
+        assert all(_NUMBER.fullmatch(each) for each in ours[key].split()), key
+    assert re.fullmatch(r"Total : [0-9.]+ [KMGTP]iB, Free : [0-9.]+ [KMGTP]iB\.", ours["commitLogDirCapacity"])
+
+
+async def test_what_was_stored_and_delivered(server: Server, broker: Client) -> None:
+    for _ in range(4):
+        await broker.send("T")
+    await broker.pull("T")
+    for _ in range(10):
+        await server.pass_time(1, step=1)
+    found = await table(broker)
+    assert found["msgPutTotalTodayNow"] == found["putMessageTimesTotal"] == "4"
+    assert found["msgGetTotalTodayNow"] == "4"
+    assert found["putMessageSizeTotal"] == found["commitLogMaxOffset"]
+    assert float(found["putMessageAverageSize"]) == int(found["commitLogMaxOffset"]) / 4
+    assert found["putTps"] == "0.4  "
+    assert found["getFoundTps"] == "0.1  "
+    assert found["getTotalTps"] == "0.1 0.0 0.0"
+    assert found["getTransferedTps"] == found["getTransferredTps"] == "0.4  "
+    assert found["bootTimestamp"] == str(NOW)
+    assert found["runtime"] == "[ 0 days, 0 hours, 0 minutes, 10 seconds ]"
+    assert found["earliestMessageTimeStamp"] == str(NOW)
+
+
+async def test_a_new_broker(broker: Client) -> None:
+    found = await table(broker)
+    assert found["earliestMessageTimeStamp"] == "-1"
+    assert found["putMessageAverageSize"] == "0.0"
+    assert found["putTps"] == "  "
+    assert found["remainHowManyDataToFlush"] == "0 B"
+    assert not any(key.startswith("scheduleMessageOffset") for key in found)
+
+
+async def test_how_far_delay_levels_are(server: Server, broker: Client) -> None:
+    for _ in range(3):
+        await broker.send("T", properties=properties_text(DELAY="2"))
+    assert (await table(broker))["scheduleMessageOffset_2"] == "0,3"
+    await server.pass_time(10)
+    assert (await table(broker))["scheduleMessageOffset_2"] == "3,3"
+
+
+async def test_the_totals_of_days(tmp_path: Path) -> None:
+    async with serving(tmp_path) as server:
+        client = server.broker()
+        await client.send("T")
+        server.clock.now += 86_400_000
+        await server.pass_time(2, step=1)
+        await client.send("T")
+        found = await table(client)
+        names = ("YesterdayMorning", "TodayMorning", "TodayNow")
+        assert [found[f"msgPutTotal{name}"] for name in names] == ["0", "1", "2"]
+
+
+def test_the_disk() -> None:
+    disk = Disk(folder="a/b", commit_log=0.33, consume_queues=0.5, total=252 << 30, free=1536)
+    assert disk.table() == {
+        "commitLogDirCapacity": "Total : 252.0 GiB, Free : 1.5 KiB.",
+        "commitLogDiskRatio": "0.33",
+        "commitLogDiskRatio_a/b": "0.33",
+        "consumeQueueDiskRatio": "0.5",
     }
 
 
-async def test_the_timers_fields(setup: Setup) -> None:
-    timer = fake_timer(lag_ms=2999, enqueue_behind=3, pending=5)
-    table = RuntimeInfo(setup.store, timer).table()
-    assert [table[name] for name in ("timerReadBehind", "timerOffsetBehind", "timerCongestNum")] == ["2", "3", "5"]
-    counts = timer.counts
-    counts.delivered, counts.cancelled, counts.rolled, counts.stale, counts.dropped, counts.lateness = range(10, 16)
-    table = RuntimeInfo(setup.store, timer).table()
-    told = ("Delivered", "Cancelled", "Rolled", "Stale", "Dropped")
-    assert [table[f"timer{name}Total"] for name in told] == ["10", "11", "12", "13", "14"]
-    assert table["timerLatenessMs"] == "15"
-
-
-@pytest.mark.parametrize("jump", [-86_400_000, 86_400_000])
-async def test_rates_are_those_since_somebody_asked_before(setup: Setup, jump: int) -> None:
-    timer = fake_timer(enqueued=100)
-    timer.counts.delivered = 7
-    info = RuntimeInfo(setup.store, timer)
-
-    def rates(passed: float, enqueued: int, delivered: int) -> tuple[str, str]:
-        mock_clock().jump(passed)
-        timer.enqueued, timer.counts.delivered = enqueued, delivered
-        table = info.table()
-        assert table.keys() >= TIMER
-        return table["timerEnqueueTps"], table["timerDequeueTps"]
-
-    assert rates(0, 150, 7) == ("50.0", "0.0")
-    setup.clock.now += jump  # nothing to the wall clock
-    assert rates(2, 300, 10) == ("100.0", "1.5")
-    assert rates(2, 300, 16) == ("0.0", "3.0")
-    assert rates(0.5, 310, 16) == ("10.0", "0.0")
-    assert rates(0.5, 320, 16) == ("20.0", "0.0")
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1 << 20, "1.0 MiB"), (3 << 39, "1.5 TiB"), (1 << 50, "1.0 PiB")],
+)
+def test_bytes_for_people(size: int, text: str) -> None:
+    assert readable(size) == text

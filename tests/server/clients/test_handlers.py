@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rocketwire.server.name_server.routes import Registered, RouteTable
+from rocketwire.server.name_server.routes import BrokerRegistration, RouteTable
 from rocketwire.store.tables.versioned_table import VersionedTable
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.client import (
@@ -164,7 +164,7 @@ async def test_a_heartbeat_with_many_new_groups_is_written_and_told_in_parts_of_
         done.append(Path(table._path).name)
         persist(table)
 
-    def counted_register(*args: Any, **options: Any) -> Registered:
+    def counted_register(*args: Any, **options: Any) -> BrokerRegistration:
         done.append("told")
         return register(*args, **options)
 

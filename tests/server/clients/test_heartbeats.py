@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 
 from rocketwire.server.clients.groups import ClientGroups, Standing
 from rocketwire.server.clients.heartbeats import Heartbeats
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.configuration import LiveConfig
 from rocketwire.server.core.request import Peer
 from rocketwire.server.core.works import Steps
 from rocketwire.server.filters.consumer_filters import ConsumerFilters
+from rocketwire.server.limits.keys import LimitKeys
+from rocketwire.server.topics.keys import TopicKeys
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.store.tables.consumer_filters import ConsumerFilterTable
@@ -67,15 +69,18 @@ class Broker:
     def __init__(self, folder: Path, *, repeats: bool = True) -> None:
         self.clock = Clock()
         self.live = LiveConfig(small_config(folder), self.clock)
-        self.topics = BrokerTopics(TopicTable.open(folder / "topics.json", clock=self.clock), self.live)
-        self.groups = SubscriptionGroups(GroupTable.open(folder / "groups.json", clock=self.clock), self.live)
+        self.topics = BrokerTopics(TopicTable.open(folder / "topics.json", clock=self.clock), self.live[TopicKeys])
+        self.groups = SubscriptionGroups(
+            GroupTable.open(folder / "groups.json", clock=self.clock), self.live[TopicKeys], self.live[LimitKeys]
+        )
         self.table = ConsumerFilterTable.open(folder / "filters.json")
         self.filters = ConsumerFilters(self.table, self.clock)
         self.clients = (ClientGroups if repeats else Alone)(self.groups.notifies)
         self.clients.emptied.subscribe(self.filters.unregister)
         self.peers = [FakePeer(str(number)) for number in range(3)]
         self.heartbeats = Counting(
-            config=self.live,
+            limit_keys=self.live[LimitKeys],
+            topic_keys=self.live[TopicKeys],
             topics=self.topics,
             groups=self.groups,
             clients=self.clients,

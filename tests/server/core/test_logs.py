@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import logging
 import re
@@ -9,6 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -40,7 +42,7 @@ def rendered(*arguments: Any, **options: Any) -> dict[str, Any]:
 
 
 def test_a_record_with_fields() -> None:
-    extra = {"peer": "127.0.0.1:1", "request_code": 10, "odd": {1, 2}.__class__}
+    extra = {"peer": "127.0.0.1:1", "code": 10, "odd": {1, 2}.__class__}
     line = rendered(logging.WARNING, "f", 1, "closing %s\n\u2028: %d", ("x", 5), None, extra=extra)
     del line["time"]
     assert line == {
@@ -48,9 +50,53 @@ def test_a_record_with_fields() -> None:
         "event": "closing x\n\u2028: 5",
         "logger": "rocketwire.test",
         "peer": "127.0.0.1:1",
-        "request_code": 10,
+        "code": 10,
         "odd": "<class 'set'>",
     }
+
+
+def test_the_event_is_the_text_and_the_values_are_fields() -> None:
+    values = {"topic": "T", "offset": 7, "took": 1.25, "reason": ValueError("why"), "again": None}
+    text = "%(topic)s, %(offset)08d: %(reason)s, 5 %% after %(took).1f s"
+    line = rendered(logging.INFO, "f", 1, text, (values,), None)
+    assert line["event"] == "{topic}, {offset}: {reason}, 5 % after {took} s"
+    assert line["topic"] == "T"
+    assert (line["offset"], line["took"], line["reason"], line["again"]) == (7, 1.25, "why", None)
+    assert written(text, (values,), None).endswith("ERROR T, 00000007: why, 5 % after 1.2 s")
+
+
+def test_a_line_for_whoever_started_it_has_an_event_of_its_own() -> None:
+    extra = {"event": "wrong use"}
+    line = rendered(logging.ERROR, "f", 1, "%(reason)s", ({"reason": "x=1: unknown"},), None, extra=extra)
+    assert (line["event"], line["reason"]) == ("wrong use", "x=1: unknown")
+
+
+CALLS = {f"log.{name}" for name in ("log", "exception", "critical", *logs.LEVELS)}
+
+
+def log_calls() -> Iterator[tuple[str, ast.Call]]:
+    """Every call of a module's log."""
+    for room in ("server", "store"):
+        for path in sorted((ROOT / room).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Call) and ast.unparse(node.func) in CALLS:
+                    yield f"{path.relative_to(ROOT)}:{node.lineno}", node
+
+
+def test_every_call_names_its_values() -> None:
+    """Else JSON has no fields: the text of a call is constant, and its one other argument a dictionary."""
+    for place, call in log_calls():
+        arguments = call.args[1:] if ast.unparse(call.func) == "log.log" else call.args
+        if not isinstance(arguments[0], ast.Constant):
+            assert place.startswith("server/core/logs.py"), f"{place}: the text is not constant"
+            continue
+        wanted = set(re.findall(r"%\((\w+)\)", str(arguments[0].value)))
+        named = [
+            ast.literal_eval(key) for each in arguments[1:] if isinstance(each, ast.Dict) for key in each.keys if key
+        ]
+        assert len(arguments) == 1 + bool(wanted), f"{place}: one dictionary has the values"
+        assert set(named) == wanted, place
+        assert not wanted & {*logs._FIRST, "exception"}, f"{place}: a name that every line has"
 
 
 def written(*arguments: Any) -> str:
@@ -109,7 +155,9 @@ def test_a_record_with_an_exception_has_no_values_of_variables() -> None:
 
 @pytest.mark.slow
 def test_a_session_of_which_every_line_is_json(tmp_path: Path) -> None:
-    with process(tmp_path / "store", "--log-format", "json", "--set", "nonsense=1", "--http", "0.0.0.0:0") as server:
+    with process(
+        tmp_path / "store", "--log-format", "json", "--set", "highSpeedMode=true", "--http", "0.0.0.0:0"
+    ) as server:
         host, _, port = server.broker.rpartition(":")
         with socket.create_connection((host, int(port))) as garbage:
             garbage.sendall(b"GET / HTTP/1.1\r\n\r\n")
@@ -121,13 +169,14 @@ def test_a_session_of_which_every_line_is_json(tmp_path: Path) -> None:
     assert code == 0
     lines = parsed(errors)
     events = [line["event"] for line in lines]
-    assert events[0] == "nonsense: unknown key"
-    assert lines[0]["level"] == "warning"
-    (closing,) = [line for line in lines if line["event"].startswith("closing")]
+    assert events[0] == "setting without effect"
+    assert (lines[0]["level"], lines[0]["reason"][:14]) == ("warning", "highSpeedMode:")
+    (closing,) = [line for line in lines if line["event"] == "closing {peer}: {reason}"]
     assert (closing["level"], closing["logger"], closing["peer"]) == ("warning", "rocketwire.server.net.session", peer)
     assert any("is open to all" in event for event in events)
-    assert events[-1].startswith("stopped: ")
-    assert "stopping: SIGTERM" in events
+    assert events[-1] == "stopped: {messages_in} messages in, {messages_out} out"
+    assert (lines[-1]["messages_in"], lines[-1]["messages_out"]) == (0, 0)
+    assert [line["signal"] for line in lines if line["event"] == "stopping: {signal}"] == ["SIGTERM"]
 
 
 @pytest.mark.slow
@@ -135,11 +184,12 @@ def test_what_prevents_the_start_is_json_too(tmp_path: Path) -> None:
     (tmp_path / "holiday.txt").touch()
     code, errors = Process(tmp_path, "--log-format", "json").result()
     assert code == 2
-    assert parsed(errors)[-1]["event"].startswith(f"{tmp_path} cannot be used as a RocketMQ store: ")
+    assert parsed(errors)[-1]["event"] == "the server cannot run"
+    assert parsed(errors)[-1]["reason"].startswith(f"{tmp_path} cannot be used as a RocketMQ store: ")
     code, errors = Process(tmp_path, "--log-format", "json", "--set", "listenPort=x").result()
     (line,) = parsed(errors)
     assert (code, line["level"]) == (2, "error")
-    assert line["event"].startswith("listenPort=x: allowed is ")
+    assert (line["event"], line["reason"][:24]) == ("wrong use", "listenPort=x: allowed is")
 
 
 @pytest.mark.slow
@@ -172,9 +222,9 @@ def test_what_nobody_caught_is_json() -> None:
     assert done.returncode == 1
     assert (warning["level"], warning["logger"]) == ("warning", "py.warnings")
     assert "UserWarning: old" in warning["event"]
-    assert thread["event"] == "thread worker ended"
+    assert (thread["event"], thread["thread"]) == ("thread {thread} ended", "worker")
     assert "ZeroDivisionError" in thread["exception"]
-    assert "Odd.__del__" in unraisable["event"]
+    assert "Odd.__del__" in unraisable["object"]
     assert "KeyError: 'gone'" in unraisable["exception"]
     assert (uncaught["level"], uncaught["event"]) == ("critical", "uncaught exception")
     assert uncaught["exception"].endswith("LookupError: two\nlines")
@@ -222,6 +272,7 @@ def test_complaints(
     assert [(each.levelno, each.message) for each in caplog.records] == [(level, "50 % of it")]
 
 
+@pytest.mark.costly
 def test_json_is_loaded_for_who_wants_it_only() -> None:
     code = "import sys; import rocketwire.server.run; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

@@ -5,19 +5,27 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.config.broker_keys import BrokerKeys
+from rocketwire.server.configuration import LiveConfig
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.delay.delivery import DelayDelivery
+from rocketwire.server.guards.throttle.keys import ThrottleKeys
 from rocketwire.server.guards.throttle.throttle import Throttle
+from rocketwire.server.limits.keys import LimitKeys
+from rocketwire.server.messages.keys import PageCacheKeys
 from rocketwire.server.messages.page_cache import PageCacheGuard
 from rocketwire.server.messages.storing import Storing
 from rocketwire.server.send.checks import SendChecks
 from rocketwire.server.send.drafts import SendDrafts
+from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.send.sending import Sending
+from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.server.timer.sends import TimerSends
+from rocketwire.server.topics.keys import TopicKeys
 from rocketwire.server.topics.retry_topics import RetryTopics
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
+from rocketwire.server.transactions.keys import TransactionKeys
 from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import MessageStore
@@ -49,8 +57,8 @@ class Delays:
     ) -> None:
         self.clock = clock or Clock()
         self.live = LiveConfig(small_config(folder), self.clock)
-        self.topics = BrokerTopics(TopicTable.open(folder / "topics.json", clock=self.clock), self.live)
-        self.topics.make_system_topics(len(levels))
+        self.topics = BrokerTopics(TopicTable.open(folder / "topics.json", clock=self.clock), self.live[TopicKeys])
+        self.topics.make_system_topics(self.live.current.broker, len(levels))
         values: dict[str, Any] = {
             "commit_log_file_size": 1 << 16,
             "consume_queue_file_size": 20 * 64,
@@ -63,20 +71,28 @@ class Delays:
             self.settings, clock=self.clock, store_host=encode_host("127.0.0.1", 1), files=files
         )
         self.table = DelayOffsetTable.open(folder / "store" / "config" / "delayOffset.json", files)
-        groups = SubscriptionGroups(GroupTable.open(folder / "groups.json", clock=self.clock), self.live)
-        self.page_cache = PageCacheGuard(self.live, now=lambda: 0.0)
+        groups = SubscriptionGroups(
+            GroupTable.open(folder / "groups.json", clock=self.clock), self.live[TopicKeys], self.live[LimitKeys]
+        )
+        self.page_cache = PageCacheGuard(self.live[PageCacheKeys], now=lambda: 0.0)
         self.storing = Storing(self.store, flush=None, metrics=Metrics(), page_cache=self.page_cache)
         self.sending = Sending(
             SendDrafts(
-                self.live,
+                self.live[SendKeys],
+                self.live.current.broker,
                 self.topics,
                 SendChecks(
-                    self.live, self.topics, choose=lambda bound: bound - 1, retries=RetryTopics(groups, self.topics)
+                    self.live[SendKeys],
+                    self.live[BrokerKeys],
+                    self.live[TransactionKeys],
+                    self.topics,
+                    choose=lambda bound: bound - 1,
+                    retries=RetryTopics(groups, self.topics),
                 ),
-                TimerSends(self.live, self.topics, self.clock),
+                TimerSends(self.live[TimerKeys], self.live[BrokerKeys], self.topics, self.clock),
                 delay_levels=len(self.store.settings.delay_levels),
             ),
-            Throttle(self.live, self.topics, Metrics()),
+            Throttle(self.live[ThrottleKeys], self.topics, Metrics()),
         )
         self.woken = 0
         self.delivery = DelayDelivery(

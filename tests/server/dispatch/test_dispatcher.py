@@ -121,26 +121,7 @@ class Gate:
             raise NotPermitted("not you")
 
 
-class Hot:
-    """A hot path that would take everything."""
-
-    def __init__(self, *, takes: bool) -> None:
-        self.takes = takes
-        self.events: list[str] = []
-
-    def offer(self, session: Any, frame: RawFrame) -> bool:
-        self.events.append("offer")
-        return self.takes
-
-    def finish(self) -> None:
-        self.events.append("finish")
-
-    def discard(self) -> None:
-        self.events.append("discard")
-
-
-@pytest.mark.parametrize("hot", [None, Hot(takes=False)])
-async def test_a_guard_decides_before_the_handler(hot: Hot | None) -> None:
+async def test_a_guard_decides_before_the_handler() -> None:
     served: list[int] = []
 
     def handler(_: object, request: Any) -> Reply:
@@ -149,7 +130,7 @@ async def test_a_guard_decides_before_the_handler(hot: Hot | None) -> None:
 
     gate = Gate()
     routes = (route(handler, header=GetMaxOffsetRequestHeader),)
-    dispatcher = FrameDispatcher([Family(routes=routes, services=None)], metrics=Metrics(), hot_path=hot, guards=[gate])
+    dispatcher = FrameDispatcher([Family(routes=routes, services=None)], metrics=Metrics(), guards=[gate])
     session: Any = FakeSession()
     frames = [raw(30, ext={"topic": "T", "queueId": str(each)}) for each in (1, 2)]
     assert dispatcher.serve(session, frames) == 2
@@ -222,41 +203,6 @@ async def test_a_guard_is_asked_while_it_is_active() -> None:
     assert [reply.code for _, reply in session.replies] == [0, ResponseCode.NO_PERMISSION, 0]
 
 
-async def test_the_hot_path_is_offered_what_is_admitted() -> None:
-    hot = Hot(takes=True)
-    gate = Gate()
-    dispatcher = FrameDispatcher([], metrics=Metrics(), hot_path=hot, guards=[Gate(active=False), gate])
-    session: Any = FakeSession()
-    dispatcher.serve(session, [raw(310, ext={"topic": "T", "queueId": each}) for each in ("1", "2", "3")])
-    assert len(gate.asked) == 3
-    assert hot.events == ["offer", "offer", "finish"]
-
-
-async def test_the_general_way_alone_asks_guards_and_no_short_way() -> None:
-    hot = Hot(takes=True)
-    dispatcher = FrameDispatcher(
-        [Family(routes=(route(lambda *_: Reply()),), services=None)], metrics=Metrics(), hot_path=hot, guards=[Gate()]
-    )
-    session: Any = FakeSession()
-    for each in (1, 2):
-        dispatcher.serve_generally(session, raw(30, ext={"topic": "T", "queueId": str(each)}))
-    assert hot.events == []
-    assert [reply.code for _, reply in session.replies] == [0, ResponseCode.NO_PERMISSION]
-
-
-async def test_the_group_is_finished_before_any_other_request() -> None:
-    hot = Hot(takes=False)
-    metrics = Metrics()
-    dispatcher = FrameDispatcher(
-        [Family(routes=(route(lambda *_: Reply()),), services=None)], metrics=metrics, hot_path=hot
-    )
-    session: Any = FakeSession()
-    dispatcher.serve(session, [raw(30)])
-    assert hot.events == ["offer", "finish", "finish"]
-    assert len(session.replies) == 1
-    assert metrics.requests[30] == 1
-
-
 async def test_codes_that_nobody_serves_are_counted_together() -> None:
     metrics = Metrics()
     dispatcher = FrameDispatcher([Family(routes=(route(lambda *_: Reply()),), services=None)], metrics=metrics)
@@ -265,11 +211,8 @@ async def test_codes_that_nobody_serves_are_counted_together() -> None:
     assert metrics.requests == {30: 1, UNSERVED: 3}
 
 
-@pytest.mark.parametrize("hot", [None, Hot(takes=True)])
-async def test_the_other_frames_of_a_session_that_pauses_wait(hot: Hot | None) -> None:
-    dispatcher = FrameDispatcher(
-        [Family(routes=(route(lambda *_: Reply()),), services=None)], metrics=Metrics(), hot_path=hot
-    )
+async def test_the_other_frames_of_a_session_that_pauses_wait() -> None:
+    dispatcher = FrameDispatcher([Family(routes=(route(lambda *_: Reply()),), services=None)], metrics=Metrics())
     session: Any = FakeSession()
     session.pauses = True
     assert dispatcher.serve(session, [raw(30), raw(30, opaque=2)]) == 1
@@ -283,27 +226,12 @@ async def test_a_handler_that_answers_later_is_not_answered_for() -> None:
 
 
 async def test_a_header_that_is_none_ends_serving() -> None:
-    hot = Hot(takes=False)
-    dispatcher = FrameDispatcher([], metrics=Metrics(), hot_path=hot)
+    dispatcher = FrameDispatcher([], metrics=Metrics())
     session: Any = FakeSession()
     bad = RawFrame(JSON, memoryview(b"GET /"), memoryview(b""))
     with pytest.raises(HeaderInvalid, match="header is not JSON"):
         dispatcher.serve(session, [raw(30), bad, raw(30, opaque=3)])
-    assert hot.events[:4] == ["offer", "finish"] * 2
     assert [request.header.opaque for request, _ in session.replies] == [1]
-
-
-async def test_what_the_hot_path_holds_is_dropped_when_serving_breaks() -> None:
-    class Broken(Hot):
-        def offer(self, session: Any, frame: RawFrame) -> bool:
-            raise ZeroDivisionError
-
-    hot = Broken(takes=True)
-    dispatcher = FrameDispatcher([], metrics=Metrics(), hot_path=hot)
-    session: Any = FakeSession()
-    with pytest.raises(ZeroDivisionError):
-        dispatcher.serve(session, [raw(30)])
-    assert hot.events == ["discard"]
 
 
 @pytest.mark.parametrize("serialize_type", [JSON, BINARY])
@@ -318,8 +246,8 @@ async def test_what_the_hot_path_holds_is_dropped_when_serving_breaks() -> None:
 async def test_an_answer_that_no_frame_holds_is_an_error_without_a_body(
     broker: Client, monkeypatch: pytest.MonkeyPatch, serialize_type: int, reply: Reply, problem: str
 ) -> None:
-    monkeypatch.setattr(FrameDispatcher, "_handle", lambda *_: reply)
-    answer = await broker.ask(RequestCode.GET_MAX_OFFSET, serialize_type=serialize_type)
+    monkeypatch.setattr(FrameDispatcher, "_reply", lambda *_: reply)
+    answer = await broker.ask(RequestCode.GET_MAX_OFFSET, {"topic": "T", "queueId": "0"}, serialize_type=serialize_type)
     assert answer.header.code == ResponseCode.SYSTEM_ERROR
     assert problem in (answer.header.remark or "")
     assert not answer.body

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import trio
 
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.config.live import Live
+from rocketwire.server.messages.keys import PageCacheKeys
 from rocketwire.server.messages.page_cache import PageCacheGuard
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.frame import Frame
@@ -15,13 +16,11 @@ from tests.server.harness import (
     BINARY,
     JSON,
     Client,
-    Clock,
     Server,
     SlowDisk,
     code_and_remark,
     send_ext,
     serving,
-    small_config,
 )
 
 WAYS = {"short way": JSON, "general way": BINARY}
@@ -86,8 +85,7 @@ async def test_what_the_same_read_brought_behind_it_waited_too(clients: list[Cli
     other = client.frame(RequestCode.GET_MAX_OFFSET, {"topic": "T", "queueId": "0"})
     client.sock.sendall(send(client, way) + other + send(client, way, 2))
     answers = await client.arrived()
-    waiting = 2 if way == JSON else 1  # the short way knows them as one group
-    refused = (ResponseCode.SYSTEM_BUSY, BUSY.format(1500, waiting))
+    refused = (ResponseCode.SYSTEM_BUSY, BUSY.format(1500, 2))
     assert [code_and_remark(frame) for frame in answers] == [(0, None), (0, None), refused, refused]
 
 
@@ -140,7 +138,7 @@ async def test_under_sync_flush_it_is_the_same(tmp_path: Path, disk: SlowDisk) -
 
 async def test_it_costs_nothing_once_it_is_over() -> None:
     times = [5.0]
-    guard = PageCacheGuard(LiveConfig(small_config(Path()), Clock()), now=lambda: times[-1])
+    guard = PageCacheGuard(Live(PageCacheKeys()), now=lambda: times[-1])
     guard.appended(0.0)
     found = [guard.busy]
     assert str(guard.refusal(7)) == BUSY.format(5000, 7)

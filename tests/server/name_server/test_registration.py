@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 import trio
 
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.config.broker_keys import BrokerKeys
+from rocketwire.server.configuration import LiveConfig
 from rocketwire.server.core.errors import RouteNotFound
 from rocketwire.server.name_server.registration import Registration
 from rocketwire.server.name_server.routes import BrokerIdentity, RouteTable, queues_of
+from rocketwire.server.topics.keys import TopicKeys
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire.bodies.route import QueueData
@@ -22,7 +24,7 @@ class Setup:
     def __init__(self, folder: Path) -> None:
         clock = Clock()
         self.live = LiveConfig(small_config(folder), clock)
-        self.topics = BrokerTopics(TopicTable.open(folder / "topics.json", clock=clock), self.live)
+        self.topics = BrokerTopics(TopicTable.open(folder / "topics.json", clock=clock), self.live[TopicKeys])
         self.topics.put(TopicConfig(topic_name="T", perm=7))
         self.routes = RouteTable()
         self.registration = Registration(
@@ -30,7 +32,7 @@ class Setup:
             ha_address="h:2",
             routes=self.routes,
             topics=self.topics,
-            config=self.live,
+            broker_keys=self.live[BrokerKeys],
         )
         self.topics.changed.subscribe(self.registration.register)
 

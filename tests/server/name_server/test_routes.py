@@ -8,7 +8,7 @@ import trio
 from rocketwire.server.core.errors import RouteNotFound
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.name_server import routes
-from rocketwire.server.name_server.routes import BrokerIdentity, Registered, RouteTable, queues_of
+from rocketwire.server.name_server.routes import BrokerIdentity, BrokerRegistration, RouteTable, queues_of
 from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
 from tests.server.harness import FakePeer, mock_clock, settle
 
@@ -23,7 +23,7 @@ def topics(*names: str, queues: int = 4) -> dict[str, TopicConfig]:
     return {name: TopicConfig(topic_name=name, read_queue_nums=queues, write_queue_nums=queues) for name in names}
 
 
-def register(table: RouteTable, who: BrokerIdentity, *names: str, **changes: Any) -> Registered:
+def register(table: RouteTable, who: BrokerIdentity, *names: str, **changes: Any) -> BrokerRegistration:
     count = changes.pop("queues", 4)
     values: dict[str, Any] = {
         "queues": None if count is None else queues_of(who.name, topics(*names, queues=count)),
@@ -40,7 +40,7 @@ def queues(table: RouteTable, topic: str) -> dict[str, int]:
 
 async def test_a_registered_brokers_topics_have_a_route() -> None:
     table = RouteTable()
-    assert register(table, broker(), "T", "U") == Registered()
+    assert register(table, broker(), "T", "U") == BrokerRegistration()
     assert table.topics() == ["T", "U"]
     assert queues(table, "T") == {"a": 4}
     (data,) = table.route("T").broker_datas
@@ -75,11 +75,11 @@ async def test_topics_change_with_their_version_only() -> None:
 
 async def test_a_slave_changes_no_topics_and_learns_its_master() -> None:
     table = RouteTable()
-    assert register(table, broker(broker_id=1), "T") == Registered()
+    assert register(table, broker(broker_id=1), "T") == BrokerRegistration()
     assert table.topics() == []
     register(table, broker(), "T")
     told = register(table, broker(broker_id=1), "T", queues=9)
-    assert told == Registered(ha_server_address="ha-a:0", master_address="a:0")
+    assert told == BrokerRegistration(ha_server_address="ha-a:0", master_address="a:0")
     assert queues(table, "T") == {"a": 4}
     assert table.route("T").broker_datas[0].broker_addrs == {0: "a:0", 1: "a:1"}
 
@@ -117,7 +117,7 @@ async def test_while_a_slave_is_there_the_queues_stay() -> None:
     table.unregister(broker())
     assert queues(table, "T") == {"a": 4}
     assert table.route("T").broker_datas[0].broker_addrs == {1: "a:1"}
-    assert register(table, broker(broker_id=1), "T") == Registered()
+    assert register(table, broker(broker_id=1), "T") == BrokerRegistration()
 
 
 async def test_an_address_that_another_broker_has_taken_over_is_not_removed() -> None:

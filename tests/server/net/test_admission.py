@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.net.admission import Admission
-from rocketwire.server.net.descriptors import Room
+from rocketwire.server.net.descriptors import DescriptorBudget
 from rocketwire.wire.codes import RequestCode
 from tests.server.harness import Client, account, code_and_remark, run, serving, settle
 
@@ -42,7 +42,7 @@ async def test_a_network_of_ipv6_counts_as_one_address() -> None:
 
 
 async def test_who_finds_no_descriptor_is_refused_as_by_the_limit() -> None:
-    door = Admission(account(), Room(3))
+    door = Admission(account(), DescriptorBudget(3))
     for number in range(3):
         assert door.enter(f"192.0.2.{number}") is None
     assert str(door.enter("192.0.2.9")) == TEXT + "maxConnections=3"

@@ -8,15 +8,23 @@ from pathlib import Path
 import pytest
 
 from rocketwire.server.net import descriptors
-from rocketwire.server.net.descriptors import KEPT_FOR_STORE, LEAST_CONNECTIONS, Descriptors, DescriptorsTooFew, Room
+from rocketwire.server.net.descriptors import (
+    KEPT_FOR_STORE,
+    LEAST_CONNECTIONS,
+    DescriptorBudget,
+    Descriptors,
+    DescriptorsTooFew,
+)
 from rocketwire.server.operations.http.server import MOST_CONNECTIONS, SPARES
 
 
-def test_what_is_left_is_for_connections() -> None:
+def test_what_is_left_is_for_connections(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
     of = Descriptors(256, 20, http=False)
     assert of.farewells.most == 16
     assert of.connections.most == 256 - 20 - KEPT_FOR_STORE - 16 - 1
-    assert str(of) == "descriptors: 256 in all, 32 reserved for the store, 187 left for connections"
+    of.tell()
+    assert caplog.messages == ["descriptors: 256 in all, 32 reserved for the store, 187 left for connections"]
 
 
 def test_those_who_ask_over_http_have_theirs() -> None:
@@ -47,7 +55,7 @@ def test_the_process_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_room_gives_what_it_has() -> None:
-    room = Room(3)
+    room = DescriptorBudget(3)
     assert room.take(2)
     assert not room.take(2)
     assert room.take()

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 import trio
 
-from rocketwire.server.config.config import ServerConfig
-from rocketwire.server.config.limits import Limits
+from rocketwire.server.config.live import Live
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.route import Family
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
+from rocketwire.server.limits.keys import LimitKeys
+from rocketwire.server.limits.limits import Limits
 from rocketwire.server.name_server import handlers as name_server
 from rocketwire.server.net.admission import Admission
 from rocketwire.server.net.in_flight import InFlight
@@ -101,7 +102,7 @@ def made(sock: socket.socket, **options: Any) -> Listener:
     """A listener of a name server without services."""
     metrics = Metrics()
     dispatcher = FrameDispatcher([Family(routes=name_server.ROUTES, services=None)], metrics=metrics)
-    in_flight = InFlight(Limits(ServerConfig, metrics))
+    in_flight = InFlight(Limits(Live(LimitKeys()), metrics))
     return Listener(
         sock,
         dispatcher,

@@ -10,7 +10,7 @@ import trio
 
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.net import refusals
-from rocketwire.server.net.descriptors import Room
+from rocketwire.server.net.descriptors import DescriptorBudget
 from rocketwire.server.net.refusals import MOST_AT_ONCE, ConnectionRefuser, first_header, refusal_frame
 from rocketwire.wire.codes import FLAG_ONEWAY
 from rocketwire.wire.errors import FrameError
@@ -35,7 +35,7 @@ def request(flag: int = 0, kind: int = JSON, body: bytes = b"") -> bytes:
 @pytest.mark.parametrize("kind", [JSON, BINARY])
 async def test_the_answer_is_read_before_the_connection_ends(nursery: trio.Nursery, kind: int) -> None:
     here, there = pair()
-    ConnectionRefuser(Room()).refuse(here, ERROR, nursery)
+    ConnectionRefuser(DescriptorBudget()).refuse(here, ERROR, nursery)
     data = request(kind=kind, body=bytes(9000))
     for part in (data[:5], data[5:30], data[30:]):
         await settle()
@@ -56,7 +56,7 @@ async def test_the_answer_is_read_before_the_connection_ends(nursery: trio.Nurse
 async def test_who_says_nothing_is_closed_after_a_second(nursery: trio.Nursery) -> None:
     here, there = pair()
     answered, says = pair()
-    refusing = ConnectionRefuser(Room())
+    refusing = ConnectionRefuser(DescriptorBudget())
     refusing.refuse(here, ERROR, nursery)
     refusing.refuse(answered, ERROR, nursery)
     await settle()
@@ -71,7 +71,7 @@ async def test_who_says_nothing_is_closed_after_a_second(nursery: trio.Nursery) 
 
 
 async def test_only_so_many_are_answered_at_a_time(nursery: trio.Nursery) -> None:
-    refusing = ConnectionRefuser(Room())
+    refusing = ConnectionRefuser(DescriptorBudget())
     pairs = [pair() for _ in range(MOST_AT_ONCE + 1)]
     for here, _ in pairs:
         refusing.refuse(here, ERROR, nursery)
@@ -95,7 +95,7 @@ async def test_only_so_many_are_answered_at_a_time(nursery: trio.Nursery) -> Non
 )
 async def test_what_is_no_frame_is_closed_without_an_answer(nursery: trio.Nursery, data: bytes) -> None:
     here, there = pair()
-    ConnectionRefuser(Room()).refuse(here, ERROR, nursery)
+    ConnectionRefuser(DescriptorBudget()).refuse(here, ERROR, nursery)
     there.send(data)
     there.shutdown(socket.SHUT_WR)
     await settle()

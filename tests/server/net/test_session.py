@@ -13,12 +13,11 @@ import pytest
 import trio
 
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
+from rocketwire.server.dispatch.group import AppendGroup
 from rocketwire.server.net.outgoing import HIGH_WATER
 from rocketwire.server.net.session import Session
-from rocketwire.server.send.hot_sends import HotSends
 from rocketwire.wire.codes import FLAG_ONEWAY, RequestCode, ResponseCode
 from rocketwire.wire.connection import RawFrame
-from rocketwire.wire.header import Header
 from tests.server.harness import (
     BINARY,
     Client,
@@ -156,14 +155,15 @@ async def test_what_came_before_the_client_left_is_stored(server: Server, broker
 async def test_what_was_received_is_served_though_the_connection_closes_meanwhile(
     server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = FrameDispatcher._handle
+    real = FrameDispatcher._decoded
 
-    def handle(self: FrameDispatcher, session: Session, header: Header, frame: RawFrame) -> Any:
-        if header.code == RequestCode.GET_MAX_OFFSET:
+    def decoded(self: FrameDispatcher, session: Session, frame: RawFrame) -> Any:
+        found = real(self, session, frame)
+        if found is not None and found[0].code == RequestCode.GET_MAX_OFFSET:
             session.close()  # as if telling it something had shown that it is gone
-        return real(self, session, header, frame)
+        return found
 
-    monkeypatch.setattr(FrameDispatcher, "_handle", handle)
+    monkeypatch.setattr(FrameDispatcher, "_decoded", decoded)
     leaving = server.broker()
     one, two = (leaving.frame(V2, send_ext("T"), body, flag=FLAG_ONEWAY) for body in (b"one", b"two"))
     asked = leaving.frame(RequestCode.GET_MAX_OFFSET, {"topic": "T", "queueId": "0"})
@@ -274,6 +274,7 @@ async def test_a_client_that_never_reads_costs_a_bounded_amount(
     assert (await broker.send("T")).header.code == 0
 
 
+@pytest.mark.costly
 async def test_a_client_that_reads_late_gets_every_answer(
     sessions: list[Session], server: Server, broker: Client
 ) -> None:
@@ -306,6 +307,7 @@ async def test_sends_behind_large_answers_are_stored_once_these_are_read(server:
     assert [(answer.opaque, answer.code) for answer in answers] == [(each, 0) for each in range(4)]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("receive_buffer", [None, 4096])
 async def test_a_thousand_answers_to_one_read_arrive_whole(
     server: Server, broker: Client, receive_buffer: int | None
@@ -324,6 +326,7 @@ async def test_a_thousand_answers_to_one_read_arrive_whole(
     assert (await client.send("T")).header.code == 0
 
 
+@pytest.mark.costly
 async def test_a_client_that_does_not_read_is_not_woken_until_it_does(
     sessions: list[Session], server: Server, broker: Client
 ) -> None:
@@ -364,16 +367,16 @@ async def test_a_client_that_does_not_read_is_not_told_more(
 async def test_a_client_whose_requests_take_long_is_woken_and_told_as_others_are(
     sessions: list[Session], server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = HotSends.offer
+    real = AppendGroup.add
 
-    def long(self: HotSends, session: Session, *args: Any) -> bool:
+    def long(self: AppendGroup, session: Session, *args: Any) -> bool:
         session.let_others()
         session.push(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, {})
         return real(self, session, *args)
 
     await broker.send("T")
     await broker.hold("T", 1)
-    monkeypatch.setattr(HotSends, "offer", long)
+    monkeypatch.setattr(AppendGroup, "add", long)
     sends = [broker.frame(V2, send_ext("T"), opaque=each) for each in (70, 71)]
     await broker.write(b"".join(sends))
     answers = await broker.arrived()

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from rocketwire.server.broker import Broker
 from rocketwire.server.pull.answers import Asked
 from rocketwire.server.pull.long_poll import LongPoll
+from rocketwire.server.statistics.windows import Column
 from rocketwire.wire.codes import MAX_FRAME_LENGTH, PullSysFlag, RequestCode, ResponseCode
 from rocketwire.wire.header import Header
 from tests.server.harness import BINARY, JSON, Client, Server, pull_ext, records, run, serving, settle
@@ -64,8 +65,10 @@ async def test_each_who_waits_is_counted_for_its_group(brokers: list[Broker], se
     size = len((await broker.pull("T", consumer_group="G3")).body)
     assert services.metrics.messages_out - before[0] == 4
     assert services.metrics.bytes_out - before[1] == 4 * size
-    counts = services.consume_rates._counts
-    assert (counts["G1", "T"], counts["G2", "T"], counts["G3", "T"]) == (2, 1, 1)
+    delivered = services.statistics.delivered
+    assert [delivered.total((group, "T")) for group in ("G1", "G2", "G3")] == [2, 1, 1]
+    assert delivered.total(("G1", "T"), Column.BYTES) == 2 * size
+    assert (delivered.total(("G1", "T"), Column.CALLS), services.metrics.pulls_found) == (2, 4)
 
 
 async def test_a_one_way_pull_that_waited_is_not_answered(

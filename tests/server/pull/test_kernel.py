@@ -112,7 +112,8 @@ class Side:
             dict(metrics.requests),
             metrics.messages_out,
             metrics.bytes_out,
-            self.broker.consume_rates._counts.copy(),
+            metrics.pulls_found,
+            self.broker.statistics.delivered._numbers[:],
             {key: dict(queues) for key, queues in self.broker.offsets._table.items()},
             self.waiting(),
         )

@@ -363,7 +363,7 @@ async def test_a_send_for_an_unknown_group(broker: Client) -> None:
 
 async def test_the_group_of_a_send_is_made(server: Server, broker: Client) -> None:
     await send_retry(broker, 0, 16)
-    text = (server.config.store_dir / "config" / "subscriptionGroup.json").read_text()
+    text = (server.config.store.folder / "config" / "subscriptionGroup.json").read_text()
     assert '"G"' in text
 
 

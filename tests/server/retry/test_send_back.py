@@ -9,13 +9,19 @@ from typing import Any
 
 import pytest
 
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.config.broker_keys import BrokerKeys
+from rocketwire.server.configuration import LiveConfig
+from rocketwire.server.core.cache_invalidation import CacheInvalidation
 from rocketwire.server.core.errors import NameInvalid, SystemBusy
 from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.limits.keys import LimitKeys
+from rocketwire.server.messages.keys import PageCacheKeys
 from rocketwire.server.messages.page_cache import PageCacheGuard
 from rocketwire.server.messages.stored_message import StoredMessage, stored_message
 from rocketwire.server.messages.storing import Storing
-from rocketwire.server.retry.send_back import NotSentBack, SendBack
+from rocketwire.server.retry.send_back import NotSentBack, SendBack, refusal
+from rocketwire.server.statistics.counters import Counters
+from rocketwire.server.topics.keys import TopicKeys
 from rocketwire.server.topics.retry_topics import RetryTopics
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
@@ -43,16 +49,26 @@ class Setup:
     def __init__(self, folder: Path) -> None:
         self.clock = clock = Clock()
         self.live = LiveConfig(small_config(folder), clock)
-        self.topics = BrokerTopics(TopicTable.open(folder / "topics.json", clock=clock), self.live)
-        self.topics.make_system_topics(18)
-        groups = SubscriptionGroups(GroupTable.open(folder / "groups.json", clock=clock), self.live)
+        self.topics = BrokerTopics(TopicTable.open(folder / "topics.json", clock=clock), self.live[TopicKeys])
+        self.topics.make_system_topics(self.live.current.broker, 18)
+        groups = SubscriptionGroups(
+            GroupTable.open(folder / "groups.json", clock=clock), self.live[TopicKeys], self.live[LimitKeys]
+        )
         settings = StoreSettings(root=folder / "store", commit_log_file_size=FILE_SIZE, consume_queue_file_size=2000)
         self.store = MessageStore.open(settings, clock=clock, store_host=HOST)
-        self.page_cache = PageCacheGuard(self.live, now=lambda: 0.0)
+        self.page_cache = PageCacheGuard(self.live[PageCacheKeys], now=lambda: 0.0)
         retries = RetryTopics(groups, self.topics)
-        storing = Storing(self.store, flush=None, metrics=Metrics(), page_cache=self.page_cache)
+        self._storing = Storing(self.store, flush=None, metrics=Metrics(), page_cache=self.page_cache)
+        invalidation = CacheInvalidation()
+        for changed in (self.live.changed, self.topics.table.changed, groups.table.changed):
+            changed.subscribe(invalidation.invalidate)
         self.service = SendBack(
-            config=self.live, store=self.store, storing=storing, retries=retries, choose=lambda bound: bound - 1
+            broker_keys=self.live[BrokerKeys],
+            store=self.store,
+            retries=retries,
+            choose=lambda bound: bound - 1,
+            invalidation=invalidation,
+            counters=Counters(),
         )
 
     def put(self, draft: Draft) -> int:
@@ -66,7 +82,11 @@ class Setup:
             offset=offset, group=group, delay_level=level, max_reconsume_times=limit
         )
         end = self.store._log.position
-        self.service.take(fields, 407)
+        target = self.service.target(group, unit_mode=False)
+        assert target is not None
+        _, refusals = self._storing.append([self.service.draft(target, fields, 407)])
+        for error in refusals.values():
+            raise refusal(error) from error
         record = self.store.record_at(end)
         assert record is not None
         return stored_message(record)

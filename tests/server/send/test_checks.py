@@ -1,4 +1,4 @@
-"""Whether sends may be stored, asked directly; the words and codes are in handlers/test_send.py."""
+"""Whether sends may be stored, asked directly; the words and codes are in test_handlers.py."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_refused_message_makes_no_topic_of_the_brokers(setup: Setup) -> None:
 def test_a_bad_name_from_apaches_file_takes_no_message(setup: Setup) -> None:
     topic = "%RETRY%" + "g" * 200
     setup.topics.table.put(TopicConfig(topic_name=topic))
-    setup.topics.make_system_topics(18)
+    setup.topics.make_system_topics(setup.live.current.broker, 18)
     with pytest.raises(NameInvalid, match=r"^The specified topic is longer than topic max length\.$"):
         setup.sending.drafts.message(fields(topic), body(), HOST, "peer")
 

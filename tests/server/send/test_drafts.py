@@ -1,4 +1,4 @@
-"""What sends become in the store, asked directly; the words and codes are in handlers/test_send.py."""
+"""What sends become in the store, asked directly; the words and codes are in test_handlers.py."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from rocketwire.server.core.errors import MessageIllegal
 from rocketwire.server.timer.records import TIMER_ROOM
 from rocketwire.wire.codes import SysFlag
-from rocketwire.wire.fast import SendFields
+from rocketwire.wire.fast_headers import SendFields
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.recall_handle import encode_recall_handle
 from tests.server.harness import NOW, batch_body, properties_text
@@ -39,7 +39,7 @@ def test_a_message_becomes_one_draft(setup: Setup) -> None:
 
 
 def test_both_decoders_fields_are_taken(setup: Setup) -> None:
-    hot = SendFields(
+    fast = SendFields(
         producer_group="p",
         topic="T",
         default_topic="TBW102",
@@ -50,7 +50,7 @@ def test_both_decoders_fields_are_taken(setup: Setup) -> None:
         flag=0,
         properties=None,
     )
-    (draft,) = setup.sending.drafts.message(hot, body(), HOST, "peer").drafts
+    (draft,) = setup.sending.drafts.message(fast, body(), HOST, "peer").drafts
     assert bytes(draft.properties) == b"CLUSTER\x01C"
     assert draft.reconsume_times == 0
 

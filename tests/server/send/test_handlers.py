@@ -43,7 +43,7 @@ FAQ = "\nSee http://rocketmq.apache.org/docs/faq/ for further details."
 
 
 async def send_v2_json(client: Client, topic: str, body: bytes, **changes: Any) -> Frame:
-    """The hot path."""
+    """Decoded fast."""
     return await client.ask(RequestCode.SEND_MESSAGE_V2, send_ext(topic, **changes), body)
 
 
@@ -400,7 +400,7 @@ async def test_a_number_that_no_record_can_hold_is_refused(broker: Client, field
 
 
 async def send_batch(client: Client, topic: str, body: bytes, **changes: Any) -> Frame:
-    """The hot path."""
+    """Decoded fast."""
     ext = send_ext(topic, batch=True, **changes)
     return await client.ask(RequestCode.SEND_BATCH_MESSAGE, ext, body)
 

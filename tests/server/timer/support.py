@@ -10,22 +10,30 @@ from typing import Any
 import trio
 import trio.testing
 
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.config.broker_keys import BrokerKeys
+from rocketwire.server.configuration import LiveConfig
 from rocketwire.server.core.errors import ServiceUnavailable
 from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.guards.throttle.keys import ThrottleKeys
 from rocketwire.server.guards.throttle.throttle import Throttle
+from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.messages.appending import NOT_STORED, Refusals
+from rocketwire.server.messages.keys import PageCacheKeys
 from rocketwire.server.messages.page_cache import PageCacheGuard
 from rocketwire.server.messages.real_queue import with_real_queue
 from rocketwire.server.messages.storing import Storing
 from rocketwire.server.send.checks import SendChecks
 from rocketwire.server.send.drafts import SendDrafts
+from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.send.sending import Sending
+from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.server.timer.sends import TimerSends
 from rocketwire.server.timer.timer import Timer
+from rocketwire.server.topics.keys import TopicKeys
 from rocketwire.server.topics.retry_topics import RetryTopics
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
+from rocketwire.server.transactions.keys import TransactionKeys
 from rocketwire.store.append.drafts import Appended, Draft
 from rocketwire.store.disk.files import FileSystem, RealFileSystem
 from rocketwire.store.settings import StoreSettings
@@ -56,7 +64,7 @@ class Timers:
         self.clock = clock or Clock()
         self.files = files or RealFileSystem()
         live = LiveConfig(small_config(folder), self.clock)
-        topics = BrokerTopics(TopicTable.open(folder / "topics.json", clock=self.clock), live)
+        topics = BrokerTopics(TopicTable.open(folder / "topics.json", clock=self.clock), live[TopicKeys])
         values: dict[str, Any] = {
             "commit_log_file_size": 1 << 20,
             "consume_queue_file_size": 20 * 256,
@@ -69,13 +77,29 @@ class Timers:
         self.store = MessageStore.open(
             self.settings, clock=self.clock, store_host=encode_host("127.0.0.1", 1), files=files
         )
-        groups = SubscriptionGroups(GroupTable.open(folder / "groups.json", clock=self.clock), live)
-        self.page_cache = PageCacheGuard(live, now=lambda: 0.0)
-        checks = SendChecks(live, topics, choose=lambda bound: bound - 1, retries=RetryTopics(groups, topics))
+        groups = SubscriptionGroups(
+            GroupTable.open(folder / "groups.json", clock=self.clock), live[TopicKeys], live[LimitKeys]
+        )
+        self.page_cache = PageCacheGuard(live[PageCacheKeys], now=lambda: 0.0)
+        checks = SendChecks(
+            live[SendKeys],
+            live[BrokerKeys],
+            live[TransactionKeys],
+            topics,
+            choose=lambda bound: bound - 1,
+            retries=RetryTopics(groups, topics),
+        )
         self.storing = Storing(self.store, flush=None, metrics=Metrics(), page_cache=self.page_cache)
         self.sending = Sending(
-            SendDrafts(live, topics, checks, TimerSends(live, topics, self.clock), delay_levels=0),
-            Throttle(live, topics, Metrics()),
+            SendDrafts(
+                live[SendKeys],
+                live.current.broker,
+                topics,
+                checks,
+                TimerSends(live[TimerKeys], live[BrokerKeys], topics, self.clock),
+                delay_levels=0,
+            ),
+            Throttle(live[ThrottleKeys], topics, Metrics()),
         )
         self.woken = 0
         self.timer = Timer(

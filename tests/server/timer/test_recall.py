@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.core.errors import (
     RecallFailed,
     RecallForbidden,
@@ -15,6 +16,7 @@ from rocketwire.server.core.errors import (
     RecallTopicUnknown,
     response_code,
 )
+from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.server.timer.recall import Recall
 from rocketwire.server.timer.sends import TimerSends
 from rocketwire.store.timer.units import out_time
@@ -37,7 +39,9 @@ def setup(tmp_path: Path) -> Iterator[Setup]:
 
 @pytest.fixture
 def recall(setup: Setup) -> Recall:
-    return Recall(setup.live, setup.topics, TimerSends(setup.live, setup.topics, setup.clock), setup.clock)
+    keys, broker = setup.live[TimerKeys], setup.live[BrokerKeys]
+    timers = TimerSends(keys, broker, setup.topics, setup.clock)
+    return Recall(keys, broker, setup.topics, timers, setup.clock)
 
 
 def asked(
@@ -120,6 +124,6 @@ def test_what_cannot_be_stored(setup: Setup, recall: Recall) -> None:
         with pytest.raises(RecallFailed, match=r"^recall failed, execute error$") as caught:
             recall.marker(fields, HOST)
         assert response_code(caught.value) == 1
-    setup.live.current = type(setup.live.current)(timer_wheel_enable=False)
+    setup.live[TimerKeys].current = TimerKeys(timer_wheel_enable=False)
     with pytest.raises(RecallFailed):
         recall.marker(asked(), HOST)

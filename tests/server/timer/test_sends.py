@@ -9,7 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rocketwire.server.config.broker_keys import BrokerKeys
+from rocketwire.server.config.live import Live
 from rocketwire.server.core.errors import MessageIllegal, TimerDisabled
+from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.server.timer.sends import (
     TimerSends,
     may_name_a_time,
@@ -19,7 +22,7 @@ from rocketwire.server.timer.sends import (
 )
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.timer.units import out_time
-from rocketwire.wire.property_edits import value_of
+from rocketwire.wire.properties import value_of
 from rocketwire.wire.recall_handle import decode_recall_handle
 from tests.server.harness import NOW, properties_text
 from tests.server.send_setup import HOST, Setup, body, fields
@@ -43,7 +46,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Setup]:
 
 @pytest.fixture
 def timers(setup: Setup) -> TimerSends:
-    return TimerSends(setup.live, setup.topics, setup.clock)
+    return TimerSends(setup.live[TimerKeys], setup.live[BrokerKeys], setup.topics, setup.clock)
 
 
 def draft_of(properties: str, topic: str = "T", key: str | None = "U") -> Draft:
@@ -131,8 +134,8 @@ def test_the_longest_delay_is_a_setting(setup: Setup, timers: TimerSends) -> Non
 
 
 def test_timers_may_be_off(setup: Setup) -> None:
-    setup.live.current = type(setup.live.current)(timer_wheel_enable=False)
-    timers = TimerSends(setup.live, setup.topics, setup.clock)
+    keys = Live(TimerKeys(timer_wheel_enable=False))
+    timers = TimerSends(keys, setup.live[BrokerKeys], setup.topics, setup.clock)
     with pytest.raises(TimerDisabled, match="timerWheelEnable is false"):
         scheduled(timers, TIMER_DELIVER_MS="1")
     assert scheduled(timers, TIMER_DEL_UNIQKEY="U").topic == "T"

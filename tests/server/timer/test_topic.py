@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.server.timer.topic import Entries, TimerTopic
+from rocketwire.server.timer.topic import TimerEntries, TimerTopic
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.store import MessageStore
 from rocketwire.store.timer.units import due
@@ -32,7 +32,7 @@ def put(store: MessageStore, *drafts: Draft) -> None:
 def test_an_empty_topic(store: MessageStore) -> None:
     topic = TimerTopic(store)
     assert topic.end == 0
-    assert topic.read(0, 10) == Entries([], 0)
+    assert topic.read(0, 10) == TimerEntries([], 0)
 
 
 def test_messages_are_read_from_an_offset_on(store: MessageStore) -> None:

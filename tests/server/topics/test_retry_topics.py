@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.configuration import LiveConfig
 from rocketwire.server.core.errors import NameInvalid, RetryGroupNotFound
+from rocketwire.server.limits.keys import LimitKeys
+from rocketwire.server.topics.keys import TopicKeys
 from rocketwire.server.topics.retry_topics import RetryTopics
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
@@ -28,8 +30,8 @@ def groups(tmp_path: Path) -> GroupTable:
 def made(folder: Path, groups: GroupTable, *, create: bool = True) -> RetryTopics:
     clock = Clock()
     live = LiveConfig(small_config(folder, auto_create_subscription_group=create), clock)
-    topics = BrokerTopics(TopicTable.open(folder / "topics.json", clock=clock), live)
-    return RetryTopics(SubscriptionGroups(groups, live), topics)
+    topics = BrokerTopics(TopicTable.open(folder / "topics.json", clock=clock), live[TopicKeys])
+    return RetryTopics(SubscriptionGroups(groups, live[TopicKeys], live[LimitKeys]), topics)
 
 
 def topic(name: str, queues: int = 1, flag: int = 0) -> TopicConfig:

@@ -6,14 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.config.live import Live
 from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.topics.room import TopicRoom
 from rocketwire.store.tables.groups import GroupTable
 from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.bodies.topic import TopicConfig
-from tests.server.harness import Clock, small_config
+from tests.server.harness import Clock
 
 GROUPS = st.sampled_from(["G", "H"])
 TOPICS = st.sampled_from(["T", "U", "SCHEDULE_TOPIC_XXXX", "%RETRY%G", "%RETRY%H", "%DLQ%G", "%RETRY%nobody"])
@@ -30,8 +31,7 @@ def test_what_is_counted_is_what_is_there(changes: list[tuple[str, str]], before
     groups = GroupTable.open(folder / "groups.json", clock=clock)
     for number in range(before):
         topics.put(TopicConfig(topic_name=f"old{number}"))
-    live = LiveConfig(small_config(folder, max_topics=4), clock)
-    room = TopicRoom(topics, groups, live)
+    room = TopicRoom(topics, groups, Live(LimitKeys(max_topics=4)))
     for change, name in changes:
         if change == "topic":
             topics.put(TopicConfig(topic_name=name))

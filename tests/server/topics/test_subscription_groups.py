@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.config.live import Live
+from rocketwire.server.configuration import LiveConfig
 from rocketwire.server.core.errors import NameInvalid
+from rocketwire.server.limits.keys import LimitKeys
+from rocketwire.server.topics.keys import TopicKeys
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.store.errors import StoreNotWritable
 from rocketwire.store.tables.groups import GroupTable
@@ -20,10 +23,8 @@ def file(tmp_path: Path) -> Path:
 
 
 def opened(file: Path, **changes: Any) -> SubscriptionGroups:
-    clock = Clock()
-    return SubscriptionGroups(
-        GroupTable.open(file, clock=clock), LiveConfig(small_config(file.parent, **changes), clock)
-    )
+    live = LiveConfig(small_config(file.parent, **changes), Clock())
+    return SubscriptionGroups(GroupTable.open(file, clock=Clock()), live[TopicKeys], live[LimitKeys])
 
 
 def test_the_groups_of_every_broker_are_there_and_written_with_the_first_change(file: Path) -> None:
@@ -112,8 +113,8 @@ def test_members_are_told_when_broker_and_group_want_it(file: Path, broker: bool
     table = GroupTable.open(file, clock=clock)
     if own is not None:
         table.put(SubscriptionGroupConfig(group_name="G", notify_consumer_ids_changed_enable=own))
-    config = small_config(file.parent, notify_consumer_ids_changed_enable=broker)
-    groups = SubscriptionGroups(table, LiveConfig(config, clock))
+    keys = TopicKeys(notify_consumer_ids_changed_enable=broker)
+    groups = SubscriptionGroups(table, Live(keys), Live(LimitKeys()))
     assert groups.notifies("G") is (broker and own is not False)
 
 

@@ -7,13 +7,17 @@ from typing import Any
 
 import pytest
 
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.config.broker_keys import BrokerKeys
+from rocketwire.server.config.live import Live
 from rocketwire.server.core.errors import NameInvalid, QueuesTooMany
+from rocketwire.server.topics.keys import TopicKeys
 from rocketwire.server.topics.topics import MOST_QUEUES, BrokerTopics, retry_config, system_topics
 from rocketwire.store.errors import StoreNotWritable
 from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
 from tests.server.harness import NOW, Clock, small_config
+
+BROKER = BrokerKeys(broker_cluster_name="C")
 
 
 @pytest.fixture
@@ -22,13 +26,14 @@ def file(tmp_path: Path) -> Path:
 
 
 def opened(file: Path, **changes: Any) -> BrokerTopics:
-    clock = Clock()
-    return BrokerTopics(TopicTable.open(file, clock=clock), LiveConfig(small_config(file.parent, **changes), clock))
+    return BrokerTopics(TopicTable.open(file, clock=Clock()), Live(TopicKeys(**changes)))
 
 
 def names(**changes: Any) -> dict[str, tuple[int, int]]:
     config = small_config(Path(), **changes)
-    return {each.topic_name: (each.write_queue_nums, each.perm) for each in system_topics(config, 18)}
+    return {
+        each.topic_name: (each.write_queue_nums, each.perm) for each in system_topics(config.broker, config.topics, 18)
+    }
 
 
 def test_the_brokers_own_topics() -> None:
@@ -62,9 +67,9 @@ def test_the_configuration_says_which(changes: dict[str, Any], name: str, expect
 def test_system_topics_that_are_there_stay_as_they_are(file: Path) -> None:
     topics = opened(file)
     topics.put(TopicConfig(topic_name="BenchmarkTest", read_queue_nums=3, write_queue_nums=3))
-    topics.make_system_topics(18)
+    topics.make_system_topics(BROKER, 18)
     version = topics.table.data_version
-    topics.make_system_topics(18)
+    topics.make_system_topics(BROKER, 18)
     assert topics.table.data_version == version
     topics.table.persist()
     again = opened(file)
@@ -78,7 +83,7 @@ def test_system_topics_that_are_there_stay_as_they_are(file: Path) -> None:
 
 def test_a_new_broker_counts_no_change(file: Path) -> None:
     topics = opened(file)
-    topics.make_system_topics(18)
+    topics.make_system_topics(BROKER, 18)
     assert topics.table.data_version == DataVersion(counter=0, timestamp=NOW)
     assert not file.exists()
 
@@ -112,7 +117,7 @@ LONG = "%RETRY%" + "g" * 121
 @pytest.mark.parametrize("name", [LONG, "", "a.b"])
 def test_no_way_in_lets_a_bad_name_through(file: Path, name: str) -> None:
     topics = opened(file)
-    topics.make_system_topics(18)
+    topics.make_system_topics(BROKER, 18)
     told: list[bool] = []
     topics.changed.subscribe(lambda _: told.append(True))
     ways: list[Callable[[], object]] = [
@@ -131,9 +136,9 @@ def test_bad_names_that_are_there_take_no_sends(file: Path) -> None:
     table = TopicTable.open(file, clock=Clock())
     table.put(TopicConfig(topic_name=LONG))
     table.persist()
-    topics = opened(file, broker_name="host.example")
+    topics = opened(file)
     assert topics.get(LONG) is not None
-    topics.make_system_topics(18)
+    topics.make_system_topics(replace(BROKER, broker_name="host.example"), 18)
     assert {LONG, "host.example", "SELF_TEST_TOPIC"} <= topics.particular
     assert not topics.particular & {"TBW102", "C"}
 
@@ -149,7 +154,7 @@ def test_a_new_permission_counts_as_a_change_of_all_topics(file: Path) -> None:
 
 def test_a_topic_made_by_a_send_is_after_its_model(file: Path) -> None:
     topics = opened(file)
-    topics.make_system_topics(18)
+    topics.make_system_topics(BROKER, 18)
     made = topics.create_on_send("New", "TBW102", 4, 0)
     assert made == TopicConfig(topic_name="New", read_queue_nums=4, write_queue_nums=4, perm=6)
     assert topics.get("New") == made
@@ -161,17 +166,16 @@ def test_a_topic_made_by_a_send_is_after_its_model(file: Path) -> None:
 
 def test_no_topic_is_made_without_a_model_that_is_handed_on(file: Path) -> None:
     topics = opened(file)
-    topics.make_system_topics(18)
+    topics.make_system_topics(BROKER, 18)
     topics.put(TopicConfig(topic_name="Private", perm=6))
     assert topics.create_on_send("New", "Unknown", 4, 0) is None
     assert topics.create_on_send("New", "Private", 4, 0) is None
 
 
 def test_switching_creation_off_counts_at_once(file: Path) -> None:
-    clock = Clock()
-    live = LiveConfig(small_config(file.parent), clock)
-    topics = BrokerTopics(TopicTable.open(file, clock=clock), live)
-    topics.make_system_topics(18)
+    live = Live(TopicKeys())
+    topics = BrokerTopics(TopicTable.open(file, clock=Clock()), live)
+    topics.make_system_topics(BROKER, 18)
     live.current = replace(live.current, auto_create_topic_enable=False)
     assert topics.create_on_send("New", "TBW102", 4, 0) is None
     assert topics.create_on_send("New", "C", 4, 0) is not None  # another model that hands its permissions on

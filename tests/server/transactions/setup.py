@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from rocketwire.server.clients.groups import ClientGroups
-from rocketwire.server.config.config import ServerConfig
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.configuration import LiveConfig, ServerConfig
 from rocketwire.server.messages.appending import append_group
 from rocketwire.server.messages.stored_message import StoredMessage
+from rocketwire.server.topics.keys import TopicKeys
 from rocketwire.server.topics.topics import BrokerTopics
+from rocketwire.server.transactions.ending import not_decided
 from rocketwire.server.transactions.half import HALF, OP, half_draft
+from rocketwire.server.transactions.keys import TransactionKeys
 from rocketwire.server.transactions.service import Transactions
 from rocketwire.server.transactions.state import messages_from
+from rocketwire.server.upkeep.keys import RetentionKeys
 from rocketwire.store.append.drafts import Appended, Draft
 from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.settings import StoreSettings
@@ -54,8 +57,10 @@ class Setup:
         """Open the store, and read what is undecided."""
         config = self.root / "config"
         self.live = LiveConfig(self.config, self.clock)
-        self.topics = BrokerTopics(TopicTable.open(config / "topics.json", self.files, clock=self.clock), self.live)
-        self.topics.make_system_topics(18)
+        self.topics = BrokerTopics(
+            TopicTable.open(config / "topics.json", self.files, clock=self.clock), self.live[TopicKeys]
+        )
+        self.topics.make_system_topics(self.live.current.broker, 18)
         settings = StoreSettings(root=self.root, index_slots=20, index_entries=50, **self.sizes)
         self.store = MessageStore.open(settings, clock=self.clock, store_host=HOST, files=self.files)
         self.offsets = OffsetTable.open(config / "consumerOffset.json", self.files)
@@ -63,7 +68,8 @@ class Setup:
         self.transactions = Transactions(
             self.store,
             self.offsets,
-            config=self.live,
+            keys=self.live[TransactionKeys],
+            retention_keys=self.live[RetentionKeys],
             topics=self.topics,
             clients=self.clients,
             clock=self.clock,
@@ -107,10 +113,12 @@ class Setup:
             "msg_id": "K",
             **changes,
         }
-        outcome = self.transactions.outcome(EndTransactionRequestHeader(**values))
-        if outcome is not None:
-            for refusal in self.transactions.carry_out([outcome]).refused.values():
-                raise refusal
+        found = self.transactions.ending.decision(EndTransactionRequestHeader(**values))
+        if found is not None:
+            _, refusals = append_group(self.store, self.transactions.ending.drafts(found))
+            for refusal in refusals.values():
+                raise not_decided(refusal)
+            self.transactions.ending.decided(found)
 
     # --- what is there ---
 

@@ -10,8 +10,7 @@ from rocketwire.store.append.drafts import Draft
 from rocketwire.wire import names
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.java import string_hash
-from rocketwire.wire.properties import decode_properties, encode_properties
-from rocketwire.wire.property_kinds import parted
+from rocketwire.wire.properties import decode_properties, encode_properties, parted
 from tests.server.messages.test_stored_message import golden_messages
 
 GOLDEN = [message for message, _ in golden_messages()]

@@ -145,7 +145,7 @@ async def test_transactions_may_be_refused(server: Server, broker: Client) -> No
     ext = send_ext("T", properties=text, batch=True)
     answer = await broker.ask(RequestCode.SEND_BATCH_MESSAGE, ext, batch_body([b"a"]))
     assert code_and_remark(answer) == (16, FORBIDDEN)
-    assert server.config.reject_transaction_message is False
+    assert server.config.transactions.reject_transaction_message is False
 
 
 async def test_a_batch_has_no_transaction(broker: Client) -> None:

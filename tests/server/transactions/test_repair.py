@@ -9,7 +9,7 @@ import pytest
 from rocketwire.server.transactions.half import HALF, OP, real_draft
 from rocketwire.store.errors import DiskFull
 from rocketwire.store.store import MessageStore
-from rocketwire.wire.property_kinds import parted
+from rocketwire.wire.properties import parted
 from tests.server.transactions.setup import GAVE_UP, REAL, ROLLBACK, Setup, place_of
 from tests.store import disk_images
 from tests.store.crash_disk import CrashDisk

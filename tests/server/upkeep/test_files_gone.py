@@ -239,7 +239,7 @@ def test_a_lock_that_is_removed_is_taken_again(tmp_path: Path) -> None:
         assert eventually(lambda: (store / "lock").exists() and (store / "abort").exists())
         code, errors = Process(store).result()
         assert code == 2
-        assert errors == f"rocketwire: store {store} is in use by another process (its lock file is held)\n"
+        assert errors.endswith(f"\nrocketwire: store {store} is in use by another process (its lock file is held)\n")
         assert client.send("T").header.code == 0
         code, errors = server.end()
     assert code == 0, errors

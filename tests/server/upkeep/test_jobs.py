@@ -2,16 +2,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
 
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.config.live import Live
 from rocketwire.server.upkeep import jobs as upkeep
+from rocketwire.server.upkeep.keys import FlushKeys
 from rocketwire.store.errors import DiskFull, StoreError, StoreGone
-from tests.server.harness import Clock, mock_clock, run_inline, settle, small_config
+from tests.server.harness import mock_clock, run_inline, settle
 
 
 class FakeStore:
@@ -63,8 +63,8 @@ class FakeTable:
         self.written.append(text)
 
 
-def live() -> LiveConfig:
-    return LiveConfig(small_config(Path()), Clock())
+def live() -> Live[FlushKeys]:
+    return Live(FlushKeys())
 
 
 async def pass_time(seconds: float) -> None:
@@ -114,8 +114,8 @@ async def test_pages_are_flushed_every_half_second_and_after_a_fault(
 
 async def test_pages_are_flushed_as_often_as_the_configuration_says(nursery: trio.Nursery) -> None:
     store: Any = FakeStore()
-    config = LiveConfig(small_config(Path(), flush_interval_commit_log=200), Clock())
-    nursery.start_soon(upkeep.flush, store, config, run_inline)
+    keys = Live(FlushKeys(flush_interval_commit_log=200))
+    nursery.start_soon(upkeep.flush, store, keys, run_inline)
     for _ in range(5):
         await pass_time(0.21)
     assert len(store.flushed) == 5

@@ -10,14 +10,15 @@ from typing import Any
 import pytest
 import trio
 
-from rocketwire.server.config.config import ConfigError, ServerConfig
-from rocketwire.server.config.live import LiveConfig
+from rocketwire.server.config.keys import ConfigError
+from rocketwire.server.configuration import LiveConfig, ServerConfig
 from rocketwire.server.core.clock import hour_of_day
+from rocketwire.server.upkeep.keys import RetentionKeys
 from rocketwire.server.upkeep.lifetime import Lifetime, rules_of
 from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.store.errors import SyncFailed
 from rocketwire.store.store import MessageStore
-from tests.server.harness import NOW, Clock, mock_clock, run_inline, settle, small_config
+from tests.server.harness import NOW, Clock, changed, mock_clock, run_inline, settle, small_config
 from tests.store.support import draft, open_store, small
 
 HOUR = 3_600_000
@@ -56,14 +57,16 @@ class Setup:
     def __init__(self, root: Path) -> None:
         self.disk = Disk()
         self.clock = Clock()
-        self.config = LiveConfig(ServerConfig(delete_when=str(HOURS[12]), file_reserved_time=200), self.clock)
+        self.config = LiveConfig(
+            changed(ServerConfig(), delete_when=str(HOURS[12]), file_reserved_time=200), self.clock
+        )
         store_clock = Clock()
         self.store = open_store(small(root, message_index_enable=False), store_clock, self.disk)  # type: ignore[arg-type]  # a clock
         for number in range(100):
             store_clock.now = NOW + (number - 100) * HOUR
             self.store.append([draft(number, body=bytes(400))])
         self.held = False
-        self.lifetime = Lifetime(self.store, self.config, self.clock, run_inline, lambda: self.held)
+        self.lifetime = Lifetime(self.store, self.config[RetentionKeys], self.clock, run_inline, lambda: self.held)
         self.disk.removed.clear()
 
     @property
@@ -105,14 +108,14 @@ def start(setup: Setup, nursery: trio.Nursery) -> Callable[[], None]:
 
 
 def test_the_rules_follow_the_configuration() -> None:
-    rules = rules_of(ServerConfig())
+    rules = rules_of(RetentionKeys())
     assert rules.hours == frozenset({4})
     assert (rules.max_used, rules.clean_forcibly, rules.warning, rules.forcibly_enabled) == (0.75, 0.85, 0.90, True)
-    some = ServerConfig(delete_when="04;16;0", disk_max_used_space_ratio=5, clean_file_forcibly_enable=False)
+    some = RetentionKeys(delete_when="04;16;0", disk_max_used_space_ratio=5, clean_file_forcibly_enable=False)
     assert rules_of(some).hours == frozenset({0, 4, 16})
     assert rules_of(some).max_used == 0.10  # as Apache takes it
     assert not rules_of(some).forcibly_enabled
-    assert rules_of(ServerConfig(disk_max_used_space_ratio=99)).max_used == 0.95
+    assert rules_of(RetentionKeys(disk_max_used_space_ratio=99)).max_used == 0.95
 
 
 @pytest.mark.parametrize("text", ["", "24", "4;", "4,5", "-1", "four"])
@@ -354,7 +357,7 @@ async def test_what_was_removed_before_the_start_is_followed_too(tmp_path: Path,
         segment = made.store.retention.take_log_file(0, 0, forcibly=True)
     made.store.close()
     store: MessageStore = open_store(small(tmp_path, message_index_enable=False), files=made.disk)
-    nursery.start_soon(Lifetime(store, made.config, made.clock, run_inline).clean)
+    nursery.start_soon(Lifetime(store, made.config[RetentionKeys], made.clock, run_inline).clean)
     made.disk.removed.clear()
     await made.pass_time(61, step=1)
     assert [path for path in made.disk.removed if "consumequeue" in path]
@@ -363,5 +366,5 @@ async def test_what_was_removed_before_the_start_is_followed_too(tmp_path: Path,
 
 
 def test_small_servers_of_tests_do_not_mind_the_machines_disk() -> None:
-    rules = rules_of(small_config(Path()))
+    rules = rules_of(small_config(Path()).retention)
     assert (rules.warning, rules.clean_forcibly) == (1.0, 1.0)

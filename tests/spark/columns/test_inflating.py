@@ -59,7 +59,7 @@ def test_a_body_that_would_be_larger_than_any_is_null(monkeypatch: pytest.Monkey
 
 
 def test_more_than_a_column_holds_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inflating, "_INT32_MAX", 3 * len(BODY))
+    monkeypatch.setattr(inflating, "INT32_MAX", 3 * len(BODY))
     inflated(pa.array([ZLIB] * 2, pa.binary()), flags(COMPRESSED, COMPRESSED))
     with pytest.raises(ValueError, match="3 bodies are too large together"):
         inflated(pa.array([ZLIB] * 3, pa.binary()), flags(COMPRESSED, COMPRESSED, COMPRESSED))

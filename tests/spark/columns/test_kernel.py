@@ -122,6 +122,7 @@ def test_a_walk_ends_where_that_of_the_store_does(
     assert found[1:] == expected[1:]
 
 
+@pytest.mark.costly
 def test_a_walk_steps_over_large_records_and_over_what_looks_like_one_in_a_body(one: Any) -> None:
     plain = _fields(body=b"x")
     inner = stored([plain] * 3)
@@ -244,7 +245,7 @@ def test_of_no_records_there_are_empty_columns() -> None:
 
 def test_a_buffer_that_arrow_cannot_count(monkeypatch: pytest.MonkeyPatch) -> None:
     log = stored([_fields()])
-    monkeypatch.setattr(kernel, "_INT32_MAX", len(log) - 1)
+    monkeypatch.setattr(kernel, "INT32_MAX", len(log) - 1)
     with pytest.raises(ValueError, match="a buffer of 92 bytes is too large"):
         kernel.arrays(log, positions_in(log), ["body"], decompress=True)
 
@@ -272,6 +273,7 @@ def test_every_message_of_a_store_of_our_own(tmp_path: Path) -> None:
     assert seen == 500
 
 
+@pytest.mark.costly
 def test_every_message_of_a_golden_store(golden: Golden) -> None:
     messages = [line for line in golden.lines("expected.jsonl") if line["type"] == "message"]
     seen = 0

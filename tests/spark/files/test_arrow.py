@@ -9,7 +9,7 @@ from pyarrow import fs
 
 from rocketwire.spark.files import arrow
 from rocketwire.spark.files.arrow import ArrowRemote, region_of
-from rocketwire.spark.files.remote import Found
+from rocketwire.spark.files.remote import FoundFile
 
 
 @pytest.fixture
@@ -22,17 +22,17 @@ def remote(tmp_path: Path) -> ArrowRemote:
 
 
 def test_what_is_there(remote: ArrowRemote) -> None:
-    def without_times(found: list[Found]) -> list[Found]:
+    def without_times(found: list[FoundFile]) -> list[FoundFile]:
         assert all(one.modified > 1_600_000_000_000 for one in found)
         return sorted(one._replace(modified=0) for one in found)
 
     store = [
-        Found("s3://bucket/store/empty", directory=True, size=0, modified=0),
-        Found("s3://bucket/store/log", directory=True, size=0, modified=0),
-        Found("s3://bucket/store/top", directory=False, size=0, modified=0),
+        FoundFile("s3://bucket/store/empty", directory=True, size=0, modified=0),
+        FoundFile("s3://bucket/store/log", directory=True, size=0, modified=0),
+        FoundFile("s3://bucket/store/top", directory=False, size=0, modified=0),
     ]
     assert without_times(remote.children("s3://bucket/store")) == store
-    inner = Found("s3://bucket/store/log/%RETRY%a b", directory=False, size=10, modified=0)
+    inner = FoundFile("s3://bucket/store/log/%RETRY%a b", directory=False, size=10, modified=0)
     assert without_times(remote.below("s3://bucket/store")) == sorted([*store, inner])
     with pytest.raises(FileNotFoundError):
         remote.below("s3://bucket/none")

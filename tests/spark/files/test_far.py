@@ -8,7 +8,7 @@ import fsspec
 import pytest
 
 from rocketwire.spark.files.far import FarFiles, Picture
-from rocketwire.spark.files.remote import Found
+from rocketwire.spark.files.remote import FoundFile
 from rocketwire.store.archive.plan.plan import find
 from rocketwire.store.archive.plan.select import Wanted
 from rocketwire.store.archive.read.directory import State, discover
@@ -126,12 +126,12 @@ def test_files_far_away_can_be_sent_and_show_no_secrets() -> None:
 
 def test_a_picture_has_the_directories_that_its_files_stand_in() -> None:
     found = [
-        Found("x://h/r/b/c/f", directory=False, size=5, modified=7),
-        Found("x://h/r/a", directory=True, size=0, modified=0),
-        Found("x://h/r/b/c", directory=True, size=0, modified=0),
-        Found("x://h/r/b/g", directory=False, size=6, modified=0),
-        Found("x://h/rest", directory=False, size=1, modified=0),
-        Found("x://h/r/", directory=True, size=0, modified=0),
+        FoundFile("x://h/r/b/c/f", directory=False, size=5, modified=7),
+        FoundFile("x://h/r/a", directory=True, size=0, modified=0),
+        FoundFile("x://h/r/b/c", directory=True, size=0, modified=0),
+        FoundFile("x://h/r/b/g", directory=False, size=6, modified=0),
+        FoundFile("x://h/rest", directory=False, size=1, modified=0),
+        FoundFile("x://h/r/", directory=True, size=0, modified=0),
     ]
     picture = Picture("x://h/r", found)
     assert picture.entries("x://h/r") == [Entry("a", True, False, 0, 0, 0), Entry("b", True, False, 0, 0, 0)]

@@ -10,7 +10,7 @@ import pytest
 from rocketwire.spark.files import generic as module
 from rocketwire.spark.files.far import FarFiles
 from rocketwire.spark.files.generic import GenericRemote, generic
-from rocketwire.spark.files.remote import Found
+from rocketwire.spark.files.remote import FoundFile
 from rocketwire.store.archive.plan.plan import find
 from rocketwire.store.archive.plan.select import Wanted
 from rocketwire.store.archive.read.directory import discover
@@ -23,6 +23,7 @@ def unexpected(trouble: object) -> None:
     raise AssertionError(str(trouble))
 
 
+@pytest.mark.costly
 def test_a_store_on_a_web_server_is_read_in_ranges(golden: Golden) -> None:
     here = discover(str(golden.untouched))
     with serving(golden.untouched.parent) as web:
@@ -46,8 +47,8 @@ def test_names_are_quoted_and_sizes_asked_for(tmp_path: Path) -> None:
     (tmp_path / "%RETRY%a b" / "ü#?").write_bytes(b"0123456789")
     with serving(tmp_path) as web:
         remote = generic(web.url, {})
-        directory = Found(f"{web.url}/%RETRY%a b", directory=True, size=0, modified=0)
-        inner = Found(f"{web.url}/%RETRY%a b/ü#?", directory=False, size=10, modified=0)
+        directory = FoundFile(f"{web.url}/%RETRY%a b", directory=True, size=0, modified=0)
+        inner = FoundFile(f"{web.url}/%RETRY%a b/ü#?", directory=False, size=10, modified=0)
         assert remote.children(web.url) == [directory]
         assert remote.children(directory.url) == [inner]
         assert sorted(remote.below(web.url)) == [directory, inner]
@@ -62,6 +63,7 @@ def test_names_are_quoted_and_sizes_asked_for(tmp_path: Path) -> None:
             remote.children(f"{web.url}/secret")
 
 
+@pytest.mark.costly
 def test_a_server_that_sends_whole_files_only_is_refused(tmp_path: Path) -> None:
     log = tmp_path / "commitlog" / f"{0:020d}"
     log.parent.mkdir()

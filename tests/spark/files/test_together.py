@@ -14,7 +14,7 @@ import pytest
 from rocketwire.spark.files import far, together
 from rocketwire.spark.files.far import FarFiles
 from rocketwire.spark.files.generic import GenericRemote, generic
-from rocketwire.spark.files.remote import FarFile, Found
+from rocketwire.spark.files.remote import FarFile, FoundFile
 from rocketwire.spark.files.together import AT_ONCE, in_slices
 from rocketwire.spark.plan.partitions import LogSpan
 from rocketwire.store.archive.read.file_system import LOCAL
@@ -73,11 +73,11 @@ class SlowRemote:
         self._remote = remote
         self._traffic = traffic
 
-    def children(self, url: str) -> list[Found]:
+    def children(self, url: str) -> list[FoundFile]:
         with self._traffic:
             return self._remote.children(url)
 
-    def below(self, url: str) -> list[Found]:
+    def below(self, url: str) -> list[FoundFile]:
         with self._traffic:
             return self._remote.below(url)
 

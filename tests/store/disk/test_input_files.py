@@ -59,6 +59,7 @@ def test_what_is_read_into_a_buffer_is_as_much_as_there_is(monkeypatch: pytest.M
         assert buffer == b"45678978"
 
 
+@pytest.mark.costly
 def test_no_descriptor_is_left(tmp_path: Path) -> None:
     before = descriptors()
     with pytest.raises(FileNotFoundError):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rocketwire.store.index.key_hash import positive_hash
 from rocketwire.store.records.columns import topics_of
-from rocketwire.store.records.property_columns import Properties, index_hashes, properties_of
+from rocketwire.store.records.property_columns import Properties, hashed_properties, index_hashes
 from rocketwire.store.records.walk import walk
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.message import Message, encode_record
@@ -34,7 +34,7 @@ def records_of(texts: list[bytes], topic: str = "T") -> tuple[bytes, Properties]
         data += encode_record(Message(topic=topic, queue_id=0, body=b"b", properties=text, physical_offset=len(data)))
     walked = walk(data, base=0, whole=False, most=len(texts) + 1)
     assert len(walked.records.position) == len(texts)
-    return data, properties_of(data, walked.records)
+    return data, hashed_properties(data, walked.records)
 
 
 def expected(text: bytes) -> tuple[int, list[tuple[int, int]]]:
@@ -109,7 +109,7 @@ def test_every_golden_record(version: str, request: pytest.FixtureRequest) -> No
         data = file.read_bytes()
         records = walk(data, base=int(file.name), whole=True, most=10_000).records
         topics, names = topics_of(data, records)
-        found = properties_of(data, records)
+        found = hashed_properties(data, records)
         codes = found.tags_codes(len(topics))
         for i, offset in enumerate(records.physical_offset.tolist()):
             line = messages[offset]

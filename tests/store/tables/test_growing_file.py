@@ -133,6 +133,7 @@ class Counting(RealFileSystem):
 # --- what it costs ---
 
 
+@pytest.mark.costly
 def test_an_addition_reads_and_writes_only_what_is_new_and_never_waits_for_the_disk(path: Path) -> None:
     apache(path, *(f"T{number}" for number in range(5000)))
     files = Counting()
@@ -173,6 +174,7 @@ def test_an_addition_costs_less_than_a_millisecond_however_many_topics_there_are
     assert max(some, many) < 3 * few + 0.0002
 
 
+@pytest.mark.costly
 def test_replacing_entries_again_and_again_does_not_make_the_file_large(path: Path) -> None:
     apache(path, *(f"T{number}" for number in range(100)))
     table = opened(path)
@@ -445,6 +447,7 @@ def test_after_a_kill_it_grows_on(path: Path) -> None:
     assert path.stat().st_mtime_ns == before
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("crash", [EVERYTHING, NOTHING, EVEN], ids=lambda crash: crash.name)
 def test_wherever_it_stops_the_file_is_whole(tmp_path: Path, crash: Any) -> None:
     (tmp_path / "life").mkdir()
@@ -553,3 +556,21 @@ class Growing(RuleBasedStateMachine):
 
 TestGrowing = Growing.TestCase
 TestGrowing.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+
+
+@pytest.mark.parametrize("removed", [["A"], ["B"], ["C"], ["A", "C"], ["B", "C"], ["A", "B", "C"]])
+@pytest.mark.parametrize("changed", [[], ["B"]])
+def test_any_entry_is_taken_out(path: Path, removed: list[str], changed: list[str]) -> None:
+    table = opened(path)
+    add(table, "A", "B", "C")
+    for name in changed:
+        add(table, name)  # it is in the file twice now
+    add(table, "Last")
+    for name in ["Last", *removed]:
+        assert table.remove(name)
+    table.persist()
+    left = [name for name in "ABC" if name not in removed]
+    assert sorted(names_in(path)) == left
+    assert sorted(opened(path).names()) == left
+    add(table, "D")
+    assert sorted(opened(path).names()) == [*left, "D"]

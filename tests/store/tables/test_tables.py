@@ -416,6 +416,7 @@ def test_offsets_by_group_and_by_topic(tmp_path: Path) -> None:
     assert offsets(tmp_path).query("H", "T", 0) == 1
 
 
+@pytest.mark.costly
 def test_many_offsets_are_made_into_text_in_short_steps(tmp_path: Path) -> None:
     table = offsets(tmp_path)
     for number in range(20_000):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rocketwire.wire.bodies import acl, group, online, progress
+from rocketwire.wire.bodies import acl, group, online, progress, statistics
 from rocketwire.wire.bodies._codec import decode_body, encode_body
 from rocketwire.wire.bodies.fastjson import loads
 from rocketwire.wire.codes import RequestCode
@@ -30,6 +30,9 @@ CLASSES = (
     progress.GroupList,
     progress.QueueTimeSpan,
     progress.QueryConsumeTimeSpanBody,
+    statistics.BrokerStatsItem,
+    statistics.BrokerStatsData,
+    statistics.ConsumeStatsList,
     group.SubscriptionGroupConfig,
     group.SubscriptionGroupWrapper,
     acl.PlainAccessConfig,
@@ -47,6 +50,8 @@ ANSWERS: dict[int, type] = {
     RequestCode.GET_TOPIC_STATS_INFO: progress.TopicStatsTable,
     RequestCode.QUERY_TOPIC_CONSUME_BY_WHO: progress.GroupList,
     RequestCode.QUERY_CONSUME_TIME_SPAN: progress.QueryConsumeTimeSpanBody,
+    RequestCode.VIEW_BROKER_STATS_DATA: statistics.BrokerStatsData,
+    RequestCode.GET_BROKER_CONSUME_STATS: statistics.ConsumeStatsList,
     RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: group.SubscriptionGroupWrapper,
 }
 

@@ -48,22 +48,36 @@ def headers(cls: type[WireHeader]) -> st.SearchStrategy[WireHeader]:
 
 
 any_header = st.sampled_from(CLASSES).flatmap(headers)
-OF_5 = {RecallMessageRequestHeader, RecallMessageResponseHeader}
+OF_5 = {
+    RecallMessageRequestHeader,
+    RecallMessageResponseHeader,
+    admin.GetTopicConfigRequestHeader,
+    group.GetSubscriptionGroupConfigRequestHeader,
+    group.QuerySubscriptionByConsumerRequestHeader,
+    group.QueryTopicsByConsumerRequestHeader,
+}
 ABSENT_FROM_THE_TABLE = {"_UNIQUE_KEY_QUERY"}
 ABSENT_FROM_THE_WIRE = {"plainAccessConfigs"}
 """Fields that a class of Apache's has and that its broker never writes (asked)."""
 NOT_NEEDED: dict[type[WireHeader], set[str]] = {
     admin.CreateTopicRequestHeader: {"defaultTopic", "order"},
+    admin.DeleteTopicRequestHeader: {"topic"},
     client.UnregisterClientRequestHeader: {"clientID"},
+    group.CloneGroupOffsetRequestHeader: {"srcGroup", "destGroup"},
     group.QueryConsumeTimeSpanRequestHeader: {"group"},
+    group.QueryCorrectionOffsetHeader: {"compareGroup"},
     online.ResetOffsetRequestHeader: {"isForce"},
     pull.PullMessageRequestHeader: {"commitOffset", "suspendTimeoutMillis", "subVersion"},
     query.QueryMessageRequestHeader: {"topic", "key"},
+    route.AddWritePermOfBrokerRequestHeader: {"brokerName"},
     route.DeleteKVConfigRequestHeader: {"namespace", "key"},
+    route.DeleteTopicFromNamesrvRequestHeader: {"topic"},
     route.GetKVConfigRequestHeader: {"namespace", "key"},
     route.GetKVListByNamespaceRequestHeader: {"namespace"},
     route.GetRouteInfoRequestHeader: {"topic"},
+    route.GetTopicsByClusterRequestHeader: {"cluster"},
     route.QueryDataVersionRequestHeader: {"brokerId"},
+    route.WipeWritePermOfBrokerRequestHeader: {"brokerName"},
     send.ReplyMessageRequestHeader: {"defaultTopic", "defaultTopicQueueNums"},
     send.SendMessageRequestHeader: {"producerGroup", "topic", "defaultTopic", "defaultTopicQueueNums"},
     transaction.EndTransactionRequestHeader: {"msgId"},

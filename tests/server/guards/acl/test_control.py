@@ -15,12 +15,14 @@ import trio
 from compat_tests import acl_cases
 from compat_tests.acl_cases import ADMINS_ONLY, BATCH, REPLIES, Question, Who, differs, signed
 from rocketwire.server.config.keys import ConfigError
+from rocketwire.server.config.live import Live
 from rocketwire.server.core.errors import ServerError
 from rocketwire.server.core.guard_errors import AccessRefused, AccountNotDeleted, AccountNotUpdated, AddressesNotUpdated
 from rocketwire.server.core.metrics import ACL_REASONS, Metrics
 from rocketwire.server.guards.acl.control import LOOK_SECONDS, AccessControl, Done
 from rocketwire.server.guards.acl.document import MOST_BYTES
 from rocketwire.server.guards.acl.message_owner import NoMessageThere
+from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.wire.bodies.acl import PlainAccessConfig
 from rocketwire.wire.bodies.topic import DataVersion
@@ -39,12 +41,29 @@ def metrics() -> Metrics:
     return Metrics()
 
 
+def opened(path: Path, metrics: Metrics | None = None, longest_heartbeat: int = 256 * 1024) -> AccessControl:
+    """The accounts of a file, before a store without messages."""
+
+    def owner_at(offset: int) -> str:
+        raise NoMessageThere(offset)
+
+    return AccessControl(
+        str(path),
+        RealFileSystem(),
+        lambda: 1000,
+        metrics or Metrics(),
+        limit_keys=Live(LimitKeys(max_heartbeat_bytes=longest_heartbeat)),
+        owner_at=owner_at,
+        reply_topic="C_REPLY_TOPIC",
+    )
+
+
 @pytest.fixture
 def control(tmp_path: Path, metrics: Metrics) -> Callable[[str | bytes], AccessControl]:
     def make(text: str | bytes) -> AccessControl:
         path = tmp_path / "plain_acl.yml"
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return AccessControl(str(path), RealFileSystem(), lambda: 1000, metrics)
+        return opened(path, metrics)
 
     return make
 
@@ -104,6 +123,7 @@ def what_it_asks_elsewhere(question: Question, name: str) -> str | None:
     )
 
 
+@pytest.mark.costly
 def test_what_apache_forgot_to_ask(control: Callable[[str | bytes], AccessControl]) -> None:
     guard = control(acl_cases.ACCOUNTS.read_bytes())
     asked_of = Counter[int]()
@@ -153,11 +173,10 @@ def test_a_request_without_fields_and_a_heartbeat_that_cannot_be_read(
     )
 
 
-def test_a_heartbeat_that_is_refused_for_its_length_is_not_read(
-    control: Callable[[str | bytes], AccessControl],
-) -> None:
-    guard = control(ACCOUNT)
-    guard.longest_heartbeat = lambda: 6
+def test_a_heartbeat_that_is_refused_for_its_length_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "plain_acl.yml"
+    path.write_text(ACCOUNT)
+    guard = opened(path, longest_heartbeat=6)
     assert asked(guard, Question(34, {"x": "1"}, "nothing"), Who("account", SECRET)) is None
     assert "Check signature failed" in (
         asked(guard, Question(34, {"x": "1"}, "nothing"), Who("account", "wrong")) or ""
@@ -228,7 +247,7 @@ def test_a_producer_at_an_address_that_needs_no_account_may_know_all(
 
 def test_a_missing_file_is_made_and_lets_nobody_in(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "some" / "where" / "plain_acl.yml"
-    guard = AccessControl(str(path), RealFileSystem(), lambda: 1000, Metrics())
+    guard = opened(path)
     assert path.read_bytes() == b""
     assert mode(str(path)) == 0o600
     assert "lets nobody in" in caplog.text
@@ -244,7 +263,7 @@ def test_a_file_that_cannot_be_used_is_named_with_its_key(
     path = tmp_path / "plain_acl.yml"
     assert str(caught.value) == f"aclFile={path}: accounts[0].admin: allowed is true or false"
     with pytest.raises(ConfigError, match=r"aclFile=.*: Is a directory"):
-        AccessControl(str(tmp_path), RealFileSystem(), lambda: 1000, Metrics())
+        opened(tmp_path)
 
 
 def remove(path: str, *, folder: bool = False) -> None:
@@ -459,6 +478,7 @@ async def test_no_more_changes_wait_than_are_worth_it(control: Callable[[str | b
     guard.replace_addresses((), None, lambda _: None)
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -517,7 +537,7 @@ async def test_a_file_that_cannot_be_written_takes_no_changes(
 
 async def test_a_link_is_followed_anew_each_time(tmp_path: Path) -> None:
     link_accounts(tmp_path)
-    guard = AccessControl(str(tmp_path / "link.yml"), RealFileSystem(), lambda: 1000, Metrics())
+    guard = opened(tmp_path / "link.yml")
     assert asked(guard, Question(14, {}), Who("first-account", SECRET)) is None
     swap_link(tmp_path)
     await guard.look(run_inline)

@@ -167,6 +167,16 @@ def of_message(places: Places, server: Server) -> list[Request]:
     return found + of_group("consumerGroup", msgId=ids(places.topic))
 
 
+def of_statistics() -> list[Request]:
+    gets = {"statsName": "GROUP_GET_NUMS"}
+    return [
+        Request({"statsName": "TOPIC_PUT_NUMS", "statsKey": "Hidden"}, NO_TOPIC),
+        Request({**gets, "statsKey": "Hidden@own"}, NO_TOPIC),
+        Request({**gets, "statsKey": "Own@hidden"}, NO_GROUP),
+        Request({"statsName": "BROKER_PUT_NUMS", "statsKey": "Hidden"}, "not exist"),
+    ]
+
+
 def locks() -> list[Request]:
     queue = MessageQueue(topic="Hidden", broker_name="broker-a", queue_id=0)
     return [
@@ -249,6 +259,7 @@ def requests(code: int, places: Places, server: Server) -> list[Request] | None:
         303: reads,
         307: lambda: of_group("consumerGroup"),
         309: lambda: of_message(places, server),
+        315: of_statistics,
         370: recalls,
     }
     make = made.get(code)
@@ -345,6 +356,7 @@ async def state(client: Client) -> list[bytes]:
     return [bytes(answer.body) for answer in answers]
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("serialize_type", [SerializeType.JSON, SerializeType.ROCKETMQ])
 async def test_no_code_gives_or_changes_what_is_anothers(tmp_path: Path, serialize_type: int) -> None:
     async with hidden(tmp_path) as (server, owner, places):

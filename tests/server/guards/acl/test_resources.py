@@ -69,6 +69,10 @@ def asked(code: int, ext: dict[str, str], body: bytes = b"") -> Needed:
         (38, {"consumerGroup": "G"}, SUB, ("%RETRY%G",)),
         (14, {"topic": "T", "consumerGroup": "G"}, SUB, ("%RETRY%G", "T")),
         (28, {"topic": "T"}, SUB, ()),
+        (315, {"statsName": "TOPIC_PUT_NUMS", "statsKey": "T"}, PUB | SUB, ("T",)),
+        (315, {"statsName": "GROUP_GET_NUMS", "statsKey": "T@G"}, PUB | SUB, ("T", "%RETRY%G")),
+        (315, {"statsName": "BROKER_PUT_NUMS", "statsKey": "C"}, SUB, ()),
+        (315, {"statsName": "TOPIC_PUT_NUMS"}, SUB, ()),
         (9999, {"topic": "T"}, SUB, ()),
     ],
 )
@@ -81,7 +85,7 @@ FOR_EVERY_ACCOUNT = {28, 46}
 
 def test_each_request_that_is_served_needs_something_or_is_known_to_need_nothing() -> None:
     ext = dict.fromkeys(("topic", "group", "consumerGroup", "producerGroup", "a", "b"), "T")
-    ext |= {**END, "offset": "7", "delayLevel": "0", "commitLogOffset": "7", "msgId": MESSAGE_ID}
+    ext |= {**END, "statsKey": "T", "offset": "7", "delayLevel": "0", "commitLogOffset": "7", "msgId": MESSAGE_ID}
     body = heartbeat("c", consumer("G", subscription("T")))
     for routes in BROKER_FAMILIES.values():
         for route in routes:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketwire.server.config.config import ServerConfig
 from rocketwire.server.guards.throttle.converted import Conversion
+from rocketwire.server.guards.throttle.keys import ThrottleKeys
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.layout.record import SMALLEST
 from rocketwire.wire import names
@@ -17,7 +17,7 @@ from rocketwire.wire.message import Message, encode_record
 from tests.server.harness import properties_text
 from tests.server.send_setup import HOST, Setup, body, fields
 
-USUAL = Conversion.of(ServerConfig())
+USUAL = Conversion.of(ThrottleKeys())
 EACH = Conversion(bytes_each=10, transactional=2, ordered=3, scheduled=4)
 
 

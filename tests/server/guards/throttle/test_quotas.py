@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketwire.server.config.config import ConfigError, ServerConfig
+from rocketwire.server.config.keys import ConfigError
+from rocketwire.server.configuration import ServerConfig
 from rocketwire.server.core.metrics import RECEIVE, SEND
 from rocketwire.server.guards.throttle.quotas import NO_QUOTA, Quota, instance_quota, read_quotas
 
@@ -22,7 +23,7 @@ def rate_text(rate: int | None) -> str:
 def test_what_the_key_takes_is_read_as_it_says(quotas: dict[str, tuple[int | None, int | None]], between: str) -> None:
     text = between.join(f"{name}={rate_text(send)}/{rate_text(receive)}" for name, (send, receive) in quotas.items())
     config = ServerConfig().updated({"topicQuotas": text})
-    read = read_quotas(config.topic_quotas)
+    read = read_quotas(config.throttle.topic_quotas)
     for name, (send, receive) in quotas.items():
         if name != "*":
             assert read.of(name) == Quota(send, receive)
@@ -59,7 +60,7 @@ def test_other_texts_are_refused(text: str) -> None:
     ],
 )
 def test_the_quota_of_a_broker_is_divided(tps: int, ratio: str, quota: Quota) -> None:
-    assert instance_quota(tps, ServerConfig().updated({"sendReceiveRatio": ratio}).send_receive_ratio) == quota
+    assert instance_quota(tps, ServerConfig().updated({"sendReceiveRatio": ratio}).throttle.send_receive_ratio) == quota
 
 
 @pytest.mark.parametrize("ratio", ["0:0", "1", "1:1:1", "-1:1", "a:b", "12345:1", ""])

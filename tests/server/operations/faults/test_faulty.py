@@ -16,6 +16,7 @@ from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.operations.faults import delay_queue
 from rocketwire.server.operations.faults.faulty import Faults, FaultyDispatcher
 from rocketwire.server.operations.faults.grammar import parse_rule
+from rocketwire.server.operations.faults.keys import FaultKeys
 from rocketwire.server.operations.faults.rule import ListenerName
 from rocketwire.wire.codes import FLAG_ONEWAY, PullSysFlag, RequestCode
 from rocketwire.wire.connection import FrameReader, RawFrame
@@ -73,7 +74,7 @@ ALL = "code=310|30"
 @contextlib.asynccontextmanager
 async def faulty(tmp_path: Path, *rules: str, **changes: Any) -> AsyncIterator[tuple[Server, Client]]:
     """A server with these rules and a topic for each case, and a client."""
-    async with serving(tmp_path / "store", faults=tuple(map(parse_rule, rules)), **changes) as server:
+    async with serving(tmp_path / "store", faults=FaultKeys(rules=tuple(map(parse_rule, rules))), **changes) as server:
         client = server.broker()
         for case in CASES:
             await client.create_topic(case.topic)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import trio
 
+from rocketwire.server.operations.faults.keys import FaultKeys
 from rocketwire.server.operations.faults.rule import MOST_RULES
 from rocketwire.wire.addresses import Address
 from tests.server.harness import Client, Server, serving
@@ -129,7 +130,7 @@ async def test_where_no_faults_are_allowed(tmp_path: Path) -> None:
 async def test_rules_of_the_start_may_be_changed_too(tmp_path: Path) -> None:
     from rocketwire.server.operations.faults.grammar import parse_rule
 
-    async with serving(tmp_path, http=HTTP, faults=(parse_rule("answer:1,code=34"),)) as server:
+    async with serving(tmp_path, http=HTTP, faults=FaultKeys(rules=(parse_rule("answer:1,code=34"),))) as server:
         client = server.broker()
         assert (await client.heartbeat("id")).header.code == 1
         await ask(server, "DELETE", "/faults?id=1")

@@ -10,13 +10,14 @@ import pytest
 import trio
 
 from rocketwire import __version__
-from rocketwire.server.config.config import SYNC_FLUSH
-from rocketwire.server.config.limits import LIMITS
 from rocketwire.server.core.metrics import ACL_REASONS, SEND, Metrics
+from rocketwire.server.limits.limits import LIMITS
 from rocketwire.server.operations.faults.grammar import parse_rule
+from rocketwire.server.operations.faults.keys import FaultKeys
 from rocketwire.server.operations.faults.rule import COUNTED
 from rocketwire.server.operations.monitoring import groups, quotas
 from rocketwire.server.operations.monitoring.slices import Slices
+from rocketwire.server.upkeep.keys import SYNC_FLUSH
 from rocketwire.store.store import MessageStore
 from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.wire.codes import RequestCode
@@ -144,7 +145,7 @@ async def test_fault_rules_in_force(tmp_path: Path) -> None:
     async with serving(tmp_path / "without", http=HTTP) as server:
         assert value(await scraped(server), "fault_rules") == 0
     rules = tuple(map(parse_rule, ("answer:2,topic=T,count=1", "drop,topic=T")))
-    async with serving(tmp_path / "with", http=HTTP, faults=rules) as server:
+    async with serving(tmp_path / "with", http=HTTP, faults=FaultKeys(rules=rules)) as server:
         assert value(await scraped(server), "fault_rules") == 2
         assert (await server.broker().send("T")).header.code == 2
         samples = await scraped(server)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rocketwire.server.timer.stages.dequeue_message import DequeueMessage
-from rocketwire.server.timer.wheel.loaded import Copy
+from rocketwire.server.timer.wheel.loaded import DueCopy
 from rocketwire.store.layout.derive import field_offsets
 from rocketwire.store.layout.timer_log import UNIT
 from tests.server.timer.support import Timers
@@ -52,7 +52,7 @@ async def test_a_clock_set_back_after_messages_came_out_is_no_damage(
     timers = Timers(tmp_path)
     fetch = DequeueMessage._fetch
 
-    def fetch_set_back(*args: Any) -> list[Copy]:
+    def fetch_set_back(*args: Any) -> list[DueCopy]:
         monkeypatch.setattr(DequeueMessage, "_fetch", fetch)
         timers.clock.now -= 3000
         copies = fetch(*args)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from itertools import count
 from pathlib import Path
 
+import pytest
 import trio
 import trio.testing
 
-from rocketwire.server.timer.bell import Bell
-from rocketwire.server.timer.counts import Counts
+from rocketwire.server.timer.counts import TimerCounts
 from rocketwire.server.timer.stages.enqueue_get import EnqueueGet
-from rocketwire.server.timer.topic import Entries, TimerTopic
+from rocketwire.server.timer.tasks import Bell
+from rocketwire.server.timer.topic import TimerEntries, TimerTopic
 from rocketwire.server.timer.wheel.markers import Markers
 from tests.server.harness import mock_clock
 from tests.server.timer.support import Timers, timer_draft
@@ -20,6 +21,7 @@ from tests.store.support import START, open_store, small
 DAY = 86_400_000
 
 
+@pytest.mark.costly
 async def test_nothing_waits_for_a_flood_of_sends_to_end(tmp_path: Path) -> None:
     timers = Timers(tmp_path, consume_queue_file_size=20 << 10)
     flood = [timer_draft(b"far", timers.clock.now + DAY, key=f"{number}") for number in range(1000)]
@@ -44,10 +46,10 @@ async def test_what_came_at_once_is_read_in_short_steps(tmp_path: Path) -> None:
     assert len(store.append([timer_draft(b"", START + DAY, key=f"{number}") for number in range(2000)])) == 2000
     topic = TimerTopic(store)
     for slow, most in ((False, 512), (True, 128)):
-        groups_in, groups_out = trio.open_memory_channel[Entries](4)
+        groups_in, groups_out = trio.open_memory_channel[TimerEntries](4)
         ends = [0]
         async with trio.open_nursery() as nursery:
-            stage = EnqueueGet(topic, Markers(topic, 1000, 0), Counts(), Bell(), 0)
+            stage = EnqueueGet(topic, Markers(topic, 1000, 0), TimerCounts(), Bell(), 0)
             nursery.start_soon(stage.run, groups_in, count().__next__ if slow else lambda: 0.0)
             await trio.testing.wait_all_tasks_blocked()
             assert groups_out.statistics().current_buffer_used == 4

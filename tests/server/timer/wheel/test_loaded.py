@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from rocketwire.server.timer.wheel.loaded import Loaded
+from rocketwire.server.timer.wheel.loaded import LoadedSlots
 
 P = 1000
 
 
-def taken(loaded: Loaded, now: int, most: int = 100, enqueued: int = 0) -> list[tuple[int, list[int]]]:
+def taken(loaded: LoadedSlots, now: int, most: int = 100, enqueued: int = 0) -> list[tuple[int, list[int]]]:
     return [(run.due, list(run.positions)) for run in loaded.take(now, most, enqueued)]
 
 
 def test_a_slot_that_is_being_read_gives_nothing() -> None:
-    loaded = Loaded(0, P)
+    loaded = LoadedSlots(0, P)
     slot = loaded.begin(0)
     loaded.add(slot, 52, 500, rolls=False)
     assert loaded.next_due is None
@@ -26,7 +26,7 @@ def test_a_slot_that_is_being_read_gives_nothing() -> None:
 
 
 def test_messages_come_out_by_time_and_the_oldest_of_a_time_first() -> None:
-    loaded = Loaded(0, P)
+    loaded = LoadedSlots(0, P)
     slot = loaded.begin(0)
     for position, due in ((400, 7), (300, 5), (200, 7), (100, 7)):  # as units are read: newest first
         loaded.add(slot, position, due, rolls=False)
@@ -36,7 +36,7 @@ def test_messages_come_out_by_time_and_the_oldest_of_a_time_first() -> None:
 
 
 def test_a_slot_waits_for_those_that_roll_before_it() -> None:
-    loaded = Loaded(0, P)
+    loaded = LoadedSlots(0, P)
     first, second = loaded.at(0), loaded.at(P)
     loaded.add(first, 52, 0, rolls=True)
     loaded.add(second, 104, P + 1, rolls=False)
@@ -50,7 +50,7 @@ def test_a_slot_waits_for_those_that_roll_before_it() -> None:
 
 
 def test_a_message_of_the_same_slot_does_not_wait_for_what_rolled() -> None:
-    loaded = Loaded(0, P)
+    loaded = LoadedSlots(0, P)
     slot = loaded.at(0)
     loaded.add(slot, 52, 0, rolls=True)
     loaded.add(slot, 104, 0, rolls=True)
@@ -63,7 +63,7 @@ def test_a_message_of_the_same_slot_does_not_wait_for_what_rolled() -> None:
 
 
 def test_what_is_dropped_is_forgotten() -> None:
-    loaded = Loaded(0, P)
+    loaded = LoadedSlots(0, P)
     slot = loaded.at(P)
     loaded.add(slot, 52, P + 5, rolls=True)
     assert loaded.first is slot
@@ -76,7 +76,7 @@ def test_what_is_dropped_is_forgotten() -> None:
 
 
 def test_the_earliest_slot_is_the_first() -> None:
-    loaded = Loaded(0, P)
+    loaded = LoadedSlots(0, P)
     later, earlier = loaded.at(3 * P), loaded.at(P)
     assert loaded.first is earlier
     loaded.remove(earlier)

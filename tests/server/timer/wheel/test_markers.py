@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from rocketwire.server.timer.topic import TimerTopic
-from rocketwire.server.timer.wheel.markers import Markers
+from rocketwire.server.timer.wheel.markers import MOST_MARKERS, Markers, with_few_markers
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.store import MessageStore
+from rocketwire.store.timer.units import Unit
 from rocketwire.wire.names import TIMER_TOPIC
 from tests.server.timer.support import timer_draft
 from tests.store.support import START, open_store, small
@@ -85,3 +86,14 @@ def test_markers_that_are_in_the_index_are_forgotten_in_time(store: MessageStore
     markers.enqueued(2)
     assert not markers.cancel("a", SAME_TIME)
     assert not markers.cancel("b", SAME_TIME)
+
+
+def units(magic: int, count: int) -> list[Unit]:
+    return [Unit(number, -1, magic, 0, 0, 0, 0, 0, 0) for number in range(count)]
+
+
+def test_a_piece_has_few_markers_and_all_stay_in_their_order() -> None:
+    plain, markers = units(1, 1000), units(4, 2 * MOST_MARKERS + 1)
+    pieces = list(with_few_markers([plain, [*plain, *markers, *plain], markers[:MOST_MARKERS]]))
+    assert [sum(unit.deletes for unit in piece) for piece in pieces] == [0, MOST_MARKERS, MOST_MARKERS, 1, MOST_MARKERS]
+    assert [unit for piece in pieces[1:4] for unit in piece] == [*plain, *markers, *plain]

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.server.timer.bell import Bell
-from rocketwire.server.timer.topic import Entries, TimerTopic
+from rocketwire.server.timer.tasks import Bell
+from rocketwire.server.timer.topic import TimerEntries, TimerTopic
 from rocketwire.server.timer.wheel import loaded
 from rocketwire.server.timer.wheel.markers import Markers
 from rocketwire.server.timer.wheel.wheel import NearWheel
@@ -24,10 +24,10 @@ from tests.store.support import START, open_store, small
 NOW = START - START % 1000
 
 
-def waiting_in(*seconds: int, after: int = 0) -> Entries:
+def waiting_in(*seconds: int, after: int = 0) -> TimerEntries:
     """Messages that stand in the log one after the other, with so many before them."""
     outs = [NOW + 1000 * second + 5 for second in seconds]
-    return Entries([Waiting(out, 100 * at, 90, 7, deletes=False) for at, out in enumerate(outs, after)], 0)
+    return TimerEntries([Waiting(out, 100 * at, 90, 7, deletes=False) for at, out in enumerate(outs, after)], 0)
 
 
 @contextmanager

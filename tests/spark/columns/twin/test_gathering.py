@@ -38,7 +38,7 @@ def test_of_an_array_and_of_memory_that_changes_later() -> None:
 
 
 def test_more_than_a_column_holds_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathering, "_INT32_MAX", 10)
+    monkeypatch.setattr(gathering, "INT32_MAX", 10)
     with pytest.raises(ValueError, match="2 values have 2 GiB or more"):
         gathered(DATA, places(0, 0), places(5, 6), pa.binary())
 

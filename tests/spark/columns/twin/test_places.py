@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire.spark.columns.twin import places
-from rocketwire.spark.columns.twin.layouts import layout_of
-from rocketwire.spark.columns.twin.places import whole_records
+from rocketwire.spark.columns.twin.places import records_at, whole_records
 from rocketwire.wire.message import Message, encode_record
 
 
@@ -57,4 +56,4 @@ def test_no_record_where_one_is_asked_for() -> None:
     ]
     for buffer, position, reason in asked:
         with pytest.raises(ValueError, match=reason):
-            layout_of(buffer, np.array([position], np.int64))
+            records_at(buffer, np.array([position], np.int64))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.store.archive.plan.overview import Counts, TimerSummary, overview
+from rocketwire.store.archive.plan.overview import StoreCounts, TimerSummary, overview
 from rocketwire.store.archive.plan.summary import group_lags, log_summary, queue_summaries
 from rocketwire.store.archive.read.directory import State, discover
 from tests.store.archive.timers import NOW, made
@@ -54,20 +54,20 @@ def test_the_lag_of_a_group_is_what_it_has_still_to_take(golden_550: Golden) -> 
             "golden_497",
             1168312,
             "4.x",
-            Counts(topics=4, queues=8, messages=29),
-            Counts(topics=21, queues=34, messages=901),
+            StoreCounts(topics=4, queues=8, messages=29),
+            StoreCounts(topics=21, queues=34, messages=901),
         ),
         (
             "golden_550",
             1247636,
             "5.x",
-            Counts(topics=6, queues=14, messages=95),
-            Counts(topics=24, queues=39, messages=919),
+            StoreCounts(topics=6, queues=14, messages=95),
+            StoreCounts(topics=24, queues=39, messages=919),
         ),
     ],
 )
 def test_a_store_of_apache_is_seen_through(
-    version: str, end: int, guess: str, own: Counts, user: Counts, request: pytest.FixtureRequest
+    version: str, end: int, guess: str, own: StoreCounts, user: StoreCounts, request: pytest.FixtureRequest
 ) -> None:
     golden: Golden = request.getfixturevalue(version)
     messages = [line for line in golden.lines("expected.jsonl") if line["type"] == "message"]

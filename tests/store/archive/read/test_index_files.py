@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rocketwire.store.archive.read.directory import PlainFile, discover
-from rocketwire.store.archive.read.index_files import DEFAULT, IndexFile, look_up
+from rocketwire.store.archive.read.index_files import DEFAULT, OpenIndexFile, look_up
 from rocketwire.store.errors import StoreUnreadable
 from rocketwire.store.index.key_hash import positive_hash
 from rocketwire.store.layout.index import ENTRY_STRUCT, HEADER_SIZE, HEADER_STRUCT, SLOT_SIZE, file_size
@@ -42,7 +42,7 @@ def test_keys_are_found_as_apache_finds_them(version: str, request: pytest.Fixtu
     directory = discover(str(golden.untouched))
     headers = [line for line in golden.lines("expected-index.jsonl") if line["type"] == "header"]
     for plain, line in zip(directory.index, headers, strict=True):
-        with IndexFile(plain) as file:
+        with OpenIndexFile(plain) as file:
             assert plain.name == line["file"]
             assert file.geometry == (200, 500)
             header = file.header
@@ -72,7 +72,7 @@ def test_the_number_of_slots_is_found_from_the_content(
     for key, step in keys[: room - 1]:
         put.append((f"T#{key}", offset, step))
         offset += step * 100
-    with IndexFile(index_file(path, slots, room, put)) as file:
+    with OpenIndexFile(index_file(path, slots, room, put)) as file:
         assert file.geometry is not None
         for key in {key for key, _, _ in put}:
             expected = [offset for name, offset, _ in reversed(put) if positive_hash(name) == positive_hash(key)]
@@ -82,7 +82,7 @@ def test_the_number_of_slots_is_found_from_the_content(
 
 def test_an_index_file_without_keys_covers_nothing(tmp_path: Path) -> None:
     plain = index_file(tmp_path / "20260101000000000", 100, 50, [])
-    with IndexFile(plain) as file:
+    with OpenIndexFile(plain) as file:
         assert (file.geometry, file.header.keys) == (None, 0)
         assert list(file.find(1)) == []
     assert look_up([plain], [("T", "k")]) == ([], [])
@@ -91,7 +91,7 @@ def test_an_index_file_without_keys_covers_nothing(tmp_path: Path) -> None:
 def test_a_file_of_the_default_size_needs_no_search(tmp_path: Path) -> None:
     plain = index_file(tmp_path / "20260101000000000", *DEFAULT, [("T#k", 0, 0), ("T#l", 90, 0), ("T#k", 180, 1)])
     assert plain.size == 420_000_040
-    with IndexFile(plain) as file:
+    with OpenIndexFile(plain) as file:
         assert file.geometry == DEFAULT
         assert list(file.find(positive_hash("T#k"))) == [180, 0]
 
@@ -102,7 +102,7 @@ def test_a_file_that_makes_no_sense_covers_nothing(tmp_path: Path) -> None:
     with path.open("r+b") as file:
         file.seek(HEADER_SIZE)
         file.write(bytes(100 * SLOT_SIZE))
-    with IndexFile(plain) as opened:
+    with OpenIndexFile(plain) as opened:
         assert opened.geometry is None
         assert list(opened.find(positive_hash("T#k"))) == []
     assert look_up([plain], [("T", "k")]) == ([], [])
@@ -114,7 +114,7 @@ def test_a_file_that_cannot_be_read_covers_nothing(tmp_path: Path) -> None:
     (tmp_path / "20260101000000002").write_bytes(b"short")
     short = good._replace(path=str(tmp_path / "20260101000000002"), size=5)
     with pytest.raises(StoreUnreadable, match="it has 5 bytes"):
-        IndexFile(short)
+        OpenIndexFile(short)
     assert look_up([gone, short, good], [("T", "k")]) == ([700], [(701, 800)])
 
 
@@ -125,13 +125,13 @@ def test_a_chain_that_leads_round_is_left(tmp_path: Path) -> None:
     with path.open("r+b") as file:
         file.seek(at)
         file.write(ENTRY_STRUCT.pack(positive_hash("T#k"), 135, 0, 39))
-    with IndexFile(plain) as opened:
+    with OpenIndexFile(plain) as opened:
         assert list(opened.find(positive_hash("T#k"))) == [139, 138, 137, 136, 135]
     with path.open("r+b") as file:
         file.seek(HEADER_SIZE + positive_hash("T#k") % 10 * SLOT_SIZE)
         file.write((49).to_bytes(4))
     os.truncate(path, at)
-    with IndexFile(plain) as opened:
+    with OpenIndexFile(plain) as opened:
         assert list(opened.find(positive_hash("T#k"))) == []
 
 
@@ -142,7 +142,7 @@ def test_a_number_of_entries_that_cannot_be_is_no_geometry(count: int, tmp_path:
     with path.open("r+b") as file:
         file.seek(HEADER_SIZE - 4)
         file.write(count.to_bytes(4))
-    with IndexFile(plain) as opened:
+    with OpenIndexFile(plain) as opened:
         assert opened.geometry is None
 
 
@@ -152,10 +152,10 @@ def test_a_first_entry_of_another_place_is_no_geometry(tmp_path: Path) -> None:
     with path.open("r+b") as file:
         file.seek(HEADER_SIZE + 10 * SLOT_SIZE + ENTRY_STRUCT.size)
         file.write(ENTRY_STRUCT.pack(positive_hash("T#k"), 101, 0, 0))
-    with IndexFile(plain) as opened:
+    with OpenIndexFile(plain) as opened:
         assert opened.geometry is None
     os.truncate(path, HEADER_SIZE + 4)
-    with IndexFile(plain) as opened:
+    with OpenIndexFile(plain) as opened:
         assert opened.geometry is None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from rocketwire.store.archive.repair import rekeyed
 from rocketwire.store.archive.repair.repair import Repaired, repair
 from rocketwire.store.archive.verify.filler import is_filler
 from rocketwire.store.archive.verify.findings import Finding, Kind
@@ -68,7 +70,7 @@ def overwrite(root: Path, path: str, start: int, data: bytes) -> None:
 def test_a_whole_store_is_only_copied(whole: Path, tmp_path: Path) -> None:
     result, findings = repaired(whole, tmp_path / "new")
     assert not findings
-    assert result == Repaired(records=85, filled=0, filled_bytes=0, lost=0, retagged=0)
+    assert result == Repaired(records=85, filled=0, filled_bytes=0, lost=0, retagged=0, rekeyed=0)
     for part in ("commitlog", "consumequeue"):
         for file in sorted((whole / part).rglob("0*")):
             if file.is_file():
@@ -123,6 +125,42 @@ def test_entries_of_another_tag_than_their_records_are_told_in_rows(copied: Path
     assert (result.lost, result.retagged) == (0, 4)
     assert [(each.queue_id, each.offset, each.count) for each in findings] == [(0, 2, 3), (0, 8, 1)]
     assert code_in_entry(tmp_path / "new", 0, 2) != 0
+
+
+def test_a_record_with_other_keys_than_its_index_entry_is_named(copied: Path, tmp_path: Path) -> None:
+    place, size = index_entry(copied, 3)
+    file = min((copied / "index").iterdir())
+    overwrite(copied, f"index/{file.name}", place, (12345).to_bytes(4))
+    result, (finding,) = repaired(copied, tmp_path / "new")
+    assert (result.records, result.retagged, result.rekeyed) == (85, 0, 1)
+    assert (finding.kind, finding.path, finding.position) == (Kind.DAMAGE, f"commitlog/{0:020d}", size)
+    assert finding.topic == "T"
+    assert re.fullmatch(
+        r"its record has the keys '.*', an index entry the hash 12345 of none of them: one of the two is wrong; "
+        "the new entry is made from the record",
+        finding.what,
+    )
+
+
+def test_many_records_with_other_keys_are_counted(
+    copied: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rekeyed, "MOST", 3)
+    file = min((copied / "index").iterdir())
+    for number in range(1, 20):
+        overwrite(copied, f"index/{file.name}", index_entry(copied, number)[0], (12345).to_bytes(4))
+    result, findings = repaired(copied, tmp_path / "new")
+    assert result.rekeyed > 4
+    assert len(findings) == 4
+    assert findings[-1].what == f"{result.rekeyed - 3} more records have keys that their index entries do not have"
+    assert findings[-1].count == result.rekeyed - 3
+
+
+def index_entry(root: Path, number: int) -> tuple[int, int]:
+    """Where an entry of the first index file is, and the physical offset that it says."""
+    file = min((root / "index").iterdir())
+    place = 40 + SLOTS * 4 + number * 20
+    return place, int.from_bytes(file.read_bytes()[place + 4 : place + 12])
 
 
 def test_a_place_in_a_queue_extension_is_not_taken_for_a_tag(copied: Path, tmp_path: Path) -> None:
@@ -297,6 +335,7 @@ def test_what_is_behind_the_end_is_left_out(copied: Path, tmp_path: Path) -> Non
     assert not any((tmp_path / "new" / last.path).read_bytes()[last.stop :])
 
 
+@pytest.mark.costly
 @pytest.mark.parametrize("version", ["golden_497", "golden_550"])
 def test_apaches_stores(version: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     golden: Golden = request.getfixturevalue(version)

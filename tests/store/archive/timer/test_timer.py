@@ -10,7 +10,7 @@ import pytest
 from rocketwire.store.archive.read.directory import discover
 from rocketwire.store.archive.read.scan import Trouble
 from rocketwire.store.archive.timer.messages import TimerMessage
-from rocketwire.store.archive.timer.slots import Slot, next_slots
+from rocketwire.store.archive.timer.slots import WaitingSlot, next_slots
 from rocketwire.store.archive.timer.timer import StoreTimer
 from rocketwire.store.layout.derive import field_offsets
 from rocketwire.store.layout.timer_check import CHECK, CHECK_STRUCT
@@ -87,7 +87,9 @@ def test_the_next_slot_of_apaches_wheel(golden_550: Golden) -> None:
     directory = discover(str(golden_550.untouched))
     with StoreTimer(directory, print) as timer:
         assert next_slots(directory, timer.waiting, timer.precision, 10) == [
-            Slot(time=1795252078000, number=205678, messages=0, rolls=5, markers=0, chain=5, first=2444, last=2704)
+            WaitingSlot(
+                time=1795252078000, number=205678, messages=0, rolls=5, markers=0, chain=5, first=2444, last=2704
+            )
         ]
 
 

@@ -1,16 +1,15 @@
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire.server.config.apache_keys import APACHE_KEYS_WITHOUT_EFFECT
-from rocketwire.server.config.config import KEYS, ConfigError, ServerConfig, read_settings
-from rocketwire.server.config.guard_keys import GuardKeys
 from rocketwire.server.config.java_properties import format_java_properties, parse_java_properties
-from rocketwire.server.config.keys import NEWER, OURS, Key, camel, keys_of, write
-from rocketwire.server.config.store_keys import StoreKeys
+from rocketwire.server.config.keys import NEWER, OURS, ConfigError, Key, camel, write
+from rocketwire.server.configuration import KEYS, ServerConfig, read_settings
 from rocketwire.store.settings import DELAY_LEVELS
 from rocketwire.wire.addresses import Address
 
@@ -26,10 +25,10 @@ def test_nothing_set_is_the_defaults() -> None:
     assert config == ServerConfig()
     assert warnings == ()
     assert str(config.name_server) == "127.0.0.1:9876"
-    assert str(config.broker_address) == "127.0.0.1:10911"
-    assert config.store_dir == Path("data")
-    assert config.commit_log_dir == Path("data/commitlog")
-    assert not config.sync_flush
+    assert str(config.broker.address) == "127.0.0.1:10911"
+    assert config.store.folder == Path("data")
+    assert config.store.commit_log_dir == Path("data/commitlog")
+    assert not config.flush.sync_flush
 
 
 def test_the_settings_of_apaches_sample_file_are_understood() -> None:
@@ -43,8 +42,8 @@ brokerRole = ASYNC_MASTER
 flushDiskType = SYNC_FLUSH
 """
     config, warnings = read_settings(parse_java_properties(sample))
-    assert config.sync_flush
-    assert (config.delete_when, config.file_reserved_time) == ("04", 48)
+    assert config.flush.sync_flush
+    assert (config.retention.delete_when, config.retention.file_reserved_time) == ("04", 48)
     assert warnings == ("brokerRole: known to Apache, has no effect here",)
 
 
@@ -56,32 +55,32 @@ def test_each_type_is_read() -> None:
         flushDiskType="SYNC_FLUSH",
         checkCRCOnRecover="true",
     )
-    assert config.broker_name == "b"
-    assert config.broker_address == Address(host="127.0.0.1", port=0)
-    assert config.trace_on is False
-    assert config.check_crc_on_recover is True
+    assert config.broker.broker_name == "b"
+    assert config.broker.address == Address(host="127.0.0.1", port=0)
+    assert config.broker.trace_on is False
+    assert config.store.check_crc_on_recover is True
 
 
 @pytest.mark.parametrize("name", ["mapedFileSizeCommitLog", "mappedFileSizeCommitLog"])
 def test_both_spellings_of_the_commit_logs_file_size_mean_the_same(name: str) -> None:
-    assert read(**{name: "65536"}).mapped_file_size_commit_log == 65536
+    assert read(**{name: "65536"}).store.mapped_file_size_commit_log == 65536
 
 
 @pytest.mark.parametrize("name", ["mapedFileSizeConsumeQueue", "mappedFileSizeConsumeQueue"])
 def test_a_consume_queue_file_holds_whole_entries(name: str) -> None:
-    assert read(**{name: "101"}).consume_queue_file_size == 120
-    assert read(**{name: "100"}).consume_queue_file_size == 100
+    assert read(**{name: "101"}).store.consume_queue_file_size == 120
+    assert read(**{name: "100"}).store.consume_queue_file_size == 100
 
 
 def test_of_two_spellings_the_later_one_counts() -> None:
     config = read(mapedFileSizeCommitLog="4096", mappedFileSizeCommitLog="8192")
-    assert config.mapped_file_size_commit_log == 8192
+    assert config.store.mapped_file_size_commit_log == 8192
 
 
 def test_a_key_nobody_knows_is_warned_of_by_name() -> None:
     config, warnings = read_settings({"brokrName": "b"})
     assert config == ServerConfig()
-    assert warnings == ("brokrName: unknown key",)
+    assert warnings == ("brokrName: unknown key; did you mean brokerName?",)
 
 
 def test_a_name_server_to_register_with_is_answered_with_what_happens_instead() -> None:
@@ -114,21 +113,21 @@ def test_a_bad_value_names_key_value_and_what_is_allowed(key: str, value: str, a
 
 
 def test_empty_text_is_allowed_where_it_means_the_usual() -> None:
-    assert read(brokerIP1="", storePathCommitLog="").advertised_host == "127.0.0.1"
+    assert read(brokerIP1="", storePathCommitLog="").broker.advertised_host == "127.0.0.1"
 
 
 def test_the_broker_may_be_told_what_clients_shall_connect_to() -> None:
-    assert read(brokerIP1="10.0.0.7").advertised_host == "10.0.0.7"
+    assert read(brokerIP1="10.0.0.7").broker.advertised_host == "10.0.0.7"
 
 
 def test_the_commit_log_may_live_elsewhere() -> None:
     config = read(storePathRootDir="s", storePathCommitLog="log")
-    assert (config.store_dir, config.commit_log_dir) == (Path("s"), Path("log"))
+    assert (config.store.folder, config.store.commit_log_dir) == (Path("s"), Path("log"))
 
 
 def test_the_delay_levels_in_milliseconds() -> None:
-    assert ServerConfig().delay_levels == DELAY_LEVELS
-    assert read(messageDelayLevel="2s 1d").delay_levels == (2_000, 86_400_000)
+    assert ServerConfig().delay.levels == DELAY_LEVELS
+    assert read(messageDelayLevel="2s 1d").delay.levels == (2_000, 86_400_000)
 
 
 def test_the_properties_name_every_key_and_read_back_as_the_same_configuration() -> None:
@@ -141,7 +140,7 @@ def test_the_properties_name_every_key_and_read_back_as_the_same_configuration()
 
 def test_a_running_broker_takes_new_values() -> None:
     config = ServerConfig().updated({"autoCreateTopicEnable": "false", "brokerPermission": "4"})
-    assert (config.auto_create_topic_enable, config.broker_permission) == (False, 4)
+    assert (config.topics.auto_create_topic_enable, config.broker.broker_permission) == (False, 4)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +148,7 @@ def test_a_running_broker_takes_new_values() -> None:
     [
         ("listenPort", "read at the start only; restart the server with it"),
         ("redeleteHangedFileInterval", "known to Apache, has no effect here"),
-        ("brokrName", "unknown key"),
+        ("brokrName", "unknown key; did you mean brokerName?"),
         ("brokerPermission", "allowed is a whole number from 2 to 6"),
     ],
 )
@@ -166,8 +165,13 @@ def test_no_name_is_declared_twice() -> None:
 
 
 def test_every_field_but_those_of_the_command_line_is_a_key() -> None:
-    without = {field.name for field in fields(ServerConfig)} - {key.attribute for key in KEYS}
-    assert without == {"name_server", "advertised_port", "http", "log_format", "faults"}
+    config = ServerConfig()
+    without = {field.name for field in fields(config)} - {key.group for key in KEYS}
+    assert without == {"name_server", "advertised_port", "http", "log_format"}
+    declared: list[Any] = list(config.groups())
+    names = [field.name for group in declared for field in fields(group)]
+    assert set(names) - {key.attribute for key in KEYS} == {"rules"}
+    assert len(set(names)) == len(names)  # tests and the command line may name a key without its group
 
 
 @pytest.mark.parametrize("key", KEYS, ids=lambda key: key.name)
@@ -203,10 +207,10 @@ def test_an_answer_that_no_frame_holds_cannot_be_asked_for(name: str) -> None:
 
 
 def test_keys_that_apaches_4_9_7_does_not_know_say_who_does() -> None:
-    guards = {key.name for key in keys_of(fields(GuardKeys))} - {key.name for key in keys_of(fields(StoreKeys))}
-    ours = {key.name for key in KEYS if key.known == OURS} - guards
+    guards = {"limits", "throttle", "acl", "tls", "faults"}
+    ours = {key.name for key in KEYS if key.known == OURS and key.group not in guards}
     assert ours == {"fastRemoting", "enableTopicMessageTypeCheck"}
-    newer = {key.name for key in KEYS if key.known == NEWER} - guards
+    newer = {key.name for key in KEYS if key.known == NEWER and key.group not in guards}
     assert newer == {
         "bindAddress",
         "diskSpaceCleanForciblyRatio",

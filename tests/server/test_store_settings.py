@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.server.upkeep.store_opening import store_settings
+from rocketwire.server.configuration import store_settings
 from rocketwire.store.settings import StoreSettings
 from tests.server.harness import small_config
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rocketwire.server.timer.topic_counts import TopicNames
+from rocketwire.server.timer.counts import TopicNames
 from rocketwire.wire.java import string_hash
 
 

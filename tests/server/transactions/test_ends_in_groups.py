@@ -1,4 +1,4 @@
-"""The short way of ends of transactions does what the general way does; how it groups is seen here too."""
+"""Ends of transactions that are decoded fast and grouped do what those served one by one do."""
 
 from __future__ import annotations
 
@@ -14,14 +14,11 @@ from rocketwire.server.core.errors import NotPermitted
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
 from rocketwire.server.messages.page_cache import PageCacheGuard
-from rocketwire.server.send.hot_sends import HotSends
 from rocketwire.server.transactions.ending import Ending
 from rocketwire.server.transactions.half import OP
-from rocketwire.server.transactions.hot_ends import HotEnds
 from rocketwire.store.errors import RecordTooLarge, StoreClosed
 from rocketwire.store.store import MessageStore
 from rocketwire.wire.codes import FLAG_ONEWAY, RequestCode, ResponseCode, SysFlag
-from rocketwire.wire.connection import RawFrame
 from rocketwire.wire.frame import Frame
 from rocketwire.wire.header import Header
 from rocketwire.wire.message import Message, decode_record
@@ -29,9 +26,9 @@ from tests.server.harness import (
     BINARY,
     Client,
     HangingDisk,
-    Server,
     code_and_remark,
     free_port,
+    one_by_one,
     properties_text,
     pull_ext,
     records,
@@ -139,10 +136,10 @@ def logged(log: bytes) -> Iterator[Message]:
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("flush", ["ASYNC_FLUSH", "SYNC_FLUSH"])
 async def test_both_ways_do_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, flush: str) -> None:
-    hot = await answers_and_log(tmp_path / "hot", seed, flush_disk_type=flush)
-    monkeypatch.setattr(HotEnds, "offer", lambda *_: False)
+    grouped = await answers_and_log(tmp_path / "grouped", seed, flush_disk_type=flush)
+    one_by_one(monkeypatch)
     general = await answers_and_log(tmp_path / "general", seed, flush_disk_type=flush)
-    assert hot == general
+    assert grouped == general
 
 
 @pytest.fixture
@@ -173,7 +170,7 @@ async def test_those_of_one_read_are_one_group(groups: list[list[str]], broker: 
     ends = [broker.frame(END, end(half, ROLLBACK if half is halves[0] else COMMIT)) for half in halves]
     await broker.write(ends[0] + plain + b"".join(ends[1:]))
     assert [answer.header.code for answer in await broker.arrived()] == [0] * 5
-    assert sorted(groups) == [[OP[0]] + ["T", OP[0]] * 3, ["T"]]
+    assert groups == [[OP[0], "T"] + ["T", OP[0]] * 3]
 
 
 async def test_another_request_parts_the_group(groups: list[list[str]], broker: Client, halves: list[Sent]) -> None:
@@ -194,14 +191,12 @@ async def test_a_second_decision_waits_for_the_first(
     assert groups == [["T", OP[0]] * 2, ["T", OP[0]]]
 
 
-async def test_a_binary_request_goes_the_general_way(
-    groups: list[list[str]], broker: Client, halves: list[Sent]
-) -> None:
+async def test_binary_requests_are_grouped(groups: list[list[str]], broker: Client, halves: list[Sent]) -> None:
     frames = [broker.frame(END, end(half), serialize_type=BINARY) for half in halves[:2]]
     groups.clear()
     await broker.write(b"".join(frames))
     assert [answer.header.code for answer in await broker.arrived()] == [0, 0]
-    assert list(map(len, groups)) == [2, 2]
+    assert list(map(len, groups)) == [4]
 
 
 @pytest.mark.parametrize("error", [StoreClosed("here"), RecordTooLarge(5, 4)])
@@ -213,11 +208,11 @@ async def test_what_the_store_refuses_stays_undecided(
         patch.setattr(MessageStore, "append", lambda *_: [])
         patch.setattr(MessageStore, "append_error", error)
         await broker.write(b"".join(frames))
-        (hot,) = await broker.arrived()
+        (grouped,) = await broker.arrived()
         await broker.write(broker.frame(END, end(halves[0]), serialize_type=BINARY))
         (general,) = await broker.arrived()
-    assert code_and_remark(hot) == code_and_remark(general)
-    assert hot.header.code == ResponseCode.SERVICE_NOT_AVAILABLE
+    assert code_and_remark(grouped) == code_and_remark(general)
+    assert grouped.header.code == ResponseCode.SERVICE_NOT_AVAILABLE
     await broker.write(b"".join(frames))
     assert [answer.header.code for answer in await broker.arrived()] == [0]
     assert (await broker.pull("T")).header.code == 0
@@ -249,33 +244,6 @@ async def test_guards_are_asked(groups: list[list[str]], tmp_path: Path, monkeyp
         answers = [code_and_remark(answer) for answer in await client.arrived()]
         assert answers == [(ResponseCode.NO_PERMISSION, "closed"), (0, None)]
         assert list(map(len, groups)) == [2]
-
-
-@pytest.mark.usefixtures("sends_by_python")
-async def test_a_group_that_was_dropped_is_no_part_of_the_next(
-    groups: list[list[str]],
-    server: Server,
-    broker: Client,
-    halves: list[Sent],
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    real = HotSends.offer
-
-    def failing(self: HotSends, session: Any, frame: RawFrame) -> bool:
-        if bytes(frame.body) == b"bang":
-            raise ZeroDivisionError
-        return real(self, session, frame)
-
-    monkeypatch.setattr(HotSends, "offer", failing)
-    groups.clear()
-    other = server.broker()
-    lost = other.frame(END, end(halves[0]))
-    await other.write(lost + other.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"bang"))
-    assert await other.ended()
-    assert "ZeroDivisionError" in caplog.text
-    assert (await broker.ask(END, end(halves[1]))).header.code == 0
-    assert list(map(len, groups)) == [2]
 
 
 @pytest.mark.parametrize("way", [0, BINARY])
@@ -341,13 +309,13 @@ async def test_long_groups_let_others_have_their_turn(groups: list[list[str]], b
     assert list(map(len, groups)) == [6, 6, 2]
 
 
-async def test_a_bug_in_one_group_does_not_take_the_others(
+async def test_a_bug_in_one_end_does_not_take_the_requests_beside_it(
     broker: Client, halves: list[Sent], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def failing(*_: object) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(Ending, "carry_out", failing)
+    monkeypatch.setattr(Ending, "drafts", failing)
     sends = [broker.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"x", opaque=opaque) for opaque in (1, 4)]
     ends = [broker.frame(END, end(halves[0]), opaque=2), broker.frame(END, end(halves[1]), opaque=3, flag=FLAG_ONEWAY)]
     await broker.write(sends[0] + ends[0] + ends[1] + sends[1])

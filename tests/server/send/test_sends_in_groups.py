@@ -1,4 +1,4 @@
-"""The hot path answers and stores exactly as the general path does; how it groups is looked at here too."""
+"""Sends that are decoded fast and grouped are answered and stored exactly as those served one by one."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ import pytest
 
 from rocketwire.server.core.errors import NotPermitted
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
-from rocketwire.server.send.hot_sends import HotSends
+from rocketwire.server.send.sending import Sending
 from rocketwire.store.store import MessageStore
 from rocketwire.wire.codes import FLAG_ONEWAY, RequestCode, ResponseCode, SysFlag
-from rocketwire.wire.connection import RawFrame
 from rocketwire.wire.frame import Frame
 from rocketwire.wire.header import Header
 from tests.server.harness import (
@@ -22,9 +21,10 @@ from tests.server.harness import (
     Client,
     FullDisk,
     HangingDisk,
-    Server,
     batch_body,
+    code_and_remark,
     free_port,
+    one_by_one,
     properties_text,
     pull_ext,
     records,
@@ -141,18 +141,19 @@ def comparable(frame: Frame) -> object:
     return frame.header.opaque, frame.header.code, remark, frame.header.ext, frame.header.version, bytes(frame.body)
 
 
+@pytest.mark.usefixtures("sends_by_python")
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("flush", ["ASYNC_FLUSH", "SYNC_FLUSH"])
-async def test_both_paths_do_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, flush: str) -> None:
+async def test_both_ways_do_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, flush: str) -> None:
     requests = random.Random(seed).sample(REQUESTS, len(REQUESTS)) if seed else REQUESTS
-    hot = await answers_and_records(tmp_path / "hot", requests, flush_disk_type=flush)
-    monkeypatch.setattr(HotSends, "offer", lambda *_: False)
+    grouped = await answers_and_records(tmp_path / "grouped", requests, flush_disk_type=flush)
+    one_by_one(monkeypatch)
     general = await answers_and_records(tmp_path / "general", requests, flush_disk_type=flush)
-    for mine, theirs in zip(hot[0], general[0], strict=True):
+    for mine, theirs in zip(grouped[0], general[0], strict=True):
         assert mine == theirs
-    assert hot[1] == general[1]
+    assert grouped[1] == general[1]
     wanted = [opaque for opaque, request in enumerate(requests) if not request[3] & FLAG_ONEWAY]
-    assert [answer[0] for answer in hot[0]] == wanted
+    assert [answer[0] for answer in grouped[0]] == wanted
 
 
 @pytest.fixture
@@ -195,28 +196,34 @@ async def test_another_request_parts_the_group(groups: list[int], broker: Client
         {"code": V2, "serialize_type": BINARY},
     ],
 )
-async def test_other_sends_are_groups_of_their_own(groups: list[int], broker: Client, way: dict[str, Any]) -> None:
+async def test_sends_of_all_forms_are_grouped(groups: list[int], broker: Client, way: dict[str, Any]) -> None:
     ext = send_ext("T", short=way.get("short", True))
     one = broker.frame(way["code"], ext, b"x", serialize_type=way.get("serialize_type", 0))
     await broker.write(one * 3)
     assert len(await broker.arrived()) == 3
-    assert groups == [1, 1, 1]
+    assert groups == [3]
 
 
-async def test_a_group_waits_for_the_disk_if_one_of_it_does(tmp_path: Path) -> None:
+@pytest.mark.parametrize("by", ["kernel", "python"])
+async def test_who_does_not_wait_for_the_disk_is_answered_at_once(
+    tmp_path: Path, request: pytest.FixtureRequest, by: str
+) -> None:
+    if by == "python":
+        request.getfixturevalue("sends_by_python")
     disk = HangingDisk()
-    async with serving(tmp_path, run_sync=disk, flush_disk_type="SYNC_FLUSH") as server:
+    async with serving(tmp_path, run_sync=disk, flush_disk_type="SYNC_FLUSH", sync_flush_timeout=50) as server:
         client = server.broker()
         await client.create_topic("T")
+        await client.send("T")
         disk.hangs = True
         hurried = client.frame(V2, send_ext("T", properties="WAIT\x01false"), b"x", opaque=1)
         patient = client.frame(V2, send_ext("T"), b"x", opaque=2)
-        await client.write(hurried)
-        assert len(await client.arrived()) == 1
-        await client.write(hurried + patient)
-        assert await client.arrived() == []
+        await client.write(hurried + patient + hurried)
+        assert [(answer.header.opaque, answer.header.code) for answer in await client.arrived()] == [(1, 0), (1, 0)]
+        await server.pass_time(0.1)
+        late = [(answer.header.opaque, answer.header.code) for answer in await client.arrived()]
+        assert late == [(2, ResponseCode.FLUSH_DISK_TIMEOUT)]
         disk.move()
-        assert [answer.header.opaque for answer in await client.arrived()] == [1, 2]
 
 
 async def test_a_connection_that_closes_while_its_group_waits(tmp_path: Path) -> None:
@@ -262,12 +269,12 @@ async def test_of_a_group_on_a_full_disk_the_first_are_stored_and_the_rest_refus
 
 
 @pytest.mark.parametrize("flush", ["ASYNC_FLUSH", "SYNC_FLUSH"])
-@pytest.mark.parametrize("path", ["hot", "general"])
+@pytest.mark.parametrize("path", ["grouped", "one by one"])
 async def test_a_message_larger_than_a_file_is_illegal_and_the_others_are_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flush: str, path: str
 ) -> None:
-    if path == "general":
-        monkeypatch.setattr(HotSends, "offer", lambda *_: False)
+    if path == "one by one":
+        one_by_one(monkeypatch)
     async with serving(tmp_path, mapped_file_size_commit_log=MIB, flush_disk_type=flush) as server:
         client = server.broker()
         await client.create_topic("T")
@@ -315,7 +322,7 @@ class Gate:
             raise NotPermitted(f"closed to {len(body)} bytes from {peer.remote_text}")
 
 
-async def test_guards_are_asked_on_both_paths(
+async def test_guards_are_asked_before_the_group(
     groups: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = FrameDispatcher.__init__
@@ -327,10 +334,10 @@ async def test_guards_are_asked_on_both_paths(
     async with serving(tmp_path) as server:
         client = server.broker()
         await client.create_topic("T")
-        hot, closed = (client.frame(V2, send_ext(topic), b"12345") for topic in ("T", "Closed"))
+        one, closed = (client.frame(V2, send_ext(topic), b"12345") for topic in ("T", "Closed"))
         general = client.frame(V2, send_ext("Closed"), b"12345", serialize_type=BINARY)
         batch = client.frame(BATCH, send_ext("Closed", batch=True), batch_body([b"12345"]))
-        await client.write(hot * 3 + closed + general + batch + hot * 2)
+        await client.write(one * 3 + closed + general + batch + one * 2)
         answers = await client.arrived()
         refused = ResponseCode.NO_PERMISSION
         # A refusal is answered at once, before what was admitted is stored.
@@ -340,29 +347,26 @@ async def test_guards_are_asked_on_both_paths(
         assert (await client.pull("Closed")).header.code == ResponseCode.TOPIC_NOT_EXIST
 
 
-async def test_a_group_that_was_dropped_is_no_part_of_the_next(
-    groups: list[int], server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+async def test_a_bug_in_one_send_leaves_those_beside_it_in_the_group(
+    groups: list[int], broker: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    real = HotSends.offer
+    real = Sending.prepare
 
-    def failing(self: HotSends, session: Any, frame: RawFrame) -> bool:
-        if bytes(frame.body) == b"bang":
-            raise ZeroDivisionError
-        return real(self, session, frame)
+    def failing(self: Sending, fields: Any, body: memoryview, *args: Any) -> Any:
+        if bytes(body) == b"bang":
+            raise ZeroDivisionError("a bug")
+        return real(self, fields, body, *args)
 
-    monkeypatch.setattr(HotSends, "offer", failing)
-    other = server.broker()
-    await other.write(b"".join(other.frame(V2, send_ext("T"), body) for body in (b"lost", b"bang")))
-    assert await other.ended()
+    monkeypatch.setattr(Sending, "prepare", failing)
+    bodies = (b"one", b"bang", b"two")
+    await broker.write(b"".join(broker.frame(V2, send_ext("T"), body, opaque=at) for at, body in enumerate(bodies)))
+    answers = {answer.header.opaque: code_and_remark(answer) for answer in await broker.arrived()}
+    assert answers == {0: (0, None), 1: (ResponseCode.SYSTEM_ERROR, "ZeroDivisionError: a bug"), 2: (0, None)}
     assert "ZeroDivisionError" in caplog.text
-    assert (await broker.send("T", b"kept")).header.code == 0
-    assert groups == [1]
-    assert [message.body for message in records((await broker.pull("T")).body)] == [b"kept"]
+    assert groups == [2]
 
 
-async def test_a_topic_that_cannot_be_written_down_is_answered(
-    server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_topic_that_cannot_be_written_down_is_answered(broker: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     from rocketwire.store.errors import StoreNotWritable
     from rocketwire.store.tables.topics import TopicTable
 

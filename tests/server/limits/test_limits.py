@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.server.config import limits as module
-from rocketwire.server.config.config import ServerConfig
-from rocketwire.server.config.limits import LIMITS, Limits
+from rocketwire.server.config.live import Live
 from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.limits import limits as module
+from rocketwire.server.limits.keys import LimitKeys
+from rocketwire.server.limits.limits import LIMITS, Limits
 from rocketwire.server.net.in_flight import InFlight
 from rocketwire.store.append.flush import GroupCommit
 from rocketwire.wire.addresses import Address
@@ -39,7 +40,7 @@ BUSY = "[REJECTREQUEST]system busy, start flow control for a while, "
 
 async def test_each_refusal_is_counted_and_a_line_in_ten_seconds_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     metrics = Metrics()
-    limits = Limits(ServerConfig, metrics)
+    limits = Limits(Live(LimitKeys()), metrics)
     for _ in range(3):
         limits.refused("maxConnections", "192.0.2.1")
     limits.refused("maxFrameBytes", "192.0.2.2:5")

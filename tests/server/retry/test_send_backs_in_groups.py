@@ -1,4 +1,4 @@
-"""The short way of messages given back answers and stores exactly as the general way does."""
+"""Messages given back that are decoded fast and grouped are answered and stored as those served one by one."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import pytest
 
 from rocketwire.server.core.errors import NotPermitted
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
-from rocketwire.server.messages.storing import Storing
-from rocketwire.server.retry.hot_send_backs import HotSendBacks
+from rocketwire.server.retry.send_back import SendBack
 from rocketwire.store.store import MessageStore
 from rocketwire.wire.codes import FLAG_ONEWAY, RequestCode, ResponseCode
 from rocketwire.wire.frame import Frame
@@ -22,6 +21,7 @@ from tests.server.harness import (
     Server,
     code_and_remark,
     free_port,
+    one_by_one,
     records,
     send_ext,
     serving,
@@ -90,15 +90,15 @@ async def answers_and_records(store: Path, order: list[int] | None = None) -> tu
     return answers, stored
 
 
-async def test_it_does_what_the_general_way_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    hot_answers, hot_stored = await answers_and_records(tmp_path / "hot")
-    monkeypatch.setattr(HotSendBacks, "offer", lambda *_: False)
+async def test_both_ways_do_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    grouped_answers, grouped_stored = await answers_and_records(tmp_path / "grouped")
+    one_by_one(monkeypatch)
     answers, stored = await answers_and_records(tmp_path / "general")
-    assert [frame.header for frame in hot_answers if frame.header.opaque != 2000] == [
+    assert [frame.header for frame in grouped_answers if frame.header.opaque != 2000] == [
         frame.header for frame in answers if frame.header.opaque != 2000
     ]
     assert len(answers) == len(requests([0] * MESSAGES)) - 3 + 1
-    assert sorted(hot_stored) == sorted(stored)
+    assert sorted(grouped_stored) == sorted(stored)
     assert len(stored) == 10
 
 
@@ -128,7 +128,7 @@ async def test_all_of_one_read_are_one_group(
     monkeypatch.setattr(MessageStore, "append", counted)
     await client.write(b"".join(client.frame(BACK, back(each), serialize_type=serialize_type) for each in places))
     assert [code_and_remark(frame) for frame in await client.arrived()] == [(0, None)] * MESSAGES
-    assert groups == ([1] * MESSAGES if serialize_type else [MESSAGES])
+    assert groups == [MESSAGES]
 
 
 async def test_one_that_is_not_stored_is_told_so(tmp_path: Path) -> None:
@@ -171,26 +171,6 @@ async def test_guards_are_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert answers == [(ResponseCode.NO_PERMISSION, "closed"), (0, None), (0, None)]
 
 
-async def test_a_bug_leaves_nothing_of_the_group(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    client = server.broker()
-    places = await places_of(client)
-    real = HotSendBacks.offer
-    offered: list[int] = []
-
-    def failing(self: HotSendBacks, *args: Any) -> bool:
-        offered.append(len(offered))
-        if len(offered) == 2:
-            raise RuntimeError("a bug")
-        return real(self, *args)
-
-    monkeypatch.setattr(HotSendBacks, "offer", failing)
-    await client.write(b"".join(client.frame(BACK, back(each)) for each in places))
-    assert await client.ended()
-    other = server.broker()
-    assert records((await other.pull("SCHEDULE_TOPIC_XXXX", queue_id=2)).body) == []
-    assert code_and_remark(await other.ask(BACK, back(places[0]))) == (0, None)
-
-
 async def test_numbers_of_tries_at_javas_ends_do_no_harm(broker: Client) -> None:
     (good, *_) = await places_of(broker)
     numbers = (2**31 - 1, -(2**31), -3)
@@ -218,20 +198,19 @@ async def test_long_groups_let_others_have_their_turn(broker: Client, monkeypatc
     assert groups == [3, 3, 1]
 
 
-async def test_a_bug_in_one_group_does_not_take_the_others(
+async def test_a_bug_in_one_does_not_take_the_others(
     broker: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     places = await places_of(broker)
-    real = Storing.commit
+    real = SendBack.draft
 
-    def failing(self: Storing, drafts: Any, outcome: Any, **options: Any) -> None:
-        if drafts[0].topic.startswith("SCHEDULE"):
+    def failing(self: SendBack, target: Any, fields: Any, version: int) -> Any:
+        if fields.offset == places[1]:
             raise ZeroDivisionError("a bug")
-        real(self, drafts, outcome, **options)
+        return real(self, target, fields, version)
 
-    monkeypatch.setattr(Storing, "commit", failing)
-    send = broker.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"x", opaque=1)
-    await broker.write(send + broker.frame(BACK, back(places[0]), opaque=2) + send)
+    monkeypatch.setattr(SendBack, "draft", failing)
+    await broker.write(b"".join(broker.frame(BACK, back(place), opaque=at) for at, place in enumerate(places[:3])))
     answers = sorted((answer.header.opaque, code_and_remark(answer)) for answer in await broker.arrived())
-    assert answers == [(1, (0, None)), (1, (0, None)), (2, (ResponseCode.SYSTEM_ERROR, "ZeroDivisionError: a bug"))]
+    assert answers == [(0, (0, None)), (1, (ResponseCode.SYSTEM_ERROR, "ZeroDivisionError: a bug")), (2, (0, None))]
     assert "ZeroDivisionError" in caplog.text

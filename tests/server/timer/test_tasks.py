@@ -1,16 +1,16 @@
-"""What is told of faults."""
+"""Waking a task, and what is told of faults."""
 
 from __future__ import annotations
 
 import pytest
 import trio
 
-from rocketwire.server.timer.faults import RETRY_SECONDS, Faults
+from rocketwire.server.timer.tasks import RETRY_SECONDS, Bell, JobFaults
 from rocketwire.store.errors import DiskNearlyFull
 from tests.server.harness import mock_clock, settle
 
 
-async def fail(faults: Faults, *errors: Exception | None) -> None:
+async def fail(faults: JobFaults, *errors: Exception | None) -> None:
     for error in errors:
         async with faults.told():
             if error is not None:
@@ -18,7 +18,7 @@ async def fail(faults: Faults, *errors: Exception | None) -> None:
 
 
 async def test_a_fault_is_told_once_until_the_job_is_done(caplog: pytest.LogCaptureFixture) -> None:
-    faults = Faults("the job")
+    faults = JobFaults("the job")
     full, refused = DiskNearlyFull("full"), OSError("refused")
     async with trio.open_nursery() as nursery:
         nursery.start_soon(fail, faults, full, refused, full, None, refused)
@@ -30,7 +30,7 @@ async def test_a_fault_is_told_once_until_the_job_is_done(caplog: pytest.LogCapt
 
 async def test_other_errors_are_not_kept_back() -> None:
     with pytest.raises(ValueError, match="a bug"):
-        await fail(Faults("the job"), ValueError("a bug"))
+        await fail(JobFaults("the job"), ValueError("a bug"))
 
 
 async def test_a_job_is_tried_again_until_it_is_done() -> None:
@@ -49,4 +49,34 @@ async def test_a_job_is_tried_again_until_it_is_done() -> None:
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(turn_on)
-        assert await Faults("the job").until_done(job) == "done"
+        assert await JobFaults("the job").until_done(job) == "done"
+
+
+async def test_what_rang_before_is_heard_once() -> None:
+    bell = Bell()
+    bell.ring()
+    bell.ring()
+    await bell.heard()
+    before = trio.current_time()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(bell.heard, 5)
+        await settle()
+        mock_clock().jump(5)
+    assert trio.current_time() - before == 5
+
+
+async def test_a_task_that_waits_is_woken() -> None:
+    bell = Bell()
+    heard: list[float] = []
+
+    async def wait() -> None:
+        await bell.heard()
+        heard.append(trio.current_time())
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(wait)
+        await settle()
+        assert heard == []
+        bell.ring()
+        await settle()
+        assert heard == [trio.current_time()]

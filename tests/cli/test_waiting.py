@@ -1,0 +1,48 @@
+"""Long waits are said on stderr."""
+
+from __future__ import annotations
+
+import socket
+import time
+
+import pytest
+
+from rocketwire.cli.waiting import Waits
+from rocketwire.remoting.cluster import Cluster
+from rocketwire.remoting.errors import NotReached
+
+
+@pytest.fixture
+def waits() -> Waits:
+    made = Waits()
+    made.seconds = 0.3
+    return made
+
+
+def test_a_long_wait_is_said_once(waits: Waits, capsys: pytest.CaptureFixture[str]) -> None:
+    with waits.during("reading everything"):
+        with waits.during("waiting for an answer"):
+            time.sleep(1.2)
+        with waits.during("waiting for an answer"):
+            time.sleep(0.8)
+    assert capsys.readouterr().err == "rocketwire: waiting for an answer …\n"
+
+
+def test_short_waits_are_not(waits: Waits, capsys: pytest.CaptureFixture[str]) -> None:
+    waits.seconds = 60
+    for _ in range(3):
+        with waits.during("waiting for an answer"):
+            time.sleep(0.3)
+    assert capsys.readouterr().err == ""
+
+
+def test_an_endpoint_that_does_not_answer_is_named(waits: Waits, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = "{}:{}".format(*silent.getsockname())
+        with (
+            Cluster(address, timeout=1.5, during=waits.during) as cluster,
+            pytest.raises(NotReached, match="no answer"),
+        ):
+            cluster.topics()
+    said = capsys.readouterr().err
+    assert f"rocketwire: waiting for an answer of name server {address} …\n" in said

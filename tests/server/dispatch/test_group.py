@@ -1,0 +1,299 @@
+"""Requests that append: what is one group, in which order all are answered, and what a broken group leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import pytest
+
+from rocketwire.server.core.append import Append, Done
+from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.core.request import Reply, Request, SharedReply
+from rocketwire.server.core.route import Family, Made, Route
+from rocketwire.server.dispatch.dispatcher import FrameDispatcher
+from rocketwire.server.dispatch.group import LONG_GROUP_BYTES
+from rocketwire.server.messages.appending import NOT_STORED
+from rocketwire.store.append.drafts import Appended, Draft
+from rocketwire.store.errors import RecordTooLarge
+from rocketwire.wire.codes import FLAG_ONEWAY, RequestCode, ResponseCode
+from rocketwire.wire.connection import FrameReader, RawFrame
+from rocketwire.wire.errors import HeaderInvalid
+from rocketwire.wire.header import Header, decode_header, encode_header
+from tests.server.harness import BINARY, JSON, FakePeer
+
+APPENDS, ASKS = RequestCode.SEND_MESSAGE, RequestCode.GET_MAX_OFFSET
+
+
+class Memory:
+    """Storing that keeps the bodies of each group, and reports when it is told to.
+
+    Attributes:
+        groups: The bodies of each group.
+        refuses: The body that is refused.
+        disk: Called to report what waits for the disk; None: nothing waits.
+    """
+
+    def __init__(self) -> None:
+        self.groups: list[list[bytes]] = []
+        self.refuses = b""
+        self.syncs = False
+        self.disk: list[Callable[[ResponseCode], None]] = []
+
+    def append(self, drafts: Sequence[Draft]) -> tuple[list[Appended], dict[int, Exception]]:
+        self.groups.append([bytes(draft.body) for draft in drafts])
+        if any(draft.body == b"bang" for draft in drafts):
+            raise ZeroDivisionError("a bug")
+        refused = {at: RecordTooLarge(2, 1) for at, draft in enumerate(drafts) if draft.body == self.refuses}
+        return [NOT_STORED if at in refused else Appended(at, 1, at) for at in range(len(drafts))], dict(refused)
+
+    def report(self, appended: Any, refusals: Any, outcome: Any, *, wait: bool, peer: Any) -> None:
+        tell = partial(outcome, appended)
+        if wait and self.syncs:
+            self.disk.append(lambda code: tell(code, refusals))
+        else:
+            tell(ResponseCode.SUCCESS, refusals)
+
+
+class Line(FakePeer):
+    """A session that keeps opaque and code of each answer, in order.
+
+    Attributes:
+        answers: Opaque and code of each answer.
+        writes: How many answers each write had.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answers: list[tuple[int, int]] = []
+        self.writes: list[int] = []
+        self.diverts = False
+        self.pauses = False
+
+    def who(self, code: int = 0) -> dict[str, object]:
+        return {"code": code}
+
+    def write(self, data: bytes) -> None:
+        frames, _ = FrameReader().receive(memoryview(data))
+        headers = [decode_header(frame.header, frame.serialize_type) for frame in frames]
+        self.writes.append(len(headers))
+        self.answers += [(header.opaque, header.code) for header in headers]
+
+    def answer(self, request: Header, _serialize_type: int, reply: Reply) -> None:
+        if not request.flag & FLAG_ONEWAY:
+            self.answers.append((request.opaque, reply.code))
+
+    def reply(self, request: Any, reply: Reply | SharedReply) -> None:
+        self.answer(request.header, request.serialize_type, reply.reply if isinstance(reply, SharedReply) else reply)
+
+    def let_others(self) -> None:
+        self.pauses = True
+
+
+DONE = Done()
+OVER_QUOTA = SharedReply(Reply(code=ResponseCode.FLOW_CONTROL))
+
+
+def draft(body: bytes) -> Draft:
+    return Draft("T", 0, body, b"", 0, 0, 0, bytes(8))
+
+
+class Service:
+    """A handler that appends what a request's body asks for: bodies, parted by commas.
+
+    Attributes:
+        decided: What is decided: the numbers in the bodies.
+    """
+
+    def __init__(self) -> None:
+        self.decided: set[int] = set()
+
+    def append(self, request: Request[None]) -> Made:
+        body = bytes(request.body)
+        if body == b"quota":
+            return OVER_QUOTA
+        if body == b"nothing":
+            return Reply()
+        if body == b"broken":
+            raise ZeroDivisionError
+        numbers = (int(body),) if body.isdigit() else ()
+        if self.decided.issuperset(numbers) and numbers:
+            return Reply(code=ResponseCode.SYSTEM_ERROR)
+        size = LONG_GROUP_BYTES if body == b"long" else 0
+        drafts = [draft(part) for part in body.split(b",")]
+        return Append(drafts, DONE, body != b"hurried", size, numbers, partial(self.decided.update, numbers))
+
+
+@pytest.fixture
+def memory() -> Memory:
+    return Memory()
+
+
+@pytest.fixture
+def service() -> Service:
+    return Service()
+
+
+@pytest.fixture
+def dispatcher(memory: Memory, service: Service) -> FrameDispatcher:
+    storing: Any = memory
+    routes = (
+        Route(code=APPENDS, handler=Service.append, appends=True, heading=""),
+        Route(code=ASKS, handler=lambda *_: Reply(code=len(memory.groups)), heading=""),
+    )
+    return FrameDispatcher([Family(routes=routes, services=service)], metrics=Metrics(), storing=storing)
+
+
+def frames(*bodies: bytes, flag: int = 0, serialize_type: int = JSON) -> list[RawFrame]:
+    """A frame for each body, with its place for opaque; one that asks for an empty one."""
+    found = []
+    for at, body in enumerate(bodies):
+        header = Header(code=APPENDS if body else ASKS, opaque=at, flag=flag)
+        found.append(RawFrame(serialize_type, memoryview(encode_header(header, serialize_type)), memoryview(body)))
+    return found
+
+
+def serve(dispatcher: FrameDispatcher, asked: list[RawFrame], line: Line | None = None) -> Line:
+    session: Any = line or Line()
+    dispatcher.serve(session, asked)
+    found: Line = session
+    return found
+
+
+def test_consecutive_requests_are_one_group_answered_with_one_write(
+    dispatcher: FrameDispatcher, memory: Memory
+) -> None:
+    line = serve(dispatcher, frames(b"a", b"b,c", b"d"))
+    assert memory.groups == [[b"a", b"b", b"c", b"d"]]
+    assert line.answers == [(0, 0), (1, 0), (2, 0)]
+    assert line.writes == [3]
+
+
+def test_a_request_that_may_depend_on_the_group_parts_it(dispatcher: FrameDispatcher, memory: Memory) -> None:
+    line = serve(dispatcher, frames(b"a", b"", b"b", b"c", b""))
+    assert memory.groups == [[b"a"], [b"b", b"c"]]
+    assert line.answers == [(0, 0), (1, 1), (2, 0), (3, 0), (4, 2)]
+
+
+def test_requests_that_append_nothing_do_not_part_it(dispatcher: FrameDispatcher, memory: Memory) -> None:
+    line = serve(dispatcher, frames(b"a", b"quota", b"nothing", b"broken", b"b"))
+    assert memory.groups == [[b"a", b"b"]]
+    codes = {0: 0, 1: ResponseCode.FLOW_CONTROL, 2: 0, 3: ResponseCode.SYSTEM_ERROR, 4: 0}
+    assert dict(line.answers) == codes
+    assert len(line.answers) == len(codes)
+
+
+@pytest.mark.parametrize("serialize_type", [JSON, BINARY])
+def test_one_way_requests_are_not_answered(dispatcher: FrameDispatcher, memory: Memory, serialize_type: int) -> None:
+    mixed = frames(b"a", flag=FLAG_ONEWAY, serialize_type=serialize_type) + frames(b"b", serialize_type=serialize_type)
+    assert serve(dispatcher, mixed).answers == [(0, 0)]
+    assert memory.groups == [[b"a", b"b"]]
+
+
+def test_answers_keep_their_order_whatever_their_form(dispatcher: FrameDispatcher, memory: Memory) -> None:
+    memory.refuses = b"refused"
+    asked = frames(b"a", b"refused", b"c", b"x,refused", b"e")
+    asked[2] = frames(b"", b"", b"c", serialize_type=BINARY)[2]._replace(
+        header=memoryview(encode_header(Header(code=APPENDS, opaque=2), BINARY))
+    )
+    line = serve(dispatcher, asked)
+    illegal = ResponseCode.MESSAGE_ILLEGAL
+    assert line.answers == [(0, 0), (1, illegal), (2, 0), (3, illegal), (4, 0)]
+
+
+def test_answers_of_a_session_that_diverts_some_go_through_it(dispatcher: FrameDispatcher) -> None:
+    line = Line()
+    line.diverts = True
+    serve(dispatcher, frames(b"a", b"b"), line)
+    assert (line.answers, line.writes) == ([(0, 0), (1, 0)], [])
+
+
+@pytest.mark.parametrize("code", [ResponseCode.SUCCESS, ResponseCode.FLUSH_DISK_TIMEOUT])
+def test_those_that_wait_for_the_disk_wait_once_and_others_do_not(
+    dispatcher: FrameDispatcher, memory: Memory, code: ResponseCode
+) -> None:
+    memory.syncs = True
+    line = serve(dispatcher, frames(b"a", b"hurried", b"b"))
+    assert (memory.groups, line.answers) == ([[b"a", b"hurried", b"b"]], [(1, 0)])
+    (tell,) = memory.disk
+    tell(code)
+    assert line.answers == [(1, 0), (0, code), (2, code)]
+
+
+def test_a_second_decision_is_made_when_the_first_is_stored(
+    dispatcher: FrameDispatcher, memory: Memory, service: Service
+) -> None:
+    line = serve(dispatcher, frames(b"1", b"2", b"1", b"3"))
+    assert memory.groups == [[b"1", b"2"], [b"3"]]
+    assert line.answers == [(0, 0), (1, 0), (2, ResponseCode.SYSTEM_ERROR), (3, 0)]
+    assert service.decided == {1, 2, 3}
+
+
+def test_a_decision_that_is_refused_may_be_made_again(
+    dispatcher: FrameDispatcher, memory: Memory, service: Service
+) -> None:
+    memory.refuses = b"1"
+    line = serve(dispatcher, frames(b"1", b"1", b"2"))
+    assert memory.groups == [[b"1"], [b"1", b"2"]]
+    assert line.answers == [(0, ResponseCode.MESSAGE_ILLEGAL), (1, ResponseCode.MESSAGE_ILLEGAL), (2, 0)]
+    assert service.decided == {2}
+
+
+def test_others_have_their_turn_after_a_long_group(dispatcher: FrameDispatcher, memory: Memory) -> None:
+    session: Any = Line()
+    assert dispatcher.serve(session, frames(b"long", b"a", b"long", b"b")) == 3
+    assert memory.groups == [[b"long", b"a", b"long"]]
+
+
+def test_what_comes_before_a_bad_header_is_stored(dispatcher: FrameDispatcher, memory: Memory) -> None:
+    line = Line()
+    bad = RawFrame(JSON, memoryview(b"GET /"), memoryview(b""))
+    with pytest.raises(HeaderInvalid):
+        serve(dispatcher, [*frames(b"a"), bad, *frames(b"b")], line)
+    assert (memory.groups, line.answers) == ([[b"a"]], [(0, 0)])
+
+
+def test_a_bug_of_the_store_is_answered(
+    dispatcher: FrameDispatcher, memory: Memory, caplog: pytest.LogCaptureFixture
+) -> None:
+    line = serve(dispatcher, frames(b"a", b"bang"))
+    assert line.answers == [(0, ResponseCode.SYSTEM_ERROR), (1, ResponseCode.SYSTEM_ERROR)]
+    assert "ZeroDivisionError" in caplog.text
+    assert serve(dispatcher, frames(b"b")).answers == [(0, 0)]
+
+
+def test_a_bug_after_storing_takes_no_answer(
+    dispatcher: FrameDispatcher, service: Service, memory: Memory, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Unhashable(set[int]):
+        def update(self, *_: object) -> None:
+            raise ZeroDivisionError
+
+    service.decided = Unhashable()
+    line = serve(dispatcher, frames(b"1", b"a", b"2"))
+    assert line.answers == [(0, 0), (1, 0), (2, 0)]
+    assert memory.groups == [[b"1", b"a", b"2"]]
+    assert caplog.text.count("after storing for") == 3
+
+
+@pytest.mark.parametrize(
+    ("error", "stored"), [(ZeroDivisionError, [[b"a"], [b"kept"]]), (KeyboardInterrupt, [[b"kept"]])]
+)
+def test_what_breaks_serving_leaves_nothing_for_the_next_read(
+    dispatcher: FrameDispatcher, memory: Memory, error: type[BaseException], stored: list[list[bytes]]
+) -> None:
+    """A bug of dispatch itself ends the connection, but what came before it is stored."""
+    times = iter([0.0])
+
+    def breaking() -> float:
+        for seconds in times:
+            return seconds
+        raise error
+
+    now, dispatcher.now = dispatcher.now, breaking
+    with pytest.raises(error):
+        serve(dispatcher, frames(b"a"))
+    dispatcher.now = now
+    serve(dispatcher, frames(b"kept"))
+    assert memory.groups == stored

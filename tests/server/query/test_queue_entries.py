@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from rocketwire.server.query import queue_entries
+from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.java import string_hash
+from tests.server.harness import Client, code_and_remark, consumer, properties_text, subscription
+
+
+async def asked(client: Client, **changes: object) -> Any:
+    ext = {"topic": "T", "queueId": 0, "index": 0, "count": 10, **changes}
+    answer = await client.ask(RequestCode.QUERY_CONSUME_QUEUE, {name: str(value) for name, value in ext.items()})
+    if answer.header.code or not answer.body:
+        return code_and_remark(answer)
+    return json.loads(bytes(answer.body))
+
+
+@pytest.fixture
+async def filled(broker: Client) -> Client:
+    """Three messages with tags in queue 0 of T."""
+    for tag in "abc":
+        await broker.send("T", properties=properties_text(TAGS=tag))
+    return broker
+
+
+async def test_entries(filled: Client) -> None:
+    told = await asked(filled)
+    assert (told["minQueueIndex"], told["maxQueueIndex"]) == (0, 3)
+    assert [entry["tagsCode"] for entry in told["queueData"]] == [string_hash(tag) for tag in "abc"]
+    first, second, _ = told["queueData"]
+    assert second["physicOffset"] == first["physicOffset"] + first["physicSize"]
+    assert first["eval"] is False
+    assert not {"subscriptionData", "filterData"} & set(told)
+
+
+async def test_some_of_them(filled: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = (await asked(filled))["queueData"]
+    assert (await asked(filled, index=1, count=1))["queueData"] == whole[1:2]
+    assert (await asked(filled, count=0))["queueData"] == []
+    assert (await asked(filled, count=-1))["queueData"] == []
+    monkeypatch.setattr(queue_entries, "MOST_ENTRIES", 2)
+    assert (await asked(filled))["queueData"] == whole[:2]
+
+
+async def test_more_than_one_step_takes(broker: Client) -> None:
+    for _ in range(130):
+        await broker.send("T")
+    assert len((await asked(broker, count=1000))["queueData"]) == 130
+
+
+async def test_what_is_not_there(filled: Client) -> None:
+    assert await asked(filled, index=3) == (0, "Index 3 of 0@T is not exist!")
+    assert await asked(filled, index=-1) == (0, "Index -1 of 0@T is not exist!")
+    assert await asked(filled, queueId=1) == (0, "Index 0 of 1@T is not exist!")  # a queue without messages
+    assert await asked(filled, queueId=9) == (ResponseCode.SYSTEM_ERROR, "9@T is not exist!")
+    assert await asked(filled, topic="None") == (ResponseCode.SYSTEM_ERROR, "0@None is not exist!")
+
+
+async def test_what_a_group_subscribes_to(filled: Client) -> None:
+    assert (await asked(filled, consumerGroup="G"))["filterData"] == "G@T is not online!"
+    await filled.heartbeat("client", consumer("G", subscription("T", "a||b")))
+    told = await asked(filled, consumerGroup="G")
+    assert told["subscriptionData"]["subString"] == "a||b"
+    assert told["filterData"] == "null"
+    sql = subscription("T", "a > 1", version=2, expression_type="SQL92")
+    await filled.heartbeat("client", consumer("G", sql))
+    assert json.loads((await asked(filled, consumerGroup="G"))["filterData"])["subString"] == "a > 1"
