@@ -62,6 +62,7 @@ clean:
 	@touch $@
 
 .venv-dev/installed: tox.ini
+	@echo "Installing tox into .venv-dev."
 	$(PYTHON) -m venv .venv-dev
 	.venv-dev/bin/python -m pip install --quiet 'tox>=4.36,<5'
 	@touch $@

@@ -55,7 +55,7 @@ class RawLoad:
     def _run(
         self, side: Side, mode: str, topic: str, *options: object, timeout: float = _PATIENCE_SECONDS
     ) -> Mapping[str, object]:
-        """What the load program printed; that it failed is said by "errors" and "error"."""
+        """The result that the load program printed; "errors" and "error" show a failure."""
         command = [
             self._program, mode, "--port", side.broker_port, "--topic", topic, "--queues", QUEUES,
             "--broker-name", BROKER_NAME, *options,
@@ -86,7 +86,7 @@ class RawLoad:
             [str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         ) as holder:
             try:
-                # It says when all are open, or that one could not be opened.
+                # It reports when all are open, or that one could not be opened.
                 said = holder.stdout.readline() if holder.stdout else b""
                 self._must(_result(said), f"{side.name}: {connections:,} idle connections")
                 yield

@@ -1,8 +1,8 @@
 """Flame graphs of the server under one load: `python -m bench.flame --help`.
 
-Theory: the server is the one that the benchmark measures, under the same load; py-spy looks at its stacks from outside,
-those of C code too. It stops the server at each look, so rates of such a run mean nothing. py-spy is no dependency:
-`pip install py-spy`.
+Theory: the server is the one that the benchmark measures, under the same load; py-spy samples its stacks from outside,
+those of C code too. It stops the server for each sample, so rates of such a run mean nothing. py-spy is not a
+dependency: `pip install py-spy`.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from bench.workloads import FILLINGS, WORKLOADS, Workload
 from compat_tests import artifacts
 
 FLAMES: Final[Mapping[str, str]] = {"send": "send-8x32", "batch": "batch", "pull": "pull", "many": "many-1000"}
-"""What a graph is called, and the workload it shows."""
-_RATE: Final = 200  # looks a second
+"""Names of the graphs, and their workloads."""
+_RATE: Final = 200  # samples a second
 _FILLED: Final = 300_000
 _LEAD_SECONDS: Final = 1.0  # of load before the recording, and after it
 
@@ -69,7 +69,7 @@ def _under_load(load: RawLoad, side: Rocketwire, workload: Workload, seconds: fl
     load.create_topic(side, workload.topic)
     if workload.topic in FILLINGS:
         load.fill(side, workload.topic, _FILLED, *FILLINGS[workload.topic])
-    # Once without a look: what it takes to get ready, topics and connections, is not to be seen.
+    # Run once without samples, so that the graph does not show the set-up of topics and connections.
     started = time.monotonic()
     _must(load.run(side, workload, Timing(warmup=0, seconds=_LEAD_SECONDS, filled=0)), workload.name)
     lead = 2 * (time.monotonic() - started)

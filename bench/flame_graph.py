@@ -1,8 +1,8 @@
 """Flame graphs of collapsed stacks, as an SVG that needs no script.
 
-Theory: a collapsed stack is a line `outermost;...;innermost COUNT`, as py-spy's raw format has them. They are made a
-tree, and each node a box as wide as its part of all samples. Nothing in it names the machine: addresses are left
-out and files named from their package on.
+Theory: a collapsed stack is a line `outermost;...;innermost COUNT`, as py-spy's raw format has them. They form a
+tree; each node becomes a box as wide as its part of all samples. The graph shows nothing of the machine: addresses are
+left out, and files named from their package on.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ROW: Final = 16
 _HEAD: Final = 44  # above the boxes: title and legend
 _LETTER: Final = 6.2  # width of one, about
 _SMALLEST: Final = 0.001  # parts of all samples that are not drawn
-# What starts a thread says nothing: these are replaced, with all before them.
+# Functions that start a thread are of no interest: these are replaced, with all before them.
 _ROOTS: Final[Mapping[str, str]] = {
     "run (trio/_core/_run.py)": "event loop",
     "unrolled_run (trio/_core/_run.py)": "event loop",

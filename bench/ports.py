@@ -1,8 +1,8 @@
 """Free TCP ports for servers under test.
 
 Theory: a RocketMQ broker on port P also listens on P - 2 (the "fast" port old clients use) and P + 1
-(replication), so it needs a run of four. Ports are looked for below the range from which the kernel takes
-ports of outgoing connections, else a client's socket could take one between the look and the server's start.
+(replication), so it needs a run of four. Ports are searched below the range from which the kernel takes
+ports of outgoing connections: a client's socket could take one of that range before the server starts.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class Memory:
     """Bytes a process holds now.
 
     `rss` counts every resident page, mapped store files too; `private` only anonymous pages (heaps, stacks),
-    the memory that nothing but the process's end gives back.
+    the memory that only the process's end frees.
     """
 
     rss: int

@@ -48,7 +48,7 @@ def _first(text: str, start: str) -> str:
 
 
 def _output(command: list[str]) -> str:
-    """All a command says, or nothing when it cannot be run."""
+    """The output of a command, or nothing if it cannot be run."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=artifacts.ROOT)
     except OSError:
@@ -57,7 +57,7 @@ def _output(command: list[str]) -> str:
 
 
 def machine_facts(root: Path) -> list[tuple[str, str]]:
-    """What the figures depend on; `root` is where the stores lie."""
+    """The facts that the figures depend on; `root` is the folder of the stores."""
     memory = int(_first(Path("/proc/meminfo").read_text("ascii"), "MemTotal").split()[0]) // 2**20
     java = next(iter(_output([artifacts.java(), "-version"]).splitlines()), "unknown")
     return [

@@ -1,8 +1,8 @@
 """The tables of docs/configuration.md, made from the declared keys."""
 
 from rocketwire.server.config.apache_keys import APACHE_KEYS_WITHOUT_EFFECT
-from rocketwire.server.config.config import KEYS
 from rocketwire.server.config.keys import Key, write
+from rocketwire.server.configuration import KEYS
 from tools.markdown import table
 
 

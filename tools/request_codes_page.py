@@ -1,6 +1,7 @@
 """The lists of docs/request-codes.md, made from the handlers' tables."""
 
 from rocketwire.server.registry import FAMILIES, UNSUPPORTED
+from tools.codes_not_served import by_reason
 from tools.markdown import table as markdown_table
 
 
@@ -15,5 +16,8 @@ def table() -> str:
 
 
 def unsupported() -> str:
-    """The codes that have a name and no handler, as one paragraph."""
-    return ", ".join(f"{int(code)} `{code.name}`" for code in sorted(UNSUPPORTED)) + "\n"
+    """One row a reason, with the codes that have a name and, for this reason, no handler."""
+    rows = [
+        (reason, ", ".join(f"{int(code)} `{code.name}`" for code in codes)) for reason, codes in by_reason(UNSUPPORTED)
+    ]
+    return markdown_table(("reason", "codes"), rows)

@@ -58,10 +58,10 @@ void free_template(struct request_template *request);
 size_t write_send(unsigned char *out, const struct request_template *request, uint32_t opaque, const char *born,
                   uint64_t counter);
 
-/* Puts the time (ms since 1970) at which it is to be delivered into a single send that write_send wrote to `out`. */
+/* Puts the delivery time (ms since 1970) into a single send that write_send wrote to `out`. */
 void write_due(unsigned char *out, const struct request_template *request, int64_t due_ms);
 
-/* A message that was sent: what a request about it says of it. */
+/* A message that was sent, as requests about it name it. */
 struct sent_message {
     const char *unique_prefix;
     uint64_t counter;
@@ -76,7 +76,7 @@ size_t write_heartbeat(unsigned char *out, uint32_t opaque, const char *topic, c
                        const char *sql);
 size_t write_create_topic(unsigned char *out, uint32_t opaque, const char *topic, int queues);
 size_t write_max_offset(unsigned char *out, uint32_t opaque, const char *topic, const char *broker_name, int queue);
-/* Code 37, commit. The client sends it one-way; here it is answered, so that its cost is not put off. */
+/* Code 37, commit. The client sends it one-way; here it is answered, so that its cost is measured, too. */
 size_t write_commit(unsigned char *out, uint32_t opaque, const char *group, const char *broker_name,
                     const struct sent_message *message);
 /* Code 36. */

@@ -18,7 +18,7 @@ struct peer {
     bool producer, touched, waits_to_write;
     int topic, queue;
     uint32_t opaque; /* consumer: of the held pull */
-    int64_t offset;  /* consumer: where its queue goes on */
+    int64_t offset;  /* consumer: the next offset of its queue */
 };
 
 struct many {
@@ -28,7 +28,7 @@ struct many {
     struct request_template *templates; /* one a topic and queue */
     int64_t *turns;                     /* one a topic: messages sent to it */
     /* A slot is one request that may be in flight, of producer slot % connections; its opaque modulo their number
-     * tells it. Free ones wait in a ring, so that producers take turns. */
+     * is its number. Free ones wait in a ring, so that producers take turns. */
     uint32_t *open; /* its opaque, 0: free */
     uint32_t *uses;
     int *free_slots;

@@ -61,7 +61,7 @@ static void issue(struct run *run, struct lane *lane, int number, int64_t now)
     run->issued += request->items;
 }
 
-/* What the broker said of the message that the slot sent. */
+/* The broker's answer about the message that the slot sent. */
 static struct sent_message stored(const struct run *run, const struct slot *slot, const struct answer *answer)
 {
     if (answer->physical_offset < 0 || answer->queue_offset < 0)
@@ -82,7 +82,7 @@ static void commit(struct run *run, struct lane *lane, int number, const struct 
         write_commit(room, slot->opaque, run->options->group, run->options->broker_name, &message);
 }
 
-/* The number of messages that the pull went through, with a filter those that did not pass it too. */
+/* The number of messages that the pull examined, with a filter also those that did not pass it. */
 static int check_pull(struct run *run, struct slot *slot, const struct answer *answer)
 {
     bool filtered = run->options->sql != NULL;
@@ -188,7 +188,7 @@ static void drive(struct run *run)
         bool over = o->count > 0 ? run->stopping && run->in_flight == 0
                                  : now - measured_at >= (int64_t)(o->seconds * 1e9);
         if (run->measuring && over) {
-            /* What is still in flight is waited for and checked, but not counted. */
+            /* Requests still in flight are awaited and checked, but not counted. */
             run->result->seconds = (double)(now - measured_at) / 1e9;
             run->result->server_cpu_seconds = o->server_pid > 0 ? process_cpu_seconds(o->server_pid) - server_cpu : -1;
             run->result->client_cpu_seconds = own_cpu_seconds() - own_cpu;
@@ -200,7 +200,7 @@ static void drive(struct run *run)
 
 static void run_all(struct run *run);
 
-/* Retry: what is sent back has to be there. */
+/* Retry: the messages to send back must exist. */
 static void prepare_retry(struct run *run)
 {
     static struct result ignored;

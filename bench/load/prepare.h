@@ -1,4 +1,4 @@
-/* What a run needs before its first counted request. */
+/* Prepares a run before its first counted request. */
 #ifndef BENCH_PREPARE_H
 #define BENCH_PREPARE_H
 

@@ -126,7 +126,7 @@ static void read_delivered(struct delivery *delivery)
         }
 }
 
-/* A message that did not come is as late as could be seen until `given_up`. */
+/* A message that did not come counts as late until `given_up`. */
 static void note_missing(struct delivery *delivery, int64_t given_up)
 {
     for (int64_t number = 0; number < delivery->schedule.count; number++)
@@ -159,7 +159,7 @@ static void print(const struct delivery *delivery, int64_t seen_ms, double serve
 static struct schedule schedule_of(const struct options *o)
 {
     struct schedule schedule = {.count = o->count, .span_ms = o->span * 1e3};
-    /* A full second: Apache's wheel goes by seconds, so a time within one would be late by the rest of it. */
+    /* A full second: Apache's wheel has slots of a second, so a time within one would be late by the rest of it. */
     schedule.first_ms = (wall_ms() + (int64_t)(o->ahead * 1e3) + 999) / 1000 * 1000;
     return schedule;
 }
@@ -183,7 +183,7 @@ void run_timer(const struct options *o)
     int64_t seen_ms = wait_for_all(&delivery, before + o->count);
     server_cpu = o->server_pid > 0 ? process_cpu_seconds(o->server_pid) - server_cpu : -1;
     own_cpu = own_cpu_seconds() - own_cpu;
-    sleep_ms(EXTRA_MS); /* what comes twice may come a little later */
+    sleep_ms(EXTRA_MS); /* duplicates may come a little later */
     queue_ends(&delivery.connection, o, delivery.end);
     read_delivered(&delivery);
     note_missing(&delivery, seen_ms);

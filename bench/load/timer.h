@@ -1,7 +1,7 @@
-/* The run of mode timer: COUNT messages that are to be delivered at given times. They are all sent, then it is waited until the
- * topic holds them, then what it holds is read: each message has to be there once, not before its time. How late it came is the
- * time from then to the store timestamp of the record delivered, which the server sets as it appends it: so no consumer takes
- * part of the two cores meanwhile. When the last can be seen is looked at from outside. */
+/* The run of mode timer: sends COUNT messages with times of delivery, waits until the topic has them, then reads the topic:
+ * each message must be there once, not before its time. Lateness is the time from then to the record's store timestamp,
+ * which the server sets as it appends it: so no consumer takes a part of the two cores meanwhile. The ends of the
+ * queues show when the last message is there. */
 #ifndef BENCH_TIMER_H
 #define BENCH_TIMER_H
 

@@ -59,7 +59,7 @@ static void flush(struct sending *sending, struct lane *lane)
     }
 }
 
-/* Sends what has its turn by now, as far as there is room in the windows; lanes take turns when theirs is full, and each time. */
+/* Sends the messages whose time has come, as far as the windows have room; the lanes take turns. */
 static void give_out(struct sending *sending)
 {
     const struct options *o = sending->options;

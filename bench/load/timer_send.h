@@ -1,4 +1,4 @@
-/* Sending of messages that each say when they are to be delivered. */
+/* Sends messages with times of delivery. */
 #ifndef BENCH_TIMER_SEND_H
 #define BENCH_TIMER_SEND_H
 
@@ -20,8 +20,8 @@ struct sent {
     double lag_ms;          /* paced: how far the answer of any message came behind its turn, at most */
 };
 
-/* Sends all of them, `window` requests in flight on each connection; with `paced` each at its turn, `ahead` before it is due.
- * What a server refuses as busy is sent again, any other refusal ends the program. */
+/* Sends all of them, with `window` requests in flight on each connection; with `paced` each one `ahead` before it is due.
+ * A message that a busy server refuses is sent again; any other refusal ends the program. */
 struct sent send_all(const struct options *options, const struct schedule *schedule);
 
 #endif
