@@ -1,0 +1,57 @@
+"""Groups of commands whose modules are imported when they run, so that `--help` and the start stay fast."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import click
+
+
+class LazyGroup(click.Group):
+    """A group of commands in modules; each module names its command `command`.
+
+    `modules` maps a command's name to its module and the line that `--help` of the group shows for it.
+    """
+
+    def __init__(self, *settings: Any, modules: Mapping[str, tuple[str, str]], **more: Any) -> None:  # noqa: ANN401
+        super().__init__(*settings, **more)
+        self._modules = modules
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """The names, in the order of `modules`."""
+        return list(self._modules)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """The command of a name, imported; None if there is none."""
+        if cmd_name not in self._modules:
+            return None
+        found: click.Command = import_module(self._modules[cmd_name][0]).command
+        return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that arguments name.
+
+        Raises:
+            UsageError: there is none; the error names the nearest one.
+        """
+        if args[0] not in self._modules and not args[0].startswith("-"):
+            from rocketwire.server.config.nearest import suggestion
+
+            ctx.fail(f"unknown command {args[0]}{suggestion(args[0], self._modules)}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in self._modules.items()])
+
+
+def lazy_group(name: str, help: str, modules: Sequence[tuple[str, str, str]]) -> LazyGroup:  # noqa: A002 - click's name
+    """A group of (name, module, line of help)."""
+    return LazyGroup(
+        name=name, help=help, modules={each: (module, line) for each, module, line in modules}, no_args_is_help=False
+    )

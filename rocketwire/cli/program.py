@@ -1,0 +1,13 @@
+"""The program `rocketwire`: its commands and where they are."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rocketwire.cli.lazy import LazyGroup
+
+MODULES: Final = {
+    "topic": ("rocketwire.cli.topic", "look at and change topics"),
+}
+
+program: Final = LazyGroup(name="rocketwire", help="A RocketMQ name server and broker.", modules=MODULES)

@@ -1,0 +1,127 @@
+"""Running one command: its exit code, and one line on stderr for every way to fail."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import click
+
+from rocketwire.cli.mistake import WRONG_USE, Mistake, Unreachable, Unsuccessful
+
+PIPE_CLOSED: Final = 141
+"""Exit code when the reader of stdout closed it, as a shell shows it for a program that SIGPIPE ended."""
+INTERRUPTED: Final = 130
+"""Exit code after Ctrl-C."""
+COMPLETE: Final = "_ROCKETWIRE_COMPLETE"
+"""The variable by which a shell asks for completions."""
+
+
+def run(program: click.Command, arguments: Sequence[str]) -> int:
+    """Run a command and return its exit code, which is what its function returns; None counts as 0.
+
+    Its output is flushed at its end. Errors of the store, the protocol and endpoints become one line.
+    """
+    try:
+        return _ended(lambda: _invoked(program, list(arguments)))
+    except click.UsageError as error:
+        _say_usage(error)
+        return WRONG_USE
+    except Mistake as mistake:
+        print(f"rocketwire: {mistake}", file=sys.stderr)
+        return mistake.exit_code
+
+
+def _invoked(program: click.Command, arguments: list[str]) -> int:
+    # Not click's own main: it has exit codes of its own for closed pipes and Ctrl-C.
+    if COMPLETE in os.environ:
+        from click.shell_completion import shell_complete
+
+        return shell_complete(program, {}, "rocketwire", COMPLETE, os.environ[COMPLETE])
+    try:
+        with program.make_context("rocketwire", arguments) as context:
+            return program.invoke(context) or 0
+    except click.exceptions.Exit as end:
+        return end.exit_code
+
+
+def _say_usage(error: click.UsageError) -> None:
+    """The usage of the command that a wrong line is about, and what is wrong with it."""
+    where = "rocketwire"
+    if error.ctx is not None:
+        where = error.ctx.command_path
+        print(error.ctx.get_usage(), file=sys.stderr)
+    print(f"{where}: error: {_message(error)}", file=sys.stderr)
+
+
+def _message(error: click.UsageError) -> str:
+    if isinstance(error, click.NoSuchOption):
+        from rocketwire.server.config.nearest import suggestion
+
+        known = [] if error.ctx is None else [name for each in error.ctx.command.params for name in each.opts]
+        return f"unknown option {error.option_name}{suggestion(error.option_name, known)}"
+    message = error.format_message().rstrip(".")
+    return message[:1].lower() + message[1:]
+
+
+def _ended(command: Callable[[], int]) -> int:
+    try:
+        return _flushed(command)
+    except KeyboardInterrupt:
+        try:
+            sys.stdout.flush()
+        except OSError:
+            # Ctrl-C also stopped the reader of the output.
+            _forget_output()
+        return INTERRUPTED
+
+
+def _flushed(command: Callable[[], int]) -> int:
+    if sys.stdout is None:
+        raise Mistake("the output cannot be written: it is closed")
+    for stream in (sys.stdout, sys.stderr):
+        # A name that is not UTF-8 is shown with escapes; it must not end the program.
+        getattr(stream, "reconfigure", lambda **_: None)(errors="backslashreplace")
+    try:
+        code = command()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _forget_output()
+        return PIPE_CLOSED
+    except OSError as error:
+        _forget_output()
+        raise Mistake(f"{error.filename or 'the output'} cannot be written: {error.strerror}") from error
+    except (click.ClickException, Mistake):
+        raise
+    except Exception as error:
+        mistake = _mistake(error)
+        if mistake is None:
+            raise
+        raise mistake from error
+    return code
+
+
+def _mistake(error: Exception) -> Mistake | None:
+    """What to tell the user about an error of the store, the protocol or an endpoint; None for any other error."""
+    # Imported here, since most commands end well, and the server's start must be fast.
+    from rocketwire.cli.online import NEED_CREDENTIALS
+    from rocketwire.remoting.errors import AccessDenied, NoBroker, NoSuchTopic, NotReached, Refused, RemotingError
+    from rocketwire.store.errors import StoreError
+    from rocketwire.wire.errors import WireError
+
+    if isinstance(error, AccessDenied):
+        return Mistake(f"{error}: {NEED_CREDENTIALS}" if error.unsigned else str(error))
+    if isinstance(error, (NoBroker, NotReached)):
+        return Unreachable(str(error))
+    if isinstance(error, (NoSuchTopic, Refused, WireError)):
+        return Unsuccessful(str(error))
+    if isinstance(error, (StoreError, RemotingError)):
+        return Mistake(str(error))
+    return None
+
+
+def _forget_output() -> None:
+    """Redirect stdout to /dev/null, so that the interpreter's exit flushes its buffer there."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
