@@ -6,13 +6,12 @@ with 4.9.7 those of `java/tools` too.
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from compat_tests import artifacts, image
-from compat_tests.clients import JVM_FLAGS, Client, Programs
+from compat_tests.clients import JVM_FLAGS, Client, Programs, events
 
 VERSION: Final = "4.9.7"
 _SOURCES: Final = {"4.9.7": ("common", "v4", "mqadmin", "tools"), "5.5.0": ("common", "v5", "mqadmin")}
@@ -62,29 +61,7 @@ def mqadmin(client: Client, *args: str) -> list[str]:
     return [str(event["text"]) for event in client.only("line", "Mqadmin", arg=args)]
 
 
-def printed(version: str, namesrv: str, folder: Path, *args: str) -> list[str]:
-    """What a command of the official tool of some version prints, line by line, in a JVM of its own.
-
-    Raises:
-        subprocess.CalledProcessError: it failed.
-    """
-    logback = folder / "conf" / "logback_tools.xml"
-    logback.parent.mkdir(parents=True, exist_ok=True)
-    logback.write_text("<configuration/>", "utf-8")
-    options = (
-        *JVM_FLAGS,
-        f"-Duser.home={folder}",
-        f"-Drocketmq.home.dir={folder}",
-        f"-Drocketmq.namesrv.addr={namesrv}",
-    )
-    command = [
-        artifacts.java(),
-        *options,
-        f"-Drmq.logback.configurationFile={logback}",
-        "-cp",
-        artifacts.classpath(artifacts.jars(version, kind="server")),
-        "org.apache.rocketmq.tools.command.MQAdminStartup",
-        *args,
-    ]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=True)
-    return done.stdout.splitlines()
+def said(client: Client, *args: str) -> list[str]:
+    """What a command prints, and after it what it writes to its standard error but for the frames of stacks."""
+    printed = client.run("Mqadmin", arg=args)
+    return [str(event["text"]) for kind in ("line", "error") for event in events(printed, kind)]

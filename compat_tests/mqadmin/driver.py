@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from compat_tests import remoting
-from compat_tests.clients import Client, events
+from compat_tests import admin_tools, remoting
+from compat_tests.clients import Client
 from compat_tests.endpoints import Endpoint
 from compat_tests.messages import Outgoing
 from compat_tests.mqadmin.catalogue import COMMANDS, MAKING, Command
@@ -54,8 +54,7 @@ class Scene:
 
     def _output(self, command: Command) -> list[str]:
         args = command.line.format(**self.values).split()
-        printed = self.client.run("Mqadmin", arg=args)
-        lines = [str(event["text"]) for kind in ("line", "error") for event in events(printed, kind)]
+        lines = admin_tools.said(self.client, *args)
         written = self.folder / command.writes
         if written.is_file():
             lines += _texts(json.loads(written.read_text("utf-8")))

@@ -8,8 +8,8 @@ import java.util.List;
 import org.apache.rocketmq.tools.command.MQAdminStartup;
 
 /**
- * A command of the official tool, as `mqadmin` runs it: its output line by line, and of what it writes to the standard error those lines
- * that name an exception.
+ * A command of the official tool, as `mqadmin` runs it: its output line by line, and what it writes to the standard error, without the
+ * frames of stacks.
  */
 public final class Mqadmin implements Scenario {
     @Override
@@ -40,7 +40,7 @@ public final class Mqadmin implements Scenario {
             out.event("line").put("text", line).print();
         }
         for (String line : lines(errors)) {
-            if (line.matches("(Caused by: )?[a-z][A-Za-z0-9.]*(Exception|Error)\\b.*")) {
+            if (!line.isEmpty() && !line.matches("\\s+(at |\\.\\.\\. [0-9]+ (common frames|more)).*")) {
                 out.event("error").put("text", line).print();
             }
         }
