@@ -59,7 +59,7 @@ OF_GROUPS: Final = ("%RETRY%GroupB", "%RETRY%GroupX", "%DLQ%GroupA", "%DLQ%Group
 
 BATCH: Final = 320
 REPLIES: Final = (324, 325)
-ADMINS_ONLY: Final = frozenset({21, 26, 201, 305, 306, 308, 314, 316, 317, 321, 328, 329})
+ADMINS_ONLY: Final = frozenset({21, 26, 201, 305, 306, 308, 314, 316, 317, 321, 323, 328, 329})
 """Codes that rocketwire allows to administrators only, and Apache's broker to every account."""
 
 

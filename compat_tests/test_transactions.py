@@ -20,6 +20,7 @@ from compat_tests.messages import Event, Outgoing, by_queue
 from compat_tests.shared_store import SharedStore
 
 END_TRANSACTION: Final = 37
+RESUME_CHECK: Final = 323
 HALF: Final = "RMQ_SYS_TRANS_HALF_TOPIC"
 GAVE_UP: Final = "TRANS_CHECK_MAX_TIME_TOPIC"
 TIME_OUT: Final = 2000  # ms
@@ -49,9 +50,9 @@ def read(client: Client, topic: str, group: str, count: int) -> list[Event]:
 
 
 def test_each_message_has_the_outcome_that_its_producer_says(
-    swift_client: Client, group: str, unique: Callable[[str], str]
+    swift: Endpoint, swift_client: Client, group: str, unique: Callable[[str], str]
 ) -> None:
-    client, topic = swift_client, unique("Transactions")
+    client, topic, producers = swift_client, unique("Transactions"), unique("producers")
     client.run("CreateTopic", topic=topic, queues=2)
     messages = [
         plan("c"),
@@ -63,7 +64,7 @@ def test_each_message_has_the_outcome_that_its_producer_says(
         plan("uc", "immune", CHECK_IMMUNITY_TIME_IN_SECONDS="4"),
         Outgoing(body="undelayed", keys="c", tags="Tag", flag=7, delay=18),
     ]
-    got = client.run("SendInTransaction", topic=topic, producerGroup=unique("producers"), message=messages, checks=8)
+    got = client.run("SendInTransaction", topic=topic, producerGroup=producers, message=messages, checks=8)
     sent = {message.body: event for message, event in zip(messages, events(got, "sent"), strict=True)}
     assert {event["status"] for event in sent.values()} == {"SEND_OK"}
     delivered = read(client, topic, group, 5)
@@ -97,6 +98,15 @@ def test_each_message_has_the_outcome_that_its_producer_says(
     (given_up,) = wait_for_given_up(client, group, sent["u"]["msgId"])
     assert (given_up["text"], given_up["properties"]["REAL_TOPIC"]) == ("u", topic)
     assert given_up["properties"]["TRANSACTION_CHECK_TIMES"] == str(MOST_CHECKS)
+
+    # An administrator may have its producers asked again.
+    port = int(swift.broker.rpartition(":")[2])
+    offset_id = f"7F000001{port:08X}{given_up['physicalOffset']:016X}"
+    assert remoting.request(swift.broker, RESUME_CHECK, {"msgId": offset_id}).code == 0
+    got = client.run("SendInTransaction", topic=topic, producerGroup=producers, helper="help", checks=1)
+    (checked_again,) = events(got, "checked")
+    assert (checked_again["text"], checked_again["transactionId"]) == ("u", sent["u"]["msgId"])
+    assert checked_again["properties"]["TRANSACTION_CHECK_TIMES"] == "1"
 
 
 def wait_for_given_up(client: Client, group: str, message_id: str) -> list[Event]:

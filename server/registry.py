@@ -39,6 +39,7 @@ from rocketwire.server.send.keys import ReplyKeys
 from rocketwire.server.statistics import handlers as statistics
 from rocketwire.server.timer import handlers as timer
 from rocketwire.server.transactions import handlers as transaction
+from rocketwire.server.transactions import resuming
 from rocketwire.wire.codes import RequestCode
 
 BROKER_FAMILIES: Final[Mapping[str, tuple[Route, ...]]] = {
@@ -47,6 +48,7 @@ BROKER_FAMILIES: Final[Mapping[str, tuple[Route, ...]]] = {
     "pull": pull.ROUTES,
     "send back": send_back.ROUTES,
     "transaction": transaction.ROUTES,
+    "half message": resuming.ROUTES,
     "timer": timer.ROUTES,
     "offset": offset.ROUTES,
     "client": client.ROUTES,
@@ -88,6 +90,7 @@ def broker_families(broker: Broker) -> Iterator[Family]:
         "pull": broker.pulls,
         "send back": broker.send_back,
         "transaction": broker.transactions.ending,
+        "half message": broker.transactions.resuming,
         "timer": timer.TimerServices(broker_keys=broker_keys, recall=broker.recall, timer=broker.timer),
         "offset": offset.OffsetServices(offsets=offsets, store=store),
         "client": client.ClientServices(

@@ -245,6 +245,13 @@ class TransactionNotFound(ServerError):
         super().__init__("Find prepared transaction message failed")
 
 
+class CheckNotResumed(ServerError):
+    """A half message cannot be put back behind its queue."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"Put message back to RMQ_SYS_TRANS_HALF_TOPIC failed: {reason}")
+
+
 class TransactionWrong(ServerError):
     """The half message at the place that a producer names is another one."""
 
@@ -305,6 +312,7 @@ RESPONSE_CODES: dict[type[Exception], ResponseCode] = {
     MessageNotFound: ResponseCode.SYSTEM_ERROR,
     TransactionNotFound: ResponseCode.SYSTEM_ERROR,
     TransactionWrong: ResponseCode.SYSTEM_ERROR,
+    CheckNotResumed: ResponseCode.SYSTEM_ERROR,
     BodyRejected: ResponseCode.SYSTEM_ERROR,
     StatisticsUnknown: ResponseCode.SYSTEM_ERROR,
     ConfigRejected: ResponseCode.SYSTEM_ERROR,

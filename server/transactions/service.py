@@ -14,6 +14,7 @@ from rocketwire.server.transactions.checking import Checking
 from rocketwire.server.transactions.copies import Copies
 from rocketwire.server.transactions.ending import Ending
 from rocketwire.server.transactions.keys import TransactionKeys
+from rocketwire.server.transactions.resuming import Resuming
 from rocketwire.server.transactions.state import TransactionState
 from rocketwire.server.upkeep.keys import RetentionKeys
 from rocketwire.store.append.drafts import Appended, Draft
@@ -27,6 +28,7 @@ class Transactions:
     Attributes:
         state: Which half messages are undecided.
         ending: Decides them.
+        resuming: Has producers asked again about those that were left undecided.
 
     Raises:
         StoreNotWritable: the offsets were ahead of the store, and cannot be written anew.
@@ -51,6 +53,7 @@ class Transactions:
         copies = Copies(self.state)
         self.ending = Ending(store, self.state, copies, append=append, clock=clock, store_host=store_host)
         self.ending.repair()
+        self.resuming = Resuming(store, copies, append=append)
         asking = Asking(clients, store_host=store_host, may_hear=may_hear)
         self._checking = Checking(
             store,

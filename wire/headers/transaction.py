@@ -1,4 +1,4 @@
-"""Headers of transactions: codes 37 and 39."""
+"""Headers of transactions: codes 37, 39 and 323."""
 
 from rocketwire.wire.headers._codec import WireHeader
 from rocketwire.wire.java import Int32, Int64
@@ -30,3 +30,10 @@ class CheckTransactionStateRequestHeader(WireHeader, frozen=True, kw_only=True):
     transaction_id: str | None = None
     offset_msg_id: str | None = None
     bname: str | None = None
+
+
+class ResumeCheckHalfMessageRequestHeader(WireHeader, frozen=True, kw_only=True):
+    """Have producers asked again about a half message that was left undecided (323)."""
+
+    msg_id: str = ""
+    """The offset message id."""

@@ -60,6 +60,7 @@ ADMIN_CODES: Final[frozenset[int]] = ACCOUNT_CODES | {
     RequestCode.QUERY_CORRECTION_OFFSET,
     RequestCode.CLONE_GROUP_OFFSET,
     RequestCode.QUERY_CONSUME_QUEUE,
+    RequestCode.RESUME_CHECK_HALF_MESSAGE,
     RequestCode.GET_ALL_PRODUCER_INFO,
     RequestCode.QUERY_TOPICS_BY_CONSUMER,
     RequestCode.QUERY_SUBSCRIPTION_BY_CONSUMER,
@@ -67,7 +68,7 @@ ADMIN_CODES: Final[frozenset[int]] = ACCOUNT_CODES | {
     RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG,
 }
 """Codes only for accounts with `admin: true`; 4.9.7 lets every account send 21, 26, 201, 305, 306, 308, 314, 316, 317,
-321, 328, 329."""
+321, 323, 328, 329."""
 
 
 class Needed(NamedTuple):

@@ -1,0 +1,85 @@
+"""Resuming the check of a half message (323) that was left undecided and moved to TRANS_CHECK_MAX_TIME_TOPIC.
+
+A copy with no checks behind it is put at the end of the half queue, and producers are asked about it again. Apache's
+broker puts there whatever message is named, and thus messages that belong to no transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from rocketwire.server.core.errors import CheckNotResumed
+from rocketwire.server.core.request import Reply, Request
+from rocketwire.server.core.route import Route
+from rocketwire.server.messages.appending import Refusals
+from rocketwire.server.messages.stored_message import StoredMessage, stored_message
+from rocketwire.server.transactions.copies import Copies
+from rocketwire.server.transactions.half import HALF, said_by
+from rocketwire.store.append.drafts import Appended, Draft
+from rocketwire.store.protocol import Messages
+from rocketwire.wire import names
+from rocketwire.wire import properties as property_names
+from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.errors import MessageIdInvalid, RecordInvalid
+from rocketwire.wire.headers.transaction import ResumeCheckHalfMessageRequestHeader
+from rocketwire.wire.message import MAX_PROPERTIES_LENGTH
+from rocketwire.wire.message_id import parse_offset_message_id
+
+_WAIT_IN: Final = frozenset({names.TRANS_HALF_TOPIC, names.TRANS_CHECK_MAX_TIME_TOPIC})
+
+
+class Resuming:
+    """Puts half messages of one store back behind their queue."""
+
+    def __init__(
+        self, store: Messages, copies: Copies, *, append: Callable[[Sequence[Draft]], tuple[list[Appended], Refusals]]
+    ) -> None:
+        self._store = store
+        self._copies = copies
+        self._append = append
+
+    def resume(self, message_id: str) -> None:
+        """Have producers asked again about the half message with an offset message id.
+
+        Raises:
+            CheckNotResumed: no half message has this id, or the store does not take the copy.
+        """
+        half = self._half(message_id)
+        draft = half.draft(*HALF, half.decoded_properties() | {property_names.TRANSACTION_CHECK_TIMES: "0"})
+        if len(draft.properties) > MAX_PROPERTIES_LENGTH:
+            raise CheckNotResumed("its properties are too long")
+        if 0 in draft.properties:  # after a crash they would be taken for a page that the disk lost
+            raise CheckNotResumed("a property holds a NUL character")
+        (appended,), refusals = self._append([draft])
+        for error in refusals.values():
+            raise CheckNotResumed(str(error))
+        self._copies.put(half, appended.queue_offset)
+
+    def _half(self, message_id: str) -> StoredMessage:
+        try:
+            _, offset = parse_offset_message_id(message_id)
+            record = self._store.record_at(offset)
+            half = None if record is None else stored_message(record)
+        except (MessageIdInvalid, RecordInvalid):
+            half = None
+        if half is None or half.topic not in _WAIT_IN or said_by(half.properties).queue is None:
+            raise CheckNotResumed(f"{message_id or 'an empty text'} is not the id of a half message")
+        if self._store.place((half.topic, half.queue_id), half.queue_offset) != half.physical_offset:
+            raise CheckNotResumed(f"{message_id} is not the id of a half message")  # a record in another's body
+        return half
+
+
+def _resume(resuming: Resuming, request: Request[ResumeCheckHalfMessageRequestHeader]) -> Reply:
+    resuming.resume(request.fields.msg_id)
+    return Reply()
+
+
+ROUTES: Final = (
+    Route(
+        code=RequestCode.RESUME_CHECK_HALF_MESSAGE,
+        header=ResumeCheckHalfMessageRequestHeader,
+        handler=_resume,
+        heading="have producers asked again about a half message",
+    ),
+)
