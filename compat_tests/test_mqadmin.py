@@ -43,6 +43,8 @@ class Outputs:
         folder.mkdir()
         with Clients(admin_tools.tools(folder, version)) as clients:
             for name, endpoint in self.endpoints.items():
+                if name == "apache-5.5.0" and version != "5.5.0":
+                    continue
                 own = folder / name
                 own.mkdir()
                 client = Client(clients=clients, version=version, namesrv=endpoint.namesrv)
@@ -57,14 +59,16 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outputs]:
     settings = {"brokerName": "broker-a"}
     with (
         running(Apache(folder / "apache", settings=settings)) as theirs,
+        running(Apache(folder / "newer", version="5.5.0", settings=settings)) as newer,
         running(Rocketwire(folder / "ours", settings=settings)) as ours,
     ):
-        yield Outputs({"apache": theirs, "rocketwire": ours}, folder)
+        yield Outputs({"apache-4.9.7": theirs, "apache-5.5.0": newer, "rocketwire": ours}, folder)
 
 
 @pytest.mark.parametrize(("version", "place"), CASES, ids=[f"{version} {COMMANDS[at].line}" for version, at in CASES])
 def test_says_the_same(outputs: Outputs, version: str, place: int) -> None:
-    theirs, ours = outputs.of("apache", version, place), outputs.of("rocketwire", version, place)
+    theirs = outputs.of(f"apache-{COMMANDS[place].broker}", version, place)
+    ours = outputs.of("rocketwire", version, place)
     if COMMANDS[place].differs:
         assert ours != theirs, f"they agree now, though {COMMANDS[place].differs}"
     else:

@@ -20,6 +20,7 @@ class Command:
     Attributes:
         line: The command and its options, as typed.
         versions: The tools that have it.
+        broker: The version of Apache's broker whose answer counts.
         writes: The file that it writes, whose JSON is compared too.
         varies: What of the output differs from run to run besides what `masks` knows, as a pattern.
         differs: Why the outputs differ; empty: they must be equal.
@@ -27,6 +28,7 @@ class Command:
 
     line: str
     versions: tuple[str, ...] = VERSIONS
+    broker: str = "4.9.7"
     writes: str = ""
     varies: str = ""
     differs: str = ""
@@ -38,10 +40,14 @@ def _commands(
     return tuple(Command(line=line, varies=varies, differs=differs, versions=versions) for line in lines)
 
 
+def _of_5x(*lines: str, varies: str = "") -> tuple[Command, ...]:
+    """Commands whose 5.5.0 tool asks what a 4.9.7 broker does not know."""
+    return tuple(Command(line=line, varies=varies, versions=("5.5.0",), broker="5.5.0") for line in lines)
+
+
 def _asking_351(*lines: str, varies: str = "") -> tuple[Command, ...]:
     """Commands whose 5.5.0 tool asks for one topic's configuration."""
-    old = _commands(*lines, varies=varies, versions=("4.9.7",))
-    return old + _commands(*lines, differs="a 4.9.7 broker does not know code 351", versions=("5.5.0",))
+    return _commands(*lines, varies=varies, versions=("4.9.7",)) + _of_5x(*lines, varies=varies)
 
 
 # A broker counts the changes of its tables, and those of its start are not the same; 4.9.7's drops a topic's order.
@@ -92,13 +98,19 @@ _TOPICS: Final = (
         "deleteKvConfig -s {topic} -k unknown",
     ),
 )
+_ONE_MESSAGE: Final = (
+    "queryMsgByUniqueKey -t {topic} -i {unique_id}",
+    "queryMsgByUniqueKey -t {topic} -i {unique_id} -a",
+    "queryMsgByOffset -b broker-a -t {topic} -i 1 -o 1",
+)
 _MESSAGES: Final = (
     *_commands("queryMsgById -i {offset_id}", "queryMsgById -i {missing_id}", versions=("4.9.7",)),
     *_commands("queryMsgById -i {missing_id} -t {topic}", versions=("5.5.0",)),
-    *_asking_351(
-        "queryMsgByUniqueKey -t {topic} -i {unique_id}",
-        "queryMsgByUniqueKey -t {topic} -i {unique_id} -a",
-        "queryMsgByOffset -b broker-a -t {topic} -i 1 -o 1",
+    *_commands(*_ONE_MESSAGE, versions=("4.9.7",)),
+    *_commands(
+        *_ONE_MESSAGE,
+        versions=("5.5.0",),
+        differs="5.5.0's broker adds MSG_REGION and TRACE_ON to messages, 4.9.7's has no 351",
     ),
     *_commands(
         "queryMsgByKey -t {topic} -k key-1",
@@ -181,6 +193,14 @@ _BROKER: Final = (
     Command(line="exportMetadata -b {broker} -t -s -f {folder}", writes="topic.json", varies=_TABLES),
     Command(line="exportMetadata -b {broker} -g -f {folder}", writes="subscriptionGroup.json", varies=_TABLES),
     Command(line="exportConfigs -c DefaultCluster -f {folder}", writes="configs.json"),
+    # Behind the lists of topics and groups, which are compared with 4.9.7's.
+    *_of_5x(
+        "updateTopicList -b {broker} -f {topics}",
+        "topicRoute -t {topic}Listed2",
+        "topicStatus -t {topic}Listed2",
+        "updateSubGroupList -b {broker} -f {groups}",
+        "getConsumerConfig -g {group}Listed2",
+    ),
     Command(
         line="updateSubGroup -b {broker} -g bad*{group}",
         versions=VERSIONS[-1:],  # the last command of all: the lists of the others must not hold it

@@ -38,7 +38,16 @@ class Scene:
             "topic": f"Mqadmin{mark}",
             "group": f"mqadmin{mark}",
             "folder": str(self.folder),
+            "topics": str(self.folder / "topics.in"),
+            "groups": str(self.folder / "groups.in"),
         }
+        topics = [
+            {"topicName": f"{self.values['topic']}Listed{number}", "readQueueNums": number, "writeQueueNums": number}
+            for number in (1, 2)
+        ]
+        groups = [{"groupName": f"{self.values['group']}Listed{number}", "retryMaxTimes": number} for number in (1, 2)]
+        Path(self.values["topics"]).write_text(json.dumps(topics), "utf-8")
+        Path(self.values["groups"]).write_text(json.dumps(groups), "utf-8")
 
     def outputs(self) -> Iterator[tuple[int, list[str]]]:
         """Run all commands of the version in their order: the place in the catalogue and the output of each.
