@@ -110,7 +110,8 @@ def test_each_shell_has_its_script(shell: str, capsys: pytest.CaptureFixture[str
     assert main(["completion", shell]) == 0
     script = capsys.readouterr().out
     assert f"{COMPLETE}={shell}_complete" in script
-    assert shutil.which(shell) is None or subprocess.run([shell, "-n"], input=script, text=True, check=True)
+    if shutil.which(shell) is not None:
+        subprocess.run([shell, "-n"], input=script, text=True, check=True)
 
 
 @pytest.fixture

@@ -16,14 +16,14 @@ from rocketwire.remoting.errors import Refused
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.route import TopicList
 from rocketwire.wire.codes import RequestCode
-from tests.cli.endpoint import Command, FakeServer, Told, fake_server
+from tests.cli.endpoint import Answers, Command, FakeServer, Told, fake_server
 
 NAMES = TopicList(topic_list=("T", "Orders", "Users", "%RETRY%mailers", "%RETRY%printers"))
 
 
 @pytest.fixture
 def server() -> Iterator[FakeServer]:
-    answers = {
+    answers: Answers = {
         RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: lambda _: Told(body=encode_body(NAMES)),
         RequestCode.GET_CONSUMER_CONNECTION_LIST: lambda _: Told(206, remark="not online"),
     }
