@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
 class LazyGroup(click.Group):
@@ -18,6 +21,16 @@ class LazyGroup(click.Group):
     def __init__(self, *settings: Any, modules: Mapping[str, tuple[str, str]], **more: Any) -> None:  # noqa: ANN401
         super().__init__(*settings, **more)
         self._modules = modules
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take the arguments.
+
+        Raises:
+            UsageError: there are none.
+        """
+        if not args and not ctx.resilient_parsing:
+            ctx.fail(f"a COMMAND is missing; {ctx.command_path} --help lists them")
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """The names, in the order of `modules`."""
@@ -44,6 +57,14 @@ class LazyGroup(click.Group):
             ctx.fail(f"unknown command {args[0]}{suggestion(args[0], self._modules)}")
         return super().resolve_command(ctx, args)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The commands and options that begin so; no command is imported."""
+        from click.shell_completion import CompletionItem
+
+        found = [CompletionItem(name, help=line) for name, (_, line) in self._modules.items()]
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        return [*(each for each in found if each.value.startswith(incomplete)), *options]
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands without importing them."""
         with formatter.section("Commands"):
@@ -52,6 +73,4 @@ class LazyGroup(click.Group):
 
 def lazy_group(name: str, help: str, modules: Sequence[tuple[str, str, str]]) -> LazyGroup:  # noqa: A002 - click's name
     """A group of (name, module, line of help)."""
-    return LazyGroup(
-        name=name, help=help, modules={each: (module, line) for each, module, line in modules}, no_args_is_help=False
-    )
+    return LazyGroup(name=name, help=help, modules={each: (module, line) for each, module, line in modules})

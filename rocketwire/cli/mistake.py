@@ -24,6 +24,19 @@ class Unsuccessful(Mistake):
     exit_code = INCOMPLETE
 
 
+class NoSuchGroup(Unsuccessful):
+    """An endpoint has no such consumer group.
+
+    Attributes:
+        group: Its name.
+    """
+
+    def __init__(self, group: str, text: str) -> None:
+        """Take the group's name, and the line for the user."""
+        super().__init__(text)
+        self.group = group
+
+
 class Unreachable(Mistake):
     """No endpoint answers."""
 

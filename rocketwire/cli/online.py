@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
 
 import click
 
+from rocketwire.cli.known_names import naming_nearest
 from rocketwire.cli.mistake import Mistake
 from rocketwire.cli.profiles import PROFILE_FILE, Profile, read_profile
 from rocketwire.cli.waiting import waits
@@ -103,7 +104,8 @@ _OPTIONS: Final = (
         "--profile",
         metavar="NAME",
         envvar=_PROFILE,
-        help=f"The section of {PROFILE_FILE} that has the endpoint's options. [default: ${_PROFILE}, or default]",
+        help=f"The section of {PROFILE_FILE} to take what is named neither here nor by a variable from. "
+        f"[default: ${_PROFILE}, or default]",
     ),
     click.option(
         "--timeout",
@@ -119,36 +121,51 @@ _OPTIONS: Final = (
 def online(run: Callable[Concatenate[Endpoint, P], R]) -> Callable[P, R]:
     """Add the options of a connection to a command; it gets an `Endpoint` as its first argument.
 
-    The command then raises Mistake if only one half of an account is given, or a file cannot be read.
+    The command then raises Mistake if only one half of an account is given, or a file cannot be read. Where it ends
+    with a topic or group that the endpoint does not have, the error names the nearest one that it has.
     """
 
     @functools.wraps(run)
     def wrapped(*arguments: P.args, **options: P.kwargs) -> R:
-        taken = {name: options.pop(name) for name in _NAMES}
-        return run(_endpoint(taken), *arguments, **options)
+        taken = {name: options.pop(name) for name in CONNECTION}
+        endpoint = endpoint_of(taken)
+        with naming_nearest(endpoint, options):
+            return run(endpoint, *arguments, **options)
 
-    decorated: Any = wrapped
+    return connection_options(wrapped)
+
+
+def connection_options(run: Callable[P, R]) -> Callable[P, R]:
+    """Add the options of a connection to a command, which gets them by the names of `CONNECTION`."""
+    decorated: Any = run
     for option in reversed(_OPTIONS):
         decorated = option(decorated)
     return decorated  # type: ignore[no-any-return]
 
 
-_NAMES: Final = (
+CONNECTION: Final = (
     *("namesrv", "access_key", "secret_key", "tls", "tls_any", "tls_ca", "tls_cert", "profile", "timeout"),
 )
+"""The names of the options that `endpoint_of` takes."""
 
 
-def _endpoint(options: dict[str, Any]) -> Endpoint:
+def endpoint_of(options: Mapping[str, Any]) -> Endpoint:
+    """The endpoint that options name, or variables, or a profile.
+
+    Raises:
+        Mistake: there is no such profile, only one half of an account is given, or a file cannot be read.
+    """
     profile = read_profile(options["profile"])
+    name_servers = options["namesrv"]
     return Endpoint(
-        name_servers=options["namesrv"] or profile.namesrv or DEFAULT_NAME_SERVER,
+        name_servers=(profile.namesrv or DEFAULT_NAME_SERVER) if name_servers is None else name_servers,
         credentials=_credentials(options, profile),
         tls=_tls(options, profile),
         timeout=options["timeout"],
     )
 
 
-def _credentials(options: dict[str, Any], profile: Profile) -> Credentials | None:
+def _credentials(options: Mapping[str, Any], profile: Profile) -> Credentials | None:
     from rocketwire.remoting.credentials import Credentials
 
     access_key, secret_key = options["access_key"], options["secret_key"]
@@ -162,15 +179,17 @@ def _credentials(options: dict[str, Any], profile: Profile) -> Credentials | Non
     return None
 
 
-def _tls(options: dict[str, Any], profile: Profile) -> ssl.SSLContext | None:
+def _tls(options: Mapping[str, Any], profile: Profile) -> ssl.SSLContext | None:
     """The context of encrypted connections; None for plain ones.
 
     Raises:
         Mistake: a file cannot be used, or is named for plain connections.
     """
-    told = os.environ.get(_TLS, "") or profile.tls
+    variable = os.environ.get(_TLS, "")
+    told = variable or profile.tls
     if told not in ("", "0", "1", "any"):
-        raise Mistake(f"{_TLS}={told}: allowed is 0, 1 or any")
+        where = f"{_TLS}={told}" if variable else f"tls of the profile: {told}"
+        raise Mistake(f"{where}: allowed is 0, 1 or any")
     accept_any = options["tls_any"] or (told == "any" and not options["tls"])
     if not (options["tls"] or accept_any or told == "1"):
         for option, file in (("--tls-ca", options["tls_ca"]), ("--tls-cert", options["tls_cert"])):

@@ -4,10 +4,76 @@ from __future__ import annotations
 
 from typing import Final
 
+import click
+
 from rocketwire.cli.lazy import LazyGroup
 
 MODULES: Final = {
+    "serve": ("rocketwire.cli.serve", "run a name server and a broker"),
     "topic": ("rocketwire.cli.topic", "look at and change topics"),
+    "group": ("rocketwire.cli.group", "ask a running endpoint about consumer groups"),
+    "message": ("rocketwire.cli.message", "take messages out of a running endpoint"),
+    "trace": ("rocketwire.cli.trace", "a message's way from its producer to its consumers"),
+    "timer": ("rocketwire.cli.timer", "messages that wait for a set time"),
+    "store": ("rocketwire.cli.store", "look into a store directory, check it, make a whole one of a damaged one"),
+    "spark": ("rocketwire.cli.spark", "what is done with Spark: stores to Parquet files"),
+    "completion": ("rocketwire.cli.completion", "let bash, zsh or fish complete commands, options and names"),
 }
 
-program: Final = LazyGroup(name="rocketwire", help="A RocketMQ name server and broker.", modules=MODULES)
+_HELP: Final = """\
+A RocketMQ name server and broker, and commands for endpoints and stores of this or Apache's broker.
+
+rocketwire COMMAND --help tells what a command does, with examples.
+"""
+
+_EPILOG: Final = """\
+\b
+Examples:
+  rocketwire serve                      # a server on 127.0.0.1, store in ./data
+  rocketwire topic list                 # the topics of a running endpoint
+  rocketwire store info data            # what is in a store directory
+
+Commands for a running endpoint take its address from --namesrv, or the variable ROCKETWIRE_NAMESRV, or a profile, or
+ask 127.0.0.1:9876. A profile is a section of ~/.config/rocketwire/profiles.toml, chosen by --profile or
+ROCKETWIRE_PROFILE; the section [default] counts where none is chosen. An option overrides its variable, which overrides
+the profile:
+
+\b
+  [default]                             # all keys may be left out
+  namesrv = "10.0.0.5:9876"             # several: "a:9876;b:9876"
+  access-key = "admin"
+  secret-key = "secret"
+  tls = true                            # or "any": accept any certificate
+  tls-ca = "/etc/ssl/rocketmq.pem"
+  tls-cert = "/home/me/own.pem"
+
+\b
+Exit codes of all commands:
+  0    done
+  1    nothing found, or not everything could be done; stderr says what
+  2    wrong use: a command, option, setting, account or file; or no store
+  3    an endpoint is unreachable, does not answer, or has no broker
+  130  stopped by Ctrl-C
+  141  the reader of the output closed it, as head does
+"""
+
+
+def _tell_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:  # noqa: FBT001 - click's signature
+    if not wanted or context.resilient_parsing:
+        return
+    from rocketwire import __version__, native
+
+    click.echo(f"rocketwire {__version__} (kernel: {native.name()})")
+    context.exit()
+
+
+_VERSION: Final = click.Option(
+    ["--version"],
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_tell_version,
+    help="Print the version, and whether the C kernel is used.",
+)
+
+program: Final = LazyGroup(name="rocketwire", help=_HELP, epilog=_EPILOG, modules=MODULES, params=[_VERSION])

@@ -17,6 +17,8 @@ INTERRUPTED: Final = 130
 """Exit code after Ctrl-C."""
 COMPLETE: Final = "_ROCKETWIRE_COMPLETE"
 """The variable by which a shell asks for completions."""
+_WITHOUT_OUTPUT: Final = "serve"
+"""This command also works where stdout is closed."""
 
 
 def run(program: click.Command, arguments: Sequence[str]) -> int:
@@ -25,6 +27,7 @@ def run(program: click.Command, arguments: Sequence[str]) -> int:
     Its output is flushed at its end. Errors of the store, the protocol and endpoints become one line.
     """
     try:
+        _need_output(arguments)
         return _ended(lambda: _invoked(program, list(arguments)))
     except click.UsageError as error:
         _say_usage(error)
@@ -34,12 +37,17 @@ def run(program: click.Command, arguments: Sequence[str]) -> int:
         return mistake.exit_code
 
 
+def _need_output(arguments: Sequence[str]) -> None:
+    if sys.stdout is None and list(arguments[:1]) != [_WITHOUT_OUTPUT]:
+        raise Mistake("the output cannot be written: it is closed")
+
+
 def _invoked(program: click.Command, arguments: list[str]) -> int:
     # Not click's own main: it has exit codes of its own for closed pipes and Ctrl-C.
     if COMPLETE in os.environ:
-        from click.shell_completion import shell_complete
+        from rocketwire.cli.shells import complete
 
-        return shell_complete(program, {}, "rocketwire", COMPLETE, os.environ[COMPLETE])
+        return complete(program, os.environ[COMPLETE])
     try:
         with program.make_context("rocketwire", arguments) as context:
             return program.invoke(context) or 0
@@ -60,7 +68,8 @@ def _message(error: click.UsageError) -> str:
     if isinstance(error, click.NoSuchOption):
         from rocketwire.server.config.nearest import suggestion
 
-        known = [] if error.ctx is None else [name for each in error.ctx.command.params for name in each.opts]
+        options = [] if error.ctx is None else error.ctx.command.get_params(error.ctx)
+        known = [name for each in options for name in each.opts if name.startswith("--")]
         return f"unknown option {error.option_name}{suggestion(error.option_name, known)}"
     message = error.format_message().rstrip(".")
     return message[:1].lower() + message[1:]
@@ -79,14 +88,13 @@ def _ended(command: Callable[[], int]) -> int:
 
 
 def _flushed(command: Callable[[], int]) -> int:
-    if sys.stdout is None:
-        raise Mistake("the output cannot be written: it is closed")
     for stream in (sys.stdout, sys.stderr):
         # A name that is not UTF-8 is shown with escapes; it must not end the program.
         getattr(stream, "reconfigure", lambda **_: None)(errors="backslashreplace")
     try:
         code = command()
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except BrokenPipeError:
         _forget_output()
         return PIPE_CLOSED

@@ -6,87 +6,134 @@ overrides the default.
 
 from __future__ import annotations
 
-import argparse
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
+
+import click
 
 from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.parameter_types import FILE, FOLDER, SETTING
 
 if TYPE_CHECKING:
     from rocketwire.server.configuration import ServerConfig
     from rocketwire.server.operations.faults.rule import Rule
     from rocketwire.wire.addresses import Address
 
-    # argparse has no public name for the type that add_subparsers returns.
-    Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001
+_EPILOG: Final = """\
+It creates the store's folder where there is none, and says in one line where it listens once it is ready. SIGTERM and
+Ctrl-C stop it cleanly. A port in use, a store that another process has open, or a bad setting is one line on stderr and
+exit code 2.
 
-_EPILOG = """\
-Keys for -c and --set are those of Apache's broker.conf; docs/configuration.md lists them. Options beat --set,
---set beats -c. SIGTERM and Ctrl-C stop the server cleanly."""
+\b
+Examples:
+  rocketwire serve                                  # for this machine only
+  rocketwire serve --namesrv 0.0.0.0:9876 --broker 0.0.0.0:10911  # for others
+  rocketwire serve -c broker.conf --store /data     # with settings of Apache
+  rocketwire serve --set topicQuotas='*=100/100'    # throttled as in a cloud
+  rocketwire serve --acl plain_acl.yml              # with accounts
+  rocketwire serve --http 127.0.0.1:5557            # with metrics and health
 
+An option beats --set, and --set beats -c. Keys are those of Apache's broker.conf and some of its own, such as
+autoCreateTopicEnable, defaultTopicQueueNums, flushDiskType, fileReservedTime, maxMessageSize, messageDelayLevel,
+topicQuotas, tlsServerMode; the completion of bash, zsh and fish lists all (rocketwire completion --help).
 
-def add_parser(commands: Commands) -> None:
-    """Add `serve` to the commands."""
-    parser = commands.add_parser(
-        "serve",
-        help="run a name server and a broker",
-        description="Run a name server and a broker in this process.",
-        epilog=_EPILOG,
-    )
-    parser.add_argument("--namesrv", metavar="HOST:PORT", help="where the name server listens (default 127.0.0.1:9876)")
-    parser.add_argument("--broker", metavar="HOST:PORT", help="where the broker listens (default 127.0.0.1:10911)")
-    parser.add_argument(
-        "--advertise",
-        metavar="HOST:PORT",
-        help="the broker's address as clients are told it (default: that of --broker)",
-    )
-    parser.add_argument("--store", metavar="DIR", help="the store's folder (default ./data)")
-    parser.add_argument(
-        "--http",
-        metavar="HOST:PORT",
-        help="tell metrics and health there over HTTP: /metrics, /healthz, /readyz (default: nowhere)",
-    )
-    parser.add_argument("-c", dest="file", metavar="FILE", help="a broker.conf to read keys from")
-    parser.add_argument(
-        "--set",
-        dest="settings",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        help="set one key; repeatable",
-    )
-    parser.add_argument(
-        "--fault",
-        dest="faults",
-        metavar="RULE",
-        action="append",
-        default=[],
-        help="misbehave on purpose (docs/faults.md), as answer:215,code=SEND_MESSAGE_V2,rate=0.1; repeatable",
-    )
-    parser.add_argument(
-        "--log-format",
-        choices=("console", "json"),
-        default="console",
-        help="lines for people, or a JSON object a line (default console)",
-    )
-    parser.add_argument(
-        "--log-level",
-        choices=("debug", "info", "warning", "error"),
-        default="info",
-        help="what is logged, and what is worse (default info)",
-    )
-    parser.add_argument(
-        "--acl",
-        metavar="FILE",
-        help="let in only the accounts of this file, Apache's plain_acl.yml (aclEnable, aclFile)",
-    )
-    parser.set_defaults(run=_serve)
+RULE of --fault is ACTION[,KEY=VALUE]...; the first rule that a request matches counts:
+
+\b
+  answer:CODE[:REMARK]                    answer with this response code
+  delay:MS[-MS][:request|answer]          handle, or answer, so many ms later
+  drop, disconnect, duplicate[:request|answer]
+  corrupt[:header|body|length]            damage the answer
+  KEY is code (of the request, number or name; several with |), topic, group,
+  listener (broker or namesrv), rate (0 to 1: a share), count (the first ones)
+"""
 
 
-def configuration(options: argparse.Namespace, warn: Callable[[str], None]) -> ServerConfig:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The options of `serve` as they are typed; None where one is not given.
+
+    Attributes:
+        namesrv: `--namesrv`.
+        broker: `--broker`.
+        advertise: `--advertise`.
+        store: `--store`.
+        http: `--http`.
+        file: `-c`.
+        settings: Each `--set`.
+        faults: Each `--fault`.
+        log_format: `console` or `json`.
+        log_level: The least severe level that is written.
+        acl: `--acl`.
+    """
+
+    namesrv: str | None
+    broker: str | None
+    advertise: str | None
+    store: str | None
+    http: str | None
+    file: str | None
+    settings: tuple[str, ...]
+    faults: tuple[str, ...]
+    log_format: str
+    log_level: str
+    acl: str | None
+
+
+@click.command("serve", epilog=_EPILOG)
+@click.option("--namesrv", metavar="HOST:PORT", help="Where the name server listens. [default: 127.0.0.1:9876]")
+@click.option("--broker", metavar="HOST:PORT", help="Where the broker listens. [default: 127.0.0.1:10911]")
+@click.option(
+    "--advertise",
+    metavar="HOST:PORT",
+    help="The broker's address as clients are told it, for containers and NAT. [default: that of --broker]",
+)
+@click.option("--store", metavar="DIR", type=FOLDER, help="The store's folder. [default: ./data]")
+@click.option(
+    "--http",
+    metavar="HOST:PORT",
+    help="Tell metrics and health there over HTTP: /metrics, /healthz, /readyz. [default: nowhere]",
+)
+@click.option("-c", "file", metavar="FILE", type=FILE, help="A broker.conf, Apache's too, to read keys from.")
+@click.option(
+    "--set", "settings", metavar="KEY=VALUE", type=SETTING, multiple=True, help="Set one key of it; repeatable."
+)
+@click.option(
+    "--fault",
+    "faults",
+    metavar="RULE",
+    multiple=True,
+    help="Misbehave on purpose, to test clients, as answer:215,code=SEND_MESSAGE_V2,rate=0.1; repeatable.",
+)
+@click.option(
+    "--log-format",
+    type=click.Choice(["console", "json"]),
+    default="console",
+    show_default=True,
+    help="Lines for people, or a JSON object a line.",
+)
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+    help="What is logged, and what is worse.",
+)
+@click.option(
+    "--acl",
+    metavar="FILE",
+    type=FILE,
+    help="Let in only the accounts of this file, Apache's plain_acl.yml (keys aclEnable, aclFile). [default: all]",
+)
+def command(**options: Any) -> int:  # noqa: ANN401 - those of Options
+    """Run a name server and a broker in this process."""
+    return _serve(Options(**options))
+
+
+def configuration(options: Options, warn: Callable[[str], None]) -> ServerConfig:
     """Build the configuration from the options and their files; `warn` gets a line for each key without effect.
 
     An unknown key is a mistake in `--set`. In a file it is a warning: the file may be of another version of Apache.
@@ -122,7 +169,7 @@ def configuration(options: argparse.Namespace, warn: Callable[[str], None]) -> S
     return config
 
 
-def _with_places(config: ServerConfig, options: argparse.Namespace) -> ServerConfig:
+def _with_places(config: ServerConfig, options: Options) -> ServerConfig:
     """The configuration with the addresses and the store's folder that are options."""
     if options.namesrv is not None:
         config = replace(config, name_server=_address("--namesrv", options.namesrv))
@@ -141,7 +188,7 @@ def _with_places(config: ServerConfig, options: argparse.Namespace) -> ServerCon
     return config
 
 
-def _with_accounts(config: ServerConfig, options: argparse.Namespace) -> ServerConfig:
+def _with_accounts(config: ServerConfig, options: Options) -> ServerConfig:
     """The configuration with the accounts' file of `--acl`, or from Apache's default path."""
     if options.acl is not None:
         if not Path(options.acl).is_file():
@@ -201,7 +248,7 @@ def _read_file(path: str) -> dict[str, str]:
         raise Mistake(f"-c {path}: {error}") from error
 
 
-def _serve(options: argparse.Namespace) -> int:
+def _serve(options: Options) -> int:
     from rocketwire.server.core.logs import complain, start_logging
 
     start_logging(options.log_format, options.log_level)

@@ -66,11 +66,16 @@ def refusal(what: str, code: int, remark: str | None) -> Refused:
 
 
 class NoSuchTopic(RemotingError):
-    """The name server has no route for a topic."""
+    """The name server has no route for a topic.
+
+    Attributes:
+        topic: Its name.
+    """
 
     def __init__(self, topic: str, name_server: str) -> None:
         """Take the topic and the name server's address."""
         super().__init__(f"topic {topic}: the name server {name_server} knows no such topic")
+        self.topic = topic
 
 
 class NoBroker(RemotingError):

@@ -1,6 +1,8 @@
-"""Commands in tests are not watched: what a busy machine makes slow must print nothing more."""
+"""Commands in tests are not watched: what a busy machine makes slow must print nothing more. Nor have they profiles."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
@@ -10,3 +12,8 @@ from rocketwire.cli.waiting import waits
 @pytest.fixture(autouse=True)
 def _waits_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waits, "seconds", 1e9)
+
+
+@pytest.fixture(autouse=True)
+def _no_profile_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no-profiles"))

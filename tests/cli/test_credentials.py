@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.cli.name_server import NEED_CREDENTIALS
+from rocketwire.cli.online import NEED_CREDENTIALS
 from rocketwire.remoting.connection import Connection
 from rocketwire.remoting.credentials import Credentials
 from rocketwire.server.core.clock import system_clock

@@ -1,28 +1,30 @@
 import runpy
 import subprocess
 import sys
+from collections.abc import Iterator
 
+import click
 import pytest
 
 import rocketwire
 from rocketwire import native
 from rocketwire.cli import main
+from rocketwire.cli.lazy import LazyGroup
+from rocketwire.cli.program import MODULES, program
 
 VERSION = f"rocketwire {rocketwire.__version__} (kernel: {native.name()})\n"
 
 
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        main(["--version"])
-    assert stopped.value.code == 0
+    assert main(["--version"]) == 0
     assert capsys.readouterr().out == VERSION
 
 
 def test_a_command_is_needed(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        main([])
-    assert stopped.value.code == 2
-    assert "COMMAND" in capsys.readouterr().err
+    assert main([]) == 2
+    assert capsys.readouterr().err.endswith("error: a COMMAND is missing; rocketwire --help lists them\n")
+    assert main(["store"]) == 2
+    assert capsys.readouterr().err.endswith("error: a COMMAND is missing; rocketwire store --help lists them\n")
 
 
 def test_a_mistake_is_one_line_and_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
@@ -40,7 +42,65 @@ def test_the_package_runs_as_a_module(monkeypatch: pytest.MonkeyPatch, capsys: p
     assert capsys.readouterr().out == VERSION
 
 
-def test_the_command_line_imports_nothing_heavy() -> None:
-    loaded = "import sys, rocketwire.cli; print([m for m in ('trio', 'numpy', 'construct') if m in sys.modules])"
-    ran = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True, timeout=240)
-    assert ran.stdout == "[]\n"
+def loaded_by(*arguments: str) -> list[str]:
+    """The modules that a command imports."""
+    code = f"import sys; from rocketwire.cli import main; main({list(arguments)}); print(*sorted(sys.modules), sep=',')"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=240)
+    return ran.stdout.splitlines()[-1].split(",")
+
+
+def test_help_imports_no_command() -> None:
+    found = loaded_by("--help")
+    commands = [name for name in found if name.startswith("rocketwire.")]
+    assert sorted(commands) == [
+        "rocketwire.cli",
+        "rocketwire.cli.lazy",
+        "rocketwire.cli.mistake",
+        "rocketwire.cli.program",
+        "rocketwire.cli.run",
+    ]
+
+
+@pytest.mark.parametrize("command", [["serve", "--set", "x=1"], ["store", "cat", "--help"], ["timer", "ls", "--help"]])
+def test_nothing_heavy_is_imported_before_it_is_needed(command: list[str]) -> None:
+    assert not {"rich", "ssl", "numpy", "trio", "tqdm", "argparse"} & set(loaded_by(*command))
+
+
+def leaves(group: LazyGroup, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        found = group.get_command(context, name)
+        assert found is not None
+        if isinstance(found, LazyGroup):
+            yield from leaves(found, (*path, name))
+        else:
+            yield (*path, name), found
+
+
+COMMANDS = dict(leaves(program))
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_the_help_of_each_command_stands_alone(path: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*path, "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert f"Usage: rocketwire {' '.join(path)}" in shown
+    assert "docs/" not in shown
+    assert f"rocketwire {' '.join(path)}" in shown.partition("--help")[2], "an example is missing"
+    assert all(len(line) <= 80 for line in shown.splitlines())
+    undescribed = [each.name for each in COMMANDS[path].params if isinstance(each, click.Option) and not each.help]
+    assert not undescribed
+
+
+@pytest.mark.parametrize("path", sorted(set(COMMANDS) - {("serve",), ("completion",)}), ids=" ".join)
+def test_each_command_that_prints_can_print_json(path: tuple[str, ...]) -> None:
+    assert any("--json" in each.opts for each in COMMANDS[path].params)
+
+
+def test_the_help_has_exit_codes_and_profiles(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    assert "3    an endpoint is unreachable" in shown
+    assert "profiles.toml" in shown
+    for name in MODULES:
+        assert f"\n  {name} " in shown

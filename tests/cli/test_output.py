@@ -1,22 +1,23 @@
-"""Of `ending`, `output`, `table` and `times`."""
+"""Of `run`, `output`, `table` and `times`."""
 
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
 
+import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire.cli import table
-from rocketwire.cli.ending import INTERRUPTED, ended
 from rocketwire.cli.mistake import Mistake
 from rocketwire.cli.output import count_of, number, size
+from rocketwire.cli.run import INTERRUPTED, run
 from rocketwire.cli.table import Column, clean, cut, displayed, lines, output_width, print_facts, print_table
 from rocketwire.cli.times import parsed, shown
+from rocketwire.remoting.errors import NoSuchTopic, NotReached, Refused
 from rocketwire.store.errors import StoreUnreadable
 
 texts = st.text(st.characters(codec="utf-8"), max_size=30)
@@ -156,20 +157,39 @@ def test_what_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytes
     assert caught.err == "rocketwire: left out, as the terminal is narrow: OTHER TITLE (--json has all)\n"
 
 
-def test_ctrl_c_ends_quietly(capsys: pytest.CaptureFixture[str]) -> None:
-    def run(_: argparse.Namespace) -> int:
-        raise KeyboardInterrupt
+def ending(error: BaseException) -> int:
+    """The exit code of a command that ends so."""
 
-    assert ended(run)(argparse.Namespace()) == INTERRUPTED == 130
+    @click.command
+    def command() -> None:
+        raise error
+
+    return run(command, [])
+
+
+def test_ctrl_c_ends_quietly(capsys: pytest.CaptureFixture[str]) -> None:
+    assert ending(KeyboardInterrupt()) == INTERRUPTED == 130
     assert capsys.readouterr() == ("", "")
 
 
-def test_errors_of_the_store_are_mistakes() -> None:
-    def run(_: argparse.Namespace) -> int:
-        raise StoreUnreadable("x", "why")
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (StoreUnreadable("x", "why"), 2, "x cannot be read: why"),
+        (Refused("broker b", 13, "no"), 1, "broker b answered code 13: no"),
+        (NotReached("broker b", "no answer"), 3, "broker b: no answer"),
+        (NoSuchTopic("T", "n:1"), 1, "topic T: the name server n:1 knows no such topic"),
+        (Mistake("wrong"), 2, "wrong"),
+    ],
+)
+def test_errors_are_one_line(error: Exception, code: int, line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert ending(error) == code
+    assert capsys.readouterr() == ("", f"rocketwire: {line}\n")
 
-    with pytest.raises(Mistake, match="x cannot be read: why"):
-        ended(run)(argparse.Namespace())
+
+def test_other_errors_are_not_hidden() -> None:
+    with pytest.raises(ZeroDivisionError):
+        ending(ZeroDivisionError())
 
 
 def test_the_table_is_as_wide_as_the_terminal() -> None:

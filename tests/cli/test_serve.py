@@ -1,4 +1,3 @@
-import argparse
 import re
 import subprocess
 import sys
@@ -15,10 +14,8 @@ from tests.server.processes import Process, process
 FREE_PORTS = ("--namesrv", "127.0.0.1:0", "--broker", "127.0.0.1:0")
 
 
-def options(*arguments: str) -> argparse.Namespace:
-    parser = argparse.ArgumentParser()
-    serve.add_parser(parser.add_subparsers())
-    return parser.parse_args(["serve", *arguments])
+def options(*arguments: str) -> serve.Options:
+    return serve.Options(**serve.command.make_context("serve", list(arguments)).params)
 
 
 def configured(*arguments: str) -> ServerConfig:

@@ -2,58 +2,57 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from rocketwire.cli.ending import ended
-from rocketwire.cli.mistake import INCOMPLETE, Unsuccessful
-from rocketwire.cli.name_server import add_name_server, connected
+import click
+
+from rocketwire.cli.json_option import json_option
+from rocketwire.cli.mistake import INCOMPLETE, NoSuchGroup
+from rocketwire.cli.online import online
 from rocketwire.cli.output import json_line, warn
+from rocketwire.cli.parameter_types import GROUP
 
 if TYPE_CHECKING:
     from rocketwire.cli.group.members import Group, Member
-    from rocketwire.cli.serve import Commands
+    from rocketwire.cli.online import Endpoint
     from rocketwire.remoting.cluster import Cluster
     from rocketwire.server.clients.consistency import Difference
     from rocketwire.wire.bodies.client import SubscriptionData
 
-_EPILOG = """\
+_EPILOG: Final = """\
 Members that subscribe to different topics, tags or expressions lose messages: a broker keeps one subscription of a
-group, the newest. The same tags in another order are told and are no disagreement. Exit code: 0 when the members of
-every group agree; 1 when those of one do not, or one does not tell (stderr says which); 2 for a wrong option; 3 when
-the endpoint is unreachable. docs/command-line.md tells more."""
+group, the newest, while each member filters by its own. The same tags in another order are told and are no
+disagreement. Exit code: 0 when the members of every group agree; 1 when those of one do not, or one does not tell
+(stderr says which).
+
+\b
+Examples:
+  rocketwire group check                     # all groups that have members
+  rocketwire group check orders --namesrv 10.0.0.5:9876
+  rocketwire group check --json
+"""
 
 
-def add_parser(commands: Commands) -> None:
-    """Add `check` to the commands."""
-    parser = commands.add_parser(
-        "check",
-        help="do the members of a consumer group subscribe to the same?",
-        description="Ask each member of a consumer group what it subscribes to, and say where they disagree.",
-        epilog=_EPILOG,
-    )
-    parser.add_argument("group", metavar="GROUP", nargs="?", help="one group (default: all that have members)")
-    add_name_server(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object a group")
-    parser.set_defaults(run=ended(_check))
-
-
-def _check(options: argparse.Namespace) -> int:
-
-    with connected(options) as cluster:
-        groups = list(_found(cluster, options.group))
-    for group in groups:
-        for member in group.members:
+@click.command("check", epilog=_EPILOG)
+@click.argument("group", metavar="[GROUP]", type=GROUP, required=False)
+@json_option
+@online
+def command(endpoint: Endpoint, group: str | None, *, as_json: bool) -> int:
+    """Ask each member of a consumer group what it subscribes to, and say where they disagree."""
+    with endpoint.connected() as cluster:
+        groups = list(_found(cluster, group))
+    for each in groups:
+        for member in each.members:
             if member.trouble is not None:
-                warn(f"group {group.name}: {member.client_id} does not tell its subscriptions: {member.trouble}")
-    if options.json:
-        for group in groups:
-            json_line(_json(group))
+                warn(f"group {each.name}: {member.client_id} does not tell its subscriptions: {member.trouble}")
+    if as_json:
+        for each in groups:
+            json_line(_json(each))
     else:
         _write(groups)
-    silent = any(member.trouble for group in groups for member in group.members)
-    return INCOMPLETE if silent or not all(group.agrees for group in groups) else 0
+    silent = any(member.trouble for each in groups for member in each.members)
+    return INCOMPLETE if silent or not all(each.agrees for each in groups) else 0
 
 
 def _found(cluster: Cluster, name: str | None) -> Iterator[Group]:
@@ -65,7 +64,7 @@ def _found(cluster: Cluster, name: str | None) -> Iterator[Group]:
         if group is not None:
             yield group
         elif name is not None:
-            raise Unsuccessful(f"group {name}: no consumer of that group is on line")
+            raise NoSuchGroup(name, f"group {name}: no consumer of that group is on line")
 
 
 def _write(groups: list[Group]) -> None:

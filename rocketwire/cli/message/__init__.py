@@ -1,21 +1,15 @@
-"""`rocketwire message`: messages of a running endpoint, one module per subcommand, each with `add_parser`."""
+"""`rocketwire message`: messages of a running endpoint, one module per subcommand."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Final
 
-from rocketwire.cli.message import export
+from rocketwire.cli.lazy import lazy_group
 
-if TYPE_CHECKING:
-    from rocketwire.cli.serve import Commands
-
-
-def add_parser(commands: Commands) -> None:
-    """Add `message` to the commands."""
-    parser = commands.add_parser(
-        "message",
-        help="take messages out of a running endpoint",
-        description="Take messages out of a running endpoint, this or Apache's.",
-    )
-    subcommands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    export.add_parser(subcommands)
+command: Final = lazy_group(
+    "message",
+    "Take messages out of a running endpoint, this or Apache's.",
+    [
+        ("export", "rocketwire.cli.message.export", "write the messages of a topic as JSON lines or CSV"),
+    ],
+)

@@ -2,55 +2,70 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
-from rocketwire.cli.ending import DAMAGED, ended
-from rocketwire.cli.mistake import Mistake, Unsuccessful
-from rocketwire.cli.name_server import add_name_server, connected
+import click
+
+from rocketwire.cli.mistake import INCOMPLETE, Mistake, Unsuccessful
+from rocketwire.cli.online import online
 from rocketwire.cli.output import count_of, warn
+from rocketwire.cli.parameter_types import FILE, TOPIC
 from rocketwire.cli.times import parsed
 
 if TYPE_CHECKING:
     from rocketwire.cli.message.pulls import Queue
-    from rocketwire.cli.serve import Commands
+    from rocketwire.cli.online import Endpoint
     from rocketwire.remoting.cluster import Cluster
     from rocketwire.store.archive.read.scan import Trouble
 
-_EPILOG = """\
---from is inclusive, --to is not; a number of up to 10 digits is a queue offset, all else a time of storing: ISO 8601,
-in UTC if it names no zone, or ms since 1970. Queues come one after the other, each up to where it ended at the start.
-No group's offsets are asked for or moved. Exit code: 0; 1 when there is no such topic, or something could not be read
-(stderr says what); 2 for a wrong option; 3 when the endpoint is unreachable. docs/command-line.md tells more."""
+_EPILOG: Final = """\
+OFFSET is a number of up to 10 digits: a queue offset, for each queue. TIME is a time of storing: ISO 8601 (2026-01-31,
+2026-01-31T09:30:00+01:00), in UTC if it names no zone, or ms since 1970 of 11 digits at least. --from is inclusive,
+--to is not. Queues come one after the other, each up to where it ended at the start. No group's offsets are asked for
+or moved. CSV has a first row of names. Exit code 1: there is no such topic, or something could not be read; stderr says
+what.
+
+\b
+Examples:
+  rocketwire message export --topic Orders --format csv --output orders.csv
+  rocketwire message export --topic Orders --from 2026-01-31 --to 2026-02-01
+  rocketwire message export --topic Orders --queue 0 --from 100 --to 200
+"""
 _FORMATS: Final = ("jsonl", "csv")
 _OFFSET_DIGITS: Final = 10
 
 
-def add_parser(commands: Commands) -> None:
-    """Add `export` to the commands."""
-    parser = commands.add_parser(
-        "export",
-        help="write the messages of a topic as JSON lines or CSV",
-        description="Write the messages of a topic, as a running endpoint has them, as JSON lines or CSV.",
-        epilog=_EPILOG,
-    )
-    parser.add_argument("--topic", metavar="T", required=True, help="of this topic")
-    parser.add_argument("--queue", metavar="N", action="append", dest="queues", help="of this queue; repeatable")
-    parser.add_argument("--from", metavar="OFFSET|TIME", dest="first", help="from this offset or time on")
-    parser.add_argument("--to", metavar="OFFSET|TIME", dest="end", help="before this offset or time")
-    parser.add_argument("--format", choices=_FORMATS, default=_FORMATS[0], help="jsonl (the default) or csv")
-    parser.add_argument("--output", metavar="FILE", help="into this file (default: stdout)")
-    add_name_server(parser)
-    parser.set_defaults(run=ended(_export))
-
-
-def _export(options: argparse.Namespace) -> int:
-    first, end = (_bound(*each) for each in (("--from", options.first), ("--to", options.end)))
-    wanted = None if options.queues is None else frozenset(_queue_id(text) for text in options.queues)
+@click.command("export", epilog=_EPILOG)
+@click.option("--topic", metavar="T", type=TOPIC, required=True, help="Of this topic.")
+@click.option("--queue", "queues", metavar="N", multiple=True, help="Of this queue; repeatable.")
+@click.option("--from", "first", metavar="OFFSET|TIME", help="From this offset or time on.")
+@click.option("--to", "end", metavar="OFFSET|TIME", help="Before this offset or time.")
+@click.option(
+    "--format", "form", type=click.Choice(_FORMATS), help="JSON lines, an object a message, or CSV. [default: jsonl]"
+)
+@click.option("--json", "as_json", is_flag=True, help="The same as --format jsonl.")
+@click.option("--output", metavar="FILE", type=FILE, help="Into this file. [default: stdout]")
+@online
+def command(
+    endpoint: Endpoint,
+    *,
+    topic: str,
+    queues: tuple[str, ...],
+    first: str | None,
+    end: str | None,
+    form: str | None,
+    as_json: bool,
+    output: str | None,
+) -> int:
+    """Write the messages of a topic, as a running endpoint has them, as JSON lines or CSV."""
+    if as_json and form not in (None, _FORMATS[0]):
+        raise click.UsageError(f"--json is --format {_FORMATS[0]}: --format {form} is another")
+    bounds = _bound("--from", first), _bound("--to", end)
+    wanted = frozenset(_queue_id(text) for text in queues) or None
     from rocketwire.cli.message.formats import FORMATS
     from rocketwire.cli.shown_message import json_object
 
@@ -62,17 +77,17 @@ def _export(options: argparse.Namespace) -> int:
         warn(str(trouble))
 
     count = 0
-    with connected(options) as cluster:
-        ranges = [(queue, _range(queue, first, end)) for queue in _queues(cluster, options.topic, wanted)]
-        with _output(options.output) as output:
-            write = FORMATS[options.format](output)
+    with endpoint.connected() as cluster:
+        ranges = [(queue, _range(queue, *bounds)) for queue in _queues(cluster, topic, wanted)]
+        with _output(output) as file:
+            write = FORMATS[form or _FORMATS[0]](file)
             for queue, offsets in ranges:
                 for one in queue.messages(offsets, report):
                     write(json_object(one, report, broker=queue.broker))
                     count += 1
-    if options.output is not None or count == 0:
-        warn(f"{count_of(count, 'message')} of {options.topic} exported")
-    return DAMAGED if complaints else 0
+    if output is not None or count == 0:
+        warn(f"{count_of(count, 'message')} of {topic} exported")
+    return INCOMPLETE if complaints else 0
 
 
 def _queues(cluster: Cluster, topic: str, wanted: frozenset[int] | None) -> list[Queue]:

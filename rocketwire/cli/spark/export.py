@@ -2,64 +2,94 @@
 
 from __future__ import annotations
 
-import argparse
 import json
+from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
-from rocketwire.cli.ending import DAMAGED, ended
-from rocketwire.cli.mistake import Mistake
-from rocketwire.cli.output import number, size, warn
+import click
+
+from rocketwire.cli.json_option import json_option
+from rocketwire.cli.mistake import INCOMPLETE, Mistake
+from rocketwire.cli.output import json_line, number, size, warn
+from rocketwire.cli.parameter_types import FOLDER
 from rocketwire.cli.store.progress import progress_bar
 from rocketwire.cli.times import parsed
 
 if TYPE_CHECKING:
-    from rocketwire.cli.serve import Commands
     from rocketwire.spark.export import Exported
     from rocketwire.spark.request.options import ReadOptions
 
-_EPILOG = """\
-Each run adds what is new, and a run that was stopped is taken up where it was: no message is written twice. DIR is for
-one selection of messages, the same in all runs. TIME is ISO 8601, in UTC if it names no zone, or ms since 1970. Exit
+_EPILOG: Final = """\
+STORE is a store's folder, or a pattern of folders; several for a cluster, one a broker. Files go to
+DIR/topic=TOPIC/day=DAY, by the day (UTC) of storing. Each run adds what is new, and a run that was stopped is taken up
+where it was: no message is written twice. DIR is for one selection of messages, the same in all runs. TIME is ISO 8601,
+in UTC if it names no zone, or ms since 1970 of 11 digits at least. Spark's own log is DIR/_rocketwire/spark.log. Exit
 code: 0 when all is exported, 1 when something could not be read (stderr says what), 2 when the export cannot be done.
-docs/spark.md tells more."""
-_COMPRESSIONS = ("zstd", "snappy", "gzip", "lz4", "none")
+
+\b
+Examples:
+  rocketwire spark export data --to export
+  rocketwire spark export '/backup/broker-*/store' --to export --topic Orders
+"""
+_COMPRESSIONS: Final = ("zstd", "snappy", "gzip", "lz4", "none")
 
 
-def add_parser(commands: Commands) -> None:
-    """Add `export` to the commands."""
-    parser = commands.add_parser(
-        "export",
-        help="write the messages of stores to Parquet files, by topic and day",
-        description=(
-            "Write the messages of stores to Parquet files in DIR/topic=TOPIC/day=DAY, by the day (UTC) of storing. "
-            "RocketMQ's own topics, retries and dead letters are left out unless they are named."
-        ),
-        epilog=_EPILOG,
-    )
-    parser.add_argument("stores", metavar="STORE", nargs="+", help="a store's folder, or a pattern of folders")
-    parser.add_argument("--to", metavar="DIR", required=True, help="the folder to write to")
-    parser.add_argument("--topic", metavar="T", action="append", dest="topics", help="of this topic; repeatable")
-    parser.add_argument("--since", metavar="TIME", help="stored at or after this time")
-    parser.add_argument("--until", metavar="TIME", help="stored before this time")
-    parser.add_argument("--all-topics", action="store_true", help="RocketMQ's own topics, retries, dead letters too")
-    parser.add_argument("--columns", metavar="C,C…", default="*", help="columns, with commas between (default: all)")
-    parser.add_argument("--compression", choices=_COMPRESSIONS, default="zstd", help="of the files (default: zstd)")
-    parser.add_argument("--master", default="local[*]", help="Spark's master (default: local[*], this machine)")
-    parser.add_argument("--no-progress", action="store_true", help="show no progress bar")
-    parser.set_defaults(run=ended(_export))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options:
+    """The options of the command, as they are typed."""
+
+    stores: tuple[str, ...]
+    to: str
+    topics: tuple[str, ...]
+    since: str | None
+    until: str | None
+    all_topics: bool
+    columns: str
+    compression: str
+    master: str
+    no_progress: bool
 
 
-def _export(options: argparse.Namespace) -> int:
+@click.command("export", epilog=_EPILOG)
+@click.argument("stores", metavar="STORE...", type=FOLDER, nargs=-1, required=True)
+@click.option("--to", metavar="DIR", type=FOLDER, required=True, help="The folder to write to.")
+@click.option("--topic", "topics", metavar="T", multiple=True, help="Of this topic; repeatable.")
+@click.option("--since", metavar="TIME", help="Stored at or after this time.")
+@click.option("--until", metavar="TIME", help="Stored before this time.")
+@click.option("--all-topics", is_flag=True, help="RocketMQ's own topics, retries, dead letters too.")
+@click.option("--columns", metavar="C,C…", default="*", help="Columns, with commas between. [default: all]")
+@click.option(
+    "--compression",
+    type=click.Choice(_COMPRESSIONS),
+    default=_COMPRESSIONS[0],
+    show_default=True,
+    help="Of the files.",
+)
+@click.option(
+    "--master",
+    metavar="MASTER",
+    default="local[*]",
+    show_default=True,
+    help="Spark's master; local[*] is all processors of this machine.",
+)
+@click.option("--no-progress", is_flag=True, help="Show no progress bar; there is none either without a terminal.")
+@json_option
+def command(*, as_json: bool, **options: Any) -> int:  # noqa: ANN401 - those of _Options
+    """Write the messages of stores to Parquet files, by topic and day.
+
+    RocketMQ's own topics, retries and dead letters are left out unless they are named.
+    """
     for name in ("pyspark", "pyarrow", "pandas"):
         if find_spec(name) is None:
             raise Mistake(f"{name} is not installed: pip install 'rocketwire[spark]'")
     from rocketwire.spark.errors import SparkSourceError
 
+    given = _Options(**options)
     try:
-        done = _exported(options, _read_options(options))
+        done = _exported(given, _read_options(given))
     except SparkSourceError as error:
         raise Mistake(f"{error.what}. {error.remedy}") from error
     for problem in done.problems:
@@ -67,14 +97,16 @@ def _export(options: argparse.Namespace) -> int:
     told = len(done.problems)
     if done.damaged > told:
         warn(f"there are {number(done.damaged - told)} more damaged places")
-    if done.messages:
+    if as_json:
+        json_line({"messages": done.messages, "files": done.files, "bytes": done.bytes, "damaged": done.damaged})
+    elif done.messages:
         print(f"{number(done.messages)} messages exported; files: {number(done.files)}, {size(done.bytes)}")
     else:
         print("there is no new message")
-    return DAMAGED if done.problems else 0
+    return INCOMPLETE if done.problems else 0
 
 
-def _read_options(options: argparse.Namespace) -> ReadOptions:
+def _read_options(options: _Options) -> ReadOptions:
     """The same as options of the data source."""
     from rocketwire.spark.request.option_parsing import read_options
 
@@ -92,7 +124,7 @@ def _read_options(options: argparse.Namespace) -> ReadOptions:
     return read_options(given)
 
 
-def _exported(options: argparse.Namespace, wanted: ReadOptions) -> Exported:
+def _exported(options: _Options, wanted: ReadOptions) -> Exported:
     from rocketwire.cli.spark.session import Session
     from rocketwire.spark.export import export
 

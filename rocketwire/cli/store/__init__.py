@@ -1,30 +1,23 @@
-"""`rocketwire store`: read-only commands on a store directory, one module per subcommand, each with `add_parser`.
+"""`rocketwire store`: read-only commands on a store directory, one module per subcommand.
 
 The directory may be of any broker, at rest or in use; these commands change nothing in it. `repair` writes a new one.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Final
 
-from rocketwire.cli.store import cat, info, ls, repair, verify
+from rocketwire.cli.lazy import lazy_group
 
-if TYPE_CHECKING:
-    from rocketwire.cli.serve import Commands
-
-_SUBCOMMANDS = (info, ls, cat, verify, repair)
-
-
-def add_parser(commands: Commands) -> None:
-    """Add `store` to the commands."""
-    parser = commands.add_parser(
-        "store",
-        help="look into a store directory, check it, make a whole one of a damaged one",
-        description=(
-            "Look into a store directory of this or Apache's broker, at rest or in use. Nothing in it is changed: "
-            "repair writes a new one beside one that no broker uses."
-        ),
-    )
-    subcommands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for subcommand in _SUBCOMMANDS:
-        subcommand.add_parser(subcommands)
+command: Final = lazy_group(
+    "store",
+    "Look into a store directory of this or Apache's broker, at rest or in use. "
+    "Nothing in it is changed: repair writes a new one beside one that no broker uses.",
+    [
+        ("info", "rocketwire.cli.store.info", "what a store is, and what is in it"),
+        ("ls", "rocketwire.cli.store.ls", "the topics and queues of a store, or its consumer groups"),
+        ("cat", "rocketwire.cli.store.cat", "print the messages of a store"),
+        ("verify", "rocketwire.cli.store.verify", "check every record, queue entry, index entry and timer reference"),
+        ("repair", "rocketwire.cli.store.repair", "make a whole store of what is left of a damaged one"),
+    ],
+)

@@ -2,70 +2,102 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
-from rocketwire.cli.ending import DAMAGED, ended
+import click
+
+from rocketwire.cli.json_option import json_option
 from rocketwire.cli.mistake import INCOMPLETE, Mistake, Unsuccessful
 from rocketwire.cli.output import json_line, warn
-from rocketwire.cli.store.directory import add_directory, opened
+from rocketwire.cli.store.directory import opened, store_directory
 from rocketwire.cli.times import parsed, shown
 
 if TYPE_CHECKING:
-    from rocketwire.cli.serve import Commands
     from rocketwire.store.archive.plan.select import Wanted
+    from rocketwire.store.archive.read.directory import Directory
     from rocketwire.store.archive.read.scan import Report, Trouble
     from rocketwire.store.archive.read.selected import Selected
 
-_EPILOG = """\
-All conditions must hold. Messages come in the order they were stored. TIME is ISO 8601, in UTC if it names no zone, or
-ms since 1970; --since is inclusive, --until is not. A damaged message is reported on stderr and passed over; the exit
-code is 1 then, and where a --key or --id is not found. docs/store-tools.md tells more."""
+_EPILOG: Final = """\
+All conditions must hold; of a repeated option, one value. Messages come in the order they were stored. TIME is ISO 8601
+(2026, 2026-01-31, 2026-01-31T09:30:00.5, 2026-01-31T10:30:00+01:00), in UTC if it names no zone, or ms since 1970 of 11
+digits at least; --since is inclusive, --until is not. A damaged message is reported on stderr and passed over; the exit
+code is 1 then, and where a --key or --id is not found.
+
+\b
+Examples:
+  rocketwire store cat data --topic Orders --since 2026-01-31T09:00 --limit 20
+  rocketwire store cat data --key ORDER-1 --json
+  rocketwire store cat data --topic Orders --queue 0 --offset 100:200 --raw
+"""
 #: Characters of a body that go into a table: more than any terminal shows.
 _MOST_SHOWN = 1000
 #: Longer numbers do not fit 64 bits.
 _DIGITS = 18
 
 
-def add_parser(commands: Commands) -> None:
-    """Add `cat` to the commands."""
-    parser = commands.add_parser(
-        "cat",
-        help="print the messages of a store",
-        description="Print the messages of a store. RocketMQ's own topics are left out unless they are named.",
-        epilog=_EPILOG,
-    )
-    add_directory(parser)
-    parser.add_argument("--topic", metavar="T", action="append", dest="topics", help="of this topic; repeatable")
-    parser.add_argument("--queue", metavar="N", action="append", dest="queues", help="of this queue; repeatable")
-    parser.add_argument(
-        "--offset",
-        metavar="A[:B]",
-        help="at this queue offset; A: from A on, A:B from A up to, not including, B, :B before B",
-    )
-    parser.add_argument("--since", metavar="TIME", help="stored at or after this time")
-    parser.add_argument("--until", metavar="TIME", help="stored before this time")
-    parser.add_argument("--key", metavar="K", help="with this key, or this unique key")
-    parser.add_argument("--id", metavar="MSGID", help="with this message id, of either kind")
-    parser.add_argument("--tag", metavar="TAG", action="append", dest="tags", help="with this tag; repeatable")
-    parser.add_argument("--limit", metavar="N", help="no more than so many")
-    parser.add_argument("--all-topics", action="store_true", help="RocketMQ's own topics too")
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--table", action="store_true", help="print a table (the default)")
-    form.add_argument("--json", action="store_true", help="print one JSON object a line")
-    form.add_argument("--raw", action="store_true", help="print the bodies as they are, a newline between two")
-    parser.set_defaults(run=ended(_cat))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Conditions:
+    """The options that select messages, as they are typed."""
+
+    topics: tuple[str, ...]
+    queues: tuple[str, ...]
+    offset: str | None
+    since: str | None
+    until: str | None
+    key: str | None
+    message_id: str | None
+    tags: tuple[str, ...]
+    all_topics: bool
 
 
-def _cat(options: argparse.Namespace) -> int:
-    wanted = _wanted(options)
-    most = None if options.limit is None else _whole("--limit", options.limit)
+@click.command("cat", epilog=_EPILOG)
+@store_directory
+@click.option("--topic", "topics", metavar="T", multiple=True, help="Of this topic; repeatable.")
+@click.option("--queue", "queues", metavar="N", multiple=True, help="Of this queue; repeatable.")
+@click.option(
+    "--offset",
+    metavar="A[:B]",
+    help="At this queue offset; A: from A on, A:B from A up to, not including, B, :B before B.",
+)
+@click.option("--since", metavar="TIME", help="Stored at or after this time.")
+@click.option("--until", metavar="TIME", help="Stored before this time.")
+@click.option("--key", metavar="K", help="With this key, or this unique key.")
+@click.option("--id", "message_id", metavar="MSGID", help="With this message id, of either kind, in any topic.")
+@click.option("--tag", "tags", metavar="TAG", multiple=True, help="With this tag; repeatable.")
+@click.option("--limit", metavar="N", help="No more than so many.")
+@click.option("--all-topics", is_flag=True, help="RocketMQ's own topics too.")
+@click.option("--table", is_flag=True, help="Print a table (the default).")
+@json_option
+@click.option("--raw", is_flag=True, help="Print the bodies as they are, a newline between two.")
+def command(
+    *,
+    directory: str,
+    commitlog: str | None,
+    limit: str | None,
+    table: bool,
+    as_json: bool,
+    raw: bool,
+    **conditions: Any,  # noqa: ANN401 - those of _Conditions
+) -> int:
+    """Print the messages of a store. RocketMQ's own topics are left out unless they are named."""
+    if table + as_json + raw > 1:
+        raise click.UsageError("only one of --table, --json and --raw is allowed")
+    wanted = _wanted(_Conditions(**conditions))
+    most = None if limit is None else _whole("--limit", limit)
+    write = _write_json if as_json else _write_raw if raw else _write_table
+    return _cat(opened(directory, commitlog), wanted, most, write)
+
+
+def _cat(
+    directory: Directory, wanted: Wanted, most: int | None, write: Callable[[Iterable[Selected], Report], None]
+) -> int:
     from rocketwire.store.archive.plan.plan import find, known_topics
 
-    directory = opened(options)
     if wanted.key is None and wanted.message_id is None:
         for topic in sorted(wanted.topics or ()):
             if not directory.queues_of(topic):
@@ -82,31 +114,30 @@ def _cat(options: argparse.Namespace) -> int:
     first = list(islice(found, 1))
     if unknown and not first:
         raise Unsuccessful(f"--topic {unknown[0]}: no such topic; rocketwire store ls {directory.root} lists them")
-    write = _write_json if options.json else _write_raw if options.raw else _write_table
     write(chain(first, found), report)
     if not first and (wanted.key is not None or wanted.message_id is not None):
         warn(f"{directory.root} has no such message")
         return INCOMPLETE
-    return DAMAGED if damaged else 0
+    return INCOMPLETE if damaged else 0
 
 
-def _wanted(options: argparse.Namespace) -> Wanted:
+def _wanted(options: _Conditions) -> Wanted:
     first, end = _offsets(options.offset)
-    if "" in (options.topics or ()):
+    if "" in options.topics:
         raise Mistake("--topic: a topic's name is not empty")
     from rocketwire.store.archive.plan.select import FOREVER, Wanted
 
     return Wanted(
         topics=frozenset(options.topics) if options.topics else None,
         # An id selects a message of any topic.
-        system_topics=options.all_topics or options.id is not None,
+        system_topics=options.all_topics or options.message_id is not None,
         queue_ids=frozenset(_whole("--queue", text) for text in options.queues) if options.queues else None,
         first_offset=first,
         end_offset=FOREVER if end is None else end,
         since=0 if options.since is None else parsed("--since", options.since),
         until=FOREVER if options.until is None else parsed("--until", options.until),
         key=options.key,
-        message_id=options.id,
+        message_id=options.message_id,
         tags=frozenset(options.tags) if options.tags else None,
     )
 

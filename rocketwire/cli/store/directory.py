@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-import argparse
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
 
 from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.parameter_types import FOLDER
 
 if TYPE_CHECKING:
     from rocketwire.store.archive.read.directory import Directory
 
+F = TypeVar("F", bound=Callable[..., Any])
 
-def add_directory(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that `opened` reads."""
-    parser.add_argument("directory", metavar="DIR", help="the store's folder")
-    parser.add_argument(
-        "--commitlog", metavar="DIR", help="the commit log's folder, where storePathCommitLog put it elsewhere"
+
+def store_directory(run: F) -> F:
+    """Add the argument DIR and the option --commitlog, which are those of `opened`."""
+    named = click.argument("directory", metavar="DIR", type=FOLDER)
+    option = click.option(
+        "--commitlog",
+        metavar="DIR",
+        type=FOLDER,
+        help="The commit log's folder, where storePathCommitLog put it elsewhere.",
     )
+    return named(option(run))
 
 
-def opened(options: argparse.Namespace) -> Directory:
-    """The files of the directory.
+def opened(directory: str, commit_log: str | None) -> Directory:
+    """The files of a store's folder.
 
     Raises:
         Mistake: its queues have messages, but there is no commit log, and none was named.
@@ -28,10 +37,10 @@ def opened(options: argparse.Namespace) -> Directory:
     """
     from rocketwire.store.archive.read.directory import discover
 
-    directory = discover(options.directory, commit_log=options.commitlog)
-    if options.commitlog is None:
-        need_log(directory, "--commitlog DIR names its folder")
-    return directory
+    found = discover(directory, commit_log=commit_log)
+    if commit_log is None:
+        need_log(found, "--commitlog DIR names its folder")
+    return found
 
 
 def need_log(directory: Directory, advice: str) -> None:

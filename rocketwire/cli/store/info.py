@@ -2,49 +2,54 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from rocketwire.cli.ending import DAMAGED, ended
+import click
+
+from rocketwire.cli.json_option import json_option
+from rocketwire.cli.mistake import INCOMPLETE
 from rocketwire.cli.output import count_of, json_line, number, size, warn
-from rocketwire.cli.store.directory import add_directory, opened
+from rocketwire.cli.store.directory import opened, store_directory
 from rocketwire.cli.times import shown
 from rocketwire.cli.waiting import waits
 
 if TYPE_CHECKING:
-    from rocketwire.cli.serve import Commands
     from rocketwire.store.archive.plan.overview import Overview, StoreCounts
     from rocketwire.store.archive.read.directory import Directory
 
 
-def add_parser(commands: Commands) -> None:
-    """Add `info` to the commands."""
-    parser = commands.add_parser(
-        "info",
-        help="what a store is, and what is in it",
-        description="Tell what a store directory is and what is in it. Times are UTC.",
-    )
-    add_directory(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.set_defaults(run=ended(_info))
+_EPILOG: Final = """\
+It tells whether a broker uses the directory, which broker seems to have written it and why, the times and numbers of
+its messages, what is on the disk, what the timer waits for, and the sizes of all files. Exit code 1: something could
+not be read; stderr says what, and the rest is shown.
+
+\b
+Examples:
+  rocketwire store info data
+  rocketwire store info /var/rocketmq/store --json
+"""
 
 
-def _info(options: argparse.Namespace) -> int:
+@click.command("info", epilog=_EPILOG)
+@store_directory
+@json_option
+def command(directory: str, commitlog: str | None, *, as_json: bool) -> int:
+    """Tell what a store directory is and what is in it. Times are UTC."""
     from rocketwire.cli.table import print_facts
     from rocketwire.store.archive.plan.overview import overview
 
-    directory = opened(options)
-    with waits.during(f"reading {directory.root}"):
-        found = overview(directory)
-    if options.json:
-        json_line(_object(directory, found))
+    store = opened(directory, commitlog)
+    with waits.during(f"reading {store.root}"):
+        found = overview(store)
+    if as_json:
+        json_line(_object(store, found))
     else:
-        print_facts(_lines(directory, found))
+        print_facts(_lines(store, found))
     for problem in found.problems:
         warn(problem)
-    return DAMAGED if found.problems else 0
+    return INCOMPLETE if found.problems else 0
 
 
 def _object(directory: Directory, found: Overview) -> dict[str, Any]:

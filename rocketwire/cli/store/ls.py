@@ -2,56 +2,58 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterable
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from rocketwire.cli.ending import ended
+import click
+
+from rocketwire.cli.json_option import json_option
 from rocketwire.cli.output import json_line, number, size, warn
-from rocketwire.cli.store.directory import add_directory, opened
+from rocketwire.cli.store.directory import opened, store_directory
 from rocketwire.cli.times import shown
 from rocketwire.cli.waiting import waits
 
 if TYPE_CHECKING:
-    from rocketwire.cli.serve import Commands
     from rocketwire.store.archive.plan.summary import GroupLag, QueueSummary
 
 
-def add_parser(commands: Commands) -> None:
-    """Add `ls` to the commands."""
-    parser = commands.add_parser(
-        "ls",
-        help="the topics and queues of a store, or its consumer groups",
-        description=(
-            "List the queues of a store: MIN is the offset of the first message, MAX that of the next one. "
-            "RocketMQ's own topics are left out."
-        ),
-    )
-    add_directory(parser)
-    parser.add_argument("--all-topics", action="store_true", help="RocketMQ's own topics too")
-    parser.add_argument("--groups", action="store_true", help="list the consumer groups and their lag instead")
-    parser.add_argument("--json", action="store_true", help="print one JSON object a line")
-    parser.set_defaults(run=ended(_ls))
+_EPILOG: Final = """\
+MIN is the offset of the first message that the log still has, MAX that of the next one, SIZE that of the messages'
+records. With --groups: for each group and topic the number of queues with a stored offset, and how many messages of
+these are not consumed yet (LAG).
+
+\b
+Examples:
+  rocketwire store ls data
+  rocketwire store ls data --groups
+  rocketwire store ls data --all-topics --json
+"""
 
 
-def _ls(options: argparse.Namespace) -> int:
+@click.command("ls", epilog=_EPILOG)
+@store_directory
+@click.option("--all-topics", is_flag=True, help="RocketMQ's own topics too.")
+@click.option("--groups", is_flag=True, help="List the consumer groups and their lag instead.")
+@json_option
+def command(directory: str, commitlog: str | None, *, all_topics: bool, groups: bool, as_json: bool) -> int:
+    """List the queues of a store, or its consumer groups. RocketMQ's own topics are left out."""
     from rocketwire.store.archive.plan.summary import group_lags, queue_summaries
     from rocketwire.store.archive.read.directory import State
     from rocketwire.wire.names import is_system_topic_of_any_version
 
-    directory = opened(options)
-    if directory.state in (State.CRASHED, State.UNKNOWN):
-        warn(f"{directory.root} is {directory.state.value}; its queues may lack the newest messages")
+    store = opened(directory, commitlog)
+    if store.state in (State.CRASHED, State.UNKNOWN):
+        warn(f"{store.root} is {store.state.value}; its queues may lack the newest messages")
 
     def wanted(topic: str) -> bool:
-        return options.all_topics or not is_system_topic_of_any_version(topic)
+        return all_topics or not is_system_topic_of_any_version(topic)
 
-    with waits.during(f"reading {directory.root}"):
-        if options.groups:
-            _print_groups(group_lags(directory, wanted), json=options.json)
+    with waits.during(f"reading {store.root}"):
+        if groups:
+            _print_groups(group_lags(store, wanted), json=as_json)
         else:
-            _print_queues(queue_summaries(directory, wanted), json=options.json)
+            _print_queues(queue_summaries(store, wanted), json=as_json)
     return 0
 
 

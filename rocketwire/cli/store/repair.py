@@ -2,60 +2,63 @@
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from rocketwire.cli.ending import ended
+import click
+
+from rocketwire.cli.json_option import json_option
 from rocketwire.cli.output import count_of, json_line, number, size
+from rocketwire.cli.parameter_types import FOLDER
 from rocketwire.cli.store.directory import need_log
 from rocketwire.cli.store.progress import progress_bar
 from rocketwire.cli.store.verify import finding_json
 
 if TYPE_CHECKING:
-    from rocketwire.cli.serve import Commands
     from rocketwire.store.archive.verify.findings import Finding
 
-_EPILOG = """\
+_EPILOG: Final = """\
 Records keep their places, so message ids stay right; what was lost is filled with what no consumer is given. Consume
 queues and index are made from the new log, everything else is copied. Exit code: 0 when NEWDIR is whole, 2 when it
-could not be made."""
+could not be made.
+
+\b
+Example:
+  rocketwire store repair data --to data.new
+  rocketwire store verify data.new
+"""
 
 
-def add_parser(commands: Commands) -> None:
-    """Add `repair` to the commands."""
-    parser = commands.add_parser(
-        "repair",
-        help="make a whole store of what is left of a damaged one",
-        description="Make a new store with every whole record of a damaged one, which is not changed.",
-        epilog=_EPILOG,
-    )
-    parser.add_argument("directory", metavar="DIR", help="the damaged store's folder; no broker may use it")
-    parser.add_argument("--to", metavar="NEWDIR", required=True, help="where to make the new store: an empty folder")
-    parser.add_argument("--json", action="store_true", help="print one JSON object a line")
-    parser.add_argument("--no-progress", action="store_true", help="show no progress bar")
-    parser.set_defaults(run=ended(_repair))
+@click.command("repair", epilog=_EPILOG)
+@click.argument("directory", metavar="DIR", type=FOLDER)
+@click.option(
+    "--to", metavar="NEWDIR", type=FOLDER, required=True, help="Where to make the new store: an empty folder, or none."
+)
+@json_option
+@click.option("--no-progress", is_flag=True, help="Show no progress bar; there is none either without a terminal.")
+def command(directory: str, to: str, *, as_json: bool, no_progress: bool) -> int:
+    """Make a new store with every whole record of the damaged one in DIR, which is not changed.
 
-
-def _repair(options: argparse.Namespace) -> int:
+    No broker may use DIR.
+    """
     from rocketwire.server.core.clock import system_clock
     from rocketwire.store.archive.read.directory import discover
     from rocketwire.store.archive.repair.repair import repair
 
-    directory = discover(options.directory)
-    need_log(directory, f"link its folder to {directory.root}/commitlog")
-    total = sum(file.size for file in directory.commit_log)
-    with progress_bar(total, wanted=not options.no_progress) as bar:
+    store = discover(directory)
+    need_log(store, f"link its folder to {store.root}/commitlog")
+    total = sum(file.size for file in store.commit_log)
+    with progress_bar(total, wanted=not no_progress) as bar:
 
         def report(finding: Finding) -> None:
-            bar.show(lambda: json_line(finding_json(finding)) if options.json else print(finding))
+            bar.show(lambda: json_line(finding_json(finding)) if as_json else print(finding))
 
-        done = repair(options.directory, options.to, report, clock=system_clock, progress=bar.advance)
-    if options.json:
+        done = repair(directory, to, report, clock=system_clock, progress=bar.advance)
+    if as_json:
         json_line({"summary": asdict(done)})
         return 0
     records = "1 record is" if done.records == 1 else f"{number(done.records)} records are"
-    print(f"{records} in {options.to}, each at the place it had")
+    print(f"{records} in {to}, each at the place it had")
     if done.filled:
         were = "was" if done.filled == 1 else "were"
         parts = count_of(done.filled, "part")

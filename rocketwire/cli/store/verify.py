@@ -2,56 +2,55 @@
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from rocketwire.cli.ending import DAMAGED, ended
+import click
+
+from rocketwire.cli.json_option import json_option
+from rocketwire.cli.mistake import INCOMPLETE
 from rocketwire.cli.output import count_of, json_line, number, size
-from rocketwire.cli.store.directory import add_directory, opened
+from rocketwire.cli.store.directory import opened, store_directory
 from rocketwire.cli.store.progress import progress_bar
 
 if TYPE_CHECKING:
-    from rocketwire.cli.serve import Commands
     from rocketwire.store.archive.verify.findings import Finding
     from rocketwire.store.archive.verify.verify import Summary
 
-_EPILOG = """\
+_EPILOG: Final = """\
 A line says what is lost or wrong (damage), or what the next start of a broker deals with (note): in which file, at
-which byte, about which messages. Exit code: 0 without damage, 1 with, 2 when DIR is no store that can be read."""
+which byte, about which messages. The last lines sum up. Exit code: 0 without damage, 1 with, 2 when DIR is no store
+that can be read.
+
+\b
+Examples:
+  rocketwire store verify data
+  rocketwire store verify data --json --no-progress > findings.jsonl
+"""
 
 
-def add_parser(commands: Commands) -> None:
-    """Add `verify` to the commands."""
-    parser = commands.add_parser(
-        "verify",
-        help="check every record, queue entry, index entry and timer reference",
-        description="Check every record of a store and everything that points to one.",
-        epilog=_EPILOG,
-    )
-    add_directory(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object a line")
-    parser.add_argument("--no-progress", action="store_true", help="show no progress bar")
-    parser.set_defaults(run=ended(_verify))
-
-
-def _verify(options: argparse.Namespace) -> int:
+@click.command("verify", epilog=_EPILOG)
+@store_directory
+@json_option
+@click.option("--no-progress", is_flag=True, help="Show no progress bar; there is none either without a terminal.")
+def command(directory: str, commitlog: str | None, *, as_json: bool, no_progress: bool) -> int:
+    """Check every record of a store and everything that points to one."""
     from rocketwire.store.archive.verify.verify import verify
 
-    directory = opened(options)
-    total = sum(file.size for file in directory.commit_log)
-    with progress_bar(total, wanted=not options.no_progress) as bar:
+    store = opened(directory, commitlog)
+    total = sum(file.size for file in store.commit_log)
+    with progress_bar(total, wanted=not no_progress) as bar:
 
         def report(finding: Finding) -> None:
-            bar.show(lambda: json_line(finding_json(finding)) if options.json else print(finding))
+            bar.show(lambda: json_line(finding_json(finding)) if as_json else print(finding))
 
-        summary = verify(directory, report, progress=bar.advance)
-    if options.json:
+        summary = verify(store, report, progress=bar.advance)
+    if as_json:
         json_line({"summary": {**asdict(summary), "state": summary.state.name}})
     else:
         for line in summary_lines(summary):
             print(line)
-    return DAMAGED if summary.damages else 0
+    return INCOMPLETE if summary.damages else 0
 
 
 def finding_json(finding: Finding) -> dict[str, Any]:

@@ -1,27 +1,19 @@
-"""`rocketwire timer`: waiting timer messages, one module per subcommand, each with `add_parser`."""
+"""`rocketwire timer`: waiting timer messages, one module per subcommand."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from rocketwire.cli.timer import cancel, ls, show, stats
+from rocketwire.cli.lazy import lazy_group
 
-if TYPE_CHECKING:
-    from rocketwire.cli.serve import Commands
-
-_SUBCOMMANDS: Final = (stats, ls, show, cancel)
-
-
-def add_parser(commands: Commands) -> None:
-    """Add `timer` to the commands."""
-    parser = commands.add_parser(
-        "timer",
-        help="messages that wait for a set time",
-        description=(
-            "Messages that wait for a set time: in a store directory, live or at rest, or on the brokers of a running "
-            "endpoint; this or Apache's."
-        ),
-    )
-    subcommands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for subcommand in _SUBCOMMANDS:
-        subcommand.add_parser(subcommands)
+command: Final = lazy_group(
+    "timer",
+    "Messages that wait for a set time: in a store directory, live or at rest, "
+    "or on the brokers of a running endpoint; this or Apache's.",
+    [
+        ("stats", "rocketwire.cli.timer.stats", "what waits in all, by topic and by hour"),
+        ("ls", "rocketwire.cli.timer.ls", "the next messages that wait, in the order of their times"),
+        ("show", "rocketwire.cli.timer.show", "the next slots of a store's wheel, or how one message waits"),
+        ("cancel", "rocketwire.cli.timer.cancel", "have a message that waits not delivered"),
+    ],
+)

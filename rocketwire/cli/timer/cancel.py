@@ -2,67 +2,81 @@
 
 from __future__ import annotations
 
-import argparse
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rocketwire.cli.ending import ended
-from rocketwire.cli.mistake import Mistake, Unsuccessful
-from rocketwire.cli.name_server import add_name_server, connected
+import click
+
+from rocketwire.cli.json_option import json_option
+from rocketwire.cli.mistake import INCOMPLETE, Mistake, Unsuccessful
+from rocketwire.cli.online import online
 from rocketwire.cli.output import json_line, warn
+from rocketwire.cli.parameter_types import TOPIC
 
 if TYPE_CHECKING:
-    from rocketwire.cli.serve import Commands
+    from rocketwire.cli.online import Endpoint
     from rocketwire.remoting.cluster import Cluster
     from rocketwire.remoting.connection import Connection
     from rocketwire.wire.recall_handle import RecallHandle
 
-NOT_FOUND: Final = 1
-"""Exit code: the broker has accepted the cancellation, but no such message was found among those that wait."""
-
-_EPILOG = """\
+_EPILOG: Final = """\
 HANDLE is the recallHandle that the send was answered with. Without it, a message is found by its topic and id among
 those that wait. Exit code: 0 when it is cancelled; 1 when the broker has noted the wish, but no such message is found
 among those that wait, or it could not be looked for, or when the broker refuses, or has no message of that topic and
-id; 2 for a wrong option; 3 when the endpoint is unreachable. docs/command-line.md tells more."""
+id. Apache's broker accepts it only with recallMessageEnable=true.
+
+\b
+Examples:
+  rocketwire timer cancel djEgT3JkZXJzIGJyb2tlci1hIDE3OTUyNTU1NTYwMDAgQzAw
+  rocketwire timer cancel --topic Orders --id C000020201C14E0E2F2A68F2FE7800DC
+"""
 
 
-def add_parser(commands: Commands) -> None:
-    """Add `cancel` to the commands."""
-    parser = commands.add_parser(
-        "cancel",
-        help="have a message that waits not delivered",
-        description="Cancel a message that waits for its time, on this or Apache's broker.",
-        epilog=_EPILOG,
-    )
-    parser.add_argument("handle", metavar="HANDLE", nargs="?", help="the recall handle of the message")
-    parser.add_argument("--topic", metavar="TOPIC", help="instead of HANDLE: the topic that the message is for")
-    parser.add_argument("--id", metavar="MSGID", help="and the id that its send returned (the unique key)")
-    add_name_server(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.set_defaults(run=ended(_cancel))
-
-
-def _cancel(options: argparse.Namespace) -> int:
-    from rocketwire.wire.errors import WireError
-    from rocketwire.wire.recall_handle import decode_recall_handle
-
-    by_id = options.topic is not None and options.id is not None
-    if (options.handle is None) != by_id or (options.topic is None) != (options.id is None):
-        raise Mistake("cancel: name a message by HANDLE, or by --topic and --id")
-    try:
-        handle = None if options.handle is None else decode_recall_handle(options.handle)
-    except WireError as error:
-        raise Mistake(str(error)) from error
-    with connected(options) as cluster:
-        if handle is None:
-            handle = _handle_of(cluster, options.topic, options.id)
-            _recall(cluster, handle)
+@click.command("cancel", epilog=_EPILOG)
+@click.argument("handle", metavar="[HANDLE]", required=False)
+@click.option("--topic", metavar="TOPIC", type=TOPIC, help="Instead of HANDLE: the topic that the message is for.")
+@click.option("--id", "message_id", metavar="MSGID", help="And the id that its send returned (the unique key).")
+@json_option
+@online
+def command(endpoint: Endpoint, handle: str | None, *, topic: str | None, message_id: str | None, as_json: bool) -> int:
+    """Cancel a message that waits for its time, on this or Apache's broker."""
+    wanted = _named(handle, topic, message_id)
+    with endpoint.connected() as cluster:
+        if isinstance(wanted, _Id):
+            found = _handle_of(cluster, wanted.topic, wanted.message_id)
+            _recall(cluster, found)
             doubt = None
         else:
             # Searched only afterwards: a message that still waits then will not be delivered.
-            doubt = _doubt(_recall(cluster, handle), handle)
-    _tell(handle, doubt, json=options.json)
-    return 0 if doubt is None else NOT_FOUND
+            found = wanted
+            doubt = _doubt(_recall(cluster, found), found)
+    _tell(found, doubt, json=as_json)
+    return 0 if doubt is None else INCOMPLETE
+
+
+class _Id(NamedTuple):
+    """A message by its topic and id."""
+
+    topic: str
+    message_id: str
+
+
+def _named(handle: str | None, topic: str | None, message_id: str | None) -> RecallHandle | _Id:
+    """The message that the options name.
+
+    Raises:
+        Mistake: they name none, or two, or the handle is none.
+    """
+    from rocketwire.wire.errors import WireError
+    from rocketwire.wire.recall_handle import decode_recall_handle
+
+    if handle is None and topic is not None and message_id is not None:
+        return _Id(topic, message_id)
+    if handle is None or topic is not None or message_id is not None:
+        raise Mistake("cancel: name a message by HANDLE, or by --topic and --id")
+    try:
+        return decode_recall_handle(handle)
+    except WireError as error:
+        raise Mistake(str(error)) from error
 
 
 class _Doubt(NamedTuple):

@@ -2,64 +2,64 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from rocketwire.cli.ending import DAMAGED, ended
-from rocketwire.cli.mistake import Mistake
+import click
+
+from rocketwire.cli.json_option import json_option
+from rocketwire.cli.mistake import INCOMPLETE, Mistake
 from rocketwire.cli.output import json_line, number, size
-from rocketwire.cli.timer.source import Complaints, add_source, opened
+from rocketwire.cli.parameter_types import TOPIC
+from rocketwire.cli.timer.source import Complaints, Where, store_or_online
 from rocketwire.cli.times import parsed, shown
 from rocketwire.wire.java import natural_number
 
 if TYPE_CHECKING:
-    from rocketwire.cli.serve import Commands
     from rocketwire.cli.timer.pending import Listed
 
-_EPILOG = """\
---from is inclusive, --to is not. TIME is ISO 8601, in UTC if it names no zone, or ms since 1970. Exit code: 0; 1 when
-something could not be read (stderr says what), or no broker has a timer; 2 for a wrong option or no store; 3 when the
-endpoint is unreachable. docs/command-line.md tells more."""
+_EPILOG: Final = """\
+--from is inclusive, --to is not. TIME is ISO 8601 (2026-01-31T09:30:00+01:00), in UTC if it names no zone, or ms since
+1970 of 11 digits at least. PLACE is the record's physical offset, ROLLS how often it was stored again because its time
+was far away. Without --store the brokers of --namesrv are asked, which takes the longer the more messages ever waited.
+Exit code 1: something could not be read (stderr says what), or no broker has a timer.
+
+\b
+Examples:
+  rocketwire timer ls --store data           # of a directory, in use or not
+  rocketwire timer ls --topic Orders --limit 0 --json
+  rocketwire timer ls --from 2026-01-31T09:00 --to 2026-01-31T10:00
+"""
 _LIMIT: Final = 20
 
 
-def add_parser(commands: Commands) -> None:
-    """Add `ls` to the commands."""
-    parser = commands.add_parser(
-        "ls",
-        help="the next messages that wait, in the order of their times",
-        description="List the next messages that wait for a set time, in the order of their times.",
-        epilog=_EPILOG,
-    )
-    add_source(parser)
-    parser.add_argument("--topic", metavar="T", help="only those for this topic")
-    parser.add_argument("--from", metavar="TIME", dest="start", help="only those due at or after this time")
-    parser.add_argument("--to", metavar="TIME", dest="end", help="only those due before this time")
-    parser.add_argument("--limit", metavar="N", default=str(_LIMIT), help=f"so many; 0 for all (default {_LIMIT})")
-    parser.add_argument("--json", action="store_true", help="print one JSON object a line")
-    parser.set_defaults(run=ended(_ls))
-
-
-def _ls(options: argparse.Namespace) -> int:
-    limit = natural_number(options.limit)
-    if limit is None:
-        raise Mistake(f"--limit {options.limit}: a whole number is needed, 0 or more")
-    start = None if options.start is None else parsed("--from", options.start)
-    end = None if options.end is None else parsed("--to", options.end)
-    if start is not None and end is not None and end < start:
-        raise Mistake(f"--to {options.end}: it is before --from {options.start}")
+@click.command("ls", epilog=_EPILOG)
+@click.option("--topic", metavar="T", type=TOPIC, help="Only those for this topic.")
+@click.option("--from", "start", metavar="TIME", help="Only those due at or after this time.")
+@click.option("--to", "end", metavar="TIME", help="Only those due before this time.")
+@click.option("--limit", metavar="N", default=str(_LIMIT), show_default=True, help="So many; 0 for all.")
+@json_option
+@store_or_online
+def command(where: Where, *, topic: str | None, start: str | None, end: str | None, limit: str, as_json: bool) -> int:
+    """List the next messages that wait for a set time, in the order of their times."""
+    most = natural_number(limit)
+    if most is None:
+        raise Mistake(f"--limit {limit}: a whole number is needed, 0 or more")
+    first = None if start is None else parsed("--from", start)
+    last = None if end is None else parsed("--to", end)
+    if first is not None and last is not None and last < first:
+        raise Mistake(f"--to {end}: it is before --from {start}")
     from rocketwire.cli.timer.pending import in_order
 
     report = Complaints()
-    with opened(options, report) as source:
-        found = in_order(source, topic=options.topic, start=start, end=end, limit=limit or None)
-        if options.json:
+    with where.opened(report) as source:
+        found = in_order(source, topic=topic, start=first, end=last, limit=most or None)
+        if as_json:
             for each in found:
                 json_line(json_object(each))
         else:
             _write_table(found, source.time)
-    return DAMAGED if report.any else 0
+    return INCOMPLETE if report.any else 0
 
 
 def json_object(each: Listed) -> dict[str, Any]:

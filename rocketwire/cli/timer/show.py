@@ -2,65 +2,64 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from rocketwire.cli.ending import DAMAGED, ended
-from rocketwire.cli.mistake import Mistake, Unsuccessful
-from rocketwire.cli.name_server import connected
+import click
+
+from rocketwire.cli.json_option import json_option
+from rocketwire.cli.mistake import INCOMPLETE, Mistake, Unsuccessful
 from rocketwire.cli.output import json_line, number, size
-from rocketwire.cli.timer.source import Complaints, add_source, store_of
+from rocketwire.cli.timer.source import Complaints, Where, store_or_online
 from rocketwire.cli.times import shown
 from rocketwire.wire.java import natural_number
 from rocketwire.wire.names import TIMER_TOPIC
 
 if TYPE_CHECKING:
-    from rocketwire.cli.serve import Commands
     from rocketwire.cli.timer.lookup import Found
     from rocketwire.store.archive.timer.slots import WaitingSlot
 
-_EPILOG = """\
-MSGID is the id that a send returned (the unique key), or the offset message id of the timer's record. Exit code: 0; 1
-when there is no such message or timer, or something could not be read (stderr says what); 2 for a wrong option or no
-store; 3 when the endpoint is unreachable. docs/command-line.md tells more."""
+_EPILOG: Final = """\
+MSGID is the id that a send returned (the unique key), or in a store the offset message id of the timer's record. It
+tells where the message waits, when it is due and stored again (rolls), and whether it is cancelled or delivered.
+Without MSGID a store's next slots are listed: how many messages each delivers, stores again, and marks as cancelled,
+and its chain in the timer log. Exit code 1: there is no such message or timer, or something could not be read (stderr
+says what).
+
+\b
+Examples:
+  rocketwire timer show C000020201C14E0E2F2A68F2FE7800DC
+  rocketwire timer show C000020201C14E0E2F2A68F2FE7800DC --store data
+  rocketwire timer show --store data --slots 20
+"""
 _SLOTS: Final = 10
 
 
-def add_parser(commands: Commands) -> None:
-    """Add `show` to the commands."""
-    parser = commands.add_parser(
-        "show",
-        help="the next slots of a store's wheel, or how one message waits",
-        description="Show how one message waits, or without MSGID the next slots of a store's wheel. Times are UTC.",
-        epilog=_EPILOG,
-    )
-    parser.add_argument("message_id", metavar="MSGID", nargs="?", help="the message's id")
-    add_source(parser)
-    parser.add_argument("--slots", metavar="N", help=f"show so many slots (default {_SLOTS})")
-    parser.add_argument("--json", action="store_true", help="print one JSON object a line")
-    parser.set_defaults(run=ended(_show))
-
-
-def _show(options: argparse.Namespace) -> int:
+@click.command("show", epilog=_EPILOG)
+@click.argument("message_id", metavar="[MSGID]", required=False)
+@click.option("--slots", metavar="N", help=f"Show so many slots. [default: {_SLOTS}]")
+@json_option
+@store_or_online
+def command(where: Where, message_id: str | None, *, slots: str | None, as_json: bool) -> int:
+    """Show how one message waits, or without MSGID the next slots of a store's wheel. Times are UTC."""
     report = Complaints()
-    if options.message_id is not None:
-        if options.slots is not None:
+    if message_id is not None:
+        if slots is not None:
             raise Mistake("--slots: not with MSGID")
-        _show_message(options, report)
+        _show_message(where, message_id, report, as_json=as_json)
     else:
-        _show_slots(options, report)
-    return DAMAGED if report.any else 0
+        _show_slots(where, str(_SLOTS) if slots is None else slots, report, as_json=as_json)
+    return INCOMPLETE if report.any else 0
 
 
 # --- slots ---
 
 
-def _show_slots(options: argparse.Namespace, report: Complaints) -> None:
-    most = natural_number(str(_SLOTS) if options.slots is None else options.slots)
+def _show_slots(where: Where, wanted: str, report: Complaints, *, as_json: bool) -> None:
+    most = natural_number(wanted)
     if most is None:
-        raise Mistake(f"--slots {options.slots}: a whole number is needed, 0 or more")
-    directory = store_of(options)
+        raise Mistake(f"--slots {wanted}: a whole number is needed, 0 or more")
+    directory = where.directory()
     if directory is None:
         raise Mistake("slots are seen in a store directory only: name it with --store DIR, or a message by its MSGID")
     from rocketwire.store.archive.timer.slots import next_slots
@@ -68,7 +67,7 @@ def _show_slots(options: argparse.Namespace, report: Complaints) -> None:
 
     with StoreTimer(directory, report) as timer:
         slots = next_slots(directory, timer.waiting, timer.precision, most)
-    if options.json:
+    if as_json:
         for slot in slots:
             json_line(slot._asdict())
     else:
@@ -107,20 +106,21 @@ def _write_slots(slots: Sequence[WaitingSlot]) -> None:
 # --- one message ---
 
 
-def _show_message(options: argparse.Namespace, report: Complaints) -> None:
+def _show_message(where: Where, message_id: str, report: Complaints, *, as_json: bool) -> None:
     from rocketwire.cli.table import print_facts
     from rocketwire.cli.timer.lookup import in_store, on_brokers
 
-    directory = store_of(options)
+    directory = where.directory()
     if directory is not None:
-        found, where = list(in_store(directory, options.message_id, report)), directory.root
+        found, place = list(in_store(directory, message_id, report)), directory.root
     else:
-        with connected(options) as cluster:
-            found, where = list(on_brokers(cluster, options.message_id)), options.namesrv
+        endpoint = where.endpoint()
+        with endpoint.connected() as cluster:
+            found, place = list(on_brokers(cluster, message_id)), endpoint.name_servers
     if not found:
-        raise Unsuccessful(f"{options.message_id}: {where} has no such message in {TIMER_TOPIC}")
+        raise Unsuccessful(f"{message_id}: {place} has no such message in {TIMER_TOPIC}")
     for count, each in enumerate(found):
-        if options.json:
+        if as_json:
             json_line(_object(each))
             continue
         if count:

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Protocol
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+import click
 
 from rocketwire.cli.mistake import Mistake
-from rocketwire.cli.name_server import add_name_server, connected
+from rocketwire.cli.online import CONNECTION, connection_options, endpoint_of
 from rocketwire.cli.output import warn
+from rocketwire.cli.parameter_types import FOLDER
 from rocketwire.cli.waiting import waits
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from rocketwire.cli.online import Endpoint
     from rocketwire.store.archive.read.directory import Directory
     from rocketwire.store.archive.timer.messages import TimerMessage
 
+P = ParamSpec("P")
+R = TypeVar("R")
 Warn = Callable[[str], None]
 
 
@@ -56,51 +63,85 @@ class Complaints:
         warn(str(what))
 
 
-def add_source(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that `opened` and `store_of` read."""
-    parser.add_argument("--store", metavar="DIR", help="look into this store directory instead of asking brokers")
-    parser.add_argument(
-        "--commitlog", metavar="DIR", help="with --store: the commit log's folder, where it is elsewhere"
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A store directory or an endpoint, as options name it; nothing is opened yet.
+
+    Attributes:
+        store: `--store`; None for an endpoint.
+        commit_log: `--commitlog`.
+        connection: The options of the endpoint, for `endpoint_of`.
+    """
+
+    store: str | None
+    commit_log: str | None
+    connection: Mapping[str, Any]
+
+    def endpoint(self) -> Endpoint:
+        """The endpoint.
+
+        Raises:
+            Mistake: its options are wrong.
+        """
+        return endpoint_of(self.connection)
+
+    def directory(self) -> Directory | None:
+        """The store directory, None without.
+
+        Raises:
+            Mistake: a commit log was named alone, or there is none.
+            StoreError: it is not a store, or cannot be read.
+        """
+        if self.store is None:
+            if self.commit_log is not None:
+                raise Mistake("--commitlog is for --store DIR only")
+            return None
+        from rocketwire.cli.store.directory import need_log
+        from rocketwire.store.archive.read.directory import discover
+
+        directory = discover(self.store, commit_log=self.commit_log)
+        need_log(directory, "--commitlog DIR names its folder")
+        return directory
+
+    @contextlib.contextmanager
+    def opened(self, report: Complaints) -> Iterator[Source]:
+        """Open the source.
+
+        Raises:
+            Mistake: the store's commit log was named wrongly, or no broker has a timer.
+            NotReached, Refused: the endpoint does not answer.
+            StoreError: it is not a store, or cannot be read.
+        """
+        directory = self.directory()
+        if directory is not None:
+            from rocketwire.cli.timer.local import LocalTimer
+
+            with waits.during(f"reading the timer of {directory.root}"), LocalTimer(directory, report) as local:
+                yield local
+            return
+        from rocketwire.cli.timer.remote import RemoteTimer
+
+        with self.endpoint().connected() as cluster:
+            yield RemoteTimer(cluster, report)
+
+
+def store_or_online(run: Callable[Concatenate[Where, P], R]) -> Callable[P, R]:
+    """Add the options --store and --commitlog, and those of a connection; the command gets a `Where` first."""
+
+    @functools.wraps(run)
+    def wrapped(*arguments: P.args, **options: P.kwargs) -> R:
+        connection = {name: options.pop(name) for name in CONNECTION}
+        store: Any = options.pop("store")
+        commit_log: Any = options.pop("commitlog")
+        return run(Where(store, commit_log, connection), *arguments, **options)
+
+    store = click.option(
+        "--store", metavar="DIR", type=FOLDER, help="Look into this store directory instead of asking brokers."
     )
-    add_name_server(parser)
-
-
-def store_of(options: argparse.Namespace) -> Directory | None:
-    """The store directory that was named, None without.
-
-    Raises:
-        Mistake: a commit log was named alone, or there is none.
-        StoreError: it is not a store, or cannot be read.
-    """
-    if options.store is None:
-        if options.commitlog is not None:
-            raise Mistake("--commitlog is for --store DIR only")
-        return None
-    from rocketwire.cli.store.directory import need_log
-    from rocketwire.store.archive.read.directory import discover
-
-    directory = discover(options.store, commit_log=options.commitlog)
-    need_log(directory, "--commitlog DIR names its folder")
-    return directory
-
-
-@contextlib.contextmanager
-def opened(options: argparse.Namespace, report: Complaints) -> Iterator[Source]:
-    """Open the source that the arguments name.
-
-    Raises:
-        Mistake: the store's commit log was named wrongly, or no broker has a timer.
-        NotReached, Refused: the endpoint does not answer.
-        StoreError: it is not a store, or cannot be read.
-    """
-    directory = store_of(options)
-    if directory is not None:
-        from rocketwire.cli.timer.local import LocalTimer
-
-        with waits.during(f"reading the timer of {directory.root}"), LocalTimer(directory, report) as local:
-            yield local
-        return
-    from rocketwire.cli.timer.remote import RemoteTimer
-
-    with connected(options) as cluster:
-        yield RemoteTimer(cluster, report)
+    commit_log = click.option(
+        "--commitlog",
+        metavar="DIR",
+        type=FOLDER,
+        help="With --store: the commit log's folder, where it is elsewhere.",
+    )
+    return store(commit_log(connection_options(wrapped)))

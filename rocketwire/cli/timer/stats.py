@@ -2,56 +2,56 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from rocketwire.cli.ending import DAMAGED, ended
+import click
+
+from rocketwire.cli.json_option import json_option
+from rocketwire.cli.mistake import INCOMPLETE
 from rocketwire.cli.output import count_of, json_line, number
-from rocketwire.cli.timer.source import Complaints, add_source, opened
+from rocketwire.cli.timer.source import Complaints, Where, store_or_online
 from rocketwire.cli.times import shown
 
 if TYPE_CHECKING:
-    from rocketwire.cli.serve import Commands
     from rocketwire.cli.timer.local import LocalTimer
     from rocketwire.cli.timer.pending import Bucket, Counted
     from rocketwire.cli.timer.remote import BrokerTimer
     from rocketwire.cli.timer.source import Source
 
-_EPILOG = """\
-Messages that a marker cancels wait until their time comes, and count. Exit code: 0; 1 when something could not be read
-(stderr says what), or no broker has a timer; 2 for a wrong option or no store; 3 when the endpoint is unreachable.
-docs/command-line.md tells more."""
+_EPILOG: Final = """\
+Messages that a marker cancels wait until their time comes, and count. The histogram has a row per minute for an hour,
+then one per hour. "read up to" is the time that the timer has reached, "overdue" what is due and not delivered, "stale"
+what the log no longer has. Without --store the brokers of --namesrv are asked, which takes the longer the more messages
+ever waited. Exit code 1: something could not be read (stderr says what), or no broker has a timer.
+
+\b
+Examples:
+  rocketwire timer stats --namesrv 10.0.0.5:9876
+  rocketwire timer stats --store data        # of a directory, in use or not
+  rocketwire timer stats --json
+"""
 _BAR: Final = 40
 
 
-def add_parser(commands: Commands) -> None:
-    """Add `stats` to the commands."""
-    parser = commands.add_parser(
-        "stats",
-        help="what waits in all, by topic and by hour",
-        description="Count the messages that wait for a set time, by topic and by hour. Times are UTC.",
-        epilog=_EPILOG,
-    )
-    add_source(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.set_defaults(run=ended(_stats))
-
-
-def _stats(options: argparse.Namespace) -> int:
+@click.command("stats", epilog=_EPILOG)
+@json_option
+@store_or_online
+def command(where: Where, *, as_json: bool) -> int:
+    """Count the messages that wait for a set time, by topic and by hour. Times are UTC."""
     from rocketwire.cli.table import print_facts
     from rocketwire.cli.timer.pending import counted
 
     report = Complaints()
-    with opened(options, report) as source:
+    with where.opened(report) as source:
         now = source.time
         found = counted(source, now)
-        if options.json:
+        if as_json:
             json_line(_object(source, found, now))
         else:
             print_facts([*_facts(source, found), *_counts(found, now)])
             _print_tables(source, found)
-    return DAMAGED if report.any else 0
+    return INCOMPLETE if report.any else 0
 
 
 def _object(source: Source, found: Counted, now: int) -> dict[str, Any]:

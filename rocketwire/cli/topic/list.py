@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -15,7 +15,15 @@ if TYPE_CHECKING:
     from rocketwire.cli.online import Endpoint
 
 
-@click.command("list")
+_EPILOG: Final = """\
+\b
+Examples:
+  rocketwire topic list
+  rocketwire topic list --namesrv 10.0.0.5:9876 --json
+"""
+
+
+@click.command("list", epilog=_EPILOG)
 @json_option
 @online
 def command(endpoint: Endpoint, *, as_json: bool) -> int:

@@ -1,21 +1,15 @@
-"""`rocketwire trace`: message traces, one module per subcommand, each with `add_parser`."""
+"""`rocketwire trace`: message traces, one module per subcommand."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Final
 
-from rocketwire.cli.trace import show
+from rocketwire.cli.lazy import lazy_group
 
-if TYPE_CHECKING:
-    from rocketwire.cli.serve import Commands
-
-
-def add_parser(commands: Commands) -> None:
-    """Add `trace` to the commands."""
-    parser = commands.add_parser(
-        "trace",
-        help="a message's way from its producer to its consumers",
-        description="Ask a running endpoint, this or Apache's, for the traces that clients with enableMsgTrace leave.",
-    )
-    subcommands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    show.add_parser(subcommands)
+command: Final = lazy_group(
+    "trace",
+    "Ask a running endpoint, this or Apache's, for the traces that clients with enableMsgTrace leave.",
+    [
+        ("show", "rocketwire.cli.trace.show", "when a message was sent, stored and consumed, by whom"),
+    ],
+)

@@ -2,64 +2,68 @@
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Final
 
-from rocketwire.cli.ending import ended
+import click
+
+from rocketwire.cli.json_option import json_option
 from rocketwire.cli.mistake import Unsuccessful
-from rocketwire.cli.name_server import add_name_server, connected
+from rocketwire.cli.online import online
 from rocketwire.cli.output import json_line
+from rocketwire.cli.parameter_types import TOPIC
 from rocketwire.cli.times import shown
 from rocketwire.wire.names import TRACE_TOPIC
 
 if TYPE_CHECKING:
-    from rocketwire.cli.serve import Commands
+    from rocketwire.cli.online import Endpoint
     from rocketwire.cli.trace.query import Reported
     from rocketwire.cli.trace.timeline import TimelineEvent
     from rocketwire.remoting.cluster import Cluster
     from rocketwire.wire.trace import SendTrace
 
-_EPILOG = """\
+_EPILOG: Final = """\
 Clients with enableMsgTrace report what they do into the trace topic, after up to a few seconds; when a message was
-stored its broker tells. MSGID is the id that send returned, or the offset message id. Exit code: 0; 1 when there is no
-trace of it; 2 for a wrong option; 3 when the endpoint is unreachable. docs/command-line.md tells more."""
+stored its broker tells. MSGID is the id that send returned, or the offset message id. Times are those of the machines
+that report. Exit code 1: there is no trace of it.
+
+\b
+Examples:
+  rocketwire trace show C000020201C14E0E2F2A68F2FE7800DC
+  rocketwire trace show 7F00000100002A9F0000000000000000 --json
+"""
 
 _ADVICE: Final = "clients leave traces only with enableMsgTrace, a few seconds after they sent or consumed"
 
 
-def add_parser(commands: Commands) -> None:
-    """Add `show` to the commands."""
-    parser = commands.add_parser(
-        "show",
-        help="when a message was sent, stored and consumed, by whom",
-        description="Show when a message was sent, stored and consumed, by whom, and what came of it.",
-        epilog=_EPILOG,
-    )
-    parser.add_argument("message_id", metavar="MSGID", help="the message's id")
-    parser.add_argument(
-        "--topic", metavar="TRACE_TOPIC", default=TRACE_TOPIC, help=f"where traces are (default {TRACE_TOPIC})"
-    )
-    add_name_server(parser)
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.set_defaults(run=ended(_show))
-
-
-def _show(options: argparse.Namespace) -> int:
+@click.command("show", epilog=_EPILOG)
+@click.argument("message_id", metavar="MSGID")
+@click.option(
+    "--topic",
+    metavar="TRACE_TOPIC",
+    type=TOPIC,
+    default=TRACE_TOPIC,
+    show_default=True,
+    help="The topic that clients report to.",
+)
+@json_option
+@online
+def command(endpoint: Endpoint, message_id: str, topic: str, *, as_json: bool) -> int:
+    """Show when a message was sent, stored and consumed, by whom, and what came of it."""
     from rocketwire.cli.trace.query import messages_of
     from rocketwire.cli.trace.timeline import timeline
     from rocketwire.wire.trace import SendTrace
 
-    with connected(options) as cluster:
-        message_id, reports = _found(cluster, options.topic, options.message_id)
+    with endpoint.connected() as cluster:
+        message_id, reports = _found(cluster, topic, message_id)
         sent = next((each.trace for each in reports if isinstance(each.trace, SendTrace)), None)
-        topic = None if sent is None else sent.topic
-        events = timeline(reports, [] if topic is None else messages_of(cluster, topic, message_id))
-    if options.json:
+        sent_to = None if sent is None else sent.topic
+        events = timeline(reports, [] if sent_to is None else messages_of(cluster, sent_to, message_id))
+    if as_json:
         json_line(
             {
                 "message_id": message_id,
-                "topic": topic,
+                "topic": sent_to,
                 "tags": None if sent is None else sent.tags,
                 "keys": None if sent is None else sent.keys,
                 "events": [asdict(event) for event in events],
@@ -74,7 +78,8 @@ def _found(cluster: Cluster, trace_topic: str, message_id: str) -> tuple[str, li
     """The id by which a message is traced, and its traces.
 
     Raises:
-        Unsuccessful: there are none.
+        NoSuchTopic: there is no such trace topic.
+        Unsuccessful: there are no traces.
     """
     from rocketwire.cli.trace.query import traces_of, unique_key_of
     from rocketwire.remoting.errors import NoSuchTopic
@@ -82,6 +87,8 @@ def _found(cluster: Cluster, trace_topic: str, message_id: str) -> tuple[str, li
     try:
         found = traces_of(cluster, trace_topic, message_id)
     except NoSuchTopic as error:
+        if trace_topic != TRACE_TOPIC:  # a name that was typed: the nearest one is of more help
+            raise
         raise Unsuccessful(f"{error}; {_ADVICE}") from error
     if not found and (unique_key := unique_key_of(cluster, message_id)) is not None:
         message_id = unique_key

@@ -1,0 +1,104 @@
+"""The names of an endpoint's topics and groups: to complete one, and to name the nearest to a mistyped one."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from rocketwire.cli.mistake import NoSuchGroup, Unsuccessful
+
+if TYPE_CHECKING:
+    from rocketwire.cli.online import Endpoint
+    from rocketwire.remoting.cluster import Cluster
+
+SECONDS: Final = 1.0
+"""An endpoint gets no more time to tell its names: the user waits for something else."""
+
+
+def topics_of(endpoint: Endpoint) -> list[str]:
+    """The names of all topics; none where the endpoint does not tell them within `SECONDS`."""
+    return _asked(endpoint, lambda cluster: cluster.topics())
+
+
+def groups_of(endpoint: Endpoint) -> list[str]:
+    """The names of the consumer groups that have had members; none where the endpoint does not tell them in time."""
+    return _asked(endpoint, lambda cluster: cluster.groups())
+
+
+def _asked(endpoint: Endpoint, ask: Callable[[Cluster], list[str]]) -> list[str]:
+    found: list[str] = []
+
+    def run() -> None:
+        # Whatever goes wrong: these names are wanted in passing.
+        with contextlib.suppress(Exception):
+            from rocketwire.remoting.cluster import Cluster
+
+            with Cluster(
+                endpoint.name_servers, timeout=SECONDS, credentials=endpoint.credentials, tls=endpoint.tls
+            ) as cluster:
+                found.extend(ask(cluster))
+
+    # A thread of its own: looking up a host's address has no time limit.
+    thread = threading.Thread(target=run, name="known names", daemon=True)
+    thread.start()
+    thread.join(SECONDS)
+    return found
+
+
+@contextlib.contextmanager
+def naming_nearest(endpoint: Endpoint, options: Mapping[str, object]) -> Iterator[None]:
+    """Complete an error about a missing topic or group with the nearest one that the endpoint has.
+
+    Args:
+        endpoint: The endpoint that is asked.
+        options: Those of the command: where a broker refuses without a name, `topic` or `group` is meant.
+
+    Raises:
+        Unsuccessful: the error, completed.
+    """
+    try:
+        yield
+    except Exception as error:
+        hint = _hint(endpoint, error, options)
+        if not hint:
+            raise
+        raise Unsuccessful(f"{error}{hint}") from error
+
+
+def _hint(endpoint: Endpoint, error: Exception, options: Mapping[str, object]) -> str:
+    from rocketwire.remoting.errors import NoSuchTopic, Refused
+    from rocketwire.wire.codes import ResponseCode
+
+    if isinstance(error, NoSuchTopic):
+        return nearest_topic(endpoint, error.topic)
+    if isinstance(error, NoSuchGroup):
+        return nearest_group(endpoint, error.group)
+    if isinstance(error, Refused) and error.code == ResponseCode.TOPIC_NOT_EXIST:
+        return nearest_topic(endpoint, options.get("topic"))
+    if isinstance(error, Refused) and error.code in (
+        ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
+        ResponseCode.CONSUMER_NOT_ONLINE,
+    ):
+        return nearest_group(endpoint, options.get("group"))
+    return ""
+
+
+def nearest_topic(endpoint: Endpoint, topic: Any) -> str:  # noqa: ANN401 - an option's value
+    """`; did you mean NAME?` with the endpoint's topic that is nearest to a name; nothing if none is near."""
+    return _nearest(topic, topics_of, endpoint)
+
+
+def nearest_group(endpoint: Endpoint, group: Any) -> str:  # noqa: ANN401 - an option's value
+    """The same with the endpoint's consumer groups."""
+    return _nearest(group, groups_of, endpoint)
+
+
+def _nearest(name: Any, names_of: Callable[[Endpoint], list[str]], endpoint: Endpoint) -> str:  # noqa: ANN401
+    if not isinstance(name, str):
+        return ""
+    from rocketwire.server.config.nearest import suggestion
+
+    known = names_of(endpoint)
+    return "" if name in known else suggestion(name, known)
