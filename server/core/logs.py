@@ -141,7 +141,7 @@ def _unraisable(what: sys.UnraisableHookArgs) -> None:
     kind, error, trace = what.exc_type, what.exc_value, what.exc_traceback
     text = what.err_msg or "exception ignored"
     log.error(
-        "%(what)s in %(object)r",
+        "%(what)s" if what.object is None else "%(what)s in %(object)r",  # from Python 3.14 on the text may name it
         {"what": text, "object": what.object},
         exc_info=(kind, error, trace) if error is not None else None,
     )

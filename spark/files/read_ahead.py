@@ -181,7 +181,7 @@ class ReadAhead:
         in_order = last is not None and last.end == piece.start
         # The last one is kept: the next read may begin with the record that this one cut off.
         if last is not None and in_order:
-            self._window = min(self._largest, 2 * max(self._window, len(piece)))
+            self._window = min(self._largest, max(self._window, 2 * len(piece)))
             before = self._find(last.start - 1)
             if before is not None and len(before) > BLOCK:
                 self._forget(before)

@@ -565,6 +565,7 @@ NOT_ASKED: Final[Mapping[int, str]] = {
     Code.LITE_PULL_MESSAGE: "4.9.7 does not know it",
     Code.RECALL_MESSAGE: "4.9.7 does not know it",
     Code.VIEW_BROKER_STATS_DATA: "its answer depends on what was stored before; both fields are plain texts",
+    Code.RESUME_CHECK_HALF_MESSAGE: "its field is a plain text, and Apache puts back any message that it names",
     Code.GET_BROKER_CONSUME_STATS: "its answer depends on all groups; its field is read as those of other codes",
     Code.GET_TOPIC_CONFIG: "4.9.7 does not know it",
     Code.GET_SUBSCRIPTIONGROUP_CONFIG: "4.9.7 does not know it",

@@ -241,10 +241,10 @@ def test_a_file_that_may_not_be_read_is_one_line(
 ) -> None:
     really = os.open
 
-    def refused(path: str, flags: int, *rest: Any) -> int:
+    def refused(path: str, flags: int, *rest: Any, **named: Any) -> int:
         if str(path).endswith(f"{524288:020d}"):
             raise PermissionError(13, "Permission denied", path)
-        return really(path, flags, *rest)
+        return really(path, flags, *rest, **named)
 
     monkeypatch.setattr(os, "open", refused)
     ran = run("cat", golden_497.untouched, "--json")

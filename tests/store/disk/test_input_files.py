@@ -109,6 +109,7 @@ def test_who_holds_a_lock_is_asked_without_taking_it(monkeypatch: pytest.MonkeyP
     def refuse(*_: object) -> int:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
-    monkeypatch.setattr(os, "open", refuse)
-    with pytest.raises(PermissionError):
-        locked_by_another(path)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", refuse)
+        with pytest.raises(PermissionError):
+            locked_by_another(path)

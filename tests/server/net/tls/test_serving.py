@@ -451,9 +451,9 @@ async def test_what_was_not_encrypted_ends_a_connection(
     with pytest.raises(ssl.SSLError, match="alert bad record mac"):
         await client.ended()
     await settle()
-    assert warnings(caplog) == [
-        f"closing {client.local}: TLS: decryption failed or bad record mac",
-    ]
+    (warning,) = warnings(caplog)
+    reasons = ("decryption failed or bad record mac", "record layer failure")  # of OpenSSL 3.0, and later ones
+    assert warning in [f"closing {client.local}: TLS: {reason}" for reason in reasons]
     assert (await broker.send("T")).header.code == 0
 
 
