@@ -63,7 +63,10 @@ def test_help_imports_no_command() -> None:
 
 @pytest.mark.parametrize("command", [["serve", "--set", "x=1"], ["store", "cat", "--help"], ["timer", "ls", "--help"]])
 def test_nothing_heavy_is_imported_before_it_is_needed(command: list[str]) -> None:
-    assert not {"rich", "ssl", "numpy", "trio", "tqdm", "argparse"} & set(loaded_by(*command))
+    heavy = {"rich", "ssl", "numpy", "trio", "tqdm", "argparse"}
+    if sys.version_info >= (3, 14):
+        heavy.remove("ssl")  # construct imports pdb, which imports asyncio there
+    assert not heavy & set(loaded_by(*command))
 
 
 def leaves(group: LazyGroup, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
