@@ -48,7 +48,7 @@ def topic_brokers(cluster: Cluster, topic: str, choice: Choice) -> list[Broker]:
 
 
 def check_group(cluster: Cluster, group: str, brokers: Sequence[Broker], attempts: Attempts) -> list[Broker]:
-    """Make sure that one of the brokers knows a group: has its configuration, or members of it.
+    """Make sure that one of the brokers knows a group: has its configuration, or members or offsets of it.
 
     Returns:
         The brokers without those that did not answer.
@@ -56,7 +56,7 @@ def check_group(cluster: Cluster, group: str, brokers: Sequence[Broker], attempt
     Raises:
         Unsuccessful: none knows it, of those that answer.
     """
-    from rocketwire.remoting.admin.groups import consumers, group_configs
+    from rocketwire.remoting.admin.groups import consumers, group_configs, progress
 
     known: set[str] = set()
     answered = False
@@ -64,7 +64,7 @@ def check_group(cluster: Cluster, group: str, brokers: Sequence[Broker], attempt
         with attempts.at(f"broker {broker.name}"):
             connection = cluster.connection(broker.address)
             known.update(group_configs(connection))
-            if group in known or consumers(connection, group) is not None:
+            if group in known or consumers(connection, group) or progress(connection, group).offset_table:
                 break
             answered = True
     else:

@@ -19,9 +19,13 @@ if TYPE_CHECKING:
     from rocketwire.remoting.cluster import Cluster
 
 
-@click.command("delete", epilog="Example: rocketwire group delete orders --offsets --yes")
+@click.command("delete", epilog="Example: rocketwire group delete orders --yes")
 @click.argument("group")
-@click.option("--offsets", is_flag=True, help="Delete its offsets too: a group of that name begins anew.")
+@click.option(
+    "--keep-offsets",
+    is_flag=True,
+    help="Keep its offsets. A broker of 5.5 that creates groups by itself then makes it again, with default settings.",
+)
 @broker_options
 @yes_option
 @json_option
@@ -30,13 +34,13 @@ def command(
     endpoint: Endpoint,
     *,
     group: str,
-    offsets: bool,
+    keep_offsets: bool,
     cluster_name: str | None,
     broker_names: tuple[str, ...],
     yes: bool,
     as_json: bool,
 ) -> int:
-    """Delete GROUP on the brokers: its configuration, and its retry and dead-letter topics with their messages.
+    """Delete GROUP on the brokers: its configuration, its offsets, and its retry and dead-letter topics.
 
     Members that are on line may create it again.
     """
@@ -55,10 +59,11 @@ def command(
         brokers = choice.of(cluster.info())
         brokers = check_group(cluster, group, brokers, attempts)
         names = ", ".join(broker.name for broker in brokers)
-        confirm(f"Delete group {group}, its retry and its dead-letter topic on {names}?", yes=yes)
+        what = "" if keep_offsets else ", its offsets"
+        confirm(f"Delete group {group}{what}, its retry and its dead-letter topic on {names}?", yes=yes)
         for broker in brokers:
             with attempts.at(f"broker {broker.name}"):
-                delete_group(master(cluster, broker), group, offsets=offsets)
+                delete_group(master(cluster, broker), group, offsets=not keep_offsets)
                 deleted.append(Deleted(what="group", name=group, at="broker", server=broker.name))
         for topic in (retry_topic(group), dead_letter_topic(group)):
             deleted += _topic_deleted(cluster, topic, choice, attempts)

@@ -30,8 +30,8 @@ _EPILOG: Final = (
     "to",
     metavar="PLACE",
     required=True,
-    help="earliest, latest, an offset (a number of up to 10 digits), or the first message stored at a time or later: "
-    "ISO 8601, in UTC if it names no zone, or ms since 1970.",
+    help="earliest, latest, an offset (a number of up to 10 digits), or the message that the broker finds for a time "
+    "of storing: ISO 8601, in UTC if it names no zone, or ms since 1970.",
 )
 @click.option("--queue", metavar="N", type=click.IntRange(min=0), help="Only in this queue of each broker.")
 @click.option("--dry-run", is_flag=True, help="Only print what would be changed.")

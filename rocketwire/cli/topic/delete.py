@@ -32,13 +32,15 @@ def command(
 ) -> int:
     """Delete TOPIC with its messages and all groups' offsets in it, on each broker that has it.
 
-    Its route at the name servers is deleted afterwards, unless other brokers keep the topic or one failed.
+    Its route and its order configuration at the name servers are deleted afterwards; the route stays if other brokers
+    keep the topic or one failed.
     """
     from rocketwire.cli.attempts import Attempts
     from rocketwire.cli.brokers import Choice
     from rocketwire.cli.confirmation import confirm
     from rocketwire.cli.deletion import delete_everywhere, write
     from rocketwire.cli.found import topic_brokers
+    from rocketwire.cli.topic.order import enter_queues
 
     attempts = Attempts()
     with endpoint.connected() as cluster:
@@ -47,5 +49,7 @@ def command(
         names = ", ".join(broker.name for broker in brokers)
         confirm(f"Delete topic {topic} with its messages on {names}?", yes=yes)
         deleted = delete_everywhere(cluster, topic, brokers, attempts, route=len(brokers) == len(every))
+        gone = {each.server: None for each in deleted if each.at == "broker"}
+        enter_queues(cluster, attempts, topic, gone)
     write(deleted, json=as_json)
     return attempts.code()

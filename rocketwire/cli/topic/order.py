@@ -6,7 +6,7 @@ takes a topic's order from what the name server answers to its registration, so 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,26 +15,32 @@ if TYPE_CHECKING:
     from rocketwire.remoting.cluster import Cluster
 
 
-def keep_order(cluster: Cluster, attempts: Attempts, rows: Iterable[Row]) -> None:
-    """Enter a topic's queues of some brokers at every name server, or remove them where it has no order."""
-    from rocketwire.remoting.admin.name_servers import ORDER_NAMESPACE, delete_value, put_value, value
+def keep_order(cluster: Cluster, attempts: Attempts, rows: Sequence[Row]) -> None:
+    """Enter a topic's queues of some brokers, or remove them where it has no order; then have the brokers register."""
     from rocketwire.remoting.admin.topics import put_topic
 
-    rows = list(rows)
     queues = {broker.name: config.write_queue_nums if config.order else None for broker, config in rows}
-    topic = rows[0][1].topic_name
+    enter_queues(cluster, attempts, rows[0][1].topic_name, queues)
+    for broker, config in rows:
+        with attempts.at(f"broker {broker.name}"):
+            put_topic(cluster.connection(broker.address), config)
+
+
+def enter_queues(cluster: Cluster, attempts: Attempts, topic: str, queues: Mapping[str, int | None]) -> None:
+    """Enter a topic's queues of some brokers at every name server; None removes a broker."""
+    from rocketwire.remoting.admin.name_servers import ORDER_NAMESPACE, delete_value, put_value, value
+
     for address in cluster.name_servers:
         with attempts.at(f"name server {address}"):
             server = cluster.name_server(address)
             former = value(server, ORDER_NAMESPACE, topic)
             text = merged(former or "", queues)
+            if text == (former or ""):
+                continue
             if text:
                 put_value(server, ORDER_NAMESPACE, topic, text)
-            elif former is not None:
+            else:
                 delete_value(server, ORDER_NAMESPACE, topic)
-    for broker, config in rows:
-        with attempts.at(f"broker {broker.name}"):
-            put_topic(cluster.connection(broker.address), config)
 
 
 def merged(text: str, queues: Mapping[str, int | None]) -> str:
