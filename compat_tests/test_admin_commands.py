@@ -10,6 +10,7 @@ import contextlib
 import io
 import json
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,7 +67,8 @@ class Scene:
         if isinstance(value, dict):
             return {name: self._masked(each, name) for name, each in value.items()}
         if isinstance(value, list):
-            return [self._masked(each) for each in value]
+            # Whether a consumer has found its retry topic yet depends on the moment.
+            return [self._masked(each) for each in value if key != "queues" or not each["topic"].startswith("%RETRY%")]
         if key in _MEASURES:
             assert value is not None
             return "MEASURE"
@@ -98,6 +100,15 @@ def join(scene: Scene) -> None:
     scene.client.run("Join", name=scene.name, topic="Orders", group="live")
     got = scene.client.only("received", "Collect", name=scene.name, count=EACH * QUEUES, settle=50)
     assert len(got) == EACH * QUEUES
+    await_commits(scene)
+
+
+def await_commits(scene: Scene) -> None:
+    """Wait until the consumer's offsets are those behind all messages: it commits them one-way."""
+    end = time.monotonic() + 60
+    while [each["offset"] for each in scene.run("offset show live --topic Orders --json").out] != [EACH] * QUEUES:
+        assert time.monotonic() < end, "the consumer has not committed its offsets"
+        time.sleep(0.1)
 
 
 def take_again(scene: Scene) -> None:
@@ -116,6 +127,7 @@ def take_queue_again(scene: Scene) -> None:
 def leave(scene: Scene) -> None:
     """The consumer leaves."""
     scene.client.run("LeaveAll")
+    await_commits(scene)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,13 +38,15 @@ class Attempts:
             raise
         except NotReached as error:
             self._unreached += 1
-            self._servers.add(server)
-            self.fail(f"{server}: {error}")
+            self._fail_at(server, str(error))
         except (Refused, WireError, Unsuccessful) as error:
-            self._servers.add(server)
-            self.fail(f"{server}: {error}")
+            self._fail_at(server, str(error))
         else:
             self.done += 1
+
+    def _fail_at(self, server: str, text: str) -> None:
+        self._servers.add(server)
+        self.fail(text if text.startswith(server) else f"{server}: {text}")
 
     def fail(self, line: str) -> None:
         """Tell of a failure."""
