@@ -88,7 +88,7 @@ def reset(
     from rocketwire.cli.mistake import Unsuccessful
     from rocketwire.cli.offset.moves import Move, write
     from rocketwire.cli.offset.resetting import done, planned
-    from rocketwire.cli.output import warn
+    from rocketwire.cli.output import count_of, warn
 
     attempts = Attempts()
     moves: list[Move] = []
@@ -119,5 +119,5 @@ def reset(
         raise Unsuccessful(f"topic {topic}: it has no queue {queue}")
     write(moves, as_json=as_json)
     if told:
-        warn(f"group {group}: {told} members are on line; they go on at the new offsets within some 10 seconds")
+        warn(f"group {group}: told {count_of(told, 'member')} to go on at the new offsets, within some 10 seconds")
     return attempts.code(found=bool(moves))

@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from rocketwire.remoting.connection import Connection
     from rocketwire.wire.bodies.topic import TopicConfig
 
-_TYPES: Final = ("UNSPECIFIED", "NORMAL", "FIFO", "DELAY", "TRANSACTION", "MIXED")
+_TYPES: Final = ("NORMAL", "FIFO", "DELAY", "TRANSACTION", "MIXED", "UNSPECIFIED")
 _OPTIONS: Final = (
     click.option("--queues", metavar="N", type=click.IntRange(min=1), help="Queues to read and to write."),
     click.option("--read-queues", metavar="N", type=click.IntRange(min=1), help="Queues that consumers read."),
     click.option("--write-queues", metavar="N", type=click.IntRange(min=1), help="Queues that producers write."),
     click.option(
         "--perm",
-        type=click.Choice(list(PERMISSIONS)),
+        type=click.Choice(list(PERMISSIONS), case_sensitive=False),
         help="What clients may do: read, write or both; also as RocketMQ's number.",
     ),
     click.option(
@@ -31,8 +31,9 @@ _OPTIONS: Final = (
     ),
     click.option(
         "--message-type",
-        type=click.Choice(_TYPES),
-        help="The messages that the topic takes; brokers of 4.x do not know it.",
+        metavar="TYPE",
+        type=click.Choice(_TYPES, case_sensitive=False),
+        help=f"The messages that the topic takes: {', '.join(_TYPES)}. Brokers of 4.x do not know it.",
     ),
 )
 

@@ -89,7 +89,7 @@ def test_members_are_told(consumed: Administered, options: str, told: dict[int, 
         assert ran.objects == dry.objects
         assert {each["queue_id"]: each["after"] for each in ran.objects} == told
         assert ran.err == (
-            "rocketwire: group orders: 1 members are on line; they go on at the new offsets within some 10 seconds\n"
+            "rocketwire: group orders: told 1 member to go on at the new offsets, within some 10 seconds\n"
         )
         for _ in range(int(SECONDS)):
             if joined.told == told:
