@@ -48,7 +48,9 @@ def topic_brokers(cluster: Cluster, topic: str, choice: Choice) -> list[Broker]:
 
 
 def check_group(cluster: Cluster, group: str, brokers: Sequence[Broker], attempts: Attempts) -> list[Broker]:
-    """Make sure that one of the brokers knows a group: has its configuration, or members or offsets of it.
+    """Make sure that one of the brokers knows a group: has members or offsets of it, or its configuration.
+
+    The configurations are the last to be asked for, as that may need an administrator's account.
 
     Returns:
         The brokers without those that did not answer.
@@ -63,8 +65,10 @@ def check_group(cluster: Cluster, group: str, brokers: Sequence[Broker], attempt
     for broker in brokers:
         with attempts.at(f"broker {broker.name}"):
             connection = cluster.connection(broker.address)
+            if consumers(connection, group) or progress(connection, group).offset_table:
+                break
             known.update(group_configs(connection))
-            if group in known or consumers(connection, group) or progress(connection, group).offset_table:
+            if group in known:
                 break
             answered = True
     else:
