@@ -21,7 +21,7 @@ def confirm(question: str, *, yes: bool) -> None:
     """
     if yes:
         return
-    if not sys.stdin.isatty():
+    if sys.stdin is None or not sys.stdin.isatty():
         raise Mistake("there is no terminal to ask on; --yes does it without asking")
     try:
         agreed = click.confirm(question, err=True)

@@ -69,12 +69,16 @@ class Administered:
             commit(broker, group, topic, offsets)
 
     @contextlib.contextmanager
-    def second_broker(self, name: str, *topics: str) -> Iterator[None]:
-        """Another broker of the cluster is registered, with these topics, but nobody listens at its address."""
+    def second_broker(self, name: str, *topics: str, cluster: str = "C", broker_id: int = 0) -> Iterator[None]:
+        """Another broker is registered, with these topics, but nobody listens at its address."""
         with socket.create_server(("127.0.0.1", 0)) as free:
             address = f"127.0.0.1:{free.getsockname()[1]}"
         fields = RegisterBrokerRequestHeader(
-            broker_name=name, broker_addr=address, cluster_name="C", ha_server_addr=address, broker_id=0
+            broker_name=name,
+            broker_addr=address,
+            cluster_name=cluster,
+            ha_server_addr=address,
+            broker_id=broker_id,
         )
         table = {topic: TopicConfig(topic_name=topic) for topic in topics}
         body = RegisterBrokerBody(topic_config_serialize_wrapper=TopicConfigSerializeWrapper(topic_config_table=table))

@@ -189,3 +189,30 @@ def test_one_broker_of_two_fails(endpoint: Administered) -> None:
         assert len(endpoint.done("topic route Orders --json").objects) == 2
         assert endpoint.refused("topic show Orders --broker broker-b", 3).startswith("broker broker-b: broker 127")
         assert endpoint.done("topic create Both --broker broker-a --json").objects[0]["broker"] == "broker-a"
+
+
+def test_a_route_stays_while_another_broker_has_the_topic(endpoint: Administered) -> None:
+    endpoint.done("topic create Orders --queues 1 --order")
+    endpoint.done("namesrv kv put ORDER_TOPIC_CONFIG Orders broker-a:1;broker-b:16")
+    with endpoint.second_broker("broker-b", "Orders"):
+        deleted = endpoint.done("topic delete Orders --broker broker-a --yes --json").objects
+        assert deleted == [{"topic": "Orders", "broker": "broker-a", "deleted": True}]
+        assert "broker-b" in [each["broker"] for each in endpoint.done("topic route Orders --json").objects]
+    assert endpoint.done("namesrv kv get ORDER_TOPIC_CONFIG Orders").out == "broker-b:16\n"
+
+
+def test_of_several_clusters_one_is_named(endpoint: Administered) -> None:
+    with endpoint.second_broker("broker-d", cluster="D"):
+        error = "there are several clusters; name one with --cluster: C, D"
+        assert endpoint.refused("topic create Orders", 2) == error
+        assert endpoint.refused("group create orders", 2) == error
+        (created,) = endpoint.done("topic create Orders --cluster C --json").objects
+        assert created["broker"] == "broker-a"
+        assert endpoint.refused("topic show Orders --cluster D") == "topic Orders: these brokers do not have it"
+        assert endpoint.refused("topic create More --cluster C --broker broker-d") == "no such broker is registered"
+
+
+def test_a_broker_without_a_master_is_not_changed(endpoint: Administered) -> None:
+    with endpoint.second_broker("broker-b", broker_id=1):
+        error = endpoint.refused("topic create Orders --broker broker-b")
+    assert error == "broker broker-b: no master is registered, and others take no changes"
