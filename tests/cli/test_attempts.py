@@ -16,6 +16,11 @@ UNREACHED = NotReached("broker h:1", "cannot be reached")
 REFUSED = Refused("broker h:1", 1, "no")
 
 
+def fail(error: Exception | None) -> None:
+    if error is not None:
+        raise error
+
+
 @pytest.mark.parametrize(
     ("errors", "found", "code"),
     [
@@ -35,8 +40,7 @@ def test_exit_codes(
     attempts = Attempts()
     for number, error in enumerate(errors):
         with attempts.at(f"broker {number}"):
-            if error is not None:
-                raise error
+            fail(error)
     assert attempts.code(found=found) == code
     wanted = [f"rocketwire: broker {number}: {error}" for number, error in enumerate(errors) if error is not None]
     assert capsys.readouterr().err.splitlines() == wanted
@@ -44,7 +48,7 @@ def test_exit_codes(
 
 def test_a_server_is_named_once(capsys: pytest.CaptureFixture[str]) -> None:
     with Attempts().at("name server h:1"):
-        raise NotReached("name server h:1", "cannot be reached")
+        fail(NotReached("name server h:1", "cannot be reached"))
     assert capsys.readouterr().err == "rocketwire: name server h:1: cannot be reached\n"
 
 
@@ -52,7 +56,7 @@ def test_servers_that_failed_are_left_out(capsys: pytest.CaptureFixture[str]) ->
     attempts = Attempts()
     brokers = [Broker(cluster="C", name=name, broker_id=0, address="h:1") for name in ("a", "b")]
     with attempts.at("broker a"):
-        raise UNREACHED
+        fail(UNREACHED)
     assert [each.name for each in attempts.left(brokers)] == ["b"]
     assert capsys.readouterr().err
 
@@ -61,4 +65,4 @@ def test_servers_that_failed_are_left_out(capsys: pytest.CaptureFixture[str]) ->
 def test_other_errors_end_the_command(error: Exception) -> None:
     attempts = Attempts()
     with pytest.raises(type(error)), attempts.at("broker a"):
-        raise error
+        fail(error)

@@ -76,7 +76,7 @@ def command(
                 {
                     "group": name,
                     "kind": its_kind,
-                    "members": len(group.members),
+                    "member_count": len(group.members),
                     "consume_type": group.consume_type,
                     "message_model": group.message_model,
                     "lag": group.lag,

@@ -96,7 +96,7 @@ def test_all_groups(consumed: Administered) -> None:
         assert (found.pop("tps"), found.pop("kind")) == (0.0, "own")
         assert found == {
             "group": "orders",
-            "members": 1,
+            "member_count": 1,
             "consume_type": "CONSUME_PASSIVELY",
             "message_model": "CLUSTERING",
             "lag": 3,
