@@ -69,15 +69,18 @@ class Administered:
             commit(broker, group, topic, offsets)
 
     @contextlib.contextmanager
-    def second_broker(self, name: str, *topics: str, cluster: str = "C", broker_id: int = 0) -> Iterator[None]:
-        """Another broker is registered, with these topics, but nobody listens at its address."""
+    def second_broker(
+        self, name: str, *topics: str, cluster: str = "C", broker_id: int = 0, address: Address | None = None
+    ) -> Iterator[None]:
+        """Another broker is registered, with these topics; unless an address is given, nobody listens at its own."""
         with socket.create_server(("127.0.0.1", 0)) as free:
-            address = f"127.0.0.1:{free.getsockname()[1]}"
+            nobody = Address(host="127.0.0.1", port=free.getsockname()[1])
+        at = str(address or nobody)
         fields = RegisterBrokerRequestHeader(
             broker_name=name,
-            broker_addr=address,
+            broker_addr=at,
             cluster_name=cluster,
-            ha_server_addr=address,
+            ha_server_addr=at,
             broker_id=broker_id,
         )
         table = {topic: TopicConfig(topic_name=topic) for topic in topics}

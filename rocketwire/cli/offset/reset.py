@@ -107,13 +107,12 @@ def reset(
                 connection = cluster.connection(broker.address) if dry_run else master(cluster, broker)
                 found = planned(connection, broker.name, group=group, topic=topic, queues=numbers, target=target)
                 if not dry_run:
-                    wanted = len(found)
                     found, members = done(connection, found, target=target, whole=queue is None)
                     told = max(told, members)
-                    if len(found) < wanted:
-                        attempts.fail(
-                            f"broker {broker.name}: {wanted - len(found)} queues are not reset: none writes them"
-                        )
+                    left = sorted({*numbers} - {each.queue_id for each in found})
+                    if left:
+                        names = ", ".join(map(str, left))
+                        attempts.fail(f"broker {broker.name}: not reset, as nobody writes there: queue {names}")
                 moves += found
     if not moves and attempts.code() == 0:
         raise Unsuccessful(f"topic {topic}: it has no queue {queue}")

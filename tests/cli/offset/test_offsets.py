@@ -99,6 +99,15 @@ def test_members_are_told(consumed: Administered, options: str, told: dict[int, 
     assert offsets(consumed) == [2, 4]  # the member commits them
 
 
+def test_members_are_not_told_of_queues_that_nobody_writes(consumed: Administered) -> None:
+    consumed.done("topic alter Orders --write-queues 1")
+    with member(consumed, "orders", "Orders"):
+        ran = consumed.run("offset", "reset", "orders", "--topic", "Orders", "--to", "earliest", "--json")
+    assert ran.code == 1
+    assert ran.err.splitlines()[0] == "rocketwire: broker broker-a: not reset, as nobody writes there: queue 1"
+    assert [each["queue_id"] for each in ran.objects] == [0]
+
+
 def test_broadcasting_members_keep_their_offsets(consumed: Administered) -> None:
     with member(consumed, "orders", "Orders", model=MessageModel.BROADCASTING):
         error = consumed.refused("offset reset orders --topic Orders --to earliest")

@@ -216,3 +216,11 @@ def test_a_broker_without_a_master_is_not_changed(endpoint: Administered) -> Non
     with endpoint.second_broker("broker-b", broker_id=1):
         error = endpoint.refused("topic create Orders --broker broker-b")
     assert error == "broker broker-b: no master is registered, and others take no changes"
+
+
+def test_a_route_to_a_broker_without_the_topic(endpoint: Administered) -> None:
+    with endpoint.second_broker("broker-b", "Ghost", address=endpoint.broker):
+        for command in ("show", "stats", "alter --perm R"):
+            verb, *options = command.split()
+            error = endpoint.refused(" ".join(["topic", verb, "Ghost", *options]))
+            assert error == "broker broker-b: topic Ghost is in its route, but it does not have it"
