@@ -115,6 +115,7 @@ def take_again(scene: Scene) -> None:
     """The consumer that was reset on line gets all messages once more."""
     got = scene.client.only("received", "Collect", name=scene.name, count=EACH * QUEUES, settle=1_000)
     assert sorted(event["text"] for event in got) == [f"{queue}-{n}" for queue in range(QUEUES) for n in range(EACH)]
+    await_commits(scene)
 
 
 def take_queue_again(scene: Scene) -> None:
