@@ -11,7 +11,11 @@ from rocketwire.cli.lazy import LazyGroup
 MODULES: Final = {
     "serve": ("rocketwire.cli.serve", "run a name server and a broker"),
     "topic": ("rocketwire.cli.topic", "look at and change topics"),
-    "group": ("rocketwire.cli.group", "ask a running endpoint about consumer groups"),
+    "group": ("rocketwire.cli.group", "look at and change consumer groups"),
+    "offset": ("rocketwire.cli.offset", "look at and set consumer groups' offsets"),
+    "cluster": ("rocketwire.cli.cluster", "look at the brokers of a cluster"),
+    "broker": ("rocketwire.cli.broker", "look at and configure brokers"),
+    "namesrv": ("rocketwire.cli.namesrv", "look at and configure name servers"),
     "message": ("rocketwire.cli.message", "take messages out of a running endpoint"),
     "trace": ("rocketwire.cli.trace", "a message's way from its producer to its consumers"),
     "timer": ("rocketwire.cli.timer", "messages that wait for a set time"),

@@ -13,6 +13,7 @@ from rocketwire.wire.addresses import Address, AddressInvalid, parse_address
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.route import BrokerData, ClusterInfo, TopicList, TopicRouteData
 from rocketwire.wire.codes import Permission, RequestCode, ResponseCode
+from rocketwire.wire.headers import WireHeader
 from rocketwire.wire.headers.route import GetRouteInfoRequestHeader
 from rocketwire.wire.names import RETRY_PREFIX
 
@@ -41,6 +42,7 @@ class Cluster:
         if during is not None:
             self._connect = partial(self._connect, during=during)
         self._brokers: dict[str, Connection] = {}
+        self._other_name_servers: dict[Address, Connection] = {}
         self._addresses = [_address(text) for text in name_servers.split(";") if text.strip()]
         if not self._addresses:
             raise NameServersInvalid(name_servers, "allowed is HOST:PORT, several of them with ; between")
@@ -66,7 +68,7 @@ class Cluster:
     def close(self) -> None:
         """Close all connections."""
         self._name_server.close()
-        for connection in self._brokers.values():
+        for connection in (*self._brokers.values(), *self._other_name_servers.values()):
             connection.close()
 
     @property
@@ -83,10 +85,10 @@ class Cluster:
         """
         fine = (ResponseCode.SUCCESS, ResponseCode.TOPIC_NOT_EXIST)
         fields = GetRouteInfoRequestHeader(topic=topic, accept_standard_json_only=True)
-        body = self._ask_name_server(RequestCode.GET_ROUTEINFO_BY_TOPIC, fields, fine)
-        if body is None:
+        answer = self.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, fields, fine=fine)
+        if answer.code == ResponseCode.TOPIC_NOT_EXIST:
             raise NoSuchTopic(topic, self._name_server.what.rpartition(" ")[2])
-        return decode_body(TopicRouteData, body)
+        return decode_body(TopicRouteData, answer.body)
 
     def readable_queues(self, topic: str) -> list[tuple[str, int]]:
         """Broker name and number of every queue of a topic that can be read, in order.
@@ -115,7 +117,7 @@ class Cluster:
         Raises:
             NoBroker: none is registered.
         """
-        found = self._registered().values()
+        found = self.info().broker_addr_table.values()
         if not found:
             raise NoBroker(self._name_server.what)
         return self._connections(tuple(found))
@@ -126,7 +128,7 @@ class Cluster:
         Raises:
             NoBroker: none of that name is registered.
         """
-        registered = self._registered().get(name)
+        registered = self.info().broker_addr_table.get(name)
         found = {} if registered is None else self._connections((registered,))
         if name not in found:
             raise NoBroker(self._name_server.what, name)
@@ -137,32 +139,71 @@ class Cluster:
         connection.close()
         self._brokers = {text: each for text, each in self._brokers.items() if each is not connection}
 
-    def _registered(self) -> dict[str, BrokerData]:
-        body = self._ask_name_server(RequestCode.GET_BROKER_CLUSTER_INFO, None, (ResponseCode.SUCCESS,))
-        return decode_body(ClusterInfo, body or b"{}").broker_addr_table
+    def info(self) -> ClusterInfo:
+        """The clusters and the addresses of their brokers."""
+        return decode_body(ClusterInfo, self.ask(RequestCode.GET_BROKER_CLUSTER_INFO).body or b"{}")
 
     def topics(self) -> list[str]:
         """The names of all topics, RocketMQ's own among them."""
-        body = self._ask_name_server(RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER, None, (ResponseCode.SUCCESS,))
-        return sorted(decode_body(TopicList, body or b"{}").topic_list)
+        answer = self.ask(RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER)
+        return sorted(decode_body(TopicList, answer.body or b"{}").topic_list)
 
     def groups(self) -> list[str]:
         """The names of consumer groups that have had members: those with a retry topic."""
         return [topic.removeprefix(RETRY_PREFIX) for topic in self.topics() if topic.startswith(RETRY_PREFIX)]
 
-    def _ask_name_server(
-        self, code: RequestCode, fields: GetRouteInfoRequestHeader | None, fine: tuple[int, ...]
-    ) -> memoryview | None:
-        """The body of an answer; None when its code is accepted but not success."""
+    def connection(self, address: str) -> Connection:
+        """The connection to a broker's address, made once.
+
+        Raises:
+            NotReached: it cannot be reached, or is no address.
+        """
+        if address not in self._brokers:
+            try:
+                parsed = parse_address(address)
+            except AddressInvalid:
+                raise NotReached(f"broker {address}", "the name server gave an address that is none") from None
+            self._brokers[address] = self._connect("broker", parsed)
+        return self._brokers[address]
+
+    @property
+    def name_servers(self) -> tuple[Address, ...]:
+        """The addresses of all name servers."""
+        return tuple(sorted(set(self._addresses), key=str))
+
+    def name_server(self, address: Address) -> Connection:
+        """The connection to one of the name servers, made once.
+
+        Raises:
+            NotReached: it cannot be reached.
+        """
+        if self._name_server.address == (address.host, address.port):
+            return self._name_server
+        if address not in self._other_name_servers:
+            self._other_name_servers[address] = self._connect("name server", address)
+        return self._other_name_servers[address]
+
+    def ask(
+        self,
+        code: RequestCode,
+        fields: WireHeader | None = None,
+        *,
+        fine: tuple[int, ...] = (ResponseCode.SUCCESS,),
+    ) -> Answer:
+        """The answer of the name server, or of the next one where it does not answer.
+
+        Raises:
+            Refused: its code is not in `fine`.
+            NotReached: none answers, or it is no name server.
+        """
         try:
-            answer = self._answer(code, fields, fine)
+            return self._answer(code, fields, fine)
         except Refused as refused:
             if refused.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
                 raise NotReached(self._name_server.what, "is no name server; a broker's address?") from refused
             raise
-        return answer.body if answer.code == ResponseCode.SUCCESS else None
 
-    def _answer(self, code: RequestCode, fields: GetRouteInfoRequestHeader | None, fine: tuple[int, ...]) -> Answer:
+    def _answer(self, code: RequestCode, fields: WireHeader | None, fine: tuple[int, ...]) -> Answer:
         try:
             return self._name_server.ask(code, fields, fine=fine)
         except NotReached as error:
@@ -180,20 +221,10 @@ class Cluster:
 
     def _connections(self, brokers: tuple[BrokerData, ...]) -> dict[str, Connection]:
         return {
-            each.broker_name: self._connected(each.broker_addrs[min(each.broker_addrs, default=_MASTER)])
+            each.broker_name: self.connection(each.broker_addrs[min(each.broker_addrs, default=_MASTER)])
             for each in sorted(brokers, key=lambda each: each.broker_name)
             if each.broker_addrs
         }
-
-    def _connected(self, text: str) -> Connection:
-        """The connection to a broker's address, made once."""
-        if text not in self._brokers:
-            try:
-                address = parse_address(text)
-            except AddressInvalid:
-                raise NotReached(f"broker {text}", "the name server gave an address that is none") from None
-            self._brokers[text] = self._connect("broker", address)
-        return self._brokers[text]
 
 
 def _address(text: str) -> Address:

@@ -100,13 +100,14 @@ class Connection:
         fields: WireHeader | None = None,
         *,
         fine: tuple[int, ...] = (ResponseCode.SUCCESS,),
+        body: bytes = b"",
     ) -> Answer:
         """The answer to one request.
 
         Raises:
             Refused: its code is not in `fine`.
         """
-        return self._fine(self.send(code, fields), fine)
+        return self._fine(self.send(code, fields, body), fine)
 
     @property
     def own_host(self) -> str:

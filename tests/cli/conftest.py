@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from rocketwire.cli.waiting import waits
+from tests.cli.administered import Administered, administered
 
 
 @pytest.fixture(autouse=True)
@@ -17,3 +19,10 @@ def _waits_are_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _no_profile_is_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "no-profiles"))
+
+
+@pytest.fixture
+def endpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Administered]:
+    """A real server for the administration commands."""
+    with administered(tmp_path / "store", capsys) as started:
+        yield started

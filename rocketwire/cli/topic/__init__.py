@@ -10,6 +10,12 @@ command: Final = lazy_group(
     "topic",
     "Look at and change the topics of a running endpoint, this or Apache's.",
     [
-        ("list", "rocketwire.cli.topic.list", "the names of all topics"),
+        ("list", "rocketwire.cli.topic.list", "the names of all topics, or of one kind"),
+        ("show", "rocketwire.cli.topic.show", "a topic's configuration on each broker"),
+        ("route", "rocketwire.cli.topic.route", "where a topic's queues are"),
+        ("stats", "rocketwire.cli.topic.stats", "where a topic's queues begin and end"),
+        ("create", "rocketwire.cli.topic.create", "create a topic"),
+        ("alter", "rocketwire.cli.topic.alter", "change a topic's configuration"),
+        ("delete", "rocketwire.cli.topic.delete", "delete a topic with its messages"),
     ],
 )

@@ -1,4 +1,4 @@
-"""`rocketwire topic list`: the names of all topics."""
+"""`rocketwire topic list`: the names of topics."""
 
 from __future__ import annotations
 
@@ -14,25 +14,35 @@ from rocketwire.cli.output import json_line
 if TYPE_CHECKING:
     from rocketwire.cli.online import Endpoint
 
-
-_EPILOG: Final = """\
-\b
-Examples:
-  rocketwire topic list
-  rocketwire topic list --namesrv 10.0.0.5:9876 --json
-"""
+_KINDS: Final = ("own", "retry", "dead-letter", "system")
 
 
-@click.command("list", epilog=_EPILOG)
+@click.command("list", epilog="Example: rocketwire topic list --kind own --kind dead-letter")
+@click.option(
+    "--kind",
+    "kinds",
+    type=click.Choice(_KINDS),
+    multiple=True,
+    help="Only applications' own topics, consumer groups' retry or dead-letter topics, or RocketMQ's; repeatable.",
+)
+@click.option("--cluster", "cluster_name", metavar="NAME", help="Only topics of the brokers of this cluster.")
 @json_option
 @online
-def command(endpoint: Endpoint, *, as_json: bool) -> int:
-    """Print the names of all topics that the name server has, RocketMQ's own among them."""
+def command(endpoint: Endpoint, *, kinds: tuple[str, ...], cluster_name: str | None, as_json: bool) -> int:
+    """Print the names of the topics that the name server knows, RocketMQ's own among them."""
+    from rocketwire.cli.brokers import check_cluster
+    from rocketwire.remoting.admin.name_servers import topics_of_cluster
+    from rocketwire.remoting.admin.topics import topic_kind
+
     with endpoint.connected() as cluster:
-        topics = cluster.topics()
-    for name in topics:
+        info = cluster.info()
+        check_cluster(info, cluster_name)
+        topics = cluster.topics() if cluster_name is None else topics_of_cluster(cluster, cluster_name)
+    found = [(name, topic_kind(name, info)) for name in topics]
+    chosen = [(name, kind) for name, kind in found if not kinds or kind in kinds]
+    for name, kind in chosen:
         if as_json:
-            json_line({"topic": name})
+            json_line({"topic": name, "kind": kind})
         else:
             print(name)
-    return 0 if topics else INCOMPLETE
+    return 0 if chosen else INCOMPLETE

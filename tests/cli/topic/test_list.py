@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
-
-import pytest
-
-from tests.cli.endpoint import Command, real_endpoint
-from tests.cli.store.support import Ran
+from tests.cli.administered import Administered
 
 
-@pytest.fixture
-def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Ran]]:
-    with real_endpoint(tmp_path) as endpoint:
-        yield Command(capsys, str(endpoint.name_server))
-
-
-def test_all_names_are_listed(run: Callable[..., Ran]) -> None:
-    ran = run("topic", "list")
-    assert (ran.code, ran.err) == (0, "")
+def test_all_names_are_listed(endpoint: Administered) -> None:
+    ran = endpoint.done("topic list")
     assert "TBW102" in ran.out.splitlines()
-    assert {"topic": "TBW102"} in run("topic", "list", "--json").objects
+    assert {"topic": "TBW102", "kind": "system"} in endpoint.done("topic list --json").objects
+
+
+def test_names_of_one_kind(endpoint: Administered) -> None:
+    for topic in ("Orders", "%RETRY%orders", "%DLQ%orders", "rmq_sys_more"):
+        endpoint.run("topic", "create", topic)
+    assert endpoint.done("topic list --kind own").out == "Orders\n"
+    assert endpoint.done("topic list --kind retry --kind dead-letter").out == "%DLQ%orders\n%RETRY%orders\n"
+    system = endpoint.done("topic list --kind system").out.splitlines()
+    assert {"C", "broker-a", "TBW102"} <= set(system)
+    assert "Orders" not in system
+
+
+def test_topics_of_a_cluster(endpoint: Administered) -> None:
+    endpoint.done("topic create Orders")
+    assert endpoint.done("topic list --cluster C --kind own --json").objects == [{"topic": "Orders", "kind": "own"}]
+    assert endpoint.refused("topic list --cluster c") == "cluster c: there is no such cluster; did you mean C?"
+
+
+def test_nothing_of_a_kind(endpoint: Administered) -> None:
+    assert endpoint.refused("topic list --kind own") == ""

@@ -1,0 +1,18 @@
+"""`rocketwire broker`: the brokers of a running endpoint, one module per subcommand."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rocketwire.cli.lazy import lazy_group
+
+command: Final = lazy_group(
+    "broker",
+    "Look at and configure the brokers of a running endpoint, this or Apache's.",
+    [
+        ("config", "rocketwire.cli.broker.config", "a broker's configuration"),
+        ("stats", "rocketwire.cli.broker.stats", "all that a broker tells of how it does"),
+        ("wipe-write", "rocketwire.cli.broker.wipe_write", "have producers leave a broker out"),
+        ("add-write", "rocketwire.cli.broker.add_write", "have producers use a broker again"),
+    ],
+)

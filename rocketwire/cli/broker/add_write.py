@@ -1,0 +1,28 @@
+"""`rocketwire broker add-write`: have producers use a broker again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from rocketwire.cli.json_option import json_option
+from rocketwire.cli.online import online
+
+if TYPE_CHECKING:
+    from rocketwire.cli.online import Endpoint
+
+
+@click.command("add-write", epilog="Example: rocketwire broker add-write broker-a")
+@click.argument("broker")
+@json_option
+@online
+def command(endpoint: Endpoint, *, broker: str, as_json: bool) -> int:
+    """Give the routes of all topics of BROKER the permission to write, at every name server, after wipe-write.
+
+    As with RocketMQ's own tool all its topics can be read and written then, those too that were restricted before.
+    """
+    from rocketwire.cli.broker.write_permission import change
+    from rocketwire.remoting.admin.name_servers import add_write_permission
+
+    return change(endpoint, broker, add_write_permission, as_json=as_json)

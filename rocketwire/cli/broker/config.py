@@ -1,0 +1,53 @@
+"""`rocketwire broker config`: a broker's configuration."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from rocketwire.cli.brokers import broker_options
+from rocketwire.cli.json_option import json_option
+from rocketwire.cli.online import online
+from rocketwire.cli.properties import property_options
+
+if TYPE_CHECKING:
+    from rocketwire.cli.online import Endpoint
+
+
+@click.command("config", epilog="Example: rocketwire broker config --broker broker-a --set autoCreateTopicEnable=false")
+@property_options
+@broker_options
+@json_option
+@online
+def command(
+    endpoint: Endpoint,
+    *,
+    keys: tuple[str, ...],
+    changes: tuple[str, ...],
+    cluster_name: str | None,
+    broker_names: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Print the configuration of brokers, or change keys of it while they run; of each broker its master's.
+
+    A key that a broker does not have, and a value that it does not take, are errors.
+    """
+    from rocketwire.cli.attempts import Attempts
+    from rocketwire.cli.brokers import Choice, master
+    from rocketwire.cli.properties import Values, chosen, parsed_changes, write
+    from rocketwire.remoting.admin.brokers import change_configuration, configuration
+
+    wanted = parsed_changes(changes)
+    attempts = Attempts()
+    found: list[tuple[dict[str, str], Values]] = []
+    with endpoint.connected() as cluster:
+        for broker in Choice(cluster_name=cluster_name, broker_names=broker_names).of(cluster.info()):
+            with attempts.at(f"broker {broker.name}"):
+                connection = master(cluster, broker) if wanted else cluster.connection(broker.address)
+                read, change = partial(configuration, connection), partial(change_configuration, connection)
+                values = chosen(read, change, keys=keys, changes=wanted)
+                found.append(({"broker": broker.name, "address": broker.address}, values))
+    write("broker", found, as_json=as_json)
+    return attempts.code(found=bool(found))

@@ -1,0 +1,101 @@
+"""Which brokers a command is about: the options `--cluster` and `--broker`, and finding the brokers that they name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rocketwire.cli.mistake import Mistake, Unsuccessful
+
+if TYPE_CHECKING:
+    from rocketwire.remoting.admin.brokers import Broker
+    from rocketwire.remoting.cluster import Cluster
+    from rocketwire.remoting.connection import Connection
+    from rocketwire.wire.bodies.route import ClusterInfo
+
+
+def broker_options(function: Any) -> Any:  # noqa: ANN401 - of click's decorators
+    """Add `--cluster` and `--broker` to a command, which gets them as `cluster_name` and `broker_names`."""
+    function = click.option(
+        "--broker", "broker_names", metavar="NAME", multiple=True, help="Only at this broker; repeatable."
+    )(function)
+    return click.option("--cluster", "cluster_name", metavar="NAME", help="Only at the brokers of this cluster.")(
+        function
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The brokers that the options name: all, if neither is given."""
+
+    cluster_name: str | None
+    broker_names: Sequence[str]
+
+    def of(self, info: ClusterInfo) -> list[Broker]:
+        """Their leading addresses.
+
+        Raises:
+            Unsuccessful: there is no such cluster or broker, or none at all.
+        """
+        from rocketwire.remoting.admin.brokers import leading, registered
+
+        self._check(info)
+        found = leading(self.only(registered(info)))
+        if not found:
+            raise Unsuccessful("no such broker is registered")
+        return found
+
+    def of_one_cluster(self, info: ClusterInfo) -> list[Broker]:
+        """The same for a command that creates something: where there are several clusters, one has to be named.
+
+        Raises:
+            Mistake: none is.
+        """
+        clusters = sorted(info.cluster_addr_table)
+        if len(clusters) > 1 and not self.cluster_name and not self.broker_names:
+            raise Mistake(f"there are several clusters; name one with --cluster: {', '.join(clusters)}")
+        return self.of(info)
+
+    def only(self, brokers: Iterable[Broker]) -> list[Broker]:
+        """Those of some brokers that the options name."""
+        return [
+            each
+            for each in brokers
+            if self.cluster_name in (None, each.cluster) and (not self.broker_names or each.name in self.broker_names)
+        ]
+
+    def _check(self, info: ClusterInfo) -> None:
+        check_cluster(info, self.cluster_name)
+        for name in self.broker_names:
+            check_broker(info, name)
+
+
+def check_cluster(info: ClusterInfo, name: str | None) -> None:
+    """Raise Unsuccessful if a cluster is named that does not exist."""
+    if name is not None and name not in info.cluster_addr_table:
+        from rocketwire.server.config.nearest import suggestion
+
+        raise Unsuccessful(f"cluster {name}: there is no such cluster{suggestion(name, info.cluster_addr_table)}")
+
+
+def check_broker(info: ClusterInfo, name: str) -> None:
+    """Raise Unsuccessful if no broker of that name is registered."""
+    if name not in info.broker_addr_table:
+        from rocketwire.server.config.nearest import suggestion
+
+        raise Unsuccessful(f"broker {name}: none is registered{suggestion(name, info.broker_addr_table)}")
+
+
+def master(cluster: Cluster, broker: Broker) -> Connection:
+    """The connection to a broker that is to be changed.
+
+    Raises:
+        Unsuccessful: its master is not registered; others take no changes.
+        NotReached: it cannot be reached.
+    """
+    if not broker.is_master:
+        raise Unsuccessful("no master is registered, and others take no changes")
+    return cluster.connection(broker.address)

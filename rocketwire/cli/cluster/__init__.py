@@ -1,0 +1,13 @@
+"""`rocketwire cluster`: the brokers of a running endpoint's clusters."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rocketwire.cli.lazy import lazy_group
+
+command: Final = lazy_group(
+    "cluster",
+    "Look at the brokers of a running endpoint, this or Apache's.",
+    [("show", "rocketwire.cli.cluster.show", "each broker's address, version, load and disk")],
+)

@@ -1,0 +1,108 @@
+"""`rocketwire cluster show`: each broker's address, version, load and disk."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rocketwire.cli.json_option import json_option
+from rocketwire.cli.online import online
+
+if TYPE_CHECKING:
+    from rocketwire.cli.online import Endpoint
+    from rocketwire.remoting.admin.brokers import Broker
+
+
+@click.command("show", epilog="Example: rocketwire cluster show")
+@click.option("--cluster", "cluster_name", metavar="NAME", help="Only this cluster.")
+@json_option
+@online
+def command(endpoint: Endpoint, *, cluster_name: str | None, as_json: bool) -> int:
+    """Print the brokers of all clusters, slaves too: address, version, messages a second in and out, disk, up-time.
+
+    The rates are those of the last 10 seconds; the disk is the used part of that of the commit log.
+    """
+    from rocketwire.cli.attempts import Attempts
+    from rocketwire.cli.brokers import check_cluster
+    from rocketwire.cli.mistake import Unsuccessful
+    from rocketwire.cli.output import json_line
+    from rocketwire.remoting.admin.brokers import registered, runtime_info
+
+    attempts = Attempts()
+    rows: list[dict[str, Any]] = []
+    with endpoint.connected() as cluster:
+        info = cluster.info()
+        check_cluster(info, cluster_name)
+        brokers = [each for each in registered(info) if cluster_name in (None, each.cluster)]
+        if not brokers:
+            raise Unsuccessful("no broker is registered")
+        for broker in brokers:
+            found: dict[str, str] = {}
+            with attempts.at(f"broker {broker.name}"):
+                found = runtime_info(cluster.connection(broker.address))
+            rows.append(_row(broker, found))
+    if as_json:
+        for row in rows:
+            json_line(row)
+    else:
+        _write(rows)
+    return attempts.code()
+
+
+def _row(broker: Broker, info: dict[str, str]) -> dict[str, Any]:
+    """A broker; what it does not tell is None."""
+    from rocketwire.server.core.clock import system_clock
+
+    started = info.get("bootTimestamp")
+    disk = info.get("commitLogDiskRatio")
+    return {
+        "cluster": broker.cluster,
+        "broker": broker.name,
+        "broker_id": broker.broker_id,
+        "address": broker.address,
+        "version": info.get("brokerVersionDesc"),
+        "in_tps": _first(info.get("putTps")),
+        "out_tps": _first(info.get("getTransferedTps") or info.get("getTransferredTps")),
+        "disk_used": None if disk is None else float(disk),
+        "started": None if started is None else int(started),
+        "uptime_seconds": None if started is None else max(0, system_clock() - int(started)) // 1000,
+    }
+
+
+def _first(rates: str | None) -> float | None:
+    """The first of some rates: that of the last 10 s."""
+    numbers = (rates or "").split()
+    return float(numbers[0]) if numbers else None
+
+
+def _write(rows: list[dict[str, Any]]) -> None:
+    from rocketwire.cli.table import Column, print_table
+
+    columns = (
+        *(Column("CLUSTER", least=10, spare=2), Column("BROKER", least=10), Column("ID", right=True)),
+        *(Column("ADDRESS", least=15), Column("VERSION", spare=1), Column("IN/S", right=True)),
+        *(Column("OUT/S", right=True), Column("DISK", right=True), Column("UP", right=True)),
+    )
+    print_table(
+        columns,
+        [
+            (
+                *(row["cluster"], row["broker"], str(row["broker_id"]), row["address"], row["version"] or "?"),
+                *("?" if row[name] is None else f"{row[name]:.1f}" for name in ("in_tps", "out_tps")),
+                "?" if row["disk_used"] is None else f"{row['disk_used']:.0%}",
+                "?" if row["uptime_seconds"] is None else _duration(row["uptime_seconds"]),
+            )
+            for row in rows
+        ],
+    )
+
+
+def _duration(seconds: int) -> str:
+    """Seconds as `3d 4h`, `4h 5m` or `5m 6s`."""
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    if days:
+        return f"{days}d {hours}h"
+    return f"{hours}h {minutes}m" if hours else f"{minutes}m {seconds}s"

@@ -1,0 +1,55 @@
+"""Deleting topics at brokers and name servers, and printing what was deleted where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rocketwire.cli.attempts import Attempts
+    from rocketwire.remoting.admin.brokers import Broker
+    from rocketwire.remoting.cluster import Cluster
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deleted:
+    """One thing that was deleted at one server: `what` is "topic" or "group", `at` "broker" or "name_server"."""
+
+    what: str
+    name: str
+    at: str
+    server: str
+
+
+def delete_everywhere(
+    cluster: Cluster, topic: str, brokers: Sequence[Broker], attempts: Attempts, *, route: bool
+) -> list[Deleted]:
+    """Delete a topic at brokers, and then, if `route` says so and no broker failed, its route at all name servers."""
+    from rocketwire.cli.brokers import master
+    from rocketwire.remoting.admin.name_servers import delete_route
+    from rocketwire.remoting.admin.topics import delete_topic
+
+    done: list[Deleted] = []
+    for broker in brokers:
+        with attempts.at(f"broker {broker.name}"):
+            delete_topic(master(cluster, broker), topic)
+            done.append(Deleted(what="topic", name=topic, at="broker", server=broker.name))
+    if not route or len(done) < len(brokers):
+        return done
+    for address in cluster.name_servers:
+        with attempts.at(f"name server {address}"):
+            delete_route(cluster.name_server(address), topic)
+            done.append(Deleted(what="topic", name=topic, at="name_server", server=str(address)))
+    return done
+
+
+def write(deleted: Sequence[Deleted], *, json: bool) -> None:
+    """Print what was deleted."""
+    from rocketwire.cli.output import json_line
+
+    for each in deleted:
+        if json:
+            json_line({each.what: each.name, each.at: each.server, "deleted": True})
+        else:
+            print(f"{each.what} {each.name}: deleted at {each.at.replace('_', ' ')} {each.server}")

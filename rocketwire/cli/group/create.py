@@ -1,0 +1,83 @@
+"""`rocketwire group create`: create a group, or change its configuration."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from rocketwire.cli.brokers import broker_options
+from rocketwire.cli.json_option import json_option
+from rocketwire.cli.online import online
+
+if TYPE_CHECKING:
+    from rocketwire.cli.online import Endpoint
+
+_FIELDS: Final = {
+    "retry_queues": "retry_queue_nums",
+    "max_retries": "retry_max_times",
+    "enable": "consume_enable",
+    "broadcast": "consume_broadcast_enable",
+    "from_min": "consume_from_min_enable",
+}
+"""The configuration's name of each option."""
+
+
+@click.command("create", epilog="Example: rocketwire group create orders --max-retries 5 --no-broadcast")
+@click.argument("group")
+@click.option("--retry-queues", metavar="N", type=click.IntRange(min=0), help="Queues of the retry topic. [new: 1]")
+@click.option(
+    "--max-retries",
+    metavar="N",
+    type=click.IntRange(min=-1),
+    help="So often a failed message is tried again before it goes to the dead-letter topic. [new: 16]",
+)
+@click.option("--enable/--disable", "enable", default=None, help="Whether members may consume. [new: they may]")
+@click.option("--broadcast/--no-broadcast", default=None, help="Whether they may by broadcasting. [new: they may]")
+@click.option(
+    "--from-min/--not-from-min", default=None, help="Whether they may begin at a queue's first message. [new: they may]"
+)
+@broker_options
+@json_option
+@online
+def command(
+    endpoint: Endpoint,
+    /,
+    *,
+    group: str,
+    cluster_name: str | None,
+    broker_names: tuple[str, ...],
+    as_json: bool,
+    **settings: Any,  # noqa: ANN401 - of _FIELDS
+) -> int:
+    """Create GROUP on the brokers of a cluster. Where it exists, what the options name is changed."""
+    from rocketwire.cli.attempts import Attempts
+    from rocketwire.cli.brokers import Choice, master
+    from rocketwire.cli.group.shown import configuration, write_configurations
+    from rocketwire.cli.mistake import Mistake
+    from rocketwire.cli.output import json_line
+    from rocketwire.remoting.admin.groups import group_configs, put_group
+    from rocketwire.wire.bodies.group import SubscriptionGroupConfig
+    from rocketwire.wire.names import group_problem
+
+    if problem := group_problem(group):
+        raise Mistake(f"group {group}: {problem}")
+    changes = {_FIELDS[name]: value for name, value in settings.items() if value is not None}
+    attempts = Attempts()
+    rows: list[dict[str, Any]] = []
+    with endpoint.connected() as cluster:
+        choice = Choice(cluster_name=cluster_name, broker_names=broker_names)
+        for broker in choice.of_one_cluster(cluster.info()):
+            with attempts.at(f"broker {broker.name}"):
+                connection = master(cluster, broker)
+                former = group_configs(connection).get(group)
+                config = replace(former or SubscriptionGroupConfig(group_name=group), **changes)
+                put_group(connection, config)
+                rows.append(configuration(broker, config))
+    if as_json:
+        for row in rows:
+            json_line({"group": group, **row})
+    elif rows:
+        write_configurations(group, rows)
+    return attempts.code()

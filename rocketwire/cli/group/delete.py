@@ -1,0 +1,86 @@
+"""`rocketwire group delete`: delete a group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from rocketwire.cli.brokers import broker_options
+from rocketwire.cli.confirmation import yes_option
+from rocketwire.cli.json_option import json_option
+from rocketwire.cli.online import online
+
+if TYPE_CHECKING:
+    from rocketwire.cli.attempts import Attempts
+    from rocketwire.cli.brokers import Choice
+    from rocketwire.cli.deletion import Deleted
+    from rocketwire.cli.online import Endpoint
+    from rocketwire.remoting.cluster import Cluster
+
+
+@click.command("delete", epilog="Example: rocketwire group delete orders --yes")
+@click.argument("group")
+@click.option(
+    "--keep-offsets",
+    is_flag=True,
+    help="Keep its offsets. A broker of 5.5 that creates groups by itself then makes it again, with default settings.",
+)
+@broker_options
+@yes_option
+@json_option
+@online
+def command(
+    endpoint: Endpoint,
+    *,
+    group: str,
+    keep_offsets: bool,
+    cluster_name: str | None,
+    broker_names: tuple[str, ...],
+    yes: bool,
+    as_json: bool,
+) -> int:
+    """Delete GROUP on the brokers: its configuration, its offsets, and its retry and dead-letter topics.
+
+    Members that are on line may create it again.
+    """
+    from rocketwire.cli.attempts import Attempts
+    from rocketwire.cli.brokers import Choice, master
+    from rocketwire.cli.confirmation import confirm
+    from rocketwire.cli.deletion import Deleted, write
+    from rocketwire.cli.found import check_group
+    from rocketwire.remoting.admin.groups import delete_group
+    from rocketwire.wire.names import dead_letter_topic, retry_topic
+
+    attempts = Attempts()
+    deleted: list[Deleted] = []
+    with endpoint.connected() as cluster:
+        choice = Choice(cluster_name=cluster_name, broker_names=broker_names)
+        brokers = choice.of(cluster.info())
+        brokers = check_group(cluster, group, brokers, attempts)
+        names = ", ".join(broker.name for broker in brokers)
+        what = "" if keep_offsets else ", its offsets"
+        confirm(f"Delete group {group}{what}, its retry and its dead-letter topic on {names}?", yes=yes)
+        for broker in brokers:
+            with attempts.at(f"broker {broker.name}"):
+                delete_group(master(cluster, broker), group, offsets=not keep_offsets)
+                deleted.append(Deleted(what="group", name=group, at="broker", server=broker.name))
+        for topic in (retry_topic(group), dead_letter_topic(group)):
+            deleted += _topic_deleted(cluster, topic, choice, attempts)
+    write(deleted, json=as_json)
+    return attempts.code()
+
+
+def _topic_deleted(cluster: Cluster, topic: str, choice: Choice, attempts: Attempts) -> list[Deleted]:
+    """Delete a topic of the group, if there is one."""
+    from rocketwire.cli.deletion import delete_everywhere
+    from rocketwire.remoting.admin.brokers import brokers_of, leading
+    from rocketwire.remoting.errors import NoSuchTopic
+
+    try:
+        datas = cluster.route(topic).broker_datas
+    except NoSuchTopic:
+        return []
+    every = leading(brokers_of(datas, cluster.info()))
+    chosen = choice.only(every)
+    return delete_everywhere(cluster, topic, chosen, attempts, route=len(chosen) == len(every))

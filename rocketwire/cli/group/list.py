@@ -1,0 +1,118 @@
+"""`rocketwire group list`: all consumer groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from rocketwire.cli.brokers import broker_options
+from rocketwire.cli.json_option import json_option
+from rocketwire.cli.online import online
+
+if TYPE_CHECKING:
+    from rocketwire.cli.online import Endpoint
+    from rocketwire.remoting.connection import Connection
+    from rocketwire.wire.bodies.online import ConsumerConnection
+    from rocketwire.wire.bodies.progress import ConsumeStats
+
+_KINDS: Final = ("own", "system")
+
+
+@dataclass(slots=True)
+class _Group:
+    """What the brokers say of a group, summed up."""
+
+    members: set[str] = field(default_factory=set)
+    consume_type: str | None = None
+    message_model: str | None = None
+    lag: int = 0
+    rate: float = 0.0
+
+    def add(self, connected: ConsumerConnection | None, stats: ConsumeStats) -> None:
+        """Add what one broker says."""
+        if connected is not None:
+            self.members.update(each.client_id for each in connected.connection_set)
+            self.consume_type = connected.consume_type or self.consume_type
+            self.message_model = connected.message_model or self.message_model
+        self.lag += sum(each.broker_offset - each.consumer_offset for each in stats.offset_table.values())
+        self.rate += stats.consume_tps
+
+
+@click.command("list", epilog="Example: rocketwire group list --kind own --json")
+@click.option(
+    "--kind", type=click.Choice(_KINDS), help="Only applications' groups, or those that every broker has of itself."
+)
+@broker_options
+@json_option
+@online
+def command(
+    endpoint: Endpoint, *, kind: str | None, cluster_name: str | None, broker_names: tuple[str, ...], as_json: bool
+) -> int:
+    """Print all consumer groups: how many members are on line, and how many messages they have yet to consume.
+
+    A group that consumes by broadcasting keeps its offsets itself; brokers know no lag of it.
+    """
+    from rocketwire.cli.attempts import Attempts
+    from rocketwire.cli.brokers import Choice
+    from rocketwire.cli.output import json_line
+    from rocketwire.cli.table import Column, print_table
+
+    attempts = Attempts()
+    groups: dict[str, _Group] = {}
+    with endpoint.connected() as cluster:
+        choice = Choice(cluster_name=cluster_name, broker_names=broker_names)
+        brokers = choice.of(cluster.info())
+        of_topics = () if cluster_name or broker_names else cluster.groups()
+        for broker in brokers:
+            with attempts.at(f"broker {broker.name}"):
+                _add(groups, cluster.connection(broker.address), of_topics)
+    chosen = [(name, groups[name], _kind(name)) for name in sorted(groups)]
+    chosen = [each for each in chosen if kind in (None, each[2])]
+    if as_json:
+        for name, group, its_kind in chosen:
+            json_line(
+                {
+                    "group": name,
+                    "kind": its_kind,
+                    "member_count": len(group.members),
+                    "consume_type": group.consume_type,
+                    "message_model": group.message_model,
+                    "lag": group.lag,
+                    "tps": group.rate,
+                }
+            )
+    elif chosen:
+        columns = (
+            *(Column("GROUP", least=16), Column("MEMBERS", right=True), Column("LAG", right=True)),
+            *(Column("MESSAGES/S", right=True), Column("MODEL", spare=2), Column("TYPE", spare=1)),
+        )
+        print_table(
+            columns,
+            [
+                (
+                    *(name, str(len(group.members)), str(group.lag), f"{group.rate:.1f}"),
+                    *(group.message_model or "", group.consume_type or ""),
+                )
+                for name, group, _ in chosen
+            ],
+        )
+    return attempts.code(found=bool(chosen))
+
+
+def _add(groups: dict[str, _Group], broker: Connection, also: tuple[str, ...] | list[str]) -> None:
+    """Add the groups of one broker, and `also` those that have a retry topic."""
+    from rocketwire.remoting.admin.groups import consumers_of_all, group_configs, progress_of_all
+
+    names = sorted({*group_configs(broker), *also})
+    connected = list(consumers_of_all(broker, names))
+    stats = list(progress_of_all(broker, names))
+    for name, its_members, its_stats in zip(names, connected, stats, strict=True):
+        groups.setdefault(name, _Group()).add(its_members, its_stats)
+
+
+def _kind(group: str) -> str:
+    from rocketwire.wire.names import PREDEFINED_GROUPS, is_system_group
+
+    return "system" if group in PREDEFINED_GROUPS or is_system_group(group) else "own"

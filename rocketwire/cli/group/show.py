@@ -1,0 +1,93 @@
+"""`rocketwire group show`: a group's configuration, members and subscriptions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rocketwire.cli.brokers import broker_options
+from rocketwire.cli.json_option import json_option
+from rocketwire.cli.online import online
+
+if TYPE_CHECKING:
+    from rocketwire.cli.online import Endpoint
+
+
+@click.command("show", epilog="Example: rocketwire group show orders")
+@click.argument("group")
+@broker_options
+@json_option
+@online
+def command(
+    endpoint: Endpoint, *, group: str, cluster_name: str | None, broker_names: tuple[str, ...], as_json: bool
+) -> int:
+    """Print the configuration of GROUP on each broker, its members, and what the brokers say that it subscribes to."""
+    from rocketwire.cli.attempts import Attempts
+    from rocketwire.cli.brokers import Choice
+    from rocketwire.cli.found import unknown_group
+    from rocketwire.cli.group.shown import configuration, member, subscription
+    from rocketwire.cli.output import json_line
+    from rocketwire.remoting.admin.groups import consumers, group_configs
+
+    attempts = Attempts()
+    known: set[str] = set()
+    configurations: list[dict[str, Any]] = []
+    members: dict[str, dict[str, Any]] = {}
+    subscriptions: dict[str, dict[str, Any]] = {}
+    ways = {"consume_type": None, "message_model": None, "consume_from_where": None}
+    with endpoint.connected() as cluster:
+        choice = Choice(cluster_name=cluster_name, broker_names=broker_names)
+        for broker in choice.of(cluster.info()):
+            with attempts.at(f"broker {broker.name}"):
+                connection = cluster.connection(broker.address)
+                configs = group_configs(connection)
+                known.update(configs)
+                if group in configs:
+                    configurations.append(configuration(broker, configs[group]))
+                connected = consumers(connection, group)
+                if connected is not None:
+                    members.update((each.client_id, member(each)) for each in connected.connection_set)
+                    subscriptions.update(
+                        (topic, subscription(each)) for topic, each in connected.subscription_table.items()
+                    )
+                    ways = {name: getattr(connected, name) for name in ways}
+    if not configurations and not members:
+        if attempts.done:
+            raise unknown_group(group, known)
+        return attempts.code()
+    found = {
+        "group": group,
+        "brokers": configurations,
+        "members": [members[name] for name in sorted(members)],
+        "subscriptions": [subscriptions[topic] for topic in sorted(subscriptions)],
+        **ways,
+    }
+    if as_json:
+        json_line(found)
+    else:
+        _write(found)
+    return attempts.code()
+
+
+def _write(found: dict[str, Any]) -> None:
+    from rocketwire.cli.group.shown import write_configurations
+    from rocketwire.cli.table import Column, print_table
+
+    write_configurations(found["group"], found["brokers"])
+    print()
+    if not found["members"]:
+        print("no member is on line")
+        return
+    print(f"{found['consume_type']}, {found['message_model']}, {found['consume_from_where']}")
+    print()
+    members = (
+        *(Column("CLIENT", least=16), Column("ADDRESS", least=15), Column("LANGUAGE", spare=1)),
+        Column("VERSION", spare=2),
+    )
+    print_table(members, [tuple(each.values()) for each in found["members"]])
+    print()
+    print_table(
+        (Column("TOPIC", least=12), Column("SUBSCRIPTION", least=12), Column("TYPE")),
+        [(each["topic"], each["expression"] or "", each["expression_type"]) for each in found["subscriptions"]],
+    )

@@ -1,0 +1,46 @@
+"""`rocketwire namesrv kv delete`: remove a value."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from rocketwire.cli.json_option import json_option
+from rocketwire.cli.online import online
+
+if TYPE_CHECKING:
+    from rocketwire.cli.online import Endpoint
+
+
+@click.command("delete", epilog="Example: rocketwire namesrv kv delete ORDER_TOPIC_CONFIG Orders")
+@click.argument("namespace")
+@click.argument("key")
+@json_option
+@online
+def command(endpoint: Endpoint, *, namespace: str, key: str, as_json: bool) -> int:
+    """Remove KEY from NAMESPACE at every name server of --namesrv. A key that none of them has is an error."""
+    from rocketwire.cli.attempts import Attempts
+    from rocketwire.cli.mistake import Unsuccessful
+    from rocketwire.cli.output import json_line
+    from rocketwire.remoting.admin.name_servers import delete_value, values
+    from rocketwire.server.config.nearest import suggestion
+
+    attempts = Attempts()
+    known: set[str] = set()
+    with endpoint.connected() as cluster:
+        for address in cluster.name_servers:
+            with attempts.at(f"name server {address}"):
+                server = cluster.name_server(address)
+                there = values(server, namespace)
+                known.update(there)
+                if key not in there:
+                    continue
+                delete_value(server, namespace, key)
+                if as_json:
+                    json_line({"name_server": str(address), "namespace": namespace, "key": key, "deleted": True})
+                else:
+                    print(f"name server {address}: {namespace} {key} is removed")
+    if key not in known and attempts.code() == 0:
+        raise Unsuccessful(f"namespace {namespace}: it has no key {key}{suggestion(key, known)}")
+    return attempts.code(found=key in known)

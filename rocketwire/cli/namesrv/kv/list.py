@@ -1,0 +1,36 @@
+"""`rocketwire namesrv kv list`: all values of a namespace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from rocketwire.cli.json_option import json_option
+from rocketwire.cli.online import online
+
+if TYPE_CHECKING:
+    from rocketwire.cli.online import Endpoint
+
+
+@click.command("list", epilog="Example: rocketwire namesrv kv list ORDER_TOPIC_CONFIG")
+@click.argument("namespace")
+@json_option
+@online
+def command(endpoint: Endpoint, *, namespace: str, as_json: bool) -> int:
+    """Print the keys and values of NAMESPACE. Name servers have no list of namespaces."""
+    from rocketwire.cli.mistake import Unsuccessful
+    from rocketwire.cli.output import json_line
+    from rocketwire.cli.table import Column, print_table
+    from rocketwire.remoting.admin.name_servers import values
+
+    with endpoint.connected() as cluster:
+        found = sorted(values(cluster, namespace).items())
+    if not found:
+        raise Unsuccessful(f"namespace {namespace}: it has no keys")
+    if as_json:
+        for key, value in found:
+            json_line({"namespace": namespace, "key": key, "value": value})
+    else:
+        print_table((Column("KEY", least=16), Column("VALUE", least=16)), found)
+    return 0

@@ -1,0 +1,18 @@
+"""`rocketwire offset`: consumer groups' offsets at a running endpoint, one module per subcommand."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rocketwire.cli.lazy import lazy_group
+
+command: Final = lazy_group(
+    "offset",
+    "Look at and set the offsets of consumer groups of a running endpoint, this or Apache's.",
+    [
+        ("show", "rocketwire.cli.offset.show", "a group's committed offsets"),
+        ("reset", "rocketwire.cli.offset.reset", "set a group back or forward in a topic"),
+        ("skip", "rocketwire.cli.offset.skip", "skip all messages that a group has not consumed yet"),
+        ("clone", "rocketwire.cli.offset.clone", "give a group the offsets of another one"),
+    ],
+)

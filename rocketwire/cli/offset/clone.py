@@ -1,0 +1,108 @@
+"""`rocketwire offset clone`: give a group the offsets of another one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from rocketwire.cli.brokers import broker_options
+from rocketwire.cli.json_option import json_option
+from rocketwire.cli.online import online
+
+if TYPE_CHECKING:
+    from rocketwire.cli.offset.moves import Move
+    from rocketwire.cli.online import Endpoint
+    from rocketwire.remoting.connection import Connection
+
+_EPILOG: Final = (
+    "Stop the members of the target first: they would overwrite the offsets. "
+    "Example: rocketwire offset clone orders orders-new --topic Orders"
+)
+
+
+@click.command("clone", epilog=_EPILOG)
+@click.argument("source")
+@click.argument("target")
+@click.option("--topic", metavar="TOPIC", help="Only in this topic.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be changed.")
+@broker_options
+@json_option
+@online
+def command(
+    endpoint: Endpoint,
+    *,
+    source: str,
+    target: str,
+    topic: str | None,
+    dry_run: bool,
+    cluster_name: str | None,
+    broker_names: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Give the group TARGET the offsets of the group SOURCE, and print the target's before and after.
+
+    While SOURCE has members, topics that they do not subscribe to any more are left out.
+    """
+    from rocketwire.cli.attempts import Attempts
+    from rocketwire.cli.brokers import Choice, master
+    from rocketwire.cli.found import check_group, topic_brokers
+    from rocketwire.cli.mistake import Mistake, Unsuccessful
+    from rocketwire.cli.offset.moves import write
+    from rocketwire.cli.output import warn
+    from rocketwire.remoting.admin.groups import consumers
+    from rocketwire.remoting.admin.offsets import clone
+    from rocketwire.wire.names import group_problem
+
+    if problem := group_problem(target):
+        raise Mistake(f"group {target}: {problem}")
+    attempts = Attempts()
+    moves: list[Move] = []
+    with endpoint.connected() as cluster:
+        choice = Choice(cluster_name=cluster_name, broker_names=broker_names)
+        brokers = choice.of(cluster.info()) if topic is None else topic_brokers(cluster, topic, choice)
+        for broker in check_group(cluster, source, brokers, attempts):
+            with attempts.at(f"broker {broker.name}"):
+                connection = cluster.connection(broker.address) if dry_run else master(cluster, broker)
+                found = _planned(connection, broker.name, source, target, topic)
+                if not dry_run:
+                    if consumers(connection, target) is not None:
+                        warn(f"broker {broker.name}: members of group {target} are on line, and may overwrite this")
+                    clone(connection, source, target, topic)
+                    found = _done(connection, found)
+                moves += found
+    if not moves and attempts.code() == 0:
+        raise Unsuccessful(f"group {source}: the brokers have no offsets of it")
+    write(moves, as_json=as_json)
+    return attempts.code(found=bool(moves))
+
+
+def _planned(broker: Connection, name: str, source: str, target: str, topic: str | None) -> list[Move]:
+    """What the target would have in the queues in which the source has an offset."""
+    from rocketwire.cli.offset.moves import Move
+    from rocketwire.cli.offset.queues import queues_of
+    from rocketwire.remoting.admin.offsets import committed
+
+    moves = []
+    for each, numbers in queues_of(broker, source, topic).items():
+        after = committed(broker, source, each, numbers)
+        before = committed(broker, target, each, numbers)
+        moves += [
+            Move(group=target, topic=each, broker=name, queue_id=number, before=before[number], after=after[number])
+            for number in numbers
+            if after[number] is not None
+        ]
+    return moves
+
+
+def _done(broker: Connection, moves: list[Move]) -> list[Move]:
+    """The same with what the target has now."""
+    from dataclasses import replace
+
+    from rocketwire.remoting.admin.offsets import committed
+
+    numbers: dict[str, list[int]] = {}
+    for move in moves:
+        numbers.setdefault(move.topic, []).append(move.queue_id)
+    now = {topic: committed(broker, moves[0].group, topic, queues) for topic, queues in numbers.items()}
+    return [replace(move, after=now[move.topic][move.queue_id]) for move in moves]

@@ -1,0 +1,122 @@
+"""`rocketwire offset reset`: set a group back or forward in a topic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from rocketwire.cli.brokers import broker_options
+from rocketwire.cli.json_option import json_option
+from rocketwire.cli.online import online
+
+if TYPE_CHECKING:
+    from rocketwire.cli.brokers import Choice
+    from rocketwire.cli.offset.target import Target
+    from rocketwire.cli.online import Endpoint
+
+_EPILOG: Final = (
+    "Members that are on line are told, and go on at the new offsets within some 10 seconds. Brokers of 4.x tell them "
+    "a time only; for an offset or a single queue stop the members. Example: rocketwire offset reset orders --topic "
+    "Orders --to 2026-01-31T09:30:00+01:00 --dry-run"
+)
+
+
+@click.command("reset", epilog=_EPILOG)
+@click.argument("group")
+@click.option("--topic", metavar="TOPIC", required=True, help="In this topic.")
+@click.option(
+    "--to",
+    "to",
+    metavar="PLACE",
+    required=True,
+    help="earliest, latest, an offset (a number of up to 10 digits), or the message that the broker finds for a time "
+    "of storing: ISO 8601, in UTC if it names no zone, or ms since 1970.",
+)
+@click.option("--queue", metavar="N", type=click.IntRange(min=0), help="Only in this queue of each broker.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be changed.")
+@broker_options
+@json_option
+@online
+def command(
+    endpoint: Endpoint,
+    *,
+    group: str,
+    topic: str,
+    to: str,
+    queue: int | None,
+    dry_run: bool,
+    cluster_name: str | None,
+    broker_names: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Set GROUP back or forward in a topic, and print its offset in each queue before and after."""
+    from rocketwire.cli.brokers import Choice
+    from rocketwire.cli.offset.target import target
+
+    return reset(
+        endpoint,
+        group,
+        topic,
+        target(to),
+        queue=queue,
+        dry_run=dry_run,
+        choice=Choice(cluster_name=cluster_name, broker_names=broker_names),
+        as_json=as_json,
+    )
+
+
+def reset(
+    endpoint: Endpoint,
+    group: str,
+    topic: str,
+    target: Target,
+    *,
+    queue: int | None,
+    dry_run: bool,
+    choice: Choice,
+    as_json: bool,
+) -> int:
+    """Reset a group; the exit code.
+
+    Raises:
+        Unsuccessful: there is no such topic, queue or group.
+    """
+    from rocketwire.cli.attempts import Attempts
+    from rocketwire.cli.brokers import master
+    from rocketwire.cli.found import check_group, topic_brokers, topic_route
+    from rocketwire.cli.mistake import Unsuccessful
+    from rocketwire.cli.offset.moves import Move, write
+    from rocketwire.cli.offset.resetting import done, planned
+    from rocketwire.cli.output import count_of, warn
+
+    attempts = Attempts()
+    moves: list[Move] = []
+    told = 0
+    with endpoint.connected() as cluster:
+        brokers = check_group(cluster, group, topic_brokers(cluster, topic, choice), attempts)
+        sizes = {
+            each.broker_name: max(each.read_queue_nums, each.write_queue_nums)
+            for each in topic_route(cluster, topic).queue_datas
+        }
+        for broker in brokers:
+            numbers = [each for each in range(sizes.get(broker.name, 0)) if queue in (None, each)]
+            if not numbers:
+                continue
+            with attempts.at(f"broker {broker.name}"):
+                connection = cluster.connection(broker.address) if dry_run else master(cluster, broker)
+                found = planned(connection, broker.name, group=group, topic=topic, queues=numbers, target=target)
+                if not dry_run:
+                    found, members = done(connection, found, target=target, whole=queue is None)
+                    told = max(told, members)
+                    left = sorted({*numbers} - {each.queue_id for each in found})
+                    if left:
+                        names = ", ".join(map(str, left))
+                        attempts.fail(f"broker {broker.name}: not reset, as nobody writes there: queue {names}")
+                moves += found
+    if not moves and attempts.code() == 0:
+        raise Unsuccessful(f"topic {topic}: it has no queue {queue}")
+    write(moves, as_json=as_json)
+    if told:
+        warn(f"group {group}: told {count_of(told, 'member')} to go on at the new offsets, within some 10 seconds")
+    return attempts.code(found=bool(moves))

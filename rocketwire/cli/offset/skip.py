@@ -1,0 +1,48 @@
+"""`rocketwire offset skip`: skip all messages that a group has not consumed yet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from rocketwire.cli.brokers import broker_options
+from rocketwire.cli.json_option import json_option
+from rocketwire.cli.online import online
+
+if TYPE_CHECKING:
+    from rocketwire.cli.online import Endpoint
+
+
+@click.command("skip", epilog="Example: rocketwire offset skip orders --topic Orders --dry-run")
+@click.argument("group")
+@click.option("--topic", metavar="TOPIC", required=True, help="In this topic.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be changed.")
+@broker_options
+@json_option
+@online
+def command(
+    endpoint: Endpoint,
+    *,
+    group: str,
+    topic: str,
+    dry_run: bool,
+    cluster_name: str | None,
+    broker_names: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Skip all messages of a topic that GROUP has not consumed yet: the same as offset reset --to latest."""
+    from rocketwire.cli.brokers import Choice
+    from rocketwire.cli.offset.reset import reset
+    from rocketwire.cli.offset.target import Target, Where
+
+    return reset(
+        endpoint,
+        group,
+        topic,
+        Target(where=Where.LATEST),
+        queue=None,
+        dry_run=dry_run,
+        choice=Choice(cluster_name=cluster_name, broker_names=broker_names),
+        as_json=as_json,
+    )

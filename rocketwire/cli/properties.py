@@ -1,0 +1,84 @@
+"""Configurations as keys and values: printing them, and changing keys with a look at the result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import click
+
+from rocketwire.cli.mistake import Mistake, Unsuccessful
+
+Values = Mapping[str, str]
+_OPTIONS: Final = (
+    click.option("--get", "keys", metavar="KEY", multiple=True, help="Only print this key; repeatable."),
+    click.option("--set", "changes", metavar="KEY=VALUE", multiple=True, help="Change this key first; repeatable."),
+)
+
+
+def property_options(function: Any) -> Any:  # noqa: ANN401 - of click's decorators
+    """Add `--get` and `--set` to a command, which gets them as `keys` and `changes`."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+def parsed_changes(texts: Sequence[str]) -> dict[str, str]:
+    """The keys and values of `--set`.
+
+    Raises:
+        Mistake: one is not KEY=VALUE.
+    """
+    found: dict[str, str] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise Mistake(f"--set {text}: allowed is KEY=VALUE")
+        found[key.strip()] = value
+    return found
+
+
+def chosen(
+    read: Callable[[], str], change: Callable[[str], None], *, keys: Sequence[str], changes: Mapping[str, str]
+) -> dict[str, str]:
+    """The values of one server after the changes: of `keys` and what was changed, or all if neither is named.
+
+    Raises:
+        Unsuccessful: it has no such key, or has not taken a value: Apache's servers pass over what they do not know.
+    """
+    from rocketwire.server.config.java_properties import format_java_properties, parse_java_properties
+
+    values = parse_java_properties(read())
+    for key in (*keys, *changes):
+        _check(key, values)
+    if changes:
+        change(format_java_properties(changes))
+        values = parse_java_properties(read())
+        kept = [key for key, value in changes.items() if values.get(key) != value.strip()]
+        if kept:
+            told = ", ".join(f"{key}={values.get(key, '')}" for key in kept)
+            raise Unsuccessful(f"it has not taken the change: {told}")
+    wanted = (*keys, *changes)
+    return {key: values[key] for key in sorted(values) if not wanted or key in wanted}
+
+
+def _check(key: str, values: Values) -> None:
+    if key not in values:
+        from rocketwire.server.config.nearest import suggestion
+
+        raise Unsuccessful(f"it has no key {key}{suggestion(key, values)}")
+
+
+def write(server: str, found: Sequence[tuple[Mapping[str, str], Values]], *, as_json: bool) -> None:
+    """Print the values of servers; the mapping before them says which server, under the name `server`."""
+    from rocketwire.cli.output import json_line
+    from rocketwire.cli.table import Column, print_table
+
+    rows = [(which, key, value) for which, values in found for key, value in values.items()]
+    if as_json:
+        for which, key, value in rows:
+            json_line({**which, "key": key, "value": value})
+    elif rows:
+        title = server.replace("_", " ").upper()
+        columns = (Column(title, least=10), Column("KEY", least=20), Column("VALUE", least=20))
+        print_table(columns, [(which[server], key, value) for which, key, value in rows])

@@ -1,0 +1,68 @@
+"""`rocketwire topic alter`: change a topic's configuration."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from rocketwire.cli.brokers import broker_options
+from rocketwire.cli.json_option import json_option
+from rocketwire.cli.online import online
+from rocketwire.cli.topic.settings import topic_settings
+
+if TYPE_CHECKING:
+    from rocketwire.cli.online import Endpoint
+
+
+@click.command("alter", epilog="Example: rocketwire topic alter Orders --perm R --broker broker-a")
+@click.argument("topic")
+@topic_settings
+@broker_options
+@json_option
+@online
+def command(
+    endpoint: Endpoint,
+    /,
+    *,
+    topic: str,
+    cluster_name: str | None,
+    broker_names: tuple[str, ...],
+    as_json: bool,
+    **settings: Any,  # noqa: ANN401 - of `Settings`
+) -> int:
+    """Change the configuration of TOPIC on each broker that has it. What no option names stays as it is.
+
+    To make a topic smaller without losing messages, first lower --write-queues, and --read-queues when the queues
+    beyond are consumed.
+    """
+    from rocketwire.cli.attempts import Attempts
+    from rocketwire.cli.brokers import Choice, master
+    from rocketwire.cli.found import topic_brokers
+    from rocketwire.cli.mistake import Mistake, Unsuccessful
+    from rocketwire.cli.topic.order import keep_order
+    from rocketwire.cli.topic.settings import Settings
+    from rocketwire.cli.topic.shown import Row, write
+    from rocketwire.remoting.admin.topics import put_topic, topic_config
+
+    wanted = Settings(**settings)
+    if not any(value is not None for value in wanted):
+        raise Mistake("name what to change: --queues, --perm, --order or another option")
+    attempts = Attempts()
+    changed: list[Row] = []
+    with endpoint.connected() as cluster:
+        for broker in topic_brokers(cluster, topic, Choice(cluster_name=cluster_name, broker_names=broker_names)):
+            with attempts.at(f"broker {broker.name}"):
+                connection = master(cluster, broker)
+                wanted.check(connection)
+                former = topic_config(connection, topic)
+                if former is None:
+                    raise Unsuccessful(f"topic {topic} is in its route, but it does not have it")
+                config = wanted.applied(former)
+                put_topic(connection, config, message_type=wanted.message_type)
+                changed.append((broker, config))
+        if changed and (wanted.order is not None or any(config.order for _, config in changed)):
+            keep_order(cluster, attempts, changed)
+    if changed:
+        write(changed, json=as_json)
+    return attempts.code()

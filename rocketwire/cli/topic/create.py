@@ -1,0 +1,71 @@
+"""`rocketwire topic create`: create a topic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from rocketwire.cli.brokers import broker_options
+from rocketwire.cli.json_option import json_option
+from rocketwire.cli.online import online
+from rocketwire.cli.topic.settings import topic_settings
+
+if TYPE_CHECKING:
+    from rocketwire.cli.online import Endpoint
+
+_QUEUES: Final = 8
+_EPILOG: Final = (
+    "Without options a topic gets 8 queues on every broker of the cluster. Example: rocketwire topic create Orders "
+    "--queues 16 --message-type FIFO"
+)
+
+
+@click.command("create", epilog=_EPILOG)
+@click.argument("topic")
+@topic_settings
+@broker_options
+@json_option
+@online
+def command(
+    endpoint: Endpoint,
+    /,
+    *,
+    topic: str,
+    cluster_name: str | None,
+    broker_names: tuple[str, ...],
+    as_json: bool,
+    **settings: Any,  # noqa: ANN401 - of `Settings`
+) -> int:
+    """Create TOPIC on the brokers of a cluster. A broker that has it already keeps it as it is, which is an error."""
+    from rocketwire.cli.attempts import Attempts
+    from rocketwire.cli.brokers import Choice, master
+    from rocketwire.cli.mistake import Mistake, Unsuccessful
+    from rocketwire.cli.topic.order import keep_order
+    from rocketwire.cli.topic.settings import Settings
+    from rocketwire.cli.topic.shown import Row, write
+    from rocketwire.remoting.admin.topics import put_topic, topic_config
+    from rocketwire.wire.bodies.topic import TopicConfig
+    from rocketwire.wire.names import topic_problem
+
+    if problem := topic_problem(topic):
+        raise Mistake(f"topic {topic}: {problem}")
+    wanted = Settings(**settings)
+    config = wanted.applied(TopicConfig(topic_name=topic, read_queue_nums=_QUEUES, write_queue_nums=_QUEUES))
+    attempts = Attempts()
+    created: list[Row] = []
+    with endpoint.connected() as cluster:
+        choice = Choice(cluster_name=cluster_name, broker_names=broker_names)
+        for broker in choice.of_one_cluster(cluster.info()):
+            with attempts.at(f"broker {broker.name}"):
+                connection = master(cluster, broker)
+                wanted.check(connection)
+                if topic_config(connection, topic) is not None:
+                    raise Unsuccessful(f"topic {topic} exists; rocketwire topic alter changes it")
+                put_topic(connection, config, message_type=wanted.message_type)
+                created.append((broker, config))
+        if created and config.order:
+            keep_order(cluster, attempts, created)
+    if created:
+        write(created, json=as_json)
+    return attempts.code()

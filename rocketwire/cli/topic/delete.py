@@ -1,0 +1,55 @@
+"""`rocketwire topic delete`: delete a topic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from rocketwire.cli.brokers import broker_options
+from rocketwire.cli.confirmation import yes_option
+from rocketwire.cli.json_option import json_option
+from rocketwire.cli.online import online
+
+if TYPE_CHECKING:
+    from rocketwire.cli.online import Endpoint
+
+
+@click.command("delete", epilog="Example: rocketwire topic delete Orders --yes")
+@click.argument("topic")
+@broker_options
+@yes_option
+@json_option
+@online
+def command(
+    endpoint: Endpoint,
+    *,
+    topic: str,
+    cluster_name: str | None,
+    broker_names: tuple[str, ...],
+    yes: bool,
+    as_json: bool,
+) -> int:
+    """Delete TOPIC with its messages and all groups' offsets in it, on each broker that has it.
+
+    Its route and its order configuration at the name servers are deleted afterwards; the route stays if other brokers
+    keep the topic or one failed.
+    """
+    from rocketwire.cli.attempts import Attempts
+    from rocketwire.cli.brokers import Choice
+    from rocketwire.cli.confirmation import confirm
+    from rocketwire.cli.deletion import delete_everywhere, write
+    from rocketwire.cli.found import topic_brokers
+    from rocketwire.cli.topic.order import enter_queues
+
+    attempts = Attempts()
+    with endpoint.connected() as cluster:
+        every = topic_brokers(cluster, topic, Choice(cluster_name=None, broker_names=()))
+        brokers = topic_brokers(cluster, topic, Choice(cluster_name=cluster_name, broker_names=broker_names))
+        names = ", ".join(broker.name for broker in brokers)
+        confirm(f"Delete topic {topic} with its messages on {names}?", yes=yes)
+        deleted = delete_everywhere(cluster, topic, brokers, attempts, route=len(brokers) == len(every))
+        gone = {each.server: None for each in deleted if each.at == "broker"}
+        enter_queues(cluster, attempts, topic, gone)
+    write(deleted, json=as_json)
+    return attempts.code()

@@ -1,0 +1,44 @@
+"""`rocketwire topic show`: a topic's configuration on each broker."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from rocketwire.cli.brokers import broker_options
+from rocketwire.cli.json_option import json_option
+from rocketwire.cli.online import online
+
+if TYPE_CHECKING:
+    from rocketwire.cli.online import Endpoint
+
+
+@click.command("show", epilog="Example: rocketwire topic show Orders --json")
+@click.argument("topic")
+@broker_options
+@json_option
+@online
+def command(
+    endpoint: Endpoint, *, topic: str, cluster_name: str | None, broker_names: tuple[str, ...], as_json: bool
+) -> int:
+    """Print the configuration of TOPIC on each broker that has it: queues, permission, order and attributes."""
+    from rocketwire.cli.attempts import Attempts
+    from rocketwire.cli.brokers import Choice
+    from rocketwire.cli.found import topic_brokers
+    from rocketwire.cli.mistake import Unsuccessful
+    from rocketwire.cli.topic.shown import Row, write
+    from rocketwire.remoting.admin.topics import topic_config
+
+    attempts = Attempts()
+    rows: list[Row] = []
+    with endpoint.connected() as cluster:
+        for broker in topic_brokers(cluster, topic, Choice(cluster_name=cluster_name, broker_names=broker_names)):
+            with attempts.at(f"broker {broker.name}"):
+                config = topic_config(cluster.connection(broker.address), topic)
+                if config is None:
+                    raise Unsuccessful(f"topic {topic} is in its route, but it does not have it")
+                rows.append((broker, config))
+    if rows:
+        write(rows, json=as_json)
+    return attempts.code(found=bool(rows))

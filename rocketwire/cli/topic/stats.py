@@ -1,0 +1,73 @@
+"""`rocketwire topic stats`: where a topic's queues begin and end."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from rocketwire.cli.brokers import broker_options
+from rocketwire.cli.json_option import json_option
+from rocketwire.cli.online import online
+
+if TYPE_CHECKING:
+    from rocketwire.cli.online import Endpoint
+
+
+@click.command("stats", epilog="Example: rocketwire topic stats Orders")
+@click.argument("topic")
+@broker_options
+@json_option
+@online
+def command(
+    endpoint: Endpoint, *, topic: str, cluster_name: str | None, broker_names: tuple[str, ...], as_json: bool
+) -> int:
+    """Print the first and the next offset of each queue of TOPIC, and when its last message was stored."""
+    from rocketwire.cli.attempts import Attempts
+    from rocketwire.cli.brokers import Choice
+    from rocketwire.cli.found import topic_brokers
+    from rocketwire.cli.mistake import Unsuccessful
+    from rocketwire.cli.output import json_line
+    from rocketwire.cli.table import Column, print_table
+    from rocketwire.cli.times import shown
+    from rocketwire.remoting.admin.topics import queue_ends
+
+    attempts = Attempts()
+    rows = []
+    with endpoint.connected() as cluster:
+        for broker in topic_brokers(cluster, topic, Choice(cluster_name=cluster_name, broker_names=broker_names)):
+            with attempts.at(f"broker {broker.name}"):
+                ends = queue_ends(cluster.connection(broker.address), topic)
+                if ends is None:
+                    raise Unsuccessful(f"topic {topic} is in its route, but it does not have it")
+                rows += [(broker.name, number, each) for number, each in ends.items()]
+    if as_json:
+        for name, number, each in rows:
+            json_line(
+                {
+                    "topic": topic,
+                    "broker": name,
+                    "queue_id": number,
+                    "min_offset": each.min_offset,
+                    "max_offset": each.max_offset,
+                    "last_update": each.last_update_timestamp or None,
+                }
+            )
+    elif rows:
+        columns = (
+            *(Column("BROKER", least=10), Column("QUEUE", right=True), Column("MIN OFFSET", right=True)),
+            *(Column("MAX OFFSET", right=True), Column("MESSAGES", right=True)),
+            Column("LAST UPDATE (UTC)", time=True),
+        )
+        print_table(
+            columns,
+            [
+                (
+                    *(name, str(number), str(each.min_offset), str(each.max_offset)),
+                    str(each.max_offset - each.min_offset),
+                    shown(each.last_update_timestamp or None),
+                )
+                for name, number, each in rows
+            ],
+        )
+    return attempts.code(found=bool(rows))

@@ -1,0 +1,90 @@
+"""Resets of members that are on line, at brokers that can only be told a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from rocketwire.cli.mistake import Unsuccessful
+from rocketwire.cli.offset.moves import Move
+from rocketwire.cli.offset.resetting import done
+from rocketwire.cli.offset.target import Target, Where, target
+from rocketwire.remoting.connection import Connection
+from rocketwire.wire.addresses import parse_address
+from rocketwire.wire.bodies import encode_body
+from rocketwire.wire.bodies.client import MessageModel, MessageQueue
+from rocketwire.wire.bodies.online import Connection as Client
+from rocketwire.wire.bodies.online import ConsumerConnection, ResetOffsetBody
+from rocketwire.wire.codes import RequestCode
+from tests.cli.endpoint import FakeServer, Told, fake_server
+
+MOVE = Move(group="g", topic="T", broker="b", queue_id=1, before=5, after=3)
+RESET = RequestCode.INVOKE_BROKER_TO_RESET_OFFSET
+
+
+@pytest.fixture
+def server() -> Iterator[FakeServer]:
+    """A broker with one member of every group on line."""
+    members = ConsumerConnection(connection_set=(Client(client_id="c"),), message_model=MessageModel.CLUSTERING)
+    told = ResetOffsetBody(offset_table={MessageQueue(topic="T", broker_name="b", queue_id=1): 3})
+    with fake_server() as started:
+        started.answers |= {
+            RequestCode.GET_CONSUMER_CONNECTION_LIST: lambda _: Told(body=encode_body(members)),
+            RequestCode.UPDATE_CONSUMER_OFFSET: lambda _: Told(),
+            RESET: lambda _: Told(body=encode_body(told)),
+        }
+        yield started
+
+
+@pytest.fixture
+def broker(server: FakeServer) -> Iterator[Connection]:
+    with Connection("broker", parse_address(server.address)) as connection:
+        yield connection
+
+
+@pytest.mark.parametrize(
+    ("config", "attributes", "takes"),
+    [
+        (b"", True, True),  # this server
+        (b"", False, False),  # 4.x
+        (b"useServerSideResetOffset=true\n", True, True),  # 5.x
+        (b"useServerSideResetOffset=false\n", True, False),
+    ],
+)
+def test_only_some_brokers_take_an_offset(
+    server: FakeServer, broker: Connection, config: bytes, attributes: bool, takes: bool
+) -> None:
+    server.answers[RequestCode.GET_BROKER_CONFIG] = lambda _: Told(body=config)
+    server.answers[RequestCode.GET_TOPIC_CONFIG] = lambda _: Told(17 if attributes else 3, remark="no")
+    wanted = Target(where=Where.OFFSET, value=3)
+    if takes:
+        assert done(broker, [MOVE], target=wanted, whole=True) == ([MOVE], 1)
+        assert [ext["offset"] for code, ext in server.asked if code == RESET] == ["3"]
+    else:
+        with pytest.raises(Unsuccessful, match="to a time in all queues only"):
+            done(broker, [MOVE], target=wanted, whole=True)
+        assert RESET not in [code for code, _ in server.asked]
+
+
+def test_members_that_leave_meanwhile(server: FakeServer, broker: Connection) -> None:
+    server.answers[RESET] = lambda _: Told(206, remark="Consumer not online")
+    assert done(broker, [MOVE], target=Target(where=Where.EARLIEST), whole=True) == ([MOVE], 0)
+    assert server.asked[-1][0] == RequestCode.UPDATE_CONSUMER_OFFSET
+    assert server.asked[-1][1]["commitOffset"] == "3"
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "timestamp"),
+    [
+        ("earliest", Target(where=Where.EARLIEST), 0),
+        ("latest", Target(where=Where.LATEST), -1),
+        ("1234567890", Target(where=Where.OFFSET, value=1234567890), None),
+        ("12345678901", Target(where=Where.TIME, value=12345678901), 12345678901),
+        ("1970-01-01T00:00:01Z", Target(where=Where.TIME, value=1000), 1000),
+    ],
+)
+def test_places(text: str, wanted: Target, timestamp: int | None) -> None:
+    assert target(text) == wanted
+    if timestamp is not None:
+        assert target(text).timestamp == timestamp
