@@ -22,8 +22,10 @@ Exit codes: 0 done; 1 nothing found, or not everything could be done; 2 wrong us
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
-    given = sys.argv[1:] if arguments is None else arguments
-    if given and given[0] in MODULES:
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given[:2] == ["message", "trace"]:
+        given[:2] = ["trace", "show"]
+    if given and given[0] in MODULES and given[:2] != ["message", "export"]:
         return run_command(program, given)
     parser = Parser(prog="rocketwire", description="A RocketMQ name server and broker.", epilog=_EPILOG)
     version = f"rocketwire {__version__} (kernel: {native.name()})"

@@ -166,18 +166,30 @@ class Connection:
             if (answer := self._answers[opaque]) is None:
                 with self._during(self._waiting):
                     while (answer := self._answers[opaque]) is None:
-                        self._receive(until)
+                        if not self._receive(until):
+                            raise NotReached(self.what, f"no answer within {self._timeout:g} s")
         finally:
             self._answers.pop(opaque, None)
         return answer
 
-    def _receive(self, until: float) -> None:
-        """Receive the next frame."""
+    def next_answer(self, seconds: float) -> tuple[int, Answer] | None:
+        """The opaque of any request that was sent, and its answer; None if no answer comes in so many seconds."""
+        until = time.monotonic() + seconds
+        while True:
+            for opaque, answer in self._answers.items():
+                if answer is not None:
+                    del self._answers[opaque]
+                    return opaque, answer
+            if not self._receive(until):
+                return None
+
+    def _receive(self, until: float) -> bool:
+        """Receive the next frames; whether any data came in time."""
         try:
             self._socket.settimeout(max(0.001, until - time.monotonic()))
             data = self._socket.recv(_READ)
         except TimeoutError:
-            raise NotReached(self.what, f"no answer within {self._timeout:g} s") from None
+            return False
         except OSError as error:
             raise NotReached(self.what, f"the connection failed: {_reason(error)}") from error
         if not data:
@@ -192,6 +204,7 @@ class Connection:
                 raise broken
         except WireError as error:
             raise NotReached(self.what, f"does not speak RocketMQ's protocol: {error}") from error
+        return True
 
 
 def _reason(error: OSError | UnicodeError) -> str:

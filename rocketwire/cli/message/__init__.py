@@ -1,13 +1,29 @@
-"""`rocketwire message`: messages of a running endpoint, one module per subcommand, each with `add_parser`."""
+"""`rocketwire message`: messages of a running endpoint, one module per subcommand."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from rocketwire.cli.lazy import lazy_group
 from rocketwire.cli.message import export
 
 if TYPE_CHECKING:
     from rocketwire.cli.serve import Commands
+
+command: Final = lazy_group(
+    "message",
+    "Send, follow, find and copy messages of a running endpoint, this or Apache's.",
+    [
+        ("send", "rocketwire.cli.message.send", "send lines, JSON lines or files"),
+        ("tail", "rocketwire.cli.message.tail", "the last messages of a topic, or each new one as it comes"),
+        ("get", "rocketwire.cli.message.get", "one message by its id"),
+        ("query", "rocketwire.cli.message.query", "the messages with a key or an id"),
+        ("resend", "rocketwire.cli.message.resend", "send a stored message again, to a topic or to one consumer"),
+        ("export", "rocketwire.cli.message.export", "write the messages of a topic as JSON lines or CSV"),
+        ("import", "rocketwire.cli.message.import_", "send what `message export` wrote"),
+        ("trace", "rocketwire.cli.trace.show", "when a message was sent, stored and consumed, by whom"),
+    ],
+)
 
 
 def add_parser(commands: Commands) -> None:
