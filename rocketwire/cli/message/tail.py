@@ -46,7 +46,7 @@ _LAST: Final = 10
 @click.option("--body", "bodies", is_flag=True, help="Print bodies only, with a line feed behind each.")
 @json_option
 @online
-def command(  # noqa: PLR0913 - options
+def command(
     endpoint: Endpoint,
     *,
     topic: str,
