@@ -58,7 +58,7 @@ class Arrived(NamedTuple):
 class Follower:
     """Follows a topic from given offsets on.
 
-    Arguments:
+    Args:
         starts: The offset to begin at, by queue. Queues that appear later are read from their beginning.
         wanted: The numbers of the queues to read; empty for all.
         report: Gets a line about a lost connection, its return, and what cannot be read.
