@@ -107,14 +107,8 @@ class Follower:
             yield found
 
     def connected(self) -> Cluster:
-        """A new cluster of the endpoint, which waits longer than a broker holds a pull, without telling the user."""
-        timeout = max(self._endpoint.timeout, _SILENT_SECONDS)
-        return Cluster(
-            self._endpoint.name_servers,
-            timeout=timeout,
-            credentials=self._endpoint.credentials,
-            tls=self._endpoint.tls,
-        )
+        """A new cluster of the endpoint, which waits longer than a broker holds a pull."""
+        return self._endpoint.unwatched(_SILENT_SECONDS)
 
     def _follow(self, place: Place, offset: int) -> None:
         broker = self._brokers.get(place.broker)

@@ -41,7 +41,11 @@ _LAST: Final = 10
 @click.option("--sql", metavar="EXPR", help="Which an expression of SQL92 takes, such as 'price > 10'.")
 @click.option("--key", metavar="KEY", help="With this key, or this id.")
 @click.option("--queue", "queues", metavar="N", type=click.IntRange(min=0), multiple=True, help="Of this queue.")
-@click.option("--group", metavar="GROUP", help="From this group's committed offsets on, and commit what is printed.")
+@click.option(
+    "--group",
+    metavar="GROUP",
+    help="From this group's committed offsets on, where it has none from --from or the end; commits what is printed.",
+)
 @click.option("--count", metavar="N", type=click.IntRange(min=1), help="Stop after N messages.")
 @click.option("--body", "bodies", is_flag=True, help="Print bodies only, with a line feed behind each.")
 @json_option
@@ -70,8 +74,8 @@ def command(
     """
     if tag is not None and sql is not None:
         raise Mistake("--tag and --sql: only one of them")
-    if sum(each is not None for each in (first, last, group)) > 1:
-        raise Mistake("--from, -n and --group: only one of them")
+    if last is not None and (first is not None or group is not None):
+        raise Mistake("-n: not with --from or --group")
     if bodies and as_json:
         raise Mistake("--body and --json: only one of them")
     from rocketwire.cli.message.places import Start, start
@@ -87,7 +91,7 @@ def command(
         topic,
         Selection(tags=tag or EVERYTHING, sql=sql, key=key),
         frozenset(queues),
-        Start() if first is None else start("--from", first),
+        Start(end=group is not None) if first is None else start("--from", first),
         last,
         group or TOOLS_GROUP,
         complaints,
@@ -192,7 +196,8 @@ class Tail:
 
         if self.joined:
             offset = committed(queue, self.group)
-            return offsets.stop if offset is None else min(max(offset, offsets.start), offsets.stop)
+            if offset is not None:
+                return min(max(offset, offsets.start), offsets.stop)
         return self.start.in_queue(queue, offsets)
 
     def done(self, found: Found) -> None:
