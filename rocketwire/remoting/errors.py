@@ -20,11 +20,16 @@ class NameServersInvalid(RemotingError):
 
 
 class NotReached(RemotingError):
-    """No answer from an address, or not in time, or not in RocketMQ's protocol."""
+    """No answer from an address, or not in time, or not in RocketMQ's protocol.
+
+    Attributes:
+        parts: The peer, as `broker 127.0.0.1:10911`, and what happened.
+    """
 
     def __init__(self, what: str, reason: str) -> None:
-        """Take the peer, as `broker 127.0.0.1:10911`, and what happened."""
+        """Take the peer and what happened."""
         super().__init__(f"{what}: {reason}")
+        self.parts = (what, reason)
 
 
 class Refused(RemotingError):
