@@ -1,20 +1,11 @@
-"""Messages to send, and the ids that producers give."""
+"""Messages to send."""
 
 from __future__ import annotations
 
-import ipaddress
-import os
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
-from typing import Final
 
-from rocketwire.server.core.clock import system_clock
+from rocketwire.remoting.core.unique_ids import UniqueIds
 from rocketwire.wire import properties as names
-from rocketwire.wire.message_id import UniqueKey
-
-_COUNTERS: Final = 1 << 16
-_MILLISECOND: Final = timedelta(milliseconds=1)
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,29 +37,3 @@ class Outgoing:
         if self.message_id:
             return self
         return replace(self, properties={names.UNIQ_KEY: ids.next(), **self.properties})
-
-
-class UniqueIds:
-    """Makes ids as all clients do; `host` is the address of this machine."""
-
-    def __init__(self, host: str) -> None:
-        self._ip = ipaddress.ip_address(host.partition("%")[0]).packed
-        self._process_id = os.getpid() & 0xFFFF
-        self._entropy = int.from_bytes(os.urandom(4), "big")
-        now = _EPOCH + system_clock() * _MILLISECOND
-        month = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-        self._next = (now - month) // _MILLISECOND * _COUNTERS
-
-    def next(self) -> str:
-        """A new id; ids rise."""
-        elapsed, counter = divmod(self._next, _COUNTERS)
-        self._next += 1
-        return str(
-            UniqueKey(
-                ip=self._ip,
-                process_id=self._process_id,
-                loader_hash=self._entropy,
-                elapsed=elapsed,
-                counter=counter,
-            )
-        )

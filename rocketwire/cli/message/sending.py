@@ -5,6 +5,7 @@ Sends to one queue that must keep their order wait for each other, since brokers
 
 from __future__ import annotations
 
+import os
 import time
 import zlib
 from collections import defaultdict, deque
@@ -12,11 +13,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from rocketwire.cli.message.outgoing import Outgoing, UniqueIds
+from rocketwire.cli.message.outgoing import Outgoing
 from rocketwire.cli.message.targets import Target, Targets
 from rocketwire.cli.mistake import Unsuccessful
 from rocketwire.remoting.cluster import Cluster
 from rocketwire.remoting.connection import Answer
+from rocketwire.remoting.core.unique_ids import UniqueIds
 from rocketwire.remoting.errors import AccessDenied, refusal
 from rocketwire.server.core.clock import system_clock
 from rocketwire.wire.batch import BatchItem, encode_batch
@@ -94,7 +96,7 @@ class Sender:
 
     def __init__(self, cluster: Cluster, *, batch: int = 1, ordered: bool = False, say: Callable[[str], None]) -> None:
         self._targets = Targets(cluster)
-        self._ids = UniqueIds(cluster.own_host)
+        self._ids = UniqueIds(cluster.own_host, os.getpid(), os.urandom(4), system_clock)
         self._batch = batch
         self._ordered = ordered
         self._say = say
