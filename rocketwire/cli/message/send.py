@@ -151,7 +151,7 @@ def _check_queue(cluster: Cluster, topic: str, queue: int | None) -> None:
 def _delay(cluster: Cluster, topic: str, delay: str | None, at: str | None) -> dict[str, str]:
     if delay is not None:
         from rocketwire.cli.message.delays import delay_properties
-        from rocketwire.server.core.clock import system_clock
+        from rocketwire.remoting.clock import system_clock
 
         return delay_properties(cluster, topic, delay, system_clock())
     if at is not None:

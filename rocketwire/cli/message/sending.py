@@ -16,11 +16,11 @@ from typing import Final, NamedTuple
 from rocketwire.cli.message.outgoing import Outgoing
 from rocketwire.cli.message.targets import Target, Targets
 from rocketwire.cli.mistake import Unsuccessful
+from rocketwire.remoting.clock import system_clock
 from rocketwire.remoting.cluster import Cluster
 from rocketwire.remoting.connection import Answer
 from rocketwire.remoting.core.unique_ids import UniqueIds
 from rocketwire.remoting.errors import AccessDenied, refusal
-from rocketwire.server.core.clock import system_clock
 from rocketwire.wire.batch import BatchItem, encode_batch
 from rocketwire.wire.codes import RequestCode, ResponseCode, SysFlag
 from rocketwire.wire.headers.send import SendMessageRequestHeader
