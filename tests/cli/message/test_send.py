@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from rocketwire.wire.codes import RequestCode
-from tests.cli.endpoint import Addresses, Command, Told, fake_server, real_endpoint
+from tests.cli.endpoint import Addresses, Answers, Command, Told, fake_server, real_endpoint
 from tests.cli.message.support import SECONDS, Running, give_stdin
 from tests.cli.store.support import Ran
 from tests.server.processes import Caller, eventually
@@ -309,7 +309,9 @@ def test_what_is_throttled_is_sent_again(
 
 
 def test_a_lost_connection_says_what_is_not_known(capsys: pytest.CaptureFixture[str]) -> None:
-    answers = {RequestCode.SEND_MESSAGE_V2: lambda ext: Throttling(0, 0)(ext) if ext["e"] == "0" else b"\0\0\0\0junk"}
+    answers: Answers = {
+        RequestCode.SEND_MESSAGE_V2: lambda ext: Throttling(0, 0)(ext) if ext["e"] == "0" else b"\0\0\0\0junk"
+    }
     with fake_server(answers) as server:
         ran = Command(capsys, server.address)("message", "send", "T", "a", "b", "c")
     assert ran.code == 3
