@@ -66,10 +66,12 @@ class Progress:
             NotReached, NoBroker, Refused: a broker does not answer, is not registered, or refuses.
         """
         for broker, queue_id in list(self._behind):
+            offset = self._behind[broker, queue_id]
             connection = self._cluster.broker(broker)
             try:
-                commit(Queue(broker, connection, self._topic, queue_id), self._group, self._behind[broker, queue_id])
+                commit(Queue(broker, connection, self._topic, queue_id), self._group, offset)
             except NotReached:
+                # Brokers close connections that are idle for two minutes.
                 self._cluster.forget(connection)
-                raise
+                commit(Queue(broker, self._cluster.broker(broker), self._topic, queue_id), self._group, offset)
             del self._behind[broker, queue_id]

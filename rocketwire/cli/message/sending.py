@@ -41,6 +41,7 @@ _THROTTLED: Final = frozenset({ResponseCode.SYSTEM_BUSY, ResponseCode.FLOW_CONTR
 _WINDOW: Final = 512
 _FIRST_PAUSE: Final = 0.05
 _LONGEST_PAUSE: Final = 2.0
+_IDLE_SECONDS: Final = 60.0
 _PATIENCE_SECONDS: Final = 60.0
 """So long a broker may throttle everything."""
 _COMPRESSED_FROM: Final = 4096
@@ -107,6 +108,7 @@ class Sender:
         self._pause = _FIRST_PAUSE
         self._paused_until = 0.0
         self._throttled_since: float | None = None
+        self._used = time.monotonic()
         self.throttled = 0
 
     @property
@@ -126,6 +128,7 @@ class Sender:
             if each is None:
                 yield from self._all_done()
                 continue
+            self._renew_after_a_pause()
             message = each.with_id(self._ids)
             target = self._targets.of(message, stay=bool(self._filling))
             filling = self._filling[target]
@@ -134,6 +137,13 @@ class Sender:
             if self._is_full(filling):
                 yield from self._flush(target)
         yield from self._all_done()
+
+    def _renew_after_a_pause(self) -> None:
+        """Connect again if no message came for long: brokers close connections that are idle for two minutes."""
+        now = time.monotonic()
+        if now - self._used > _IDLE_SECONDS and not self.unanswered:
+            self._targets.renew()
+        self._used = now
 
     def _is_full(self, filling: _Filling) -> bool:
         message = filling.messages[-1]

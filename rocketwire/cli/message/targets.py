@@ -32,6 +32,12 @@ class Targets:
         # Programs that send one message each do not all send it to the same queue.
         self._first = int.from_bytes(os.urandom(2), "big")
 
+    def renew(self) -> None:
+        """Close the connections to brokers and forget the routes: the next message makes them anew."""
+        for connection in {target.connection for queues in self._queues.values() for target in queues}:
+            self._cluster.forget(connection)
+        self._queues.clear()
+
     def of(self, message: Outgoing, *, stay: bool) -> Target:
         """The queue for a message: of its order key, of its queue's number, or the next one, or with `stay` the same.
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.option(
     "--interval",
     metavar="SECONDS",
-    type=click.FloatRange(min=0.1),
+    type=click.FloatRange(0.1, 60),
     default=1.0,
     show_default=True,
     help="Redraw so often; with --once: between the two samples.",

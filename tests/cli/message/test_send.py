@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from rocketwire.remoting.connection import Connection
 from rocketwire.wire.codes import RequestCode
 from tests.cli.endpoint import Addresses, Answers, Command, Told, fake_server, real_endpoint
 from tests.cli.message.support import SECONDS, Running, give_stdin
@@ -122,6 +123,24 @@ def test_lines_are_sent_as_they_come(endpoint: Addresses, topic: str) -> None:
             assert "  broker-a  " in running.line()
         running.popen.stdin.close()
         assert running.popen.wait(SECONDS) == 0
+
+
+def test_a_connection_that_was_idle_is_not_used(
+    run: Rocketwire, endpoint: Addresses, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when a broker closed it meanwhile."""
+    monkeypatch.setattr("rocketwire.cli.message.sending._IDLE_SECONDS", 0.05)
+    made = []
+    connect = Connection.__init__
+
+    def count(self: Connection, what: str, *arguments: Any, **more: Any) -> None:
+        made.append(what)
+        connect(self, what, *arguments, **more)
+
+    monkeypatch.setattr(Connection, "__init__", count)
+    assert run("message", "send", topic, "a", "b", "c", "--rate", "5/s", "--quiet").code == 0
+    assert made.count("broker") == 3
+    assert len(exported(run, topic)) == 3
 
 
 def test_a_rate(run: Rocketwire, topic: str) -> None:
