@@ -213,7 +213,7 @@ def test_offsets_of_a_group_only_when_asked(
     assert (ran.code, ran.out.split()) == (0, ["0", "1", "2", "3"])
     assert rocketwire("message", "tail", own_topic, "--from", "earliest").code == 0
     received = official.only("received", "PushConcurrent", topic=own_topic, group=group, count=2, settle=1000)
-    assert [event["text"] for event in received if event["queueId"] == 0] == ["4", "5"]
+    assert sorted(event["text"] for event in received) == ["4", "5"]
 
 
 def test_a_topic_is_followed(rocketwire: Rocketwire, official: Client, unique: Callable[[str], str]) -> None:
@@ -287,17 +287,18 @@ def test_export_and_import(
     assert rocketwire("message", "export", "--topic", own_topic, "--format", form, "--output", file).code == 0
     ran = rocketwire("message", "import", file, "--topic", copy, "--format", form, "--json")
     assert (ran.code, ran.err, len(ran.objects)) == (0, "", 42)
-    if form == "jsonl":
-        again = rocketwire("message", "send", copy, "--json", given=file.read_bytes())
-        assert (again.code, len(again.objects)) == (0, 42)
     names = ("message_id", "queue_id", "tags", "keys", "body", "body_base64", "flag")
 
     def kept(topic: str) -> list[str]:
         objects = rocketwire("message", "export", "--topic", topic).objects
         return [json.dumps([one.get(name) for name in names]) for one in objects]
 
-    assert kept(copy)[:42] == kept(own_topic) or form == "jsonl"
-    assert {json.loads(one)[0] for one in kept(copy)} == {json.loads(one)[0] for one in kept(own_topic)}
+    assert kept(copy) == kept(own_topic)
+    if form == "jsonl":
+        again = rocketwire("message", "send", copy, "--json", given=file.read_bytes())
+        assert (again.code, len(again.objects)) == (0, 42)
+        twice = Counter(json.loads(one)[0] for one in kept(copy))
+        assert twice == dict.fromkeys((json.loads(one)[0] for one in kept(own_topic)), 2)
 
 
 def test_dead_letters_of_a_consumer(rocketwire: Rocketwire, official: Client, own_topic: str, group: str) -> None:

@@ -100,7 +100,7 @@ class Results:
         if self._draws and now - self._drawn >= _EVERY_SECONDS:
             self._drawn = now
             rate = number(round(self.stored / max(now - self._began, 0.001)))
-            sys.stderr.write(f"{_ERASE}{number(self.stored)} messages stored, {rate} a second")
+            sys.stderr.write(f"{_ERASE}{count_of(self.stored, 'message')} stored, {rate} a second")
             sys.stderr.flush()
 
     def _erase(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from rocketwire.wire.codes import RequestCode
 from tests.cli.endpoint import Addresses, Answers, Command, Told, fake_server, real_endpoint
 from tests.cli.message.support import SECONDS, Running, give_stdin
 from tests.cli.store.support import Ran
+from tests.cli.store.terminal import Terminal
 from tests.server.processes import Caller, eventually
 
 Rocketwire = Callable[..., Ran]
@@ -111,6 +113,16 @@ def test_many_lines_take_seconds(run: Rocketwire, topic: str, monkeypatch: pytes
     found = exported(run, topic)
     assert {int(one["body"]) for one in found} == set(range(20_000))
     assert Counter(one["queue_id"] for one in found) == {0: 10_000, 1: 10_000}
+
+
+def test_progress_on_a_terminal(run: Rocketwire, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr("rocketwire.cli.message.results._EVERY_SECONDS", 0.0)
+    assert run("message", "send", topic, "x", "--count", 20, "--quiet").code == 0
+    assert terminal.getvalue().startswith("\r\x1b[K1 message stored, ")
+    assert "\r\x1b[K20 messages stored, " in terminal.getvalue()
+    assert terminal.getvalue().endswith("\r\x1b[K")
 
 
 def test_lines_are_sent_as_they_come(endpoint: Addresses, topic: str) -> None:
