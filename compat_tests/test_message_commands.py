@@ -22,9 +22,11 @@ from urllib.parse import urlencode
 
 import pytest
 
+from compat_tests.apache import ApacheBroker
 from compat_tests.clients import Client, Clients, events
 from compat_tests.endpoints import TARGETS, Endpoint, running
 from compat_tests.messages import Outgoing
+from compat_tests.ports import free_ports
 
 VERSION: Final = "4.9.7"
 WITHIN: Final = 120.0
@@ -251,6 +253,32 @@ def test_following_survives_a_restart(kind: str, clients: Clients, tmp_path: Pat
             assert sorted(tail.line() for _ in numbers) == numbers
             assert tail.error() == "rocketwire: broker broker-a is back"
             assert tail.ctrl_c() == 130
+
+
+def test_another_broker_is_noticed(clients: Clients, tmp_path: Path) -> None:
+    """A broker that joins the cluster later, Apache's beside this one."""
+    with running(TARGETS["rocketwire"](tmp_path / "one")) as endpoint:
+        rocketwire = Rocketwire(endpoint, "rocketwire")
+        client = Client(clients=clients, version=VERSION, namesrv=endpoint.namesrv)
+        client.run("CreateTopic", topic="Grown", queues=1)
+        with rocketwire.started("message", "tail", "Grown", "-f", "--json") as tail:
+            other = ApacheBroker(tmp_path / "two", namesrv=endpoint.namesrv, port=free_ports()[1], name="broker-b")
+            with running(other):
+                client.run("CreateTopic", topic="Grown", queues=1)
+                numbers = [str(number) for number in range(10)]
+                ran = eventually(
+                    lambda: rocketwire("message", "send", "Grown", *numbers, "--json"),
+                    lambda ran: {one["broker"] for one in ran.objects} == {"broker-a", "broker-b"},
+                )
+                wanted = {one["offset_message_id"] for one in ran.objects}
+                assert tail.error().endswith("Grown, broker broker-b: queue 0 is new")
+                while wanted:
+                    wanted.discard(json.loads(tail.line())["offset_message_id"])
+                found = rocketwire("top", "--json", "--interval", "0.5").objects[0]
+                assert [each["broker"] for each in found["brokers"]] == ["broker-a", "broker-b"]
+                lines = rocketwire("message", "tail", "Grown", "-n", 10).out
+                assert "  broker-b:0/" in lines
+                assert tail.ctrl_c() == 130
 
 
 def test_delays_and_times(rocketwire: Rocketwire, own_topic: str) -> None:

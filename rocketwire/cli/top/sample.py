@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from rocketwire.remoting.cluster import Cluster
 from rocketwire.remoting.connection import Connection
-from rocketwire.remoting.errors import AccessDenied, NoSuchTopic, NotReached, Refused
+from rocketwire.remoting.errors import AccessDenied, NoSuchTopic, NotReached, Refused, refusal
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.online import ConsumerConnection
 from rocketwire.wire.bodies.progress import ConsumeStats, TopicStatsTable
@@ -119,6 +119,11 @@ class Sampler:
         sample.unreachable[name] = str(error)
 
     def _ask_broker(self, name: str, sample: Sample) -> None:
+        """The figures of a broker and the offsets of all its groups.
+
+        Raises:
+            NotReached, AccessDenied: it does not answer, or the account may not ask.
+        """
         broker = self._brokers[name]
         runtime = broker.send(RequestCode.GET_BROKER_RUNTIME_INFO)
         progress = broker.send(RequestCode.GET_BROKER_CONSUME_STATS, GetConsumeStatsInBrokerHeader(is_order=False))
@@ -127,7 +132,10 @@ class Sampler:
             sample.runtime[name] = decode_body(KVTable, answer.body).table
         answer = broker.answer(progress)
         if answer.code != ResponseCode.SUCCESS:
-            sample.unreachable[name] = f"no progress of groups: code {answer.code}: {answer.remark}"
+            error = refusal(broker.what, answer.code, answer.remark)
+            if isinstance(error, AccessDenied):
+                raise error
+            sample.unreachable[name] = f"no progress of groups: {error}"
             return
         for each in decode_body(ConsumeStatsList, answer.body).consume_stats_list:
             for group, progresses in each.items():
