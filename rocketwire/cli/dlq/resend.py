@@ -152,24 +152,27 @@ class Resend:
         Raises:
             NotReached, Refused, NoSuchTopic: the rest cannot be sent.
         """
-        from rocketwire.cli.message.committing import Progress
-        from rocketwire.cli.message.pulls import TOOLS_GROUP
         from rocketwire.cli.message.sending import Sender
 
+        code = self._results.run(Sender(self._cluster, say=self._results.warn), self._messages(letters))
+        return INCOMPLETE if self._complaints else code
+
+    def _messages(self, letters: Letters) -> Iterator[Outgoing | None]:
+        """The messages to send; after each part a pause, behind which all before it are stored or refused."""
+        from rocketwire.cli.message.committing import Progress
+        from rocketwire.cli.message.pulls import TOOLS_GROUP
+
         progress = Progress(self._cluster, self._topic, TOOLS_GROUP)
-        sender = Sender(self._cluster, say=self._results.warn)
-        code = 0
         while part := list(islice(letters.found, _AT_ONCE)):
-            messages = [message for each in part if (message := self._again(each)) is not None]
-            failed = self._results.run(sender, messages)
-            if failed:
+            yield from (message for each in part if (message := self._again(each)) is not None)
+            yield None
+            if self._results.failed:
                 # The progress stays before what is not stored; the next run begins there.
-                return failed
+                return
             if letters.tracked:
                 for each in part:
                     progress.reached(each.broker, each.one.message.queue_id, each.one.message.queue_offset + 1)
                 progress.commit()
-        return INCOMPLETE if self._complaints else code
 
     def _again(self, letter: Found) -> Outgoing | None:
         """The message to send; None, and a complaint, if the letter cannot be read."""

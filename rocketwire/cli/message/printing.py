@@ -41,13 +41,14 @@ class Lines:
         self._report = report
         self._broker: str | None = None
         self._several = False
+        self._is_terminal = sys.stdout.isatty()
 
     def print(self, found: Found) -> None:
         """Print one; brokers are named once there are several."""
         if self._broker not in (None, found.broker):
             self._several = True
         self._broker = found.broker
-        print(self.line(found, output_width()))
+        print(self.line(found, output_width() if self._is_terminal else None))
 
     def line(self, found: Found, width: int | None) -> str:
         """The line, cut to a width unless that is None."""

@@ -5,11 +5,15 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rocketwire.cli.dlq.resend import Resend
+from rocketwire.cli.message.outgoing import Outgoing
+from rocketwire.cli.message.reading import Found
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
@@ -94,6 +98,26 @@ def test_all_are_sent_once_to_their_topics(run: Rocketwire) -> None:
         assert copy["properties"]["ORIGIN_MESSAGE_ID"] == original["offset_message_id"]
         assert not {"RETRY_TOPIC", "DELAY"} & set(copy["properties"])
     assert len(run("dlq", "resend", "G", "--all", "--again", "--yes").out.splitlines()) == LETTERS
+
+
+def test_the_progress_stays_before_what_is_refused(run: Rocketwire, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts of 4: of the second the broker refuses one, whose properties are too long."""
+    monkeypatch.setattr("rocketwire.cli.dlq.resend._AT_ONCE", 4)
+    again = Resend._again
+    asked: list[object] = []
+
+    def lengthened(self: Resend, letter: Found) -> Outgoing | None:
+        asked.append(letter)
+        made = again(self, letter)
+        assert made is not None
+        return replace(made, properties={**made.properties, "p": "x" * 40_000}) if len(asked) == 6 else made
+
+    monkeypatch.setattr(Resend, "_again", lengthened)
+    ran = run("dlq", "resend", "G", "--all", "--yes")
+    assert (ran.code, len(ran.out.splitlines())) == (1, 7)
+    assert len(asked) == 8  # nothing is sent behind the part
+    assert "message U0000005 is not stored: broker " in ran.err
+    assert run("dlq", "list", "--json").objects[0]["not_resent"] == LETTERS - 4
 
 
 def test_single_ones_go_to_the_retry_topic(run: Rocketwire) -> None:
