@@ -7,107 +7,27 @@ is compared with what it sent, and the same test runs against each broker, whate
 from __future__ import annotations
 
 import json
-import queue
-import signal
-import subprocess
-import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple, Self
-from urllib.parse import urlencode
+from typing import Final
 
 import pytest
 
 from compat_tests.apache import ApacheBroker
 from compat_tests.clients import Client, Clients, events
-from compat_tests.endpoints import TARGETS, Endpoint, running
+from compat_tests.commands import Rocketwire, eventually
+from compat_tests.endpoints import TARGETS, running
 from compat_tests.messages import Outgoing
 from compat_tests.ports import free_ports
 
 VERSION: Final = "4.9.7"
-WITHIN: Final = 120.0
 SETTINGS: Final = {
     "messageDelayLevel": "1s 2s" + 15 * " 1s" + " 3s",
     "enablePropertyFilter": "true",
 }
-
-
-class Ran(NamedTuple):
-    """A command that ended."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def objects(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in self.out.splitlines()]
-
-
-class Rocketwire:
-    """The command line, told one name server."""
-
-    def __init__(self, endpoint: Endpoint, kind: str) -> None:
-        self.endpoint = endpoint
-        self.kind = kind
-
-    def __call__(self, *arguments: object, given: bytes = b"") -> Ran:
-        program = [sys.executable, "-m", "rocketwire", *map(str, arguments), "--namesrv", self.endpoint.namesrv]
-        ran = subprocess.run(program, input=given, capture_output=True, check=False, timeout=240)
-        return Ran(ran.returncode, ran.stdout.decode(), ran.stderr.decode())
-
-    def started(self, *arguments: object) -> Running:
-        return Running([*map(str, arguments), "--namesrv", self.endpoint.namesrv])
-
-
-class Running:
-    """A command that runs, whose lines are read as they come."""
-
-    def __init__(self, arguments: list[str]) -> None:
-        self.popen = subprocess.Popen(
-            [sys.executable, "-m", "rocketwire", *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - nothing else
-        )
-        self._lines: queue.Queue[str] = queue.Queue()
-        self._errors: queue.Queue[str] = queue.Queue()
-        pairs = (self.popen.stdout, self._lines), (self.popen.stderr, self._errors)
-        self._readers = [threading.Thread(target=self._read, args=pair, daemon=True) for pair in pairs]
-        for reader in self._readers:
-            reader.start()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.popen.kill()
-        self.popen.wait(WITHIN)
-        for reader in self._readers:
-            reader.join(WITHIN)
-
-    def line(self) -> str:
-        """The next line of the output."""
-        return self._lines.get(timeout=WITHIN)
-
-    def error(self) -> str:
-        """The next line of stderr."""
-        return self._errors.get(timeout=WITHIN)
-
-    def ctrl_c(self) -> int:
-        """Press Ctrl-C; the exit code."""
-        self.popen.send_signal(signal.SIGINT)
-        return self.popen.wait(WITHIN)
-
-    @staticmethod
-    def _read(stream: IO[bytes], lines: queue.Queue[str]) -> None:
-        with stream:
-            for line in stream:
-                lines.put(line.decode().rstrip("\n"))
 
 
 @pytest.fixture(scope="module", params=sorted(TARGETS))
@@ -132,15 +52,6 @@ def own_topic(official: Client, unique: Callable[[str], str]) -> str:
     name = unique("Message")
     official.run("CreateTopic", topic=name, queues=4)
     return name
-
-
-def eventually(ran: Callable[[], Ran], good: Callable[[Ran], bool] = lambda ran: ran.code == 0) -> Ran:
-    """What a command says once that is as it should be."""
-    end = time.monotonic() + WITHIN
-    while not good(last := ran()):
-        assert time.monotonic() < end, last
-        time.sleep(0.3)
-    return last
 
 
 def test_what_is_sent_is_received(rocketwire: Rocketwire, official: Client, own_topic: str, group: str) -> None:
@@ -327,98 +238,3 @@ def test_export_and_import(
         assert (again.code, len(again.objects)) == (0, 42)
         twice = Counter(json.loads(one)[0] for one in kept(copy))
         assert twice == dict.fromkeys((json.loads(one)[0] for one in kept(own_topic)), 2)
-
-
-def test_dead_letters_of_a_consumer(rocketwire: Rocketwire, official: Client, own_topic: str, group: str) -> None:
-    official.run("PushFailing", topic=own_topic, group=group, count=0, settle=0)  # so that the group is known
-    bodies = ["lost", "missed", "gone"]
-    messages = [
-        Outgoing(body=body, tags="R", keys=f"key-{body}", properties={"fail": "99", "level": "-1", "own": body})
-        for body in bodies
-    ]
-    sent = {
-        m.body: e
-        for m, e in zip(messages, official.only("sent", "SendSync", topic=own_topic, message=messages), strict=True)
-    }
-    official.run("PushFailing", topic=own_topic, group=group, count=3, settle=1_500)
-    listed = eventually(
-        lambda: rocketwire("dlq", "list", "--json"),
-        lambda ran: any(each["group"] == group and each["messages"] == 3 for each in ran.objects),
-    )
-    (found,) = [each for each in listed.objects if each["group"] == group]
-    assert (found["topic"], found["not_resent"]) == (f"%DLQ%{group}", 3)
-    shown = rocketwire("dlq", "show", group, "--json").objects
-    assert {(one["body"], one["origin_topic"], one["message_id"]) for one in shown} == {
-        (body, own_topic, sent[body]["msgId"]) for body in bodies
-    }
-    assert rocketwire("dlq", "resend", group, "--all").code == 2
-
-    # To the topic: the group gets them like others, and the consumer does not fail any more.
-    ran = rocketwire("dlq", "resend", group, "--all", "--limit", 2, "--yes", "--json")
-    assert (ran.code, ran.err, len(ran.objects)) == (0, "", 2)
-    again = official.only("received", "PushConcurrent", topic=own_topic, group=group, count=2)
-    assert {event["msgId"] for event in again} == {one["message_id"] for one in ran.objects}
-    for event in again:
-        assert (event["topic"], event["reconsumeTimes"], event["tags"]) == (own_topic, 0, "R")
-        assert event["properties"]["ORIGIN_MESSAGE_ID"] == sent[event["text"]]["offsetMsgId"]
-        assert event["properties"]["own"] == event["text"]
-
-    # To the retry topic: the consumer sees them as messages of their topic.
-    ran = rocketwire("dlq", "resend", group, "--all", "--to", "retry", "--yes", "--json")
-    assert (ran.code, ran.err, [one["topic"] for one in ran.objects]) == (0, "", [f"%RETRY%{group}"])
-    (event,) = official.only("received", "PushConcurrent", topic=own_topic, group=group, count=1)
-    assert (event["topic"], event["msgId"]) == (own_topic, ran.objects[0]["message_id"])
-    assert rocketwire("dlq", "resend", group, "--all", "--yes").code == 1
-    (found,) = [each for each in rocketwire("dlq", "list", "--json").objects if each["group"] == group]
-    assert (found["messages"], found["not_resent"]) == (3, 0)
-
-
-def test_resend(
-    rocketwire: Rocketwire, official: Client, own_topic: str, unique: Callable[[str], str], group: str
-) -> None:
-    other = unique("Other")
-    official.run("CreateTopic", topic=other, queues=1)
-    (sent,) = official.only("sent", "SendSync", topic=own_topic, message=[Outgoing(body="again", tags="t", keys="k")])
-    ran = rocketwire("message", "resend", sent["offsetMsgId"], "--to-topic", other, "--json")
-    assert (ran.code, ran.objects[0]["message_id"]) == (0, sent["msgId"])
-    (copy,) = rocketwire("message", "export", "--topic", other).objects
-    assert (copy["body"], copy["tags"], copy["keys"], copy["message_id"]) == ("again", "t", ["k"], sent["msgId"])
-
-    # The consumer subscribes to a topic without messages: what it gets comes from the command.
-    empty = unique("Empty")
-    official.run("CreateTopic", topic=empty, queues=1)
-    member = urlencode([("name", "one"), ("topic", empty), ("expression", "*")])
-    assert rocketwire("message", "resend", sent["offsetMsgId"], "--to-group", group).code == 1
-    official.run("GroupMembers", group=group, member=[member])
-    ran = eventually(lambda: rocketwire("message", "resend", sent["offsetMsgId"], "--to-group", group, "--json"))
-    got = official.only("received", "GroupMembers", group=group)
-    assert ran.objects[0]["result"] == "CR_SUCCESS"
-    assert ran.objects[0]["client_id"].endswith("@one")
-    assert [event["text"] for event in got] == ["again"]
-
-
-def test_top(rocketwire: Rocketwire, official: Client, own_topic: str, group: str) -> None:
-    rocketwire("message", "send", own_topic, *map(str, range(20)), "--quiet")
-    official.run("PushConcurrent", topic=own_topic, group=group, count=20)
-    rocketwire("message", "send", own_topic, *map(str, range(8)), "--quiet")
-    ran = eventually(
-        lambda: rocketwire("top", "--json", "--interval", "0.5"),
-        lambda ran: any(each["group"] == group and each["lag"] == 8 for each in ran.objects[0]["groups"]),
-    )
-    (found,) = ran.objects
-    (broker,) = found["brokers"]
-    assert (broker["broker"], broker["problem"]) == ("broker-a", None)
-    assert broker["put_tps"] is not None
-    (topic,) = [each for each in found["topics"] if each["topic"] == own_topic]
-    assert (topic["messages"], topic["queues"], topic["groups"]) == (28, 4, 1)
-    (of_group,) = [each for each in found["groups"] if each["group"] == group]
-    assert own_topic in of_group["topics"]
-    own = [each for each in of_group["queues"] if each["topic"] == own_topic]
-    assert sum(each["end"] for each in own) == 28
-    assert sum(each["offset"] for each in own) == 20
-    names = [each["topic"] for each in found["topics"]]
-    assert not [name for name in names if name.startswith(("%", "rmq_sys_", "RMQ_SYS_"))]
-    assert not {"TBW102", "broker-a", "DefaultCluster", "SCHEDULE_TOPIC_XXXX"} & set(names)
-    table = rocketwire("top", "--interval", "0.5")
-    assert (table.code, table.err) == (0, "")
-    assert own_topic in table.out
