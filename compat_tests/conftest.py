@@ -40,6 +40,8 @@ _LONG: Final = (
     "test_acl",
     "test_file_formats",
     "test_looking_into_a_store",
+    "test_message_commands",
+    "test_dead_letter_commands",
     "test_transactions",
     "test_lifetime",
     "test_readme",

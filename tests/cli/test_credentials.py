@@ -36,6 +36,16 @@ COMMANDS = (
     ("group", "check", "G"),
     ("trace", "show", "KEY", "--topic", "T"),
     ("message", "export", "--topic", "T"),
+    ("message", "send", "T", "x"),
+    ("message", "tail", "T"),
+    ("message", "tail", "T", "-f", "--count", "1"),
+    ("message", "query", "T", "--key", "KEY"),
+    ("message", "get", "KEY", "--topic", "T"),
+    ("message", "resend", "KEY", "--topic", "T", "--to-topic", "T"),
+    ("dlq", "list"),
+    ("dlq", "show", "G"),
+    ("dlq", "resend", "G", "--all", "--yes"),
+    ("top", "--once", "--interval", "0.1"),
     ("timer", "stats"),
     ("timer", "ls"),
     ("timer", "show", "KEY"),
@@ -52,7 +62,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     file.write_text(ACCOUNTS)
     with real_endpoint(folder / "store", acl_enable=True, acl_file=str(file)) as endpoint:
         with Connection("broker", endpoint.broker, credentials=ADMIN) as broker:
-            for topic in ("T", "%RETRY%G"):
+            for topic in ("T", "%RETRY%G", "%DLQ%G"):
                 broker.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, new_topic(topic))
             broker.ask(RequestCode.SEND_MESSAGE, waiting_message("T"))
         yield str(endpoint.name_server)
@@ -124,6 +134,11 @@ def test_with_an_account_they_answer(run: Callable[..., Ran], monkeypatch: pytes
     assert "no consumer of that group" in run("group", "check", "G").err
     assert "KEY" in run("trace", "show", "KEY", "--topic", "T").err
     assert run("message", "export", "--topic", "T") == Ran(0, "", "rocketwire: 0 messages of T exported\n")
+    assert run("message", "send", "T", "x", "--at", "2030-01-01").code == 1  # its timer waits for 40 days at most
+    assert run("message", "send", "%RETRY%G", "x").code == 0
+    assert run("message", "tail", "%RETRY%G", "-f", "-n", 1, "--count", 1, "--body") == Ran(0, "x\n", "")
+    assert run("dlq", "list", "--all", "--json").objects[0]["group"] == "G"
+    assert run("top", "--json", "--interval", "0.1").objects[0]["brokers"][0]["broker"] == "broker-a"
     assert run("timer", "stats").code == 0
     assert "WAITS" in run("timer", "ls").out
     assert "WAITS" in run("timer", "show", "WAITS").out

@@ -10,6 +10,7 @@ import click
 from rocketwire.cli.brokers import broker_options
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import online
+from rocketwire.cli.parameter_types import GROUP
 
 if TYPE_CHECKING:
     from rocketwire.cli.online import Endpoint
@@ -25,7 +26,7 @@ _FIELDS: Final = {
 
 
 @click.command("create", epilog="Example: rocketwire group create orders --max-retries 5 --no-broadcast")
-@click.argument("group")
+@click.argument("group", metavar="GROUP", type=GROUP)
 @click.option("--retry-queues", metavar="N", type=click.IntRange(min=0), help="Queues of the retry topic. [new: 1]")
 @click.option(
     "--max-retries",

@@ -10,6 +10,7 @@ from rocketwire.cli.brokers import broker_options
 from rocketwire.cli.confirmation import yes_option
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import online
+from rocketwire.cli.parameter_types import GROUP
 
 if TYPE_CHECKING:
     from rocketwire.cli.attempts import Attempts
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @click.command("delete", epilog="Example: rocketwire group delete orders --yes")
-@click.argument("group")
+@click.argument("group", metavar="GROUP", type=GROUP)
 @click.option(
     "--keep-offsets",
     is_flag=True,

@@ -9,6 +9,7 @@ import click
 from rocketwire.cli.brokers import broker_options
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import online
+from rocketwire.cli.parameter_types import GROUP
 
 if TYPE_CHECKING:
     from rocketwire.cli.group.owners import Members
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command("members", epilog="Example: rocketwire group members orders")
-@click.argument("group")
+@click.argument("group", metavar="GROUP", type=GROUP)
 @broker_options
 @json_option
 @online

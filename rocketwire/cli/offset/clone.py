@@ -9,6 +9,7 @@ import click
 from rocketwire.cli.brokers import broker_options
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import online
+from rocketwire.cli.parameter_types import TOPIC
 
 if TYPE_CHECKING:
     from rocketwire.cli.offset.moves import Move
@@ -24,7 +25,7 @@ _EPILOG: Final = (
 @click.command("clone", epilog=_EPILOG)
 @click.argument("source")
 @click.argument("target")
-@click.option("--topic", metavar="TOPIC", help="Only in this topic.")
+@click.option("--topic", metavar="TOPIC", type=TOPIC, help="Only in this topic.")
 @click.option("--dry-run", is_flag=True, help="Only print what would be changed.")
 @broker_options
 @json_option

@@ -9,6 +9,7 @@ import click
 from rocketwire.cli.brokers import broker_options
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import online
+from rocketwire.cli.parameter_types import GROUP, TOPIC
 
 if TYPE_CHECKING:
     from rocketwire.cli.brokers import Choice
@@ -23,8 +24,8 @@ _EPILOG: Final = (
 
 
 @click.command("reset", epilog=_EPILOG)
-@click.argument("group")
-@click.option("--topic", metavar="TOPIC", required=True, help="In this topic.")
+@click.argument("group", metavar="GROUP", type=GROUP)
+@click.option("--topic", metavar="TOPIC", type=TOPIC, required=True, help="In this topic.")
 @click.option(
     "--to",
     "to",

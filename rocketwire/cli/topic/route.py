@@ -8,13 +8,14 @@ import click
 
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import online
+from rocketwire.cli.parameter_types import TOPIC
 
 if TYPE_CHECKING:
     from rocketwire.cli.online import Endpoint
 
 
 @click.command("route", epilog="Example: rocketwire topic route Orders")
-@click.argument("topic")
+@click.argument("topic", metavar="TOPIC", type=TOPIC)
 @json_option
 @online
 def command(endpoint: Endpoint, *, topic: str, as_json: bool) -> int:

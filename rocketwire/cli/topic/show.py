@@ -9,13 +9,14 @@ import click
 from rocketwire.cli.brokers import broker_options
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import online
+from rocketwire.cli.parameter_types import TOPIC
 
 if TYPE_CHECKING:
     from rocketwire.cli.online import Endpoint
 
 
 @click.command("show", epilog="Example: rocketwire topic show Orders --json")
-@click.argument("topic")
+@click.argument("topic", metavar="TOPIC", type=TOPIC)
 @broker_options
 @json_option
 @online

@@ -31,6 +31,7 @@ that report. Exit code 1: there is no trace of it.
 Examples:
   rocketwire trace show C000020201C14E0E2F2A68F2FE7800DC
   rocketwire trace show 7F00000100002A9F0000000000000000 --json
+  rocketwire message trace C000020201C14E0E2F2A68F2FE7800DC # the same command
 """
 
 _ADVICE: Final = "clients leave traces only with enableMsgTrace, a few seconds after they sent or consumed"

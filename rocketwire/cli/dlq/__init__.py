@@ -1,0 +1,17 @@
+"""`rocketwire dlq`: the dead letters of consumer groups, one module per subcommand."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rocketwire.cli.lazy import lazy_group
+
+command: Final = lazy_group(
+    "dlq",
+    "Dead letters: the messages that a group could not process in all its tries, in its topic %DLQ%GROUP.",
+    [
+        ("list", "rocketwire.cli.dlq.list", "the groups with dead letters, and how many there are"),
+        ("show", "rocketwire.cli.dlq.show", "the newest dead letters of a group"),
+        ("resend", "rocketwire.cli.dlq.resend", "send dead letters of a group again"),
+    ],
+)

@@ -1,0 +1,110 @@
+"""`rocketwire dlq list`: the groups with dead letters, and how many there are."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from rocketwire.cli.json_option import json_option
+from rocketwire.cli.mistake import INCOMPLETE
+from rocketwire.cli.online import online
+from rocketwire.cli.output import json_line, number
+
+if TYPE_CHECKING:
+    from rocketwire.cli.online import Endpoint
+    from rocketwire.remoting.cluster import Cluster
+
+
+_EPILOG: Final = """\
+\b
+Examples:
+  rocketwire dlq list
+  rocketwire dlq list --all --json
+"""
+
+
+@click.command("list", epilog=_EPILOG)
+@click.option("--all", "empty_too", is_flag=True, help="Groups without dead letters too, if they have the topic.")
+@json_option
+@online
+def command(endpoint: Endpoint, *, empty_too: bool, as_json: bool) -> int:
+    """List the groups that have dead letters.
+
+    MESSAGES are in the topic, as long as the broker keeps them. NOT RESENT are those behind what `dlq resend --all`
+    has sent again. OLDEST and NEWEST are the times when they became dead letters.
+    """
+    from rocketwire.wire.names import DEAD_LETTER_PREFIX
+
+    with endpoint.connected() as cluster:
+        topics = [topic for topic in cluster.topics() if topic.startswith(DEAD_LETTER_PREFIX)]
+        found = [_dead_letters(cluster, topic) for topic in topics]
+    found = [each for each in found if each.messages or empty_too]
+    if as_json:
+        for each in found:
+            json_line(asdict(each))
+    elif found:
+        _print(found)
+    return 0 if found else INCOMPLETE
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetters:
+    """The dead letters of a group; times are in ms since 1970, None if there are none."""
+
+    group: str
+    topic: str
+    messages: int
+    not_resent: int
+    oldest: int | None
+    newest: int | None
+
+
+def _dead_letters(cluster: Cluster, topic: str) -> DeadLetters:
+    from rocketwire.cli.message.committing import committed
+    from rocketwire.cli.message.pulls import TOOLS_GROUP
+    from rocketwire.cli.message.reading import queues_of
+    from rocketwire.cli.mistake import Unsuccessful
+    from rocketwire.cli.output import warn
+    from rocketwire.remoting.errors import NoSuchTopic
+    from rocketwire.wire.names import DEAD_LETTER_PREFIX
+
+    messages = not_resent = 0
+    times: list[int] = []
+    try:
+        queues = queues_of(cluster, topic)
+    except (NoSuchTopic, Unsuccessful) as error:
+        # It is gone meanwhile, or nobody may read it.
+        warn(str(error))
+        queues = []
+    for queue in queues:
+        offsets = queue.offsets()
+        messages += len(offsets)
+        if offsets:
+            done = committed(queue, TOOLS_GROUP)
+            not_resent += len(offsets) if done is None else len(range(max(done, offsets.start), offsets.stop))
+            for place in {offsets.start, offsets.stop - 1}:
+                found = queue.message(place, warn)
+                if found is not None:
+                    times.append(found.message.store_timestamp)
+    group = topic.removeprefix(DEAD_LETTER_PREFIX)
+    return DeadLetters(group, topic, messages, not_resent, min(times, default=None), max(times, default=None))
+
+
+def _print(found: list[DeadLetters]) -> None:
+    from rocketwire.cli.table import Column, print_table
+    from rocketwire.cli.times import shown
+
+    columns = (
+        Column("GROUP", least=12),
+        Column("MESSAGES", right=True),
+        Column("NOT RESENT", right=True, spare=1),
+        Column("OLDEST (UTC)", time=True, least=16),
+        Column("NEWEST (UTC)", time=True, least=16),
+    )
+    rows = (
+        (each.group, number(each.messages), number(each.not_resent), shown(each.oldest), shown(each.newest))
+        for each in found
+    )
+    print_table(columns, rows)

@@ -1,0 +1,200 @@
+"""`rocketwire dlq resend`: send dead letters of a group again."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from rocketwire.cli.json_option import json_option
+from rocketwire.cli.mistake import INCOMPLETE, Mistake, Unsuccessful
+from rocketwire.cli.online import online
+from rocketwire.cli.output import count_of, warn
+from rocketwire.cli.parameter_types import GROUP
+
+if TYPE_CHECKING:
+    from rocketwire.cli.message.outgoing import Outgoing
+    from rocketwire.cli.message.reading import Found
+    from rocketwire.cli.message.results import Results
+    from rocketwire.cli.online import Endpoint
+    from rocketwire.remoting.cluster import Cluster
+
+_AT_ONCE: Final = 256
+"""So many are sent and answered before the progress is committed."""
+
+
+_EPILOG: Final = """\
+\b
+Examples:
+  rocketwire dlq resend orders --all
+  rocketwire dlq resend orders --all --to retry --limit 100 --yes
+"""
+
+
+@click.command("resend", epilog=_EPILOG)
+@click.argument("group", metavar="GROUP", type=GROUP)
+@click.option("--id", "ids", metavar="ID", multiple=True, help="The dead letter with this id; repeatable.")
+@click.option("--all", "everything", is_flag=True, help="All that were not sent again before.")
+@click.option("--again", is_flag=True, help="With --all: those that were sent again before, too.")
+@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="With --all: the next N only.")
+@click.option(
+    "--to",
+    "target",
+    type=click.Choice(["origin", "retry"]),
+    default="origin",
+    show_default=True,
+    help="To the topic that each was first sent to, or to the group's retry topic, which no other group reads.",
+)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@json_option
+@online
+def command(
+    endpoint: Endpoint,
+    *,
+    group: str,
+    ids: tuple[str, ...],
+    everything: bool,
+    again: bool,
+    limit: int | None,
+    target: str,
+    yes: bool,
+    as_json: bool,
+) -> int:
+    """Send dead letters of a group again, the oldest first.
+
+    Sent is a copy with the same body, flag, tag, keys, unique key and properties of the application, and
+    ORIGIN_MESSAGE_ID, the offset message id of the original. Its tries begin anew. It goes to the topic that the
+    original was first sent to (its property RETRY_TOPIC), whose groups all get it; or, with --to retry, to
+    %RETRY%GROUP, which the group alone reads. The dead letter itself stays until the broker removes it.
+
+    Each is sent at least once: after each 256 that are stored, the broker gets the progress as the offset of the group
+    TOOLS_CONSUMER in %DLQ%GROUP. So --all goes on where the last one ended or was stopped, but sends up to 256 a second
+    time if it was killed. --id neither reads nor moves that offset.
+    """
+    if bool(ids) == everything:
+        raise Mistake("one of --id and --all is needed")
+    if (again or limit is not None) and not everything:
+        raise Mistake("--again and --limit: only with --all")
+    from rocketwire.cli.message.results import Results
+
+    results = Results(as_json=as_json, quiet=False)
+    with endpoint.connected() as cluster:
+        resend = Resend(cluster, group, results, to_retry=target == "retry")
+        letters = resend.named(ids) if ids else resend.remaining(again=again, limit=limit)
+        if not letters.count:
+            raise Unsuccessful(f"group {group}: there is no dead letter to send")
+        _confirm(letters.count, group, target, yes=yes)
+        return resend.run(letters)
+
+
+def _confirm(count: int, group: str, target: str, *, yes: bool) -> None:
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise Mistake("stdin is no terminal to ask at: --yes is needed")
+    where = f"%RETRY%{group}" if target == "retry" else "the topics they were first sent to"
+    print(f"Send {count_of(count, 'dead letter')} of group {group} to {where}? [y/N] ", end="", file=sys.stderr)
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise Unsuccessful("nothing is sent")
+
+
+@dataclass
+class Letters:
+    """Dead letters to send; `tracked` if the progress is committed."""
+
+    count: int
+    found: Iterator[Found] = field(repr=False)
+    tracked: bool
+
+
+class Resend:
+    """Sends dead letters of one group."""
+
+    def __init__(self, cluster: Cluster, group: str, results: Results, *, to_retry: bool) -> None:
+        from rocketwire.cli.dlq.letters import topic_of
+
+        self._cluster = cluster
+        self._group = group
+        self._topic = topic_of(group)
+        self._results = results
+        self._to_retry = to_retry
+        self._complaints = 0
+
+    def named(self, ids: tuple[str, ...]) -> Letters:
+        """The dead letters with these ids.
+
+        Raises:
+            Unsuccessful: there is none with one of them.
+        """
+        from rocketwire.cli.message.one import found_by_id
+
+        found = [found_by_id(self._cluster, each, self._topic) for each in ids]
+        for each, one in zip(ids, found, strict=True):
+            if one.one.message.topic != self._topic:
+                raise Unsuccessful(f"{each}: it is a message of {one.one.message.topic}, no dead letter of this group")
+        return Letters(len(found), iter(found), tracked=False)
+
+    def remaining(self, *, again: bool, limit: int | None) -> Letters:
+        """Those behind the committed progress, or all with `again`; queue by queue, up to `limit`."""
+        from rocketwire.cli.message.committing import committed
+        from rocketwire.cli.message.pulls import TOOLS_GROUP
+        from rocketwire.cli.message.reading import queues_of, read_all
+        from rocketwire.cli.message.selection import Selection
+
+        places = []
+        for queue in queues_of(self._cluster, self._topic):
+            offsets = queue.offsets()
+            done = None if again else committed(queue, TOOLS_GROUP)
+            places.append((queue, range(max(offsets.start, done or 0), offsets.stop)))
+        count = sum(len(offsets) for _, offsets in places)
+        found = islice(read_all(places, Selection(), self._complain), limit)
+        return Letters(count if limit is None else min(count, limit), found, tracked=True)
+
+    def run(self, letters: Letters) -> int:
+        """Send them; the exit code.
+
+        Raises:
+            NotReached, Refused, NoSuchTopic: the rest cannot be sent.
+        """
+        from rocketwire.cli.message.sending import Sender
+
+        code = self._results.run(Sender(self._cluster, say=self._results.warn), self._messages(letters))
+        return INCOMPLETE if self._complaints else code
+
+    def _messages(self, letters: Letters) -> Iterator[Outgoing | None]:
+        """The messages to send; after each part a pause, behind which all before it are stored or refused."""
+        from rocketwire.cli.message.committing import Progress
+        from rocketwire.cli.message.pulls import TOOLS_GROUP
+
+        progress = Progress(self._cluster, self._topic, TOOLS_GROUP)
+        while part := list(islice(letters.found, _AT_ONCE)):
+            yield from (message for each in part if (message := self._again(each)) is not None)
+            yield None
+            if self._results.failed:
+                # The progress stays before what is not stored; the next run begins there.
+                return
+            if letters.tracked:
+                for each in part:
+                    progress.reached(each.broker, each.one.message.queue_id, each.one.message.queue_offset + 1)
+                progress.commit()
+
+    def _again(self, letter: Found) -> Outgoing | None:
+        """The message to send; None, and a complaint, if the letter cannot be read."""
+        from rocketwire.cli.dlq.letters import again, origin_topic
+        from rocketwire.cli.shown_message import body_of
+
+        body, origin = body_of(letter.one, self._complain), origin_topic(letter.one)
+        if origin is None:
+            self._complain(f"{letter.one.message_id}: it does not name the topic that it was first sent to")
+        if body is None or origin is None:
+            return None
+        return again(letter.one, body, group=self._group, origin=origin, to_retry=self._to_retry)
+
+    def _complain(self, what: object) -> None:
+        self._complaints += 1
+        warn(str(what))

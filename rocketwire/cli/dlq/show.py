@@ -1,0 +1,93 @@
+"""`rocketwire dlq show`: the newest dead letters of a group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from rocketwire.cli.json_option import json_option
+from rocketwire.cli.mistake import INCOMPLETE
+from rocketwire.cli.online import online
+from rocketwire.cli.output import json_line, warn
+from rocketwire.cli.parameter_types import GROUP
+
+if TYPE_CHECKING:
+    from rocketwire.cli.message.reading import Found
+    from rocketwire.cli.online import Endpoint
+
+_LAST: Final = 10
+_BODY_SHOWN: Final = 200
+
+
+_EPILOG: Final = """\
+\b
+Examples:
+  rocketwire dlq show orders -n 3
+"""
+
+
+@click.command("show", epilog=_EPILOG)
+@click.argument("group", metavar="GROUP", type=GROUP)
+@click.option(
+    "-n", "--last", metavar="N", type=click.IntRange(min=1), default=_LAST, show_default=True, help="The last N."
+)
+@json_option
+@online
+def command(endpoint: Endpoint, *, group: str, last: int, as_json: bool) -> int:
+    """Show the newest dead letters of a group: when they became some, their topic, id, tag, keys and body.
+
+    `message get ID --topic %DLQ%GROUP` shows all of one.
+    """
+    from rocketwire.cli.dlq.letters import origin_topic, topic_of
+    from rocketwire.cli.message.reading import queues_of, read_last
+    from rocketwire.cli.message.selection import Selection
+    from rocketwire.cli.shown_message import json_object
+
+    complaints = 0
+
+    def report(what: object) -> None:
+        nonlocal complaints
+        complaints += 1
+        warn(str(what))
+
+    with endpoint.connected() as cluster:
+        places = [(queue, queue.offsets()) for queue in queues_of(cluster, topic_of(group))]
+        found = read_last(places, last, Selection(), report)
+    if as_json:
+        for each in found:
+            shown = json_object(each.one, report, broker=each.broker)
+            json_line({**shown, "origin_topic": origin_topic(each.one)})
+    elif found:
+        _print(found)
+    return 0 if found and not complaints else INCOMPLETE
+
+
+def _print(found: list[Found]) -> None:
+    from rocketwire.cli.dlq.letters import origin_topic
+    from rocketwire.cli.shown_message import body_of
+    from rocketwire.cli.table import Column, print_table
+    from rocketwire.cli.times import shown
+
+    columns = (
+        Column("DEAD SINCE (UTC)", time=True, least=16),
+        Column("TOPIC", least=8),
+        Column("MESSAGE ID", least=32),
+        Column("TAG", spare=2),
+        Column("KEYS", spare=3),
+        Column("PLACE", spare=1),
+        Column("BODY", least=8),
+    )
+    rows = (
+        (
+            shown(each.one.message.store_timestamp),
+            origin_topic(each.one) or "?",
+            each.one.message_id,
+            each.one.tags or "-",
+            " ".join(each.one.keys) or "-",
+            f"{each.broker}:{each.one.message.queue_id}/{each.one.message.queue_offset}",
+            (body_of(each.one, lambda what: warn(str(what))) or b"")[:_BODY_SHOWN].decode("utf-8", "replace"),
+        )
+        for each in found
+    )
+    print_table(columns, rows)

@@ -1,0 +1,77 @@
+"""The committed offsets of a consumer group, read and written as a consumer does."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import Final
+
+from rocketwire.cli.message.pulls import Queue
+from rocketwire.remoting.cluster import Cluster
+from rocketwire.remoting.errors import NoBroker, NotReached
+from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.headers.offset import QueryConsumerOffsetRequestHeader, UpdateConsumerOffsetRequestHeader
+
+_EVERY_SECONDS: Final = 1.0
+
+
+def committed(queue: Queue, group: str) -> int | None:
+    """The offset that a group goes on at in a queue; None if it has none.
+
+    Raises:
+        NotReached, Refused: the broker does not answer, or refuses.
+    """
+    fields = QueryConsumerOffsetRequestHeader(
+        consumer_group=group, topic=queue.topic, queue_id=queue.queue_id, set_zero_if_not_found=False
+    )
+    fine = (ResponseCode.SUCCESS, ResponseCode.QUERY_NOT_FOUND)
+    answer = queue.connection.ask(RequestCode.QUERY_CONSUMER_OFFSET, fields, fine=fine)
+    return int(answer.ext["offset"]) if answer.code == ResponseCode.SUCCESS else None
+
+
+def commit(queue: Queue, group: str, offset: int) -> None:
+    """Commit an offset of a queue.
+
+    Raises:
+        NotReached, Refused: the broker does not answer, or refuses.
+    """
+    fields = UpdateConsumerOffsetRequestHeader(
+        consumer_group=group, topic=queue.topic, queue_id=queue.queue_id, commit_offset=offset
+    )
+    queue.connection.ask(RequestCode.UPDATE_CONSUMER_OFFSET, fields)
+
+
+class Progress:
+    """Commits how far a group has come in a topic, at most once a second and at the end."""
+
+    def __init__(self, cluster: Cluster, topic: str, group: str) -> None:
+        self._cluster = cluster
+        self._topic = topic
+        self._group = group
+        self._behind: dict[tuple[str, int], int] = {}
+        self._last = time.monotonic()
+
+    def reached(self, broker: str, queue_id: int, offset: int) -> None:
+        """Everything of a queue before an offset is done. A broker that does not answer gets it later."""
+        self._behind[broker, queue_id] = offset
+        if time.monotonic() - self._last >= _EVERY_SECONDS:
+            with contextlib.suppress(NotReached, NoBroker):
+                self.commit()
+            self._last = time.monotonic()
+
+    def commit(self) -> None:
+        """Commit what is not committed yet.
+
+        Raises:
+            NotReached, NoBroker, Refused: a broker does not answer, is not registered, or refuses.
+        """
+        for broker, queue_id in list(self._behind):
+            offset = self._behind[broker, queue_id]
+            connection = self._cluster.broker(broker)
+            try:
+                commit(Queue(broker, connection, self._topic, queue_id), self._group, offset)
+            except NotReached:
+                # Brokers close connections that are idle for two minutes.
+                self._cluster.forget(connection)
+                commit(Queue(broker, self._cluster.broker(broker), self._topic, queue_id), self._group, offset)
+            del self._behind[broker, queue_id]

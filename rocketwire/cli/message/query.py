@@ -1,0 +1,124 @@
+"""`rocketwire message query`: the messages of a topic with a key or an id, by the brokers' index."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from rocketwire.cli.json_option import json_option
+from rocketwire.cli.mistake import INCOMPLETE, Mistake, Unsuccessful
+from rocketwire.cli.online import online
+from rocketwire.cli.output import warn
+from rocketwire.cli.parameter_types import TOPIC
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rocketwire.cli.message.reading import Found
+    from rocketwire.cli.online import Endpoint
+    from rocketwire.remoting.cluster import Cluster
+
+_LIMIT: Final = 64
+
+
+_EPILOG: Final = """\
+\b
+Examples:
+  rocketwire message query Orders --key 4711
+  rocketwire message query Orders --id 7F00000140255C38AE17332254A0000A --json
+"""
+
+
+@click.command("query", epilog=_EPILOG)
+@click.argument("topic", metavar="TOPIC", type=TOPIC)
+@click.option("--key", metavar="KEY", help="With this key.")
+@click.option("--id", "message_id", metavar="ID", help="With this id, which the producer gave (the unique key).")
+@click.option("--from", "first", metavar="TIME", help="Stored at or after this time.")
+@click.option("--to", "end", metavar="TIME", help="Stored before this time.")
+@click.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=_LIMIT,
+    show_default=True,
+    help="The most messages of each broker, whose maxMsgsNumBatch may be less.",
+)
+@json_option
+@online
+def command(
+    endpoint: Endpoint,
+    *,
+    topic: str,
+    key: str | None,
+    message_id: str | None,
+    first: str | None,
+    end: str | None,
+    limit: int,
+    as_json: bool,
+) -> int:
+    """Print the messages of a topic with a key or an id, as `message tail` does, the oldest first.
+
+    Brokers find them in their index, which is some moments behind; they return the newest ones up to the limit.
+    Times are ISO 8601, in UTC if they name no zone, or ms since 1970.
+    """
+    if (key is None) == (message_id is None):
+        raise Mistake("one of --key and --id is needed")
+    from rocketwire.cli.message.printing import printer
+    from rocketwire.cli.times import parsed
+
+    times = (
+        0 if first is None else parsed("--from", first),
+        None if end is None else parsed("--to", end),
+    )
+    complaints = 0
+
+    def report(what: object) -> None:
+        nonlocal complaints
+        complaints += 1
+        warn(str(what))
+
+    put = printer(as_json=as_json, bodies=False, report=report)
+    with endpoint.connected() as cluster:
+        found = sorted(
+            _indexed(cluster, topic, key or message_id or "", times, limit, unique=key is None),
+            key=lambda each: each.one.message.store_timestamp,
+        )
+    if not found:
+        named = f"the key {key}" if message_id is None else f"the id {message_id}"
+        raise Unsuccessful(f"topic {topic} has no message with {named}" + (" of that time" if first or end else ""))
+    for each in found:
+        put(each)
+    return INCOMPLETE if complaints else 0
+
+
+def _indexed(
+    cluster: Cluster, topic: str, key: str, times: tuple[int, int | None], limit: int, *, unique: bool
+) -> Iterator[Found]:
+    """What the brokers that have the topic find; the index knows keys by their hash only, so all are compared."""
+    from rocketwire.cli.message.reading import Found
+    from rocketwire.store.archive.read.selected import with_properties
+    from rocketwire.wire.codes import RequestCode, ResponseCode
+    from rocketwire.wire.headers.query import QueryMessageRequestHeader
+    from rocketwire.wire.java import INT64_MAX
+    from rocketwire.wire.message import decode_record
+
+    first, end = times
+    fields = QueryMessageRequestHeader(
+        topic=topic,
+        key=key,
+        max_num=limit,
+        begin_timestamp=first,
+        end_timestamp=INT64_MAX if end is None else end - 1,
+        unique_key_query=True if unique else None,
+    )
+    fine = (ResponseCode.SUCCESS, ResponseCode.QUERY_NOT_FOUND)
+    for broker, connection in cluster.brokers_of(topic).items():
+        body = connection.ask(RequestCode.QUERY_MESSAGE, fields, fine=fine).body
+        at = 0
+        while at < len(body):
+            size = int.from_bytes(body[at : at + 4], "big")
+            one = with_properties(decode_record(body, at), size)
+            if key == one.message_id if unique else key in one.keys:
+                yield Found(broker, one)
+            at += size

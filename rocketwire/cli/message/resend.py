@@ -1,0 +1,142 @@
+"""`rocketwire message resend`: send a stored message again, to a topic or to one consumer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from rocketwire.cli.json_option import json_option
+from rocketwire.cli.mistake import INCOMPLETE, Mistake, Unsuccessful
+from rocketwire.cli.online import online
+from rocketwire.cli.output import json_line
+from rocketwire.cli.parameter_types import GROUP, TOPIC
+
+if TYPE_CHECKING:
+    from rocketwire.cli.message.reading import Found
+    from rocketwire.cli.online import Endpoint
+    from rocketwire.remoting.cluster import Cluster
+
+
+_EPILOG: Final = """\
+\b
+Examples:
+  rocketwire message resend 7F00000100002A9F0000000000000000 --to-topic Copy
+  rocketwire message resend 7F00000100002A9F0000000000000000 --to-group orders
+"""
+
+
+@click.command("resend", epilog=_EPILOG)
+@click.argument("message_id", metavar="ID")
+@click.option("--topic", metavar="T", type=TOPIC, help="The message's topic; needed if the id is a unique key.")
+@click.option("--to-topic", metavar="T", type=TOPIC, help="Send a copy to this topic.")
+@click.option("--to-group", metavar="GROUP", type=GROUP, help="Have a consumer of this group process the message now.")
+@click.option("--client", metavar="ID", help="With --to-group: this client. [default: the first that is on line]")
+@json_option
+@online
+def command(
+    endpoint: Endpoint,
+    *,
+    message_id: str,
+    topic: str | None,
+    to_topic: str | None,
+    to_group: str | None,
+    client: str | None,
+    as_json: bool,
+) -> int:
+    """Send a stored message again.
+
+    --to-topic sends a copy with the same body, tag, keys, properties and unique key, as `mqadmin queryMsgById -s true`
+    does: all groups of the topic get it. --to-group asks one connected consumer through the broker to process the
+    message at once, as `mqadmin queryMsgById -g -d` does: nothing is stored, no offset moves, and the consumer's
+    result is printed. The exit code is 0 if the copy is stored, or the consumer has succeeded.
+    """
+    if (to_topic is None) == (to_group is None):
+        raise Mistake("one of --to-topic and --to-group is needed")
+    if client is not None and to_group is None:
+        raise Mistake("--client: only with --to-group")
+    from rocketwire.cli.message.one import found_by_id
+
+    with endpoint.connected() as cluster:
+        found = found_by_id(cluster, message_id, topic)
+        if to_topic is not None:
+            return _copy(cluster, found, to_topic, as_json=as_json)
+        return _consume(cluster, found, to_group or "", client, as_json=as_json)
+
+
+def _copy(cluster: Cluster, found: Found, topic: str, *, as_json: bool) -> int:
+    from rocketwire.cli.message.outgoing import Outgoing
+    from rocketwire.cli.message.parsing import copied_properties
+    from rocketwire.cli.message.results import Results
+    from rocketwire.cli.message.sending import Sender
+    from rocketwire.cli.output import warn
+    from rocketwire.cli.shown_message import body_of
+
+    body = body_of(found.one, lambda what: warn(str(what)))
+    if body is None:
+        return INCOMPLETE
+    copy = Outgoing(
+        topic=topic, body=body, properties=copied_properties(found.one.properties), flag=found.one.message.flag
+    )
+    results = Results(as_json=as_json, quiet=False)
+    return results.run(Sender(cluster, say=results.warn), [copy])
+
+
+def _consume(cluster: Cluster, found: Found, group: str, client: str | None, *, as_json: bool) -> int:
+    from rocketwire.wire.bodies import decode_body
+    from rocketwire.wire.bodies.online import ConsumeMessageDirectlyResult, ConsumeResult
+    from rocketwire.wire.codes import RequestCode
+    from rocketwire.wire.headers.online import ConsumeMessageDirectlyResultRequestHeader
+
+    broker = cluster.broker(found.broker)
+    client = client or _first_client(cluster, found, group)
+    fields = ConsumeMessageDirectlyResultRequestHeader(
+        consumer_group=group,
+        client_id=client,
+        msg_id=found.one.offset_message_id,
+        broker_name=found.broker,
+        topic=found.one.message.topic,
+    )
+    result = decode_body(ConsumeMessageDirectlyResult, broker.ask(RequestCode.CONSUME_MESSAGE_DIRECTLY, fields).body)
+    name = None if result.consume_result is None else result.consume_result.value
+    if as_json:
+        json_line(
+            {
+                "message_id": found.one.message_id,
+                "group": group,
+                "client_id": client,
+                "result": name,
+                "remark": result.remark,
+                "spent_ms": result.spent_time_mills,
+            }
+        )
+    else:
+        remark = f": {result.remark.strip().splitlines()[0]}" if result.remark and result.remark.strip() else ""
+        print(f"{found.one.message_id}  {client}  {name or 'no result'}  {result.spent_time_mills} ms{remark}")
+    return 0 if result.consume_result in (ConsumeResult.CR_SUCCESS, ConsumeResult.CR_COMMIT) else INCOMPLETE
+
+
+def _first_client(cluster: Cluster, found: Found, group: str) -> str:
+    """The client id of a member of a group.
+
+    Raises:
+        Unsuccessful: none is connected to the message's broker.
+    """
+    from rocketwire.remoting.errors import AccessDenied, Refused
+    from rocketwire.wire.bodies import decode_body
+    from rocketwire.wire.bodies.online import ConsumerConnection
+    from rocketwire.wire.codes import RequestCode
+    from rocketwire.wire.headers.online import GetConsumerConnectionListRequestHeader
+
+    try:
+        answer = cluster.broker(found.broker).ask(
+            RequestCode.GET_CONSUMER_CONNECTION_LIST, GetConsumerConnectionListRequestHeader(consumer_group=group)
+        )
+    except AccessDenied:
+        raise
+    except Refused as refused:
+        raise Unsuccessful(f"group {group}: no consumer is on line at broker {found.broker}") from refused
+    members = decode_body(ConsumerConnection, answer.body).connection_set
+    if not members:
+        raise Unsuccessful(f"group {group}: no consumer is on line at broker {found.broker}")
+    return min(member.client_id for member in members)

@@ -1,0 +1,75 @@
+"""Which queue each message is sent to."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from rocketwire.cli.message.outgoing import Outgoing
+from rocketwire.cli.mistake import Unsuccessful
+from rocketwire.remoting.cluster import Cluster
+from rocketwire.remoting.connection import Connection
+from rocketwire.wire.codes import Permission
+from rocketwire.wire.java import string_hash
+
+
+class Target(NamedTuple):
+    """A queue of a topic, and the connection to its broker."""
+
+    topic: str
+    broker: str
+    queue_id: int
+    connection: Connection
+
+
+class Targets:
+    """The queues of topics that take messages, as the name server had them at the first message for a topic."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._queues: dict[str, list[Target]] = {}
+        self._next: dict[str, int] = {}
+        # Programs that send one message each do not all send it to the same queue.
+        self._first = int.from_bytes(os.urandom(2), "big")
+
+    def renew(self) -> None:
+        """Close the connections to brokers and forget the routes: the next message makes them anew."""
+        for connection in {target.connection for queues in self._queues.values() for target in queues}:
+            self._cluster.forget(connection)
+        self._queues.clear()
+
+    def of(self, message: Outgoing, *, stay: bool) -> Target:
+        """The queue for a message: of its order key, of its queue's number, or the next one, or with `stay` the same.
+
+        Raises:
+            NoSuchTopic, NotReached: there is no such topic, or a broker cannot be reached.
+            Unsuccessful: no queue takes messages.
+        """
+        queues = self.queues(message.topic)
+        if message.order_key is not None:
+            # As Java's SelectMessageQueueByHash does.
+            return queues[abs(string_hash(message.order_key)) % len(queues)]
+        if message.queue_id is not None:
+            return queues[message.queue_id % len(queues)]
+        turn = self._next.get(message.topic, self._first) + (not stay)
+        self._next[message.topic] = turn
+        return queues[turn % len(queues)]
+
+    def queues(self, topic: str) -> list[Target]:
+        """All queues of a topic that take messages, those of a broker behind each other.
+
+        Raises:
+            NoSuchTopic, NotReached: there is no such topic, or a broker cannot be reached.
+            Unsuccessful: no queue takes messages.
+        """
+        if topic not in self._queues:
+            brokers = self._cluster.brokers_of(topic)
+            self._queues[topic] = [
+                Target(topic, each.broker_name, number, brokers[each.broker_name])
+                for each in sorted(self._cluster.route(topic).queue_datas, key=lambda each: each.broker_name)
+                if each.perm & Permission.WRITE and each.broker_name in brokers
+                for number in range(each.write_queue_nums)
+            ]
+        if not self._queues[topic]:
+            raise Unsuccessful(f"topic {topic} has no queue that takes messages")
+        return self._queues[topic]

@@ -1,0 +1,54 @@
+"""`rocketwire top`: the traffic of topics and groups, live."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from rocketwire.cli.json_option import json_option
+from rocketwire.cli.online import online
+
+if TYPE_CHECKING:
+    from rocketwire.cli.online import Endpoint
+
+
+_EPILOG: Final = """\
+\b
+Examples:
+  rocketwire top
+  rocketwire top --once --json
+"""
+
+
+@click.command("top", epilog=_EPILOG)
+@click.option(
+    "--interval",
+    metavar="SECONDS",
+    type=click.FloatRange(0.1, 60),
+    default=1.0,
+    show_default=True,
+    help="Redraw so often; with --once: between the two samples.",
+)
+@click.option("--once", is_flag=True, help="Print tables once, as without a terminal.")
+@click.option("--all", "everything", is_flag=True, help="RocketMQ's own topics and groups too.")
+@json_option
+@online
+def command(endpoint: Endpoint, *, interval: float, once: bool, everything: bool, as_json: bool) -> int:
+    """Show how many messages a second go into and out of topics, and the lag and members of groups.
+
+    Keys: q ends, arrows select, Tab changes between topics and groups, s changes the order. Below are the queues of the
+    selected one. Rates are means of the last 10 s: consumers commit their offsets every 5 s. Each refresh takes two
+    requests a broker, and up to a dozen for topics that no group reads and for members, in turn; brokers that take long
+    to answer are asked less often.
+    """
+    if once or as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        from rocketwire.cli.top.once import run as run_once
+
+        run_once(endpoint, interval, everything=everything, as_json=as_json)
+        return 0
+    from rocketwire.cli.top.live import run
+
+    run(endpoint, interval, everything=everything)
+    return 0
