@@ -13,37 +13,25 @@ import ssl
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final, NamedTuple, Self, TypeAlias
+from typing import Final, Self, TypeAlias
 
-from rocketwire.remoting.credentials import Credentials, Signer
-from rocketwire.remoting.errors import NotReached, refusal
+from rocketwire.remoting.core.session import Answer, Answered, Request, Session
+from rocketwire.remoting.credentials import Credentials
+from rocketwire.remoting.errors import NotReached, reason, refusal
 from rocketwire.wire.addresses import Address
-from rocketwire.wire.codes import VERSION_4_9_7, RequestCode, ResponseCode
-from rocketwire.wire.connection import FrameReader
-from rocketwire.wire.errors import WireError
-from rocketwire.wire.frame import encode_frame
-from rocketwire.wire.header import Header, decode_header
-from rocketwire.wire.headers import WireHeader, encode_ext
+from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.headers import WireHeader
+
+__all__ = ["TIMEOUT_SECONDS", "Answer", "Connection", "During"]
 
 TIMEOUT_SECONDS: Final = 15.0
 During: TypeAlias = Callable[[str], contextlib.AbstractContextManager[None]]
 """Is given what is waited for, in words, and is entered during the wait."""
 _READ: Final = 1 << 18
-_SHORT: Final = frozenset({RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE})
-"""The requests whose fields have short names."""
 _AT_ONCE: Final = 64
 
 
 _UNWATCHED: Final = contextlib.nullcontext()
-
-
-class Answer(NamedTuple):
-    """A response: its code, remark, extension fields and body."""
-
-    code: int
-    remark: str | None
-    ext: dict[str, str]
-    body: memoryview
 
 
 class Connection:
@@ -69,9 +57,7 @@ class Connection:
         self._timeout = timeout
         self._during = during
         self._waiting = f"waiting for an answer of {self.what}"
-        self._signer = None if credentials is None else Signer(credentials)
-        self._opaque = 0
-        self._reader = FrameReader()
+        self._session = Session(credentials=credentials)
         self._answers: dict[int, Answer | None] = {}  # of all requests whose answer is wanted
         try:
             with during(f"connecting to {self.what}"):
@@ -80,7 +66,7 @@ class Connection:
                 if tls is not None:
                     self._socket = tls.wrap_socket(self._socket, server_hostname=address.host)
         except (OSError, UnicodeError) as error:
-            raise NotReached(self.what, f"cannot be reached: {_reason(error)}") from error
+            raise NotReached(self.what, f"cannot be reached: {reason(error)}") from error
 
     def __enter__(self) -> Self:
         """Close it at the end of a `with`."""
@@ -115,19 +101,15 @@ class Connection:
 
     def send(self, code: RequestCode, fields: WireHeader | None = None, body: bytes = b"") -> int:
         """Send a request and return its opaque, for `answer`."""
-        self._opaque += 1
-        ext = None if fields is None else encode_ext(fields, short=code in _SHORT)
-        if self._signer is not None:
-            ext = self._signer.signed(ext or {}, body)
-        header = Header(code=code, opaque=self._opaque, version=VERSION_4_9_7, ext=ext)
+        opaque, data = self._session.request(Request(code, fields, body))
         try:
             self._socket.settimeout(self._timeout)
             with self._during(self._waiting):
-                self._socket.sendall(encode_frame(header, body))
+                self._socket.sendall(data)
         except OSError as error:
-            raise NotReached(self.what, f"the connection failed: {_reason(error)}") from error
-        self._answers[self._opaque] = None
-        return self._opaque
+            raise NotReached(self.what, f"the connection failed: {reason(error)}") from error
+        self._answers[opaque] = None
+        return opaque
 
     def ask_all(
         self,
@@ -179,24 +161,12 @@ class Connection:
         except TimeoutError:
             raise NotReached(self.what, f"no answer within {self._timeout:g} s") from None
         except OSError as error:
-            raise NotReached(self.what, f"the connection failed: {_reason(error)}") from error
+            raise NotReached(self.what, f"the connection failed: {reason(error)}") from error
         if not data:
             raise NotReached(self.what, "closed the connection")
-        try:
-            frames, broken = self._reader.receive(memoryview(data))
-            for frame in frames:
-                header = decode_header(frame.header, frame.serialize_type)
-                if header.is_response and header.opaque in self._answers:
-                    self._answers[header.opaque] = Answer(header.code, header.remark, header.ext or {}, frame.body)
-            if broken is not None:
-                raise broken
-        except WireError as error:
-            raise NotReached(self.what, f"does not speak RocketMQ's protocol: {error}") from error
-
-
-def _reason(error: OSError | UnicodeError) -> str:
-    if isinstance(error, TimeoutError):
-        return "no answer in time"
-    if isinstance(error, UnicodeError):
-        return "not a host name"
-    return error.strerror or str(error)
+        found, broken = self._session.receive(data)
+        for each in found:
+            if isinstance(each, Answered) and each.opaque in self._answers:
+                self._answers[each.opaque] = each.answer
+        if broken is not None:
+            raise NotReached(self.what, f"does not speak RocketMQ's protocol: {broken}") from broken

@@ -20,11 +20,16 @@ class NameServersInvalid(RemotingError):
 
 
 class NotReached(RemotingError):
-    """No answer from an address, or not in time, or not in RocketMQ's protocol."""
+    """No answer from an address, or not in time, or not in RocketMQ's protocol.
+
+    Attributes:
+        parts: The peer, as `broker 127.0.0.1:10911`, and what happened.
+    """
 
     def __init__(self, what: str, reason: str) -> None:
-        """Take the peer, as `broker 127.0.0.1:10911`, and what happened."""
+        """Take the peer and what happened."""
         super().__init__(f"{what}: {reason}")
+        self.parts = (what, reason)
 
 
 class Refused(RemotingError):
@@ -79,3 +84,28 @@ class NoBroker(RemotingError):
     def __init__(self, name_server: str, name: str | None = None) -> None:
         """Take the peer, and the broker's name if it was about one."""
         super().__init__(f"{name_server}: no broker {'is' if name is None else f'{name} is'} registered there")
+
+
+class MessageInvalid(RemotingError, ValueError):
+    """A message cannot be sent as it is: no request was made."""
+
+
+class SubscriptionInvalid(RemotingError, ValueError):
+    """A subscription, or a queue that was named, is not one."""
+
+
+class ClientClosed(RemotingError):
+    """The producer or consumer is closed, or not opened yet."""
+
+    def __init__(self) -> None:
+        """Say so."""
+        super().__init__("the client is not open: use it inside its `with` block")
+
+
+def reason(error: OSError | UnicodeError) -> str:
+    """What happened to a connection, in words."""
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    if isinstance(error, UnicodeError):
+        return "not a host name"
+    return error.strerror or str(error)

@@ -1,0 +1,1 @@
+"""The client with threads: its calls block."""

@@ -1,0 +1,222 @@
+"""What producers and consumers have in common: name servers, routes, brokers, heartbeats."""
+
+from __future__ import annotations
+
+import logging
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from rocketwire.remoting.core.session import Answer, Request
+from rocketwire.remoting.core.steps import Operation, Peer, Reply, Sleep, Surroundings, asked
+from rocketwire.remoting.credentials import Credentials
+from rocketwire.remoting.errors import NameServersInvalid, NoBroker, NoSuchTopic, NotReached, RemotingError, refusal
+from rocketwire.remoting.messages import Queue
+from rocketwire.wire.addresses import Address, AddressInvalid, parse_address
+from rocketwire.wire.bodies import decode_body, encode_body
+from rocketwire.wire.bodies.client import HeartbeatData
+from rocketwire.wire.bodies.route import TopicRouteData
+from rocketwire.wire.codes import Permission, RequestCode, ResponseCode, SerializeType
+from rocketwire.wire.headers.client import UnregisterClientRequestHeader
+from rocketwire.wire.headers.route import GetRouteInfoRequestHeader
+
+log = logging.getLogger(__name__)
+
+ROUTE_SECONDS: Final = 30.0
+"""How long a route is used before the name server is asked again."""
+HEARTBEAT_SECONDS: Final = 30.0
+LANGUAGE: Final = "PYTHON"
+"""What the endpoint's tools show of the client."""
+NOT_SUPPORTED: Final = Reply(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, "this client does not support the request")
+"""The answer to a request of a broker that clients of this kind do not carry out."""
+FAREWELL_SECONDS: Final = 3.0
+"""How long a client that closes waits for each answer."""
+_FINE: Final = (ResponseCode.SUCCESS,)
+_MASTER: Final = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What a client is told at its start.
+
+    Attributes:
+        group: The group of producers or consumers that it belongs to.
+        name_servers: `HOST:PORT`, several with `;` between.
+        credentials: The account that signs its requests.
+        tls: Encrypts its connections.
+        timeout: Seconds that it waits for an answer.
+        serialize: How it writes headers.
+    """
+
+    group: str
+    name_servers: str
+    credentials: Credentials | None = None
+    tls: ssl.SSLContext | None = field(default=None, repr=False)
+    timeout: float = 10.0
+    serialize: SerializeType = SerializeType.JSON
+
+
+def addresses(name_servers: str) -> list[Address]:
+    """The name servers' addresses.
+
+    Raises:
+        NameServersInvalid: there is none, or one is invalid.
+    """
+    found: list[Address] = []
+    for text in name_servers.split(";"):
+        try:
+            if text.strip():
+                found.append(parse_address(text))
+        except AddressInvalid as error:
+            raise NameServersInvalid(text, str(error)) from error
+    if not found:
+        raise NameServersInvalid(name_servers, "allowed is HOST:PORT, several of them with ; between")
+    return found
+
+
+class Client:
+    """One client of a cluster.
+
+    Attributes:
+        settings: What it was told.
+        around: What its front end gives it.
+    """
+
+    def __init__(self, settings: Settings, around: Surroundings) -> None:
+        self.settings = settings
+        self.around = around
+        self._name_servers = [Peer("name server", each) for each in addresses(settings.name_servers)]
+        self._routes: dict[str, tuple[TopicRouteData, float]] = {}
+        self._brokers: dict[str, dict[int, str]] = {}
+        self._nonce = around.entropy(6).hex()
+
+    @property
+    def client_id(self) -> str:
+        """The name of this client at brokers; no other client has it."""
+        return f"{self.around.own_host()}@{self.around.process_id}#{self._nonce}"
+
+    def ask(
+        self, peer: Peer, request: Request, fine: tuple[int, ...] = _FINE, seconds: float | None = None
+    ) -> Operation[Answer]:
+        """The answer to a request.
+
+        Raises:
+            NotReached: the peer does not answer in time.
+            Refused: it answers with a code that is not in `fine`.
+        """
+        answer = yield from asked(peer, request, self.settings.timeout if seconds is None else seconds)
+        if answer.code not in fine:
+            raise refusal(str(peer), answer.code, answer.remark)
+        return answer
+
+    def route(self, topic: str) -> Operation[TopicRouteData]:
+        """Where a topic's queues are; half a minute old at most, or older while no name server answers.
+
+        Raises:
+            NoSuchTopic: there is no such topic.
+            NotReached: no name server answers, and the route was not known.
+            Refused: the name server refuses.
+        """
+        known = self._routes.get(topic)
+        if known is not None and self.around.monotonic() - known[1] < ROUTE_SECONDS:
+            return known[0]
+        fields = GetRouteInfoRequestHeader(topic=topic, accept_standard_json_only=True)
+        fine = (ResponseCode.SUCCESS, ResponseCode.TOPIC_NOT_EXIST)
+        try:
+            answer = yield from self._ask_name_servers(Request(RequestCode.GET_ROUTEINFO_BY_TOPIC, fields), fine)
+        except NotReached:
+            if known is None:
+                raise
+            return known[0]
+        if answer.code == ResponseCode.TOPIC_NOT_EXIST:
+            self._routes.pop(topic, None)
+            raise NoSuchTopic(topic, str(self._name_servers[0].address))
+        found = decode_body(TopicRouteData, answer.body)
+        self._routes[topic] = (found, self.around.monotonic())
+        for broker in found.broker_datas:
+            self._brokers[broker.broker_name] = dict(broker.broker_addrs)
+        return found
+
+    def renew(self, topic: str) -> None:
+        """Ask for a topic's route again at its next use: something failed."""
+        if topic in self._routes:
+            self._routes[topic] = (self._routes[topic][0], float("-inf"))
+
+    def _ask_name_servers(self, request: Request, fine: tuple[int, ...]) -> Operation[Answer]:
+        """The answer of the first name server that answers; it is asked first from then on."""
+        failure: NotReached | None = None
+        for _ in tuple(self._name_servers):
+            try:
+                return (yield from self.ask(self._name_servers[0], request, fine))
+            except NotReached as error:
+                failure = failure or error
+                self._name_servers.append(self._name_servers.pop(0))
+        assert failure is not None  # noqa: S101 - there is at least one name server
+        raise failure
+
+    def readable_queues(self, topic: str) -> Operation[list[Queue]]:
+        """The queues of a topic that can be read, sorted.
+
+        Raises:
+            NoSuchTopic, NotReached, Refused: as with `route`.
+        """
+        route = yield from self.route(topic)
+        return sorted(
+            Queue(topic, each.broker_name, number)
+            for each in route.queue_datas
+            if each.perm & Permission.READ
+            for number in range(each.read_queue_nums)
+        )
+
+    def broker(self, name: str) -> Peer:
+        """The master of a broker's name, by the routes that were asked for.
+
+        Raises:
+            NoBroker: no route names it.
+            NotReached: its address is none.
+        """
+        found = self._brokers.get(name)
+        if not found:
+            raise NoBroker(str(self._name_servers[0]), name)
+        text = found[min(found, default=_MASTER)]
+        try:
+            return Peer("broker", parse_address(text))
+        except AddressInvalid:
+            raise NotReached(f"broker {text}", "the name server gave an address that is none") from None
+
+    def masters(self) -> list[Peer]:
+        """The masters of all brokers that routes named."""
+        found: list[Peer] = []
+        for name, known in self._brokers.items():
+            try:
+                if _MASTER in known:
+                    found.append(self.broker(name))
+            except RemotingError as error:
+                log.warning("%s", error)
+        return found
+
+    def heartbeat(self, data: HeartbeatData) -> Operation[None]:
+        """Tell all brokers that this client is there; one that does not answer is told again next time."""
+        for peer in self.masters():
+            try:
+                yield from self.ask(peer, Request(RequestCode.HEART_BEAT, None, encode_body(data)))
+            except RemotingError as error:
+                log.warning("heartbeat: %s", error)
+
+    def heartbeats(self, data: Callable[[], HeartbeatData]) -> Operation[None]:
+        """Tell them every half minute."""
+        while True:
+            yield Sleep(HEARTBEAT_SECONDS)
+            yield from self.heartbeat(data())
+
+    def unregister(self, *, producer_group: str | None = None, consumer_group: str | None = None) -> Operation[None]:
+        """Tell all brokers that this client leaves."""
+        fields = UnregisterClientRequestHeader(
+            client_id=self.client_id, producer_group=producer_group, consumer_group=consumer_group
+        )
+        for peer in self.masters():
+            try:
+                yield from self.ask(peer, Request(RequestCode.UNREGISTER_CLIENT, fields), seconds=FAREWELL_SECONDS)
+            except RemotingError as error:
+                log.info("leaving the group: %s", error)

@@ -1,0 +1,144 @@
+"""Messages of the application as what is sent: checked, with their ids and properties, compressed if large."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from rocketwire.remoting.core.unique_ids import UniqueIds
+from rocketwire.remoting.errors import MessageInvalid
+from rocketwire.remoting.messages import Message
+from rocketwire.wire import properties as names
+from rocketwire.wire.batch import BatchItem, encode_batch
+from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.errors import PropertiesInvalid
+from rocketwire.wire.message import MAX_PROPERTIES_LENGTH
+from rocketwire.wire.names import RETRY_PREFIX, not_sendable_problem, topic_problem
+
+COMPRESS_FROM: Final = 4096
+"""Bytes of a body that is compressed, as Java's client does."""
+_LEVEL: Final = 5
+_OWN: Final = {
+    names.TAGS: "tags",
+    names.KEYS: "keys",
+    names.DELAY: "delay_level",
+    names.TIMER_DELIVER_MS: "deliver_at_ms",
+    names.SHARDING_KEY: "order_key",
+}
+"""Properties that arguments of a message set."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parcel:
+    """One message, or a batch, as a send request holds it."""
+
+    topic: str
+    body: bytes = field(repr=False)
+    properties: str = field(repr=False)
+    sys_flag: int
+    ids: tuple[str, ...]
+    order_key: str | None = None
+    batch: bool = False
+
+
+def single(message: Message, ids: UniqueIds, most: int) -> Parcel:
+    """A message by itself; `most` bounds its body in bytes.
+
+    Raises:
+        MessageInvalid: it cannot be sent.
+    """
+    unique_id = ids.next()
+    properties = _properties(message, unique_id)
+    _check(message, most)
+    body, sys_flag = message.body, 0
+    if len(body) >= COMPRESS_FROM:
+        smaller = zlib.compress(body, _LEVEL)
+        if len(smaller) < len(body):
+            body, sys_flag = smaller, SysFlag.COMPRESSED
+    return Parcel(
+        topic=message.topic,
+        body=body,
+        properties=properties,
+        sys_flag=sys_flag,
+        ids=(unique_id,),
+        order_key=message.order_key,
+    )
+
+
+def batch(messages: Sequence[Message], ids: UniqueIds, most: int) -> Parcel:
+    """Several messages of one topic in one request; `most` bounds its body in bytes.
+
+    Raises:
+        MessageInvalid: one cannot be sent, or not together with the others.
+    """
+    if not messages:
+        raise MessageInvalid("a batch has at least one message")
+    first = messages[0]
+    items: list[BatchItem] = []
+    made: list[str] = []
+    for each in messages:
+        _check(each, most)
+        if each.topic != first.topic or each.order_key != first.order_key:
+            raise MessageInvalid("the messages of a batch have one topic and one order key")
+        if each.delay_level or each.deliver_at_ms is not None or names.TIMER_DELAY_SEC in each.properties:
+            raise MessageInvalid("messages that are delivered later cannot be sent in a batch")
+        if each.topic.startswith(RETRY_PREFIX):
+            raise MessageInvalid("messages of a retry topic cannot be sent in a batch")
+        made.append(ids.next())
+        items.append(BatchItem(0, each.body, _properties(each, made[-1]).encode()))
+    body = encode_batch(items)
+    if len(body) > most:
+        raise MessageInvalid(f"a batch of {len(body)} bytes: {most} are allowed; send it in parts")
+    return Parcel(
+        topic=first.topic,
+        body=body,
+        properties="",
+        sys_flag=0,
+        ids=tuple(made),
+        order_key=first.order_key,
+        batch=True,
+    )
+
+
+def _check(message: Message, most: int) -> None:
+    problem = topic_problem(message.topic) or not_sendable_problem(message.topic)
+    if problem is not None:
+        raise MessageInvalid(f"topic {message.topic[:200]!r}: {problem}")
+    if not message.body:
+        raise MessageInvalid("a message has a body of at least one byte")
+    if len(message.body) > most:
+        raise MessageInvalid(f"a body of {len(message.body)} bytes: {most} are allowed")
+
+
+def _properties(message: Message, unique_id: str) -> str:
+    _check_names(message)
+    own = {
+        names.UNIQ_KEY: unique_id,
+        names.TAGS: message.tags,
+        names.KEYS: names.KEY_SEP.join(message.keys),
+        names.DELAY: message.delay_level,
+        names.TIMER_DELIVER_MS: message.deliver_at_ms,
+        names.SHARDING_KEY: message.order_key,
+    }
+    try:
+        text = names.encode_properties({**message.properties, **{name: str(own[name]) for name in own if own[name]}})
+        size = len(text.encode())
+    except (PropertiesInvalid, UnicodeEncodeError) as error:
+        raise MessageInvalid(str(error)) from error
+    if size > MAX_PROPERTIES_LENGTH:
+        raise MessageInvalid(f"tags, keys and properties of {size} bytes: {MAX_PROPERTIES_LENGTH} are allowed")
+    return text
+
+
+def _check_names(message: Message) -> None:
+    for name, argument in _OWN.items():
+        if name in message.properties:
+            raise MessageInvalid(f"property {name}: use the argument {argument}")
+    if isinstance(message.keys, str):
+        raise MessageInvalid("keys: a sequence of texts is wanted, not one text")
+    if any(not key or key.isspace() or names.KEY_SEP in key for key in message.keys):
+        raise MessageInvalid("keys must not be empty, nor have blanks")
+    if message.delay_level < 0:
+        raise MessageInvalid(f"delay level {message.delay_level}: 0 or more is wanted")

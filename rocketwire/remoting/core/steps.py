@@ -1,0 +1,167 @@
+"""What operations of the client need from outside: requests, waiting, handlers.
+
+An operation is a generator that yields steps. A front end performs each step, by its own means, and sends the result
+into the generator. So each operation is written once, and runs with threads and with trio. Between two steps no other
+operation of the same client runs: state that operations share needs no locks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+
+from rocketwire.remoting.clock import Clock
+from rocketwire.remoting.core.session import Answer, Asked, Request
+from rocketwire.remoting.errors import RemotingError
+from rocketwire.remoting.messages import ReceivedMessage
+from rocketwire.wire.addresses import Address
+from rocketwire.wire.codes import ResponseCode
+
+T = TypeVar("T")
+
+
+class Peer(NamedTuple):
+    """Whom to ask: `kind` is `broker` or `name server`."""
+
+    kind: str
+    address: Address
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.address}"
+
+
+class Signal(Protocol):
+    """Wakes the one operation that waits for it; if none waits, the next one that does."""
+
+    def set(self) -> None:
+        """Wake it."""
+        ...
+
+
+@dataclass(slots=True)
+class Pending:
+    """A request whose answer comes later: then `answer` or `error` is set, and `signal` too.
+
+    Who waits no longer calls `forget`.
+    """
+
+    signal: Signal
+    answer: Answer | None = None
+    error: RemotingError | None = None
+    forget: Callable[[], object] = lambda: None
+
+    @property
+    def done(self) -> bool:
+        """Whether it is answered, or has failed."""
+        return self.answer is not None or self.error is not None
+
+    def fulfil(self, outcome: Answer | RemotingError) -> None:
+        """Set the outcome, unless there is one."""
+        if self.done:
+            return
+        if isinstance(outcome, RemotingError):
+            self.error = outcome
+        else:
+            self.answer = outcome
+        self.signal.set()
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Send a request and wait for its answer so many seconds. Gives the `Answer`, or raises a `RemotingError`."""
+
+    peer: Peer
+    request: Request
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """Send a request that is not answered. Raises a `RemotingError` if it cannot be sent."""
+
+    peer: Peer
+    request: Request
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """Send a request whose answer comes later. Gives its `Pending`, or raises a `RemotingError`."""
+
+    peer: Peer
+    request: Request
+    signal: Signal
+
+
+@dataclass(frozen=True, slots=True)
+class Sleep:
+    """Wait so many seconds."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Wait until a signal is set, so many seconds at most; then it is not set any more."""
+
+    signal: Signal
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """Call the application's handler. Gives what it returns; exceptions that it raises come as values, too."""
+
+    message: ReceivedMessage
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The answer to a request of the peer."""
+
+    code: int = ResponseCode.SUCCESS
+    remark: str | None = None
+    body: bytes = b""
+
+
+Step: TypeAlias = Ask | Tell | Post | Sleep | Wait | Handle
+Operation: TypeAlias = Generator[Step, Any, T]
+
+
+Responder: TypeAlias = Callable[[Asked], Operation[Reply | None]]
+"""Carries out a request of the peer; without a reply it is answered as not supported, unless it is one-way."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What the core gets from its front end.
+
+    Attributes:
+        new_signal: Makes a signal.
+        monotonic: Seconds, for durations.
+        wall: Milliseconds since 1970, for dates.
+        entropy: Gives so many random bytes.
+        own_host: The address by which this machine reaches its peers, once a connection was made.
+        process_id: The number of this process.
+        start: Runs an operation beside the others until the client is closed.
+    """
+
+    new_signal: Callable[[], Signal]
+    monotonic: Callable[[], float]
+    wall: Clock
+    entropy: Callable[[int], bytes]
+    own_host: Callable[[], str]
+    process_id: int
+    start: Callable[[Operation[None]], None] = field(repr=False)
+
+
+def asked(peer: Peer, request: Request, seconds: float) -> Operation[Answer]:
+    """The answer to a request."""
+    answer: Answer = yield Ask(peer, request, seconds)
+    return answer
+
+
+def posted(peer: Peer, request: Request, signal: Signal) -> Operation[Pending]:
+    """A request that was sent and whose answer comes later."""
+    pending: Pending = yield Post(peer, request, signal)
+    return pending

@@ -1,0 +1,208 @@
+"""Performs the steps of operations with trio's streams and tasks."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any, Final, TypeVar
+
+import trio
+
+from rocketwire.remoting.clock import system_clock
+from rocketwire.remoting.core.client import NOT_SUPPORTED, Settings
+from rocketwire.remoting.core.session import Answer, Asked, Request
+from rocketwire.remoting.core.steps import (
+    Ask,
+    Handle,
+    Operation,
+    Peer,
+    Pending,
+    Post,
+    Responder,
+    Sleep,
+    Step,
+    Surroundings,
+    Tell,
+    Wait,
+)
+from rocketwire.remoting.errors import ClientClosed, NotReached, RemotingError
+from rocketwire.remoting.messages import Later, ReceivedMessage
+from rocketwire.remoting.trio.channel import Channel, connect
+from rocketwire.wire.addresses import Address
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+Handler = Callable[[ReceivedMessage], Awaitable[Later | None]]
+_FAREWELL: Final = 10.0
+"""Seconds that the last operation may take, when the task is cancelled, too."""
+
+
+class _Signal:
+    """A signal for one task that waits."""
+
+    def __init__(self) -> None:
+        self._event = trio.Event()
+
+    def set(self) -> None:
+        self._event.set()
+
+    async def wait(self, seconds: float | None) -> None:
+        with trio.move_on_after(float("inf") if seconds is None else seconds):
+            await self._event.wait()
+        if self._event.is_set():
+            self._event = trio.Event()
+
+
+class Runner:
+    """The connections and tasks of one client.
+
+    Attributes:
+        around: What the client's core gets.
+        handler: The application's, for consumers.
+        responder: Answers requests of brokers.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._manager: AbstractAsyncContextManager[trio.Nursery] | None = None
+        self._nursery: trio.Nursery | None = None
+        self._channels: dict[Address, Channel] = {}
+        self._connecting: dict[Address, trio.Lock] = {}
+        self._own_host = "127.0.0.1"
+        self.handler: Handler | None = None
+        self.responder: Responder | None = None
+        self.around = Surroundings(
+            new_signal=_Signal,
+            monotonic=trio.current_time,
+            wall=system_clock,
+            entropy=os.urandom,
+            own_host=lambda: self._own_host,
+            process_id=os.getpid(),
+            start=self.start,
+        )
+
+    async def open(self) -> None:
+        """Begin: the calling task is the one that closes it."""
+        self._manager = trio.open_nursery()
+        self._nursery = await self._manager.__aenter__()
+
+    async def run(self, operation: Operation[T]) -> T:
+        """Run an operation to its end.
+
+        Raises:
+            ClientClosed: the client is closed, or not opened.
+        """
+        if self._nursery is None:
+            operation.close()
+            raise ClientClosed
+        result: Any = None
+        error: Exception | None = None
+        try:
+            while True:
+                try:
+                    step = operation.send(result) if error is None else operation.throw(error)
+                except StopIteration as done:
+                    value: T = done.value
+                    return value
+                result = error = None
+                try:
+                    result = await self._perform(step)
+                except RemotingError as failure:
+                    error = failure
+        finally:
+            operation.close()
+
+    def start(self, operation: Operation[None]) -> None:
+        """Run an operation in a task until it ends, or the client is closed."""
+        if self._nursery is None:
+            operation.close()
+            raise ClientClosed
+        self._nursery.start_soon(self._in_background, operation)
+
+    async def close(self, farewell: Operation[None]) -> None:
+        """Run the last operation, then end all tasks and connections. Again: nothing."""
+        if self._manager is None or self._nursery is None:
+            farewell.close()
+            return
+        try:
+            with trio.CancelScope(shield=True, deadline=trio.current_time() + _FAREWELL):
+                await self.run(farewell)
+        finally:
+            manager, nursery = self._manager, self._nursery
+            self._manager = self._nursery = None
+            nursery.cancel_scope.cancel()
+            await manager.__aexit__(None, None, None)
+
+    async def _in_background(self, operation: Operation[None]) -> None:
+        try:
+            await self.run(operation)
+        except Exception:
+            log.exception("an operation of the client ended by an error")
+
+    async def _perform(self, step: Step) -> Any:  # noqa: ANN401 - each step has its own result
+        match step:
+            case Ask(peer, request, seconds):
+                return await self._ask(peer, request, seconds)
+            case Tell(peer, request):
+                await (await self._channel(peer)).tell(request)
+            case Post(peer, request, signal):
+                pending = Pending(signal)
+                await (await self._channel(peer)).post(request, pending)
+                return pending
+            case Handle(message):
+                return await self._handled(message)
+            case Sleep(seconds):
+                await trio.sleep(seconds)
+            case Wait(_Signal() as signal, seconds):
+                await signal.wait(seconds)
+        return None
+
+    async def _ask(self, peer: Peer, request: Request, seconds: float) -> Answer:
+        signal = _Signal()
+        pending = Pending(signal)
+        try:
+            with trio.move_on_after(seconds):
+                await (await self._channel(peer)).post(request, pending)
+                while not pending.done:
+                    await signal.wait(None)
+        finally:
+            pending.forget()
+        if pending.answer is not None:
+            return pending.answer
+        raise pending.error or NotReached(str(peer), f"no answer within {seconds:g} s")
+
+    async def _handled(self, message: ReceivedMessage) -> Later | Exception | None:
+        assert self.handler is not None  # noqa: S101 - consumers that handle have one
+        try:
+            return await self.handler(message)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the message is tried again
+            return error
+
+    async def _channel(self, peer: Peer) -> Channel:
+        """The connection to a peer, made if there is none."""
+        async with self._connecting.setdefault(peer.address, trio.Lock()):
+            channel = self._channels.get(peer.address)
+            if channel is None or not channel.is_open:
+                if self._nursery is None:
+                    raise ClientClosed
+                channel = await connect(peer, self._settings, self._asked)
+                self._channels[peer.address] = channel
+                self._own_host = channel.own_host
+                self._nursery.start_soon(channel.receive)
+            return channel
+
+    def _asked(self, channel: Channel, asked: Asked) -> None:
+        if self._nursery is not None:
+            self._nursery.start_soon(self._respond, channel, asked)
+
+    async def _respond(self, channel: Channel, asked: Asked) -> None:
+        try:
+            reply = None if self.responder is None else await self.run(self.responder(asked))
+            if not asked.oneway:
+                await channel.reply(asked, reply or NOT_SUPPORTED)
+        except RemotingError as error:
+            log.info("request %d of the broker: %s", asked.code, error)
+        except Exception:
+            log.exception("request %d of the broker", asked.code)
