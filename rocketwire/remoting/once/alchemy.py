@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, TextClause, event, text
 from sqlalchemy.orm import Session, sessionmaker
 
 from rocketwire.remoting.once.database import NO_VALUES, Values
-from rocketwire.remoting.once.errors import TransactionEnded, TransactionOpen, TransactionOwned
+from rocketwire.remoting.once.errors import TransactionOpen, TransactionOwned
 
 SOURCES: Final = (Engine, sessionmaker)
 _BEGIN_AT_ONCE: Final = text("BEGIN IMMEDIATE")
@@ -71,10 +71,13 @@ class AlchemyWork:
         if not self._may_commit and not (isinstance(handle, Session) and handle.in_nested_transaction()):
             raise TransactionOwned("commit")
 
+    @property
+    def ended(self) -> bool:
+        """Whether the transaction is no longer the handle's."""
+        return self.handle.get_transaction() is not self._root
+
     def commit(self) -> None:
-        """Commit; what the commit raises may mean that it was made, or not."""
-        if self.handle.get_transaction() is not self._root:
-            raise TransactionEnded
+        """Commit."""
         self._may_commit = True
         self.handle.commit()
         self._over()

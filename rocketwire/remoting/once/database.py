@@ -20,12 +20,12 @@ class Work(Protocol):
     def run(self, statement: str, values: Values = NO_VALUES) -> Sequence[object]:
         """The rows of a statement; its parameters are written as `:name`. Raises what the database raises."""
 
-    def commit(self) -> None:
-        """Commit.
+    @property
+    def ended(self) -> bool:
+        """Whether the driver says that the application ended the transaction; not all drivers know."""
 
-        Raises:
-            TransactionEnded: the application ended the transaction. Nothing was committed by this call.
-        """
+    def commit(self) -> None:
+        """Commit; what it raises may mean that this was done, or not."""
 
     def abandon(self, error: BaseException | None = None) -> bool:
         """Roll back, because of `error` or on purpose; whether the connection can still be used. Raises nothing."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
 from rocketwire.remoting.once.database import NO_VALUES, Values
-from rocketwire.remoting.once.errors import SettingInvalid, TransactionEnded, TransactionOpen
+from rocketwire.remoting.once.errors import SettingInvalid, TransactionOpen
 from rocketwire.remoting.once.guarded import Guarded, end
 from rocketwire.remoting.once.paramstyles import checked, rendered, style_of
 
@@ -134,10 +134,16 @@ class DbApiWork:
             cursor.close()
         return rows
 
+    @property
+    def ended(self) -> bool:
+        """Whether the driver says that no transaction is open; those of SQLite, PostgreSQL and MySQL know."""
+        if getattr(self._connection, "in_transaction", None) is False:
+            return True
+        status = getattr(getattr(self._connection, "info", None), "transaction_status", None)
+        return isinstance(status, int) and status == _IDLE
+
     def commit(self) -> None:
-        """Commit; what the commit raises may mean that it was made, or not."""
-        if self._ended():
-            raise TransactionEnded
+        """Commit."""
         self._connection.commit()
         self._over()
 
@@ -154,10 +160,3 @@ class DbApiWork:
     def _over(self) -> None:
         end(self.handle)
         self._seat.busy = False
-
-    def _ended(self) -> bool:
-        """Whether the driver says that no transaction is open; those of SQLite, PostgreSQL and MySQL know."""
-        if getattr(self._connection, "in_transaction", None) is False:
-            return True
-        status = getattr(getattr(self._connection, "info", None), "transaction_status", None)
-        return isinstance(status, int) and status == _IDLE

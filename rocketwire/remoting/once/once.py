@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
+from rocketwire.remoting.clock import Clock, system_clock
+from rocketwire.remoting.messages import Later
 from rocketwire.remoting.once.cleaning import Cleaner
 from rocketwire.remoting.once.database import Database, Work, breaks_uniqueness
 from rocketwire.remoting.once.dbapi import DbApiConnection, DbApiDatabase
-from rocketwire.remoting.once.errors import SettingInvalid
+from rocketwire.remoting.once.errors import SettingInvalid, TransactionEnded
 from rocketwire.remoting.once.keys import Delivered, unique_key
 from rocketwire.remoting.once.records import Record, Records
 
@@ -31,10 +32,6 @@ TABLE: Final = "rocketwire_once"
 
 Message = TypeVar("Message", bound=Delivered)
 Result = TypeVar("Result")
-
-
-def _wall_clock() -> int:
-    return time.time_ns() // 1_000_000  # noqa: TID251 - the client has no server's clock
 
 
 class ExactlyOnce:
@@ -53,7 +50,7 @@ class ExactlyOnce:
         table: str = TABLE,
         keep_seconds: float | None = KEEP_SECONDS,
         paramstyle: str | None = None,
-        clock: Callable[[], int] = _wall_clock,
+        clock: Clock = system_clock,
     ) -> None:
         """Take where transactions come from, and how messages are told apart; nothing is connected yet.
 
@@ -89,14 +86,19 @@ class ExactlyOnce:
         self._database.close()
 
     def handler(self, consume: Callable[[Message, Any], Result]) -> Callable[[Message], Result | None]:
-        """A function that calls `consume(message, db)` in the message's transaction; it skips a message that is done.
+        """A consumer's handler: it calls `consume(message, db)` in the message's transaction, unless that is done.
 
-        It returns what `consume` returns, None for a skipped message.
+        It returns what `consume` returns, None for a skipped message. When that is a `Later`, the message is to come
+        again: its transaction is rolled back.
         """
 
         def handle(message: Message) -> Result | None:
-            with self.transaction(message) as db:
-                return None if db is None else consume(message, db)
+            with contextlib.suppress(_PutOff), self.transaction(message) as db:
+                if db is None:
+                    return None
+                result = consume(message, db)
+                _raise_if_later(result)
+            return result
 
         return handle
 
@@ -119,6 +121,7 @@ class ExactlyOnce:
             return
         try:
             yield work.handle
+            _raise_if_ended(work)
             work.commit()
         except BaseException as error:
             work.abandon(error)
@@ -164,6 +167,21 @@ class ExactlyOnce:
             work.abandon(error)
             raise
         return work
+
+
+def _raise_if_ended(work: Work) -> None:
+    if work.ended:
+        raise TransactionEnded
+
+
+class _PutOff(Exception):
+    """The application wants the message later."""
+
+
+def _raise_if_later(result: object) -> None:
+    """Roll back by an error that only the handler sees."""
+    if isinstance(result, Later):
+        raise _PutOff
 
 
 class _ConnectionLost(Exception):

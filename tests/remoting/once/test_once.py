@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import sqlalchemy
 
+from rocketwire.remoting.messages import Later
 from rocketwire.remoting.once import (
     ExactlyOnce,
     NotTransactional,
@@ -51,6 +52,17 @@ def test_what_the_application_raises_rolls_back_both(shop: Shop, source: Any) ->
         assert shop.sold == shop.recorded == []
     once.handler(sell)(Sent("A"))
     assert shop.sold == shop.recorded == ["A"]
+
+
+def test_what_the_application_wants_later_is_rolled_back(shop: Shop, source: Any) -> None:
+    def put_off(message: Sent, db: Any) -> Later:
+        sell(message, db)
+        return Later(3)
+
+    once = shop.once(source)
+    assert once.handler(put_off)(Sent("A")) == Later(3)
+    assert shop.sold == shop.recorded == []
+    assert once.handler(sell)(Sent("A")) == "sold A"
 
 
 def test_an_interrupted_application_is_rolled_back(shop: Shop, source: Any) -> None:
