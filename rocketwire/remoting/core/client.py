@@ -185,6 +185,15 @@ class Client:
         except AddressInvalid:
             raise NotReached(f"broker {text}", "the name server gave an address that is none") from None
 
+    def located(self, queue: Queue) -> Operation[Peer]:
+        """The broker of a queue.
+
+        Raises:
+            NoSuchTopic, NotReached, Refused, NoBroker: it is not known.
+        """
+        yield from self.route(queue.topic)
+        return self.broker(queue.broker)
+
     def masters(self) -> list[Peer]:
         """The masters of all brokers that routes named."""
         found: list[Peer] = []
@@ -196,13 +205,16 @@ class Client:
                 log.warning("%s", error)
         return found
 
-    def heartbeat(self, data: HeartbeatData) -> Operation[None]:
-        """Tell all brokers that this client is there; one that does not answer is told again next time."""
+    def heartbeat(self, data: HeartbeatData) -> Operation[bool]:
+        """Tell all brokers that this client is there; whether all have heard it."""
+        heard = True
         for peer in self.masters():
             try:
                 yield from self.ask(peer, Request(RequestCode.HEART_BEAT, None, encode_body(data)))
             except RemotingError as error:
+                heard = False
                 log.warning("heartbeat: %s", error)
+        return heard
 
     def heartbeats(self, data: Callable[[], HeartbeatData]) -> Operation[None]:
         """Tell them every half minute."""
