@@ -31,7 +31,6 @@ KEEP_SECONDS: Final = 4 * 24 * 3600
 TABLE: Final = "rocketwire_once"
 
 Message = TypeVar("Message", bound=Delivered)
-Result = TypeVar("Result")
 
 
 class ExactlyOnce:
@@ -85,20 +84,21 @@ class ExactlyOnce:
         """Close the DB-API connections of all threads, which must be done with them."""
         self._database.close()
 
-    def handler(self, consume: Callable[[Message, Any], Result]) -> Callable[[Message], Result | None]:
+    def handler(self, consume: Callable[[Message, Any], object]) -> Callable[[Message], Later | None]:
         """A consumer's handler: it calls `consume(message, db)` in the message's transaction, unless that is done.
 
-        It returns what `consume` returns, None for a skipped message. When that is a `Later`, the message is to come
-        again: its transaction is rolled back.
+        When `consume` returns a `Later`, the message is to come again: its transaction is rolled back, and the handler
+        returns it, too. What `consume` returns otherwise is of no account: the message is consumed.
         """
 
-        def handle(message: Message) -> Result | None:
-            with contextlib.suppress(_PutOff), self.transaction(message) as db:
-                if db is None:
-                    return None
-                result = consume(message, db)
-                _raise_if_later(result)
-            return result
+        def handle(message: Message) -> Later | None:
+            try:
+                with self.transaction(message) as db:
+                    if db is not None:
+                        _raise_if_later(consume(message, db))
+            except _PutOff as put_off:
+                return put_off.until
+            return None
 
         return handle
 
@@ -177,11 +177,15 @@ def _raise_if_ended(work: Work) -> None:
 class _PutOff(Exception):
     """The application wants the message later."""
 
+    def __init__(self, until: Later) -> None:
+        super().__init__()
+        self.until = until
+
 
 def _raise_if_later(result: object) -> None:
     """Roll back by an error that only the handler sees."""
     if isinstance(result, Later):
-        raise _PutOff
+        raise _PutOff(result)
 
 
 class _ConnectionLost(Exception):

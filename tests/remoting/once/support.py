@@ -77,6 +77,17 @@ def sell(message: Sent, db: Any) -> str:
     return f"sold {message.message_id}"
 
 
+def selling(once: ExactlyOnce) -> Callable[[Sent], str | None]:
+    """A function that has a message handled, and returns what `sell` did: None if it was not called."""
+
+    def handle(message: Sent) -> str | None:
+        results: list[str] = []
+        assert once.handler(lambda message, db: results.append(sell(message, db)))(message) is None
+        return results[0] if results else None
+
+    return handle
+
+
 def during(once: ExactlyOnce, message: Sent, *steps: Callable[[Any], object]) -> None:
     """Sell a message, and take these steps before the end of its transaction."""
     with once.transaction(message) as db:

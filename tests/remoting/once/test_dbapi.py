@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from rocketwire.remoting.once import TransactionEnded, TransactionOwned
-from tests.remoting.once.support import Sent, Shop, during, sell
+from tests.remoting.once.support import Sent, Shop, during, selling
 
 
 def test_a_connection_for_each_thread(shop: Shop) -> None:
     once = shop.once()
-    handle = once.handler(sell)
+    handle = selling(once)
 
     def work(name: str) -> None:
         for number in range(2):
@@ -63,7 +63,7 @@ def test_ending_it_in_sql_is_noticed(shop: Shop, statement: str) -> None:
     once = shop.once()
     with pytest.raises(TransactionEnded), once.transaction(Sent("A")) as db:
         db.execute(statement)
-    once.handler(sell)(Sent("B"))
+    selling(once)(Sent("B"))
     assert shop.sold == ["B"]
 
 
@@ -102,7 +102,7 @@ def servers(shop: Shop) -> Any:
 
 
 def test_a_connection_that_died_in_between_is_replaced(shop: Shop, servers: Any) -> None:
-    handle = shop.once(lambda: shop.connect(factory=Breakable)).handler(sell)
+    handle = selling(shop.once(lambda: shop.connect(factory=Breakable)))
     handle(Sent("A"))
     servers()
     assert handle(Sent("B")) == "sold B"
@@ -116,7 +116,7 @@ def test_a_server_that_stays_away(shop: Shop) -> None:
         connection.broken = away  # type: ignore[attr-defined]
         return connection
 
-    handle = shop.once(connect).handler(sell)
+    handle = selling(shop.once(connect))
     away = False
     handle(Sent("A"))
     away = True
@@ -133,7 +133,7 @@ def test_a_connection_that_dies_under_the_application(shop: Shop, servers: Any) 
     with pytest.raises(sqlite3.OperationalError):
         during(once, Sent("A"), lambda _: servers())
     assert shop.sold == shop.recorded == []
-    assert once.handler(sell)(Sent("A")) == "sold A"
+    assert selling(once)(Sent("A")) == "sold A"
     assert shop.sold == shop.recorded == ["A"]
 
 
@@ -150,17 +150,17 @@ def test_a_commit_whose_answer_is_lost_counts(shop: Shop) -> None:
     with pytest.raises(sqlite3.OperationalError, match="no answer"):
         during(once, Sent("A"), lambda _: setattr(shop.opened[0], "fails", True))
     shop.opened[0].fails = False  # type: ignore[attr-defined]
-    assert once.handler(sell)(Sent("A")) is None
+    assert selling(once)(Sent("A")) is None
     assert shop.sold == ["A"]
 
 
 def test_a_busy_database_is_an_error_and_the_next_delivery_works(shop: Shop) -> None:
     once = shop.once(lambda: shop.connect(timeout=0))
-    once.handler(sell)(Sent("A"))
+    selling(once)(Sent("A"))
     other = shop.connect()
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(sqlite3.OperationalError, match="locked"), once.transaction(Sent("B")):
         pytest.fail("the application was called")
     other.rollback()
-    assert once.handler(sell)(Sent("B")) == "sold B"
+    assert selling(once)(Sent("B")) == "sold B"
     assert len(shop.opened) == 2

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from rocketwire.remoting.once import ExactlyOnce
-from tests.remoting.once.support import Sent, Shop, sell
+from tests.remoting.once.support import Sent, Shop, sell, selling
 
 MEMBERS = 3
 MESSAGES = [Sent(name) for name in "ABCD"]
@@ -65,7 +65,7 @@ class Group(RuleBasedStateMachine):
         assert self.open is not None
         if number != self.open[0]:
             with contextlib.suppress(sqlite3.OperationalError):
-                self.members[number].handler(sell)(message)
+                selling(self.members[number])(message)
                 raise AssertionError("two writers")
 
     @precondition(lambda self: self.open is not None)
@@ -120,7 +120,7 @@ class Group(RuleBasedStateMachine):
             self.fail()
         for message in MESSAGES:
             if message.message_id not in self.acknowledged:
-                self.members[0].handler(sell)(message)
+                selling(self.members[0])(message)
         assert self.shop.sold == self.shop.recorded == [message.message_id for message in MESSAGES]
         self.shop.close()
         self.folder.cleanup()

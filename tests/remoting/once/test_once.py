@@ -21,11 +21,11 @@ from rocketwire.remoting.once import (
     TransactionOpen,
     TransactionOwned,
 )
-from tests.remoting.once.support import Sent, Shop, during, fail, sell
+from tests.remoting.once.support import Sent, Shop, during, fail, sell, selling
 
 
 def test_a_message_that_comes_again_is_skipped(shop: Shop, source: Any) -> None:
-    handle = shop.once(source).handler(sell)
+    handle = selling(shop.once(source))
     assert handle(Sent("A")) == "sold A"
     assert handle(Sent("B")) == "sold B"
     assert handle(Sent("A")) is None
@@ -33,14 +33,14 @@ def test_a_message_that_comes_again_is_skipped(shop: Shop, source: Any) -> None:
 
 
 def test_another_process_skips_it_too(shop: Shop, source: Any) -> None:
-    shop.once(source).handler(sell)(Sent("A"))
-    assert shop.once(source).handler(sell)(Sent("A")) is None
+    selling(shop.once(source))(Sent("A"))
+    assert selling(shop.once(source))(Sent("A")) is None
     assert shop.sold == ["A"]
 
 
 def test_each_group_consumes_each_message(shop: Shop, source: Any) -> None:
     for group in ("orders", "Orders", "bills"):
-        assert shop.once(source, group=group).handler(sell)(Sent("A")) is not None
+        assert selling(shop.once(source, group=group))(Sent("A")) is not None
     assert shop.sold == ["A", "A", "A"]
 
 
@@ -50,7 +50,7 @@ def test_what_the_application_raises_rolls_back_both(shop: Shop, source: Any) ->
         with pytest.raises(ZeroDivisionError):
             during(once, Sent("A"), fail)
         assert shop.sold == shop.recorded == []
-    once.handler(sell)(Sent("A"))
+    selling(once)(Sent("A"))
     assert shop.sold == shop.recorded == ["A"]
 
 
@@ -62,7 +62,7 @@ def test_what_the_application_wants_later_is_rolled_back(shop: Shop, source: Any
     once = shop.once(source)
     assert once.handler(put_off)(Sent("A")) == Later(3)
     assert shop.sold == shop.recorded == []
-    assert once.handler(sell)(Sent("A")) == "sold A"
+    assert selling(once)(Sent("A")) == "sold A"
 
 
 def test_an_interrupted_application_is_rolled_back(shop: Shop, source: Any) -> None:
@@ -77,14 +77,14 @@ def test_an_interrupted_application_is_rolled_back(shop: Shop, source: Any) -> N
 def test_a_unique_violation_of_the_applications_own_is_no_reason_to_skip(shop: Shop, source: Any) -> None:
     shop.rows("CREATE UNIQUE INDEX one_each ON sold (item)")
     once = shop.once(source, key=lambda message: message.properties["order"])
-    once.handler(sell)(Sent("A", properties={"order": "1"}))
+    selling(once)(Sent("A", properties={"order": "1"}))
     with pytest.raises((sqlite3.IntegrityError, sqlalchemy.exc.IntegrityError)):
-        once.handler(sell)(Sent("A", properties={"order": "2"}))
+        selling(once)(Sent("A", properties={"order": "2"}))
     assert shop.recorded == ["1"]
 
 
 def test_a_business_key_covers_messages_that_were_sent_twice(shop: Shop, source: Any) -> None:
-    handle = shop.once(source, key=lambda message: message.properties["order"]).handler(sell)
+    handle = selling(shop.once(source, key=lambda message: message.properties["order"]))
     assert handle(Sent("A", properties={"order": "17"})) is not None
     assert handle(Sent("B", properties={"order": "17"})) is None
     assert shop.sold == ["A"]
@@ -152,7 +152,7 @@ def test_members_that_have_the_same_messages_at_the_same_time(shop: Shop, source
     done: list[str] = []
 
     def member(seed: int) -> None:
-        handle = shop.once(source).handler(sell)
+        handle = selling(shop.once(source))
         start.wait()
         mine = random.Random(seed).sample(messages, len(messages))
         done.extend(message.message_id for message in mine if handle(message) is not None)
@@ -167,7 +167,7 @@ def test_members_that_have_the_same_messages_at_the_same_time(shop: Shop, source
 
 def test_threads_may_share_one_object(shop: Shop, source: Any) -> None:
     once = shop.once(source)
-    handle = once.handler(sell)
+    handle = selling(once)
     threads = [threading.Thread(target=lambda: [handle(Sent(f"{number}")) for number in range(9)]) for _ in range(3)]
     for thread in threads:
         thread.start()
@@ -194,7 +194,7 @@ def test_connections_that_commit_each_statement_are_refused(shop: Shop) -> None:
 
 def test_sqlite_without_transactions_of_its_own_gets_them(shop: Shop) -> None:
     for source in (lambda: shop.connect(isolation_level=None), shop.engine(isolation_level="AUTOCOMMIT")):
-        shop.once(source).handler(sell)(Sent("A"))
+        selling(shop.once(source))(Sent("A"))
         with pytest.raises(ZeroDivisionError):
             during(shop.once(source), Sent("B"), fail)
     assert shop.sold == shop.recorded == ["A"]
@@ -221,7 +221,7 @@ def test_sqlalchemy_is_not_loaded_without_need() -> None:
 
 def test_closing_and_going_on(shop: Shop) -> None:
     with ExactlyOnce(shop.connect, group="orders") as once:
-        once.handler(sell)(Sent("A"))
-    once.handler(sell)(Sent("B"))
+        selling(once)(Sent("A"))
+    selling(once)(Sent("B"))
     assert len(shop.opened) == 2
     assert shop.sold == ["A", "B"]

@@ -9,7 +9,7 @@ import pytest
 
 from rocketwire.remoting.once import SettingInvalid
 from rocketwire.remoting.once.paramstyles import rendered, style_of
-from tests.remoting.once.support import Sent, Shop, sell
+from tests.remoting.once.support import Sent, Shop, selling
 
 STATEMENT = "SELECT 1 FROM t WHERE a = :old AND b = :new OR c = :old"
 VALUES = {"new": 2, "old": "x"}
@@ -52,8 +52,8 @@ def test_a_wrapped_connection_needs_the_style(shop: Shop) -> None:
         return Wrapped(shop.connect())
 
     with pytest.raises(SettingInvalid, match=r"paramstyle: the module of .*Wrapped names none"):
-        shop.once(connect).handler(sell)(Sent("A"))
-    handle = shop.once(connect, paramstyle="named").handler(sell)
+        selling(shop.once(connect))(Sent("A"))
+    handle = selling(shop.once(connect, paramstyle="named"))
     assert handle(Sent("A")) is not None
     assert handle(Sent("A")) is None
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from rocketwire.remoting.once import cleaning
 from rocketwire.remoting.once.dbapi import DbApiDatabase
 from rocketwire.remoting.once.records import Record, Records
-from tests.remoting.once.support import Sent, Shop, sell
+from tests.remoting.once.support import Sent, Shop, selling
 
 DAY = 24 * 3600 * 1000
 
@@ -27,7 +27,7 @@ def test_several_consumers_make_the_table_at_once(shop: Shop, source: Any) -> No
         once = shop.once(source)
         start.wait()
         try:
-            once.handler(sell)(Sent(f"{number}"))
+            selling(once)(Sent(f"{number}"))
         except BaseException as error:  # noqa: BLE001
             failures.append(error)
 
@@ -44,11 +44,11 @@ def test_several_consumers_make_the_table_at_once(shop: Shop, source: Any) -> No
 def test_a_table_that_cannot_be_made(shop: Shop) -> None:
     once = shop.once(lambda: sqlite3.connect(f"file:{shop.path}?mode=ro", uri=True))
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
-        once.handler(sell)(Sent("A"))
+        selling(once)(Sent("A"))
 
 
 def test_a_table_of_another_name(shop: Shop) -> None:
-    shop.once(table="done_orders").handler(sell)(Sent("A"))
+    selling(shop.once(table="done_orders"))(Sent("A"))
     assert shop.rows("SELECT consumer_group, message_key FROM done_orders") == [("orders", "A")]
 
 
@@ -73,7 +73,7 @@ def test_every_key_fits_the_columns(key: str) -> None:
     "keys", [("a", "A"), ("a", "a "), ("x" * 300 + "1", "x" * 300 + "2"), ("a\0b", "a\0c"), ("é", "e")]
 )
 def test_keys_that_databases_confuse_are_told_apart(shop: Shop, keys: tuple[str, str]) -> None:
-    handle = shop.once(key=lambda message: message.message_id).handler(sell)
+    handle = selling(shop.once(key=lambda message: message.message_id))
     for key in keys:
         assert handle(Sent(key)) is not None
     for key in keys:
@@ -109,7 +109,7 @@ def test_old_records_go_while_messages_come(shop: Shop, source: Any, monkeypatch
     monkeypatch.setattr(cleaning, "STEP", 6)
     now = 0
     once = shop.once(source, keep_seconds=86400, clock=lambda: now)
-    handle = once.handler(sell)
+    handle = selling(once)
     for number in range(10):
         now += 1
         handle(Sent(f"old {number}"))
@@ -127,7 +127,7 @@ def test_old_records_go_while_messages_come(shop: Shop, source: Any, monkeypatch
 
 def test_records_may_be_kept_for_ever(shop: Shop) -> None:
     now = 0
-    handle = shop.once(keep_seconds=None, clock=lambda: now).handler(sell)
+    handle = selling(shop.once(keep_seconds=None, clock=lambda: now))
     handle(Sent("A"))
     now += 10_000 * DAY
     handle(Sent("B"))
@@ -146,6 +146,6 @@ def test_cleaning_that_fails_does_not_fail_the_message(shop: Shop, caplog: pytes
             return super().cursor(Cursor)
 
     with caplog.at_level(logging.WARNING):
-        assert shop.once(lambda: shop.connect(factory=NoDeletes)).handler(sell)(Sent("A")) == "sold A"
+        assert selling(shop.once(lambda: shop.connect(factory=NoDeletes)))(Sent("A")) == "sold A"
     assert caplog.messages == ["old records of group orders were not removed: database is locked"]
     assert shop.sold == ["A"]
