@@ -1,23 +1,27 @@
-"""A consumer that is killed: it pulls all queues of a topic and writes what each message does to a database, once.
+"""A consumer that is killed: it writes what each message of a topic does to a database, once.
 
-Not a member of a group that shares queues: every process gets every message, so that two of them have each message at
-the same time. It commits the group's offset behind each pull, prints `consuming` when it begins, and ends when killed.
+Either a push consumer, which shares the queues with other processes of its group; or a loop that pulls all queues
+(`--everything`), so that two processes have each message at the same time. It prints `consuming` when it begins, and
+ends when it is killed.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import signal
 import sqlite3
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
+from rocketwire.remoting import Begin, Later, PushConsumer
 from rocketwire.remoting.cluster import Cluster
 from rocketwire.remoting.connection import Connection
-from rocketwire.remoting.once import ExactlyOnce
+from rocketwire.remoting.once import Delivered, ExactlyOnce
 from rocketwire.remoting.pulls import pull_header
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers import decode_ext
@@ -33,7 +37,10 @@ AT_ONCE: Final = 16
 _NOTHING: Final = (ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_IMMEDIATELY, ResponseCode.PULL_OFFSET_MOVED)
 
 
-class Delivery(NamedTuple):
+Handler = Callable[[Delivered], Later | None]
+
+
+class Pulled(NamedTuple):
     """A message as it comes."""
 
     topic: str
@@ -41,7 +48,7 @@ class Delivery(NamedTuple):
     properties: dict[str, str]
 
 
-def sell(message: Delivery, db: Any, style: str) -> None:  # noqa: ANN401 - of each driver
+def sell(message: Delivered, db: Any, style: str) -> None:  # noqa: ANN401 - of each driver
     """Sell one item: nothing of this can be done twice without being seen."""
     cursor = db.cursor()
     cursor.execute("UPDATE stock SET left_over = left_over - 1")
@@ -50,7 +57,7 @@ def sell(message: Delivery, db: Any, style: str) -> None:  # noqa: ANN401 - of e
     cursor.close()
 
 
-def pulled(connection: Connection, topic: str, queue_id: int, offset: int, group: str) -> Iterator[Delivery]:
+def pulled(connection: Connection, topic: str, queue_id: int, offset: int, group: str) -> Iterator[Pulled]:
     """The next messages of a queue."""
     asked = pull_header(topic, queue_id, offset, most=AT_ONCE, group=group)
     answer = connection.ask(RequestCode.PULL_MESSAGE, asked, fine=(ResponseCode.SUCCESS, *_NOTHING))
@@ -58,12 +65,21 @@ def pulled(connection: Connection, topic: str, queue_id: int, offset: int, group
     while answer.code == ResponseCode.SUCCESS and at < len(body):
         record = decode_record(body, at)
         properties = decode_properties(record.properties.decode())
-        yield Delivery(record.topic, properties[UNIQ_KEY], properties)
+        yield Pulled(record.topic, properties[UNIQ_KEY], properties)
         at += int.from_bytes(body[at : at + 4], "big")
 
 
-def consume(namesrv: str, topic: str, group: str, handle: Callable[[Delivery], object]) -> None:
-    """Go round the queues until killed; what the handler raises is delivered again in the next round."""
+def push(namesrv: str, topic: str, group: str, handle: Handler) -> None:
+    """Consume with the library's push consumer until killed."""
+    with PushConsumer(group, namesrv, begin=Begin.FIRST, concurrency=4) as consumer:
+        consumer.subscribe(topic)
+        consumer.start(handle)
+        print("consuming", flush=True)
+        threading.Event().wait()
+
+
+def pull(namesrv: str, topic: str, group: str, handle: Handler) -> None:
+    """Go round all queues until killed; what the handler raises is delivered again in the next round."""
     with Cluster(namesrv) as cluster:
         brokers = cluster.brokers_of(topic)
         queues = cluster.readable_queues(topic)
@@ -103,14 +119,15 @@ def connect(database: str) -> tuple[Callable[[], Any], str]:
     return lambda: psycopg.connect(where), "%s"
 
 
-def killing(handle: Callable[[Delivery], object], after: int) -> Callable[[Delivery], object]:
+def killing(handle: Handler, after: int) -> Handler:
     """A handler that kills this process behind the commit of so many messages, before any is acknowledged."""
-    left = iter(range(after - 1, -1, -1))
+    handled = itertools.count(1)
 
-    def handle_and_die(message: Delivery) -> None:
-        handle(message)
-        if next(left) == 0:
+    def handle_and_die(message: Delivered) -> Later | None:
+        later = handle(message)
+        if next(handled) == after:
             os.kill(os.getpid(), signal.SIGKILL)
+        return later
 
     return handle_and_die
 
@@ -120,13 +137,15 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     for name in ("--namesrv", "--topic", "--group", "--database"):
         parser.add_argument(name, required=True)
+    parser.add_argument("--everything", action="store_true", help="pull all queues, whoever else does")
     parser.add_argument("--die-after", type=int, help="be killed behind the commit of so many messages")
     options = parser.parse_args()
     source, style = connect(options.database)
     once = ExactlyOnce(source, group=options.group)
-    handle: Callable[[Delivery], object] = once.handler(lambda message, db: sell(message, db, style))
+    handle: Handler = once.handler(lambda message, db: sell(message, db, style))
     if options.die_after is not None:
         handle = killing(handle, options.die_after)
+    consume = pull if options.everything else push
     consume(options.namesrv, options.topic, options.group, handle)
     return 0
 

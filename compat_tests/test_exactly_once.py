@@ -31,6 +31,7 @@ from compat_tests.remoting import Connection, max_offset
 from compat_tests.store_traffic import BATCH, create_topic, send_all_kinds
 from rocketwire.remoting.once import ExactlyOnce, NotTransactional
 
+ENDPOINTS: Final = ("rocketwire", "apache-4.9.7")
 QUEUES: Final = 2
 ROUNDS: Final = 8
 MESSAGES: Final = 40  # in a round, and a batch for each queue
@@ -45,7 +46,7 @@ def postgres() -> Iterator[PostgreSQL]:
         yield server
 
 
-@pytest.fixture(scope="module", params=["rocketwire", "apache-4.9.7"])
+@pytest.fixture(scope="module")
 def broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoint]:
     with running(TARGETS[request.param](tmp_path_factory.mktemp("endpoint"))) as started:
         yield started
@@ -127,7 +128,15 @@ def rows(database: str, query: str) -> list[tuple[Any, ...]]:
         return found
 
 
-def test_killed_consumers_sell_each_item_once(broker: Endpoint, database: str, unique: Callable[[str], str]) -> None:
+@pytest.mark.parametrize(
+    ("broker", "options"),
+    [*((name, ()) for name in ENDPOINTS), ("rocketwire", ("--everything",))],
+    ids=[*ENDPOINTS, "rocketwire-everything"],
+    indirect=["broker"],
+)
+def test_killed_consumers_sell_each_item_once(
+    broker: Endpoint, options: tuple[str, ...], database: str, unique: Callable[[str], str]
+) -> None:
     topic, group = unique("Sales"), unique("shop")
     seed = secrets.randbits(32)
     print(f"seed {seed}")
@@ -136,7 +145,7 @@ def test_killed_consumers_sell_each_item_once(broker: Endpoint, database: str, u
     with Connection(broker.broker) as connection:
         create_topic(connection, topic, QUEUES)
         arguments = ("--namesrv", broker.namesrv, "--topic", topic, "--group", group, "--database", database)
-        members = Members(*arguments)
+        members = Members(*arguments, *options)
         try:
             for number in range(ROUNDS):
                 sent = send_all_kinds(connection, topic, f"round{number}", queues=QUEUES, count=MESSAGES)
@@ -148,6 +157,8 @@ def test_killed_consumers_sell_each_item_once(broker: Endpoint, database: str, u
                 # Sent before, with the same unique keys: what a producer does that got no answer.
                 again = partial(send_all_kinds, connection, topic, "round0", queues=QUEUES, count=MESSAGES)
                 members.dies(number, again)
+            distinct = "SELECT count(DISTINCT message_id) FROM sold"
+            eventually(lambda: rows(database, distinct) == [(len(expected),)], members)
             eventually(lambda: consumed(broker.broker, topic, group), members)
         finally:
             for process in members.processes:
