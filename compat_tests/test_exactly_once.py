@@ -21,6 +21,8 @@ from typing import Any, Final
 
 import psycopg
 import pytest
+import sqlalchemy
+from sqlalchemy.orm import sessionmaker
 
 from compat_tests import artifacts
 from compat_tests.endpoints import TARGETS, Endpoint, running
@@ -38,6 +40,7 @@ MESSAGES: Final = 40  # in a round, and a batch for each queue
 STOCK: Final = 1_000_000
 DONE_WITHIN: Final = 120.0
 QUERY_CONSUMER_OFFSET: Final = 14
+END_MEMBERS: Final = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = 'member'"
 
 
 @pytest.fixture(scope="module")
@@ -194,14 +197,14 @@ def insert(message: Sold, db: Any) -> str:  # noqa: ANN401 - of each driver
     return message.message_id
 
 
-def inserted(
-    once: ExactlyOnce,
-    message: Sold,
-    consume: Callable[[Sold, Any], str] = insert,
-) -> str | None:
+def inserted(once: ExactlyOnce, message: Sold, consume: Callable[[Sold, Any], str] = insert) -> str | None:
     """What the application did with a message; None for a skipped one."""
     results: list[str] = []
-    once.handler(lambda message, db: results.append(consume(message, db)))(message)
+
+    def take(message: Sold, db: Any) -> None:  # noqa: ANN401
+        results.append(consume(message, db))
+
+    once.handler(take)(message)
     return results[0] if results else None
 
 
@@ -228,20 +231,48 @@ def test_the_second_one_waits_for_the_first(postgres: PostgreSQL, shop: psycopg.
 def test_a_lost_connection_is_replaced(postgres: PostgreSQL, shop: psycopg.Connection[Any]) -> None:
     once = ExactlyOnce(lambda: psycopg.connect(postgres.dsn, application_name="member"), group="g")
     inserted(once, Sold("A"))
-    end = "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name = 'member'"
-    assert shop.execute(end).fetchall() == [(True,)]
+    assert shop.execute(END_MEMBERS).fetchall() == [(True,)]
     assert inserted(once, Sold("A")) is None
     assert inserted(once, Sold("B")) == "B"
 
     def end_it(message: Sold, db: Any) -> None:  # noqa: ANN401
         insert(message, db)
-        shop.execute(end)
+        shop.execute(END_MEMBERS)
 
     with pytest.raises(psycopg.OperationalError):
         once.handler(end_it)(Sold("C"))
     assert inserted(once, Sold("C")) == "C"
     once.close()
     assert shop.execute("SELECT message_id FROM sold ORDER BY 1").fetchall() == [("A",), ("B",), ("C",)]
+
+
+@pytest.mark.parametrize("kind", [sqlalchemy.create_engine, sessionmaker])
+def test_through_sqlalchemy(postgres: PostgreSQL, shop: psycopg.Connection[Any], kind: Callable[..., Any]) -> None:
+    engine = sqlalchemy.create_engine(
+        "postgresql+psycopg://", creator=lambda: psycopg.connect(postgres.dsn, application_name="member")
+    )
+    once = ExactlyOnce(engine if kind is sqlalchemy.create_engine else sessionmaker(engine), group="g")
+
+    def sell(message: Sold, db: Any) -> str:  # noqa: ANN401
+        db.execute(sqlalchemy.text("INSERT INTO sold VALUES (:item)"), {"item": message.message_id})
+        return message.message_id
+
+    def sell_and_lose(message: Sold, db: Any) -> str:  # noqa: ANN401
+        sell(message, db)
+        shop.execute(END_MEMBERS)
+        return message.message_id
+
+    assert [inserted(once, Sold(each), sell) for each in "AAB"] == ["A", None, "B"]
+    assert shop.execute(END_MEMBERS).fetchall() == [(True,)]
+    assert [inserted(once, Sold(each), sell) for each in "BC"] == [None, "C"], "by a new connection"
+    with pytest.raises(sqlalchemy.exc.OperationalError):
+        inserted(once, Sold("D"), sell_and_lose)
+    assert inserted(once, Sold("D"), sell) == "D"
+    unsafe = engine.execution_options(isolation_level="AUTOCOMMIT")
+    with pytest.raises(NotTransactional):
+        inserted(ExactlyOnce(unsafe, group="g"), Sold("E"), sell)
+    engine.dispose()
+    assert shop.execute("SELECT message_id FROM sold ORDER BY 1").fetchall() == [(each,) for each in "ABCD"]
 
 
 def test_autocommit_is_refused(postgres: PostgreSQL, shop: psycopg.Connection[Any]) -> None:

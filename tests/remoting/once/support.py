@@ -36,7 +36,7 @@ class Shop:
 
     def connect(self, **options: Any) -> sqlite3.Connection:
         """A new connection; what it locks the others wait for, unless `timeout` says otherwise."""
-        connection = sqlite3.connect(self.path, **{"timeout": 60, **options})
+        connection: sqlite3.Connection = sqlite3.connect(self.path, **{"timeout": 60, **options})
         connection.execute("PRAGMA synchronous = OFF")
         self.opened.append(connection)
         return connection
@@ -82,7 +82,11 @@ def selling(once: ExactlyOnce) -> Callable[[Sent], str | None]:
 
     def handle(message: Sent) -> str | None:
         results: list[str] = []
-        assert once.handler(lambda message, db: results.append(sell(message, db)))(message) is None
+
+        def consume(message: Sent, db: Any) -> None:
+            results.append(sell(message, db))
+
+        assert once.handler(consume)(message) is None
         return results[0] if results else None
 
     return handle
