@@ -246,6 +246,20 @@ def test_a_lost_connection_is_replaced(postgres: PostgreSQL, shop: psycopg.Conne
     assert shop.execute("SELECT message_id FROM sold ORDER BY 1").fetchall() == [("A",), ("B",), ("C",)]
 
 
+@pytest.mark.usefixtures("shop")
+def test_work_behind_an_error_that_the_application_caught(postgres: PostgreSQL) -> None:
+    def catch(message: Sold, db: Any) -> str:  # noqa: ANN401
+        with pytest.raises(psycopg.errors.UndefinedTable):
+            db.execute("INSERT INTO sole VALUES (1)")
+        return message.message_id  # as if all were well: PostgreSQL's COMMIT would be a rollback without an error
+
+    once = ExactlyOnce(lambda: psycopg.connect(postgres.dsn), group="g")
+    with pytest.raises(psycopg.errors.InFailedSqlTransaction):
+        inserted(once, Sold("A"), catch)
+    assert inserted(once, Sold("A")) == "A"
+    once.close()
+
+
 @pytest.mark.parametrize("kind", [sqlalchemy.create_engine, sessionmaker])
 def test_through_sqlalchemy(postgres: PostgreSQL, shop: psycopg.Connection[Any], kind: Callable[..., Any]) -> None:
     engine = sqlalchemy.create_engine(

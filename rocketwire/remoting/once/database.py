@@ -22,7 +22,7 @@ class Work(Protocol):
 
     @property
     def ended(self) -> bool:
-        """Whether the driver says that the application ended the transaction; not all drivers know."""
+        """Whether the driver says that the transaction is over; not all drivers know."""
 
     def commit(self) -> None:
         """Commit; what it raises may mean that this was done, or not."""

@@ -44,11 +44,11 @@ class TransactionOwned(OnceError):
 
 
 class TransactionEnded(OnceError):
-    """The application ended the transaction behind this package's back, so nothing is committed now."""
+    """The transaction ended before its time, so nothing is committed now."""
 
     def __init__(self) -> None:
         """Take nothing."""
         super().__init__(
-            "the application ended the transaction itself (COMMIT, ROLLBACK, or a statement that commits): "
-            "the message's record and its result are no longer committed together"
+            "the transaction ended under the application (COMMIT, ROLLBACK, a statement that commits, an error that "
+            "it caught): the message's record and its result are no longer together"
         )

@@ -113,15 +113,16 @@ class ExactlyOnce:
         Raises:
             NotTransactional: the connections commit each statement by themselves.
             TransactionOpen: this thread is in the transaction of another message.
-            TransactionEnded: the application ended the transaction by itself.
+            TransactionEnded: the application, or an error that it caught, ended the transaction.
         """
-        work = self._begin(Record(self._group, self._key_of(message), self._clock()))
+        record = Record(self._group, self._key_of(message), self._clock())
+        work = self._begin(record)
         if work is None:
             yield None
             return
         try:
             yield work.handle
-            _raise_if_ended(work)
+            self._check(work, record)
             work.commit()
         except BaseException as error:
             work.abandon(error)
@@ -134,6 +135,16 @@ class ExactlyOnce:
         if not isinstance(key, str) or not key:
             raise SettingInvalid(f"key: {key!r} is not a text of at least one character")
         return key
+
+    def _check(self, work: Work, record: Record) -> None:
+        """Make sure that the record is still in the transaction, and that this can be committed.
+
+        An error that the application caught may have rolled back everything: of a deadlock MySQL does that, and what
+        the application does then is in a new transaction. After one PostgreSQL turns the commit into a rollback without
+        a word, but refuses this query.
+        """
+        if work.ended or not work.run(self._records.find, record.place()):
+            raise TransactionEnded
 
     def _begin(self, record: Record) -> Work | None:
         """A transaction that has inserted the record, None if a committed one is there.
@@ -167,11 +178,6 @@ class ExactlyOnce:
             work.abandon(error)
             raise
         return work
-
-
-def _raise_if_ended(work: Work) -> None:
-    if work.ended:
-        raise TransactionEnded
 
 
 class _PutOff(Exception):

@@ -59,7 +59,7 @@ class Records:
             f"INSERT INTO {table} (record_key, consumer_group, message_key, done_at) "
             "VALUES (:record_key, :shown_group, :shown_key, :done_at)"
         )
-        self._find: Final = f"SELECT record_key FROM {table} WHERE record_key = :record_key"
+        self.find: Final = f"SELECT record_key FROM {table} WHERE record_key = :record_key"
         self._remove: Final = f"DELETE FROM {table} WHERE record_key = :record_key"
         old = "consumer_group = :shown_group AND done_at < :before"
         self._last_of_step: Final = f"SELECT done_at FROM {table} WHERE {old} ORDER BY done_at LIMIT 1 OFFSET :step"
@@ -87,13 +87,14 @@ class Records:
             except BaseException as error:
                 work.abandon(error)
                 raise
+            self._database.close()  # a connection that cannot roll back may hold locks
             raise NotTransactional(self._table)
 
     def has(self, record: Record) -> bool:
         """Whether a committed record has the same group and key."""
         work = self._database.begin()
         try:
-            return bool(work.run(self._find, record.place()))
+            return bool(work.run(self.find, record.place()))
         finally:
             work.abandon()
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rocketwire.remoting.once import TransactionEnded, TransactionOwned
-from tests.remoting.once.support import Sent, Shop, during, selling
+from tests.remoting.once.support import Sent, Shop, during, sell, selling
 
 
 def test_a_connection_for_each_thread(shop: Shop) -> None:
@@ -65,6 +65,20 @@ def test_ending_it_in_sql_is_noticed(shop: Shop, statement: str) -> None:
         db.execute(statement)
     selling(once)(Sent("B"))
     assert shop.sold == ["B"]
+
+
+def test_work_behind_an_error_that_rolled_back_is_not_committed(shop: Shop) -> None:
+    shop.rows("CREATE UNIQUE INDEX one_each ON sold (item)")
+
+    def catch(db: Any) -> None:
+        with pytest.raises(sqlite3.IntegrityError):
+            db.execute("INSERT OR ROLLBACK INTO sold VALUES ('A')")
+        sell(Sent("B"), db)
+
+    once = shop.once()
+    with pytest.raises(TransactionEnded):
+        during(once, Sent("A"), catch)
+    assert shop.sold == shop.recorded == []
 
 
 class Breakable(sqlite3.Connection):

@@ -183,6 +183,22 @@ class Careless(sqlite3.Connection):
         self.commit()
 
 
+class Holding(sqlite3.Connection):
+    """It ends no transaction when it is asked to, as Python 3.12's with `autocommit=True`."""
+
+    def commit(self) -> None:
+        """Nothing."""
+
+    def rollback(self) -> None:
+        """Nothing."""
+
+
+def test_a_refused_connection_holds_no_lock(shop: Shop) -> None:
+    with pytest.raises(NotTransactional):
+        selling(shop.once(lambda: shop.connect(factory=Holding)))(Sent("A"))
+    assert selling(shop.once(lambda: shop.connect(timeout=0)))(Sent("A")) == "sold A"
+
+
 def test_connections_that_commit_each_statement_are_refused(shop: Shop) -> None:
     for source in (lambda: shop.connect(factory=Careless), shop.engine(connect_args={"factory": Careless})):
         once = shop.once(source)
