@@ -43,7 +43,7 @@ class PostgreSQL:
     def __enter__(self) -> Self:
         """Make the data directory and start."""
         try:
-            shutil.copytree(_unpacked(), self._folder / "postgresql", symlinks=True)
+            shutil.copytree(unpacked(), self._folder / "postgresql", symlinks=True)
             if self._root:
                 self._folder.chmod(0o755)
                 os.chown(self._folder, _NOBODY, _NOBODY)
@@ -91,17 +91,17 @@ class PostgreSQL:
         return [*(become if self._root else ()), program]
 
 
-def _unpacked() -> Path:
+def unpacked() -> Path:
     """The packages' files in the cache. Raises ArtifactError where there is no apt, or it does not bring them."""
-    for program in ("apt-get", "dpkg"):
-        if shutil.which(program) is None:
-            raise ArtifactError(f"{program}: no such program, and PostgreSQL comes from Debian's packages")
     release = platform.freedesktop_os_release()
     return artifacts.cached(f"postgresql-{release.get('VERSION_CODENAME') or release['ID']}", _fetch)
 
 
 def _fetch(target: Path) -> None:
     """Unpack the server, and of its dependencies those that the machine lacks."""
+    for program in ("apt-get", "dpkg"):
+        if shutil.which(program) is None:
+            raise ArtifactError(f"{program}: no such program, and PostgreSQL comes from Debian's packages")
     with tempfile.TemporaryDirectory(prefix="apt-") as name:
         state = Path(name)
         (state / "lists" / "partial").mkdir(parents=True)
