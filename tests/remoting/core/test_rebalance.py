@@ -29,11 +29,9 @@ def allocated_by_java(own: str, members: list[str], every: list[Queue]) -> list[
     """AllocateMessageQueueAveragely of Apache's client, with its own arithmetic."""
     members = sorted(members, key=lambda text: text.encode("utf-16-be"))
     index, rest = members.index(own), len(every) % len(members)
-    if len(every) <= len(members):
-        size = 1
-    else:
-        size = len(every) // len(members) + (1 if rest > 0 and index < rest else 0)
-    start = index * size if rest > 0 and index < rest else index * size + rest
+    larger = rest > 0 and index < rest
+    size = 1 if len(every) <= len(members) else len(every) // len(members) + (1 if larger else 0)
+    start = index * size if larger else index * size + rest
     return [every[(start + number) % len(every)] for number in range(min(size, len(every) - start))]
 
 
