@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from rocketwire.remoting import Begin, Message, Queue, ReceivedMessage
+from rocketwire.remoting.core import fetching
 from rocketwire.remoting.errors import NoSuchTopic, Refused, SubscriptionInvalid
 from rocketwire.wire.codes import RequestCode, SerializeType
 from tests.cli.endpoint import Addresses, Answers, Told, fake_server
@@ -95,7 +96,8 @@ def test_what_is_no_assignment(front_end: Any, endpoint: Addresses, topic: str) 
             consumer.assign(topic, tags="a", sql="b > 1")
 
 
-def test_refusals_end_a_poll_and_failures_that_pass_do_not(front_end: Any) -> None:
+def test_refusals_end_a_poll_and_failures_that_pass_do_not(front_end: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetching, "_LONGER_PAUSE", 0.05)
     told = iter([Told(2, remark="busy"), Told(24, remark="not this one")])
     answers: Answers = {
         RequestCode.QUERY_CONSUMER_OFFSET: lambda _: Told(0, {"offset": "0"}),

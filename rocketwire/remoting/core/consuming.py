@@ -20,7 +20,7 @@ from rocketwire.remoting.core.stock import Stock
 from rocketwire.remoting.core.subscription import EVERYTHING, subscription
 from rocketwire.remoting.errors import NoSuchTopic, RemotingError, SubscriptionInvalid
 from rocketwire.remoting.messages import Later, Queue, ReceivedMessage
-from rocketwire.wire.bodies import decode_body, encode_body
+from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.client import (
     ConsumeFromWhere,
     ConsumerData,
