@@ -20,9 +20,8 @@ from rocketwire.remoting.core.stock import Stock
 from rocketwire.remoting.core.subscription import EVERYTHING, subscription
 from rocketwire.remoting.errors import NoSuchTopic, RemotingError, SubscriptionInvalid
 from rocketwire.remoting.messages import Later, Queue, ReceivedMessage
-from rocketwire.wire.bodies import decode_body, encode_body
+from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.client import (
-    CheckClientRequestBody,
     ConsumeFromWhere,
     ConsumerData,
     ConsumeType,
@@ -148,17 +147,13 @@ class Consuming:
             self._take(queue, offset)
 
     def _check(self, by: SubscriptionData) -> Operation[None]:
-        """Have a broker check an SQL expression; a topic that does not exist yet is left for later."""
+        """Find a topic and have its brokers check the filter; a topic that does not exist yet is left for later."""
         try:
             yield from self.client.route(by.topic)
         except NoSuchTopic as error:
             log.warning("%s; it is asked for again", error)
             return
-        if by.expression_type == "TAG":
-            return
-        body = CheckClientRequestBody(client_id=self.client.client_id, group=self.group, subscription_data=by)
-        for peer in self.client.masters():
-            yield from self.client.ask(peer, Request(RequestCode.CHECK_CLIENT_CONFIG, None, encode_body(body)))
+        yield from self.client.check(by)
 
     # --- members and queues
 

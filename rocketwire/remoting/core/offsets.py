@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Final
 
 from rocketwire.remoting.core.client import Client
+from rocketwire.remoting.core.incoming import received
 from rocketwire.remoting.core.session import Request
 from rocketwire.remoting.core.steps import Operation, Tell
 from rocketwire.remoting.messages import Queue
+from rocketwire.remoting.pulls import pull_header
 from rocketwire.wire.bodies.client import ConsumeFromWhere
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers.offset import (
     GetMaxOffsetRequestHeader,
     GetMinOffsetRequestHeader,
     QueryConsumerOffsetRequestHeader,
-    SearchOffsetRequestHeader,
     UpdateConsumerOffsetRequestHeader,
+)
+
+_PULLED: Final = (
+    ResponseCode.SUCCESS,
+    ResponseCode.PULL_NOT_FOUND,
+    ResponseCode.PULL_RETRY_IMMEDIATELY,
+    ResponseCode.PULL_OFFSET_MOVED,
 )
 
 
@@ -45,9 +54,30 @@ class Offsets:
         return (yield from self._number(queue, Request(RequestCode.GET_MAX_OFFSET, fields)))
 
     def at(self, queue: Queue, milliseconds: int) -> Operation[int]:
-        """The offset of the first message that was stored at or after a time."""
-        fields = SearchOffsetRequestHeader(topic=queue.topic, queue_id=queue.queue_id, timestamp=milliseconds)
-        return (yield from self._number(queue, Request(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, fields)))
+        """The offset of the first message that was stored at or after a time; the end if there is none.
+
+        It reads messages and bisects, because brokers answer a query by time with that message or the one before. Store
+        times are assumed to rise along the queue.
+        """
+        low = yield from self.first(queue)
+        high = yield from self.end(queue)
+        while low < high:
+            middle = (low + high) // 2
+            stored = yield from self._stored_at(queue, middle)
+            if stored is None or stored < milliseconds:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def _stored_at(self, queue: Queue, offset: int) -> Operation[int | None]:
+        """When a message was stored; None if it is gone."""
+        fields = pull_header(queue.topic, queue.queue_id, offset, most=1, group=self._client.settings.group)
+        peer = yield from self._client.located(queue)
+        answer = yield from self._client.ask(peer, Request(RequestCode.PULL_MESSAGE, fields), _PULLED)
+        if answer.code != ResponseCode.SUCCESS:
+            return None
+        return next((each.store_timestamp for each in received(answer.body, queue.broker)), None)
 
     def committed(self, queue: Queue) -> Operation[int | None]:
         """The group's committed offset: of the next message to consume. None without one."""

@@ -61,6 +61,7 @@ class Pulling:
         """Fetch from queues of a topic, or from all, and from no others of this topic."""
         by = subscription(topic, tags=tags, sql=sql, version=self.client.around.wall())
         readable = yield from self.client.readable_queues(topic)
+        yield from self.client.check(by)
         chosen = readable if queues is None else sorted(set(queues))
         for queue in chosen:
             if queue not in readable:

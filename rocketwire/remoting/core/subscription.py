@@ -13,7 +13,7 @@ from rocketwire.wire.names import topic_problem
 EVERYTHING: Final = "*"
 _OR: Final = "||"
 _TAG: Final = "TAG"
-_SQL: Final = "SQL92"
+SQL92: Final = "SQL92"
 
 
 def subscription(topic: str, *, tags: str = EVERYTHING, sql: str | None = None, version: int) -> SubscriptionData:
@@ -28,7 +28,7 @@ def subscription(topic: str, *, tags: str = EVERYTHING, sql: str | None = None, 
     if sql is not None:
         if tags != EVERYTHING or not sql.strip():
             raise SubscriptionInvalid("a subscription has either tags or an SQL expression, which is not empty")
-        return SubscriptionData(topic=topic, sub_string=sql, sub_version=version, expression_type=_SQL)
+        return SubscriptionData(topic=topic, sub_string=sql, sub_version=version, expression_type=SQL92)
     words = frozenset(word.strip() for word in tags.split(_OR)) - {""}
     if not words:
         raise SubscriptionInvalid(f"tags {tags!r}: tags with {_OR} between are wanted, or {EVERYTHING}")

@@ -101,7 +101,7 @@ class PullConsumer:
 
         Raises:
             SubscriptionInvalid: a queue does not exist, or the filter is wrong.
-            NoSuchTopic, NotReached, Refused: as with `queues`; and the broker must say where to begin.
+            NoSuchTopic, NotReached, Refused: as with `queues`, or a broker refuses the SQL expression.
         """
         await self._runner.run(self._core.assign(topic, queues, tags=tags, sql=sql))
 
@@ -112,7 +112,7 @@ class PullConsumer:
 
         Raises:
             SubscriptionInvalid: no queue is assigned.
-            Refused: the broker refuses: the filter is wrong, for instance.
+            Refused: the broker refuses a pull: the account may not read the topic, for instance.
         """
         return await self._runner.run(self._core.poll(seconds))
 
