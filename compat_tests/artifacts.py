@@ -314,8 +314,9 @@ def install() -> None:
     for kind, version in sets:
         print(f"{kind} {version}: {jars(version, kind=kind)}", flush=True)
     print(f"Go client {GO_VERSION}: {go_module()}", flush=True)
-    from compat_tests import clients, image  # they build on this module
+    from compat_tests import clients, image, postgres  # they build on this module
 
+    print(f"PostgreSQL: {postgres.unpacked()}", flush=True)
     programs = clients.find_programs()
     print(f"Java clients: {programs.description}", flush=True)
     if programs.in_container:

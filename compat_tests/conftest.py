@@ -47,6 +47,7 @@ _LONG: Final = (
     "test_readme",
     "test_offsets",
     "test_killed_server",
+    "test_exactly_once",
     "test_store_repair",
     "test_timer_round_trip",
     "test_command_line",

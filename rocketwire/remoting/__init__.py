@@ -10,15 +10,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from rocketwire.remoting.blocking.producer import Producer
+    from rocketwire.remoting.blocking.pull_consumer import PullConsumer
+    from rocketwire.remoting.blocking.push_consumer import PushConsumer
+    from rocketwire.remoting.core.offsets import Begin
     from rocketwire.remoting.credentials import Credentials
     from rocketwire.remoting.errors import RemotingError
     from rocketwire.remoting.messages import Later, Message, Queue, ReceivedMessage, SendResult, SendStatus
 
 __all__ = [
+    "Begin",
     "Credentials",
     "Later",
     "Message",
     "Producer",
+    "PullConsumer",
+    "PushConsumer",
     "Queue",
     "ReceivedMessage",
     "RemotingError",
@@ -27,10 +33,13 @@ __all__ = [
 ]
 
 _HOMES: Final = {
+    "Begin": "core.offsets",
     "Credentials": "credentials",
     "Later": "messages",
     "Message": "messages",
     "Producer": "blocking.producer",
+    "PullConsumer": "blocking.pull_consumer",
+    "PushConsumer": "blocking.push_consumer",
     "Queue": "messages",
     "ReceivedMessage": "messages",
     "RemotingError": "errors",

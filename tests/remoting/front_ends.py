@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import trio
 
+from rocketwire import remoting
 from rocketwire.remoting import trio as for_trio
-from rocketwire.remoting.blocking.producer import Producer as BlockingProducer
 
 DEADLINE = 120
 
@@ -66,7 +66,23 @@ class Blocking:
     name = "blocking"
 
     def producer(self, *args: Any, **named: Any) -> Any:
-        return BlockingProducer(*args, **named)
+        return remoting.Producer(*args, **named)
+
+    def pull_consumer(self, *args: Any, **named: Any) -> Any:
+        return remoting.PullConsumer(*args, **named)
+
+    def push_consumer(self, *args: Any, **named: Any) -> Any:
+        return remoting.PushConsumer(*args, **named)
+
+
+class _PushInTrio(InTrio):
+    """Handlers of tests do not wait: they become coroutines."""
+
+    def start(self, handler: Callable[[Any], Any]) -> None:
+        async def handle(message: Any) -> Any:
+            return handler(message)
+
+        self.__getattr__("start")(handle)
 
 
 class Trio:
@@ -76,6 +92,12 @@ class Trio:
 
     def producer(self, *args: Any, **named: Any) -> Any:
         return InTrio(lambda: for_trio.Producer(*args, **named))
+
+    def pull_consumer(self, *args: Any, **named: Any) -> Any:
+        return InTrio(lambda: for_trio.PullConsumer(*args, **named))
+
+    def push_consumer(self, *args: Any, **named: Any) -> Any:
+        return _PushInTrio(lambda: for_trio.PushConsumer(*args, **named))
 
 
 FRONT_ENDS = (Blocking(), Trio())

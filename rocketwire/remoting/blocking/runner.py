@@ -123,7 +123,8 @@ class Runner:
                 farewell.close()
                 return
             self._stopping.set()
-        for signal in list(self._signals):
+            signals = list(self._signals)
+        for signal in signals:
             signal.set()
         try:
             self._run(farewell, background=False)
@@ -165,6 +166,8 @@ class Runner:
                 operation.close()
 
     def _perform(self, step: Step, *, background: bool) -> Any:  # noqa: ANN401 - each step has its own result
+        if background and self.is_closed and isinstance(step, Sleep | Wait):
+            raise _Stopped
         match step:
             case Ask(peer, request, seconds):
                 return self._ask(peer, request, seconds)

@@ -43,9 +43,8 @@ def connect(address: Address, tls: ssl.SSLContext | None, timeout: float) -> Str
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         stream = _Plain(connection) if tls is None else _Encrypted(connection, tls, address.host)
         connection.settimeout(None)  # of receiving; a peer that reads nothing must not stop who sends
-        connection.setsockopt(
-            socket.SOL_SOCKET, socket.SO_SNDTIMEO, _TIMEVAL.pack(int(timeout), int(timeout % 1 * 1e6))
-        )
+        until_error = _TIMEVAL.pack(int(timeout), int(timeout % 1 * 1e6))
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, until_error)
     except BaseException:
         connection.close()
         raise

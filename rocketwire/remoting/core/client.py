@@ -10,12 +10,13 @@ from typing import Final
 
 from rocketwire.remoting.core.session import Answer, Request
 from rocketwire.remoting.core.steps import Operation, Peer, Reply, Sleep, Surroundings, asked
+from rocketwire.remoting.core.subscription import SQL92
 from rocketwire.remoting.credentials import Credentials
 from rocketwire.remoting.errors import NameServersInvalid, NoBroker, NoSuchTopic, NotReached, RemotingError, refusal
 from rocketwire.remoting.messages import Queue
 from rocketwire.wire.addresses import Address, AddressInvalid, parse_address
 from rocketwire.wire.bodies import decode_body, encode_body
-from rocketwire.wire.bodies.client import HeartbeatData
+from rocketwire.wire.bodies.client import CheckClientRequestBody, HeartbeatData, SubscriptionData
 from rocketwire.wire.bodies.route import TopicRouteData
 from rocketwire.wire.codes import Permission, RequestCode, ResponseCode, SerializeType
 from rocketwire.wire.headers.client import UnregisterClientRequestHeader
@@ -185,6 +186,15 @@ class Client:
         except AddressInvalid:
             raise NotReached(f"broker {text}", "the name server gave an address that is none") from None
 
+    def located(self, queue: Queue) -> Operation[Peer]:
+        """The broker of a queue.
+
+        Raises:
+            NoSuchTopic, NotReached, Refused, NoBroker: it is not known.
+        """
+        yield from self.route(queue.topic)
+        return self.broker(queue.broker)
+
     def masters(self) -> list[Peer]:
         """The masters of all brokers that routes named."""
         found: list[Peer] = []
@@ -196,13 +206,30 @@ class Client:
                 log.warning("%s", error)
         return found
 
-    def heartbeat(self, data: HeartbeatData) -> Operation[None]:
-        """Tell all brokers that this client is there; one that does not answer is told again next time."""
+    def check(self, by: SubscriptionData) -> Operation[None]:
+        """Have the brokers of a topic check an SQL expression: pulls with a wrong one are not refused by all.
+
+        Raises:
+            Refused: it is wrong, or the broker allows no such filters.
+            NoSuchTopic, NotReached: a broker cannot be asked.
+        """
+        if by.expression_type == SQL92:
+            body = CheckClientRequestBody(client_id=self.client_id, group=self.settings.group, subscription_data=by)
+            route = yield from self.route(by.topic)
+            for each in route.broker_datas:
+                request = Request(RequestCode.CHECK_CLIENT_CONFIG, None, encode_body(body))
+                yield from self.ask(self.broker(each.broker_name), request)
+
+    def heartbeat(self, data: HeartbeatData) -> Operation[bool]:
+        """Tell all brokers that this client is there; whether all have heard it."""
+        heard = True
         for peer in self.masters():
             try:
                 yield from self.ask(peer, Request(RequestCode.HEART_BEAT, None, encode_body(data)))
             except RemotingError as error:
+                heard = False
                 log.warning("heartbeat: %s", error)
+        return heard
 
     def heartbeats(self, data: Callable[[], HeartbeatData]) -> Operation[None]:
         """Tell them every half minute."""

@@ -1,0 +1,119 @@
+"""The push consumer with threads."""
+
+from __future__ import annotations
+
+import ssl
+import threading
+from typing import Self
+
+from rocketwire.remoting.blocking.runner import Handler, Runner
+from rocketwire.remoting.core.client import Client, Settings
+from rocketwire.remoting.core.consuming import Consuming
+from rocketwire.remoting.core.offsets import Begin
+from rocketwire.remoting.core.responding import Responding
+from rocketwire.remoting.credentials import Credentials
+from rocketwire.wire.codes import SerializeType
+
+
+class PushConsumer:
+    """A member of a consumer group: calls a handler with each message. Use it in a `with` block.
+
+    The members of a group, Java's too, share the queues of their topics; all members have the same subscriptions.
+    A message is handled at least once: again when the handler fails, and also when a member ends before its offset is
+    committed, which happens every five seconds, or when a queue goes to another member.
+
+    Args:
+        group: The consumer group.
+        name_servers: `HOST:PORT`, several with `;` between.
+        begin: Where the group begins in a queue of which it has committed no offset; a number is a time in ms since
+            1970.
+        concurrency: How many messages are handled at a time, each in a thread; with 1, the messages of a queue come in
+            order as long as none is retried.
+        max_messages: Messages of one pull.
+        max_retries: How often a message that fails comes again, before it becomes a dead letter.
+        credentials: The account, where the endpoint has accounts.
+        tls: Encrypts the connections, as `ssl.create_default_context()` does.
+        timeout: Seconds to wait for each answer.
+        serialize: How headers are written; the endpoint takes both.
+
+    Raises:
+        NameServersInvalid: an address is invalid.
+        SubscriptionInvalid: the group is no valid name.
+    """
+
+    def __init__(
+        self,
+        group: str,
+        name_servers: str,
+        *,
+        begin: Begin | int = Begin.LAST,
+        concurrency: int = 20,
+        max_messages: int = 32,
+        max_retries: int = 16,
+        credentials: Credentials | None = None,
+        tls: ssl.SSLContext | None = None,
+        timeout: float = 10.0,
+        serialize: SerializeType = SerializeType.JSON,
+    ) -> None:
+        settings = Settings(
+            group=group,
+            name_servers=name_servers,
+            credentials=credentials,
+            tls=tls,
+            timeout=timeout,
+            serialize=serialize,
+        )
+        self._runner = Runner(settings)
+        client = Client(settings, self._runner.around)
+        self._core = Consuming(client, begin=begin, concurrency=concurrency, most=max_messages, max_retries=max_retries)
+        self._stopped = threading.Event()
+
+    def __enter__(self) -> Self:
+        """Nothing: it begins with `start` or `run`."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close."""
+        self.close()
+
+    def subscribe(self, topic: str, *, tags: str = "*", sql: str | None = None) -> None:
+        """Consume a topic; before `start`.
+
+        Args:
+            topic: The topic; it may come to be later.
+            tags: Only messages with one of these tags: `a || b`.
+            sql: Only messages whose properties satisfy this SQL92 expression, if the broker allows such filters.
+
+        Raises:
+            SubscriptionInvalid: the topic is no name, or the filter is wrong.
+        """
+        self._core.subscribe(topic, tags=tags, sql=sql)
+
+    def start(self, handler: Handler) -> None:
+        """Join the group, and call the handler in threads from now on, until `close`.
+
+        The handler returns None for a message that is consumed. It raises, or returns `Later`, for one that is to be
+        tried again; what it raises is logged. It must not call `close`.
+
+        Raises:
+            SubscriptionInvalid: there is no subscription.
+            NotReached: no name server answers.
+            Refused: a broker refuses a subscription.
+        """
+        self._runner.handler = handler
+        self._runner.responder = Responding(self._core).respond
+        self._runner.run(self._core.start())
+
+    def run(self, handler: Handler) -> None:
+        """Do as `start` does, and return after `stop`."""
+        self.start(handler)
+        self._stopped.wait()
+
+    def stop(self) -> None:
+        """Make `run` return; any thread may call it, and the handler."""
+        self._stopped.set()
+
+    def close(self) -> None:
+        """Wait for handlers that run, commit the offsets, leave the group and close all connections."""
+        self._stopped.set()
+        self._runner.close(self._core.finish())

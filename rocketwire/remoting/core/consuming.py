@@ -1,0 +1,345 @@
+"""The push consumer: shares the queues with the other members of its group, pulls them and calls the handler.
+
+These operations run beside each other: one pulls all queues, some call the handler, others send heartbeats, rebalance
+and commit. They meet in `Consuming`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from typing import Final
+
+from rocketwire.remoting.core.client import FAREWELL_SECONDS, HEARTBEAT_SECONDS, Client
+from rocketwire.remoting.core.fetching import Fetched, Fetching
+from rocketwire.remoting.core.offsets import Begin, Offsets
+from rocketwire.remoting.core.rebalance import share
+from rocketwire.remoting.core.session import Request
+from rocketwire.remoting.core.steps import Handle, Operation, Signal, Sleep, Wait
+from rocketwire.remoting.core.stock import Stock
+from rocketwire.remoting.core.subscription import EVERYTHING, subscription
+from rocketwire.remoting.errors import NoSuchTopic, RemotingError, SubscriptionInvalid
+from rocketwire.remoting.messages import Later, Queue, ReceivedMessage
+from rocketwire.wire.bodies import decode_body
+from rocketwire.wire.bodies.client import (
+    ConsumeFromWhere,
+    ConsumerData,
+    ConsumeType,
+    GetConsumerListByGroupResponseBody,
+    HeartbeatData,
+    MessageModel,
+    SubscriptionData,
+)
+from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.headers.client import GetConsumerListByGroupRequestHeader
+from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
+from rocketwire.wire.names import RETRY_PREFIX, group_problem, retry_topic
+
+log = logging.getLogger(__name__)
+
+REBALANCE_SECONDS: Final = 20.0
+SOON: Final = 2.0
+"""Seconds until what could not be done is tried again: a topic without a route, a broker that did not answer."""
+COMMIT_SECONDS: Final = 5.0
+RETRY_SECONDS: Final = 5.0
+"""After this a message that could not be sent back is given to the handler again."""
+_FETCH_SECONDS: Final = 60.0
+
+
+class Consuming:
+    """One member of a consumer group.
+
+    Args:
+        client: The client.
+        begin: Where the group begins in a queue without a committed offset; a number is a time in ms.
+        concurrency: How many messages are handled at a time.
+        most: Messages of one pull.
+        max_retries: How often a message that failed comes again, before it becomes a dead letter.
+
+    Attributes:
+        subscriptions: By topic; the group's retry topic among them.
+        stocks: The queues of this member.
+    """
+
+    def __init__(self, client: Client, *, begin: Begin | int, concurrency: int, most: int, max_retries: int) -> None:
+        problem = group_problem(client.settings.group)
+        if problem is not None:
+            raise SubscriptionInvalid(problem)
+        self.client = client
+        self.group = client.settings.group
+        self.begin = begin
+        self.concurrency = concurrency
+        self.subscriptions: dict[str, SubscriptionData] = {}
+        self.stocks: dict[Queue, Stock] = {}
+        self.offsets = Offsets(client)
+        self.started_at = 0
+        self._max_retries = max_retries
+        self._fetching = Fetching(client, self.subscriptions, most=most, with_subscription=False)
+        self._ready: deque[tuple[Stock, ReceivedMessage]] = deque()
+        self._idle: deque[Signal] = deque()
+        self._busy = 0
+        self._rebalance = client.around.new_signal()
+        self._heartbeat = client.around.new_signal()
+        self._drained = client.around.new_signal()
+        self._is_ending = False
+
+    def subscribe(self, topic: str, *, tags: str = EVERYTHING, sql: str | None = None) -> None:
+        """Consume a topic; before the start."""
+        if self.started_at:
+            raise SubscriptionInvalid("subscribe before the consumer starts")
+        self.subscriptions[topic] = subscription(topic, tags=tags, sql=sql, version=self.client.around.wall())
+
+    def start(self) -> Operation[None]:
+        """Join the group, and begin to consume.
+
+        Raises:
+            SubscriptionInvalid: there is no subscription.
+            NotReached: no name server answers.
+            Refused: a broker refuses a subscription.
+        """
+        if not self.subscriptions:
+            raise SubscriptionInvalid("there is no subscription")
+        for by in list(self.subscriptions.values()):
+            yield from self._check(by)
+        retries = retry_topic(self.group)
+        self.subscriptions.setdefault(retries, subscription(retries, version=self.client.around.wall()))
+        self.started_at = self.client.around.wall()
+        yield from self.client.heartbeat(self.heartbeat_data())
+        start = self.client.around.start
+        start(self._rebalances())
+        start(self._heartbeats())
+        start(self._pulls())
+        start(self._commits())
+        for _ in range(self.concurrency):
+            start(self._works())
+
+    def finish(self) -> Operation[None]:
+        """Take no more messages, wait for the handlers, commit, and leave the group."""
+        self._is_ending = True
+        self._ready.clear()
+        while self._busy:
+            yield Wait(self._drained)
+        for stock in list(self.stocks.values()):
+            yield from self._commit(stock, wait=True)
+        self.stocks.clear()
+        if self.started_at:
+            yield from self.client.unregister(consumer_group=self.group)
+
+    def rebalance_soon(self) -> None:
+        """Members came or went."""
+        self._rebalance.set()
+
+    def heartbeat_data(self) -> HeartbeatData:
+        """The heartbeat of this member."""
+        begin = self.begin.value if isinstance(self.begin, Begin) else ConsumeFromWhere.CONSUME_FROM_TIMESTAMP
+        group = ConsumerData(
+            group_name=self.group,
+            consume_type=ConsumeType.CONSUME_PASSIVELY,
+            message_model=MessageModel.CLUSTERING,
+            consume_from_where=begin,
+            subscription_data_set=tuple(self.subscriptions.values()),
+        )
+        return HeartbeatData(client_id=self.client.client_id, consumer_data_set=(group,))
+
+    def reset(self, queue: Queue, offset: int) -> None:
+        """Consume a queue of this member from an offset on; what handlers do now does not count."""
+        if queue in self.stocks:
+            self._take(queue, offset)
+
+    def _check(self, by: SubscriptionData) -> Operation[None]:
+        """Find a topic and have its brokers check the filter; a topic that does not exist yet is left for later."""
+        try:
+            yield from self.client.route(by.topic)
+        except NoSuchTopic as error:
+            log.warning("%s; it is asked for again", error)
+            return
+        yield from self.client.check(by)
+
+    # --- members and queues
+
+    def _heartbeats(self) -> Operation[None]:
+        heard = True
+        while True:
+            yield Wait(self._heartbeat, HEARTBEAT_SECONDS if heard else SOON)
+            heard = yield from self.client.heartbeat(self.heartbeat_data())
+
+    def _rebalances(self) -> Operation[None]:
+        """Every twenty seconds, and when members come or go."""
+        while not self._is_ending:
+            complete = True
+            for topic in self.subscriptions:
+                complete &= yield from self._rebalance_topic(topic)
+            yield Wait(self._rebalance, REBALANCE_SECONDS if complete else SOON)
+
+    def _rebalance_topic(self, topic: str) -> Operation[bool]:
+        """Take this member's queues of a topic, and give up others; false: try again soon."""
+        try:
+            queues = yield from self.client.readable_queues(topic)
+            members = yield from self._members(topic)
+            if self.client.client_id not in members:
+                self._heartbeat.set()  # the broker has forgotten this member
+                log.info("group %s: the broker does not know this member; it joins again", self.group)
+                yield from self._keep_only(topic, [])
+                return False
+            mine = share(self.client.client_id, members, queues)
+            yield from self._keep_only(topic, mine)
+            for queue in mine:
+                if queue not in self.stocks:
+                    self._take(queue, (yield from self._start(queue)))
+        except NoSuchTopic:
+            return False
+        except RemotingError as error:
+            log.warning("group %s, topic %s: rebalancing failed: %s", self.group, topic, error)
+            self.client.renew(topic)
+            return False
+        return True
+
+    def _members(self, topic: str) -> Operation[tuple[str, ...]]:
+        """The client ids of the group, from the first broker of the topic that answers."""
+        route = yield from self.client.route(topic)
+        request = Request(
+            RequestCode.GET_CONSUMER_LIST_BY_GROUP, GetConsumerListByGroupRequestHeader(consumer_group=self.group)
+        )
+        failure: RemotingError = NoSuchTopic(topic, self.client.settings.name_servers)
+        for broker in route.broker_datas:
+            try:
+                answer = yield from self.client.ask(self.client.broker(broker.broker_name), request)
+                return decode_body(GetConsumerListByGroupResponseBody, answer.body).consumer_id_list
+            except RemotingError as error:
+                failure = error
+        raise failure
+
+    def _start(self, queue: Queue) -> Operation[int]:
+        """Where a queue continues; messages to be retried are never passed over."""
+        begin = Begin.FIRST if queue.topic.startswith(RETRY_PREFIX) else self.begin
+        return (yield from self.offsets.start(queue, begin))
+
+    def _keep_only(self, topic: str, mine: list[Queue]) -> Operation[None]:
+        for queue, stock in list(self.stocks.items()):
+            if queue.topic == topic and queue not in mine:
+                self._fetching.drop(queue)
+                stock.is_dropped = True
+                del self.stocks[queue]
+                yield from self._commit(stock, wait=True)
+
+    def _take(self, queue: Queue, offset: int) -> None:
+        before = self.stocks.get(queue)
+        if before is not None:
+            before.is_dropped = True
+        self.stocks[queue] = Stock(queue, offset)
+        self._fetching.go_to(queue, offset)
+
+    # --- offsets
+
+    def _commits(self) -> Operation[None]:
+        while True:
+            yield Sleep(COMMIT_SECONDS)
+            for stock in list(self.stocks.values()):
+                yield from self._commit(stock, wait=False)
+
+    def _commit(self, stock: Stock, *, wait: bool) -> Operation[None]:
+        offset = stock.offset
+        if offset == stock.committed:
+            return
+        try:
+            yield from self.offsets.commit(stock.queue, offset, wait=wait)
+            stock.committed = offset
+        except RemotingError as error:
+            log.warning("%s: the offset %d was not committed: %s", stock.queue, offset, error)
+
+    # --- messages
+
+    def _pulls(self) -> Operation[None]:
+        while not self._is_ending:
+            for fetched in (yield from self._fetching.fetch(_FETCH_SECONDS, self._has_room)):
+                self._arrived(fetched)
+
+    def _has_room(self, queue: Queue) -> bool:
+        return not self._is_ending and self.stocks[queue].has_room
+
+    def _arrived(self, fetched: Fetched) -> None:
+        if fetched.error is not None:
+            log.warning("%s: a pull failed, and is tried again: %s", fetched.queue, fetched.error)
+            self._heartbeat.set()  # a broker that was restarted knows nobody
+            return
+        if fetched.moved:
+            log.warning("%s: messages are gone; it continues at offset %d", fetched.queue, fetched.next_offset)
+            self.reset(fetched.queue, fetched.next_offset)
+            return
+        stock = self.stocks.get(fetched.queue)
+        if stock is None:  # the consumer ends
+            return
+        stock.pulled_at = self.client.around.wall()
+        stock.add(fetched.messages, fetched.next_offset)
+        for message in fetched.messages:
+            self._ready.append((stock, message))
+            if self._idle:
+                self._idle.popleft().set()
+
+    def _next(self) -> tuple[Stock, ReceivedMessage] | None:
+        while self._ready and not self._is_ending:
+            stock, message = self._ready.popleft()
+            if not stock.is_dropped:
+                return stock, message
+        return None
+
+    def _works(self) -> Operation[None]:
+        """Handle one message after the other."""
+        signal = self.client.around.new_signal()
+        while True:
+            found = self._next()
+            if found is None:
+                self._idle.append(signal)
+                yield Wait(signal)
+                continue
+            stock, message = found
+            self._busy += 1
+            try:
+                done = yield from self._consume(message)
+            finally:
+                self._busy -= 1
+                self._drained.set()
+            stock.consumed_at = self.client.around.wall()
+            if done:
+                had_room = stock.has_room
+                stock.done(message)
+                if not had_room and not stock.is_dropped:
+                    self._fetching.signal.set()
+
+    def _consume(self, message: ReceivedMessage) -> Operation[bool]:
+        """Handle a message until it is consumed or sent back; false: the consumer ends before."""
+        while True:
+            outcome = yield from self.handled(message)
+            if outcome is None:
+                return True
+            if isinstance(outcome, Exception):
+                log.error("message %s of %s is tried again later", message.message_id, message.topic, exc_info=outcome)
+            try:
+                yield from self._send_back(message, outcome.delay_level if isinstance(outcome, Later) else 0)
+            except RemotingError as error:
+                log.warning("message %s of %s could not be sent back: %s", message.message_id, message.topic, error)
+                if self._is_ending:
+                    return False
+                yield Sleep(RETRY_SECONDS)
+            else:
+                return True
+
+    def handled(self, message: ReceivedMessage) -> Operation[Later | Exception | None]:
+        """What the handler says of a message."""
+        outcome = yield Handle(message)
+        if outcome is None or isinstance(outcome, Later | Exception):
+            return outcome
+        return TypeError(f"the handler returned {outcome!r:.100}: None or Later is wanted")
+
+    def _send_back(self, message: ReceivedMessage, delay_level: int) -> Operation[None]:
+        fields = ConsumerSendMsgBackRequestHeader(
+            offset=message.physical_offset,
+            group=self.group,
+            delay_level=delay_level,
+            origin_msg_id=message.offset_message_id,
+            origin_topic=message.topic,
+            max_reconsume_times=self._max_retries,
+        )
+        peer = yield from self.client.located(message.queue)
+        seconds = FAREWELL_SECONDS if self._is_ending else None
+        yield from self.client.ask(peer, Request(RequestCode.CONSUMER_SEND_MSG_BACK, fields), seconds=seconds)

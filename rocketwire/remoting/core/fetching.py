@@ -1,0 +1,207 @@
+"""Pulls messages of many queues: one request of each queue waits at its broker, which answers when messages come."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from rocketwire.remoting.core.client import Client
+from rocketwire.remoting.core.incoming import received
+from rocketwire.remoting.core.session import Answer, Request
+from rocketwire.remoting.core.steps import Operation, Pending, Wait, posted
+from rocketwire.remoting.core.subscription import wanted
+from rocketwire.remoting.errors import NotReached, RemotingError, refusal
+from rocketwire.remoting.messages import Queue, ReceivedMessage
+from rocketwire.wire.bodies.client import SubscriptionData
+from rocketwire.wire.codes import PullSysFlag, RequestCode, ResponseCode
+from rocketwire.wire.errors import WireError
+from rocketwire.wire.headers import decode_ext
+from rocketwire.wire.headers.pull import PullMessageRequestHeader, PullMessageResponseHeader
+
+log = logging.getLogger(__name__)
+
+HELD_SECONDS: Final = 15.0
+"""How long a broker holds a pull that finds nothing."""
+_PAUSE: Final = 1.0
+"""Seconds before a pull that failed is sent again."""
+_LONGER_PAUSE: Final = 3.0
+"""The same after a refusal."""
+_PULLED: Final = frozenset(
+    {
+        ResponseCode.SUCCESS,
+        ResponseCode.PULL_NOT_FOUND,
+        ResponseCode.PULL_RETRY_IMMEDIATELY,
+        ResponseCode.PULL_OFFSET_MOVED,
+    }
+)
+
+
+@dataclass(slots=True)
+class Lane:
+    """The pulls of one queue, of which one at most is on its way.
+
+    Attributes:
+        queue: The queue.
+        offset: Where the next pull begins.
+    """
+
+    queue: Queue
+    offset: int
+    pending: Pending | None = None
+    peer: str = ""
+    until: float = 0.0
+    """When the pull on its way is given up."""
+    not_before: float = 0.0
+    """When the next pull may be sent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched:
+    """The result of one pull.
+
+    Attributes:
+        queue: The queue.
+        messages: The messages.
+        next_offset: Where the next pull begins.
+        moved: Whether the offset did not exist: messages are gone, or the queue begins anew.
+        error: Why there is no result; the pull is sent again later.
+    """
+
+    queue: Queue
+    messages: list[ReceivedMessage] = field(default_factory=list)
+    next_offset: int
+    moved: bool = False
+    error: RemotingError | None = None
+
+
+class Fetching:
+    """The pulls of one consumer.
+
+    Args:
+        client: The client.
+        subscriptions: By topic; those of the queues.
+        most: Messages of one pull.
+        with_subscription: Whether pulls say what they want; else heartbeats have said it.
+    """
+
+    def __init__(
+        self, client: Client, subscriptions: dict[str, SubscriptionData], *, most: int, with_subscription: bool
+    ) -> None:
+        self.signal = client.around.new_signal()
+        self._client = client
+        self._subscriptions = subscriptions
+        self._most = most
+        self._with_subscription = with_subscription
+        self._lanes: dict[Queue, Lane] = {}
+
+    @property
+    def positions(self) -> dict[Queue, int]:
+        """Where the next pull of each queue begins."""
+        return {queue: lane.offset for queue, lane in self._lanes.items()}
+
+    def go_to(self, queue: Queue, offset: int) -> None:
+        """Pull a queue from an offset on, also if it was pulled from elsewhere before."""
+        self.drop(queue)
+        self._lanes[queue] = Lane(queue, offset)
+        self.signal.set()
+
+    def drop(self, queue: Queue) -> None:
+        """Pull a queue no longer."""
+        lane = self._lanes.pop(queue, None)
+        if lane is not None and lane.pending is not None:
+            lane.pending.forget()
+
+    def fetch(self, seconds: float, has_room: Callable[[Queue], bool] = lambda _: True) -> Operation[list[Fetched]]:
+        """Pull the queues that have room, and wait for a result; nothing if none comes in time, or `signal` is set."""
+        for lane in list(self._lanes.values()):
+            if lane.pending is None and self._now() >= lane.not_before and has_room(lane.queue):
+                yield from self._post(lane)
+        found = self._collected()
+        if not found:
+            yield Wait(self.signal, min(seconds, self._next_event()))
+            found = self._collected()
+        return found
+
+    def _now(self) -> float:
+        return self._client.around.monotonic()
+
+    def _next_event(self) -> float:
+        """Seconds until a pull is given up, or may be sent."""
+        now = self._now()
+        times = [lane.not_before if lane.pending is None else lane.until for lane in self._lanes.values()]
+        return min((time - now for time in times if time > now), default=float("inf"))
+
+    def _post(self, lane: Lane) -> Operation[None]:
+        try:
+            peer = yield from self._client.located(lane.queue)
+            pending = yield from posted(peer, self._request(lane), self.signal)
+        except RemotingError as error:
+            lane.pending = Pending(self.signal, error=error)
+            return
+        if self._lanes.get(lane.queue) is not lane:  # dropped meanwhile
+            pending.forget()
+            return
+        lane.peer = str(peer)
+        lane.pending = pending
+        lane.until = self._now() + HELD_SECONDS + self._client.settings.timeout
+
+    def _request(self, lane: Lane) -> Request:
+        by = self._subscriptions[lane.queue.topic]
+        flags = PullSysFlag.SUSPEND | (PullSysFlag.SUBSCRIPTION if self._with_subscription else 0)
+        fields = PullMessageRequestHeader(
+            consumer_group=self._client.settings.group,
+            topic=lane.queue.topic,
+            queue_id=lane.queue.queue_id,
+            queue_offset=lane.offset,
+            max_msg_nums=self._most,
+            sys_flag=flags,
+            commit_offset=0,
+            suspend_timeout_millis=int(HELD_SECONDS * 1000),
+            sub_version=by.sub_version,
+            subscription=by.sub_string if self._with_subscription else None,
+            expression_type=by.expression_type,
+        )
+        return Request(RequestCode.PULL_MESSAGE, fields)
+
+    def _collected(self) -> list[Fetched]:
+        """The results that are there."""
+        found: list[Fetched] = []
+        for lane in self._lanes.values():
+            pending = lane.pending
+            if pending is None:
+                continue
+            if not pending.done and self._now() >= lane.until:
+                pending.forget()
+                pending.error = NotReached(lane.peer, "no answer to a pull in time")
+            if pending.done:
+                lane.pending = None
+                found.append(self._result(lane, pending))
+        return found
+
+    def _result(self, lane: Lane, pending: Pending) -> Fetched:
+        try:
+            if pending.answer is None:
+                raise pending.error or RemotingError("no answer")
+            fetched = self._read(lane, pending.answer)
+        except RemotingError as error:
+            lane.not_before = self._now() + (_PAUSE if isinstance(error, NotReached) else _LONGER_PAUSE)
+            self._client.renew(lane.queue.topic)
+            return Fetched(queue=lane.queue, next_offset=lane.offset, error=error)
+        lane.offset = fetched.next_offset
+        return fetched
+
+    def _read(self, lane: Lane, answer: Answer) -> Fetched:
+        if answer.code not in _PULLED:
+            raise refusal(lane.peer, answer.code, answer.remark)
+        try:
+            reached = decode_ext(PullMessageResponseHeader, answer.ext).next_begin_offset
+        except WireError as error:
+            raise RemotingError(f"{lane.peer}: the answer to a pull is not as it should be: {error}") from error
+        messages: list[ReceivedMessage] = []
+        if answer.code == ResponseCode.SUCCESS:
+            by = self._subscriptions[lane.queue.topic]
+            messages = [each for each in received(answer.body, lane.queue.broker) if wanted(each, by)]
+        moved = answer.code == ResponseCode.PULL_OFFSET_MOVED
+        return Fetched(queue=lane.queue, messages=messages, next_offset=reached, moved=moved)

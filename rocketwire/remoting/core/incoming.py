@@ -1,0 +1,71 @@
+"""Records of a pull's answer as messages for the application."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from typing import Final
+
+from rocketwire.remoting.errors import RemotingError
+from rocketwire.remoting.messages import Queue, ReceivedMessage
+from rocketwire.wire import properties as names
+from rocketwire.wire.compression import decompress
+from rocketwire.wire.errors import CompressionUnavailable, WireError
+from rocketwire.wire.hosts import encode_host
+from rocketwire.wire.message import Message as Record
+from rocketwire.wire.message import decode_record
+from rocketwire.wire.message_id import offset_message_id
+from rocketwire.wire.names import RETRY_PREFIX
+
+log = logging.getLogger(__name__)
+
+_LARGEST_BODY: Final = 128 << 20
+"""Bytes of a body, inflated."""
+_SIZE: Final = 4
+
+
+def received(body: memoryview, broker: str) -> Iterator[ReceivedMessage]:
+    """The messages of a pull's answer, from the broker of a name; damaged ones are left out, and logged.
+
+    Raises:
+        RemotingError: the package that inflates a body is not installed.
+    """
+    data = bytes(body)
+    at = 0
+    while at < len(data):
+        size = int.from_bytes(data[at : at + _SIZE], "big")
+        try:
+            yield message_of(decode_record(data, at), broker)
+        except CompressionUnavailable as error:
+            raise RemotingError(str(error)) from error
+        except WireError as error:
+            log.error("a message from broker %s cannot be read, and is left out: %s", broker, error)  # noqa: TRY400
+            if size <= 0:
+                return
+        at += size
+
+
+def message_of(record: Record, broker: str) -> ReceivedMessage:
+    """A record as a message.
+
+    Raises:
+        WireError: its body cannot be inflated.
+    """
+    properties = names.decode_stored_properties(record.properties)
+    is_retry = record.topic.startswith(RETRY_PREFIX)
+    offset_id = offset_message_id(encode_host(*record.store_host), record.physical_offset)
+    return ReceivedMessage(
+        topic=properties.get(names.RETRY_TOPIC, record.topic) if is_retry else record.topic,
+        body=decompress(record.body, record.sys_flag, max_size=_LARGEST_BODY),
+        tags=properties.get(names.TAGS),
+        keys=tuple(properties.get(names.KEYS, "").split()),
+        properties=properties,
+        message_id=properties.get(names.UNIQ_KEY, offset_id),
+        offset_message_id=offset_id,
+        queue=Queue(record.topic, broker, record.queue_id),
+        queue_offset=record.queue_offset,
+        physical_offset=record.physical_offset,
+        born_timestamp=record.born_timestamp,
+        store_timestamp=record.store_timestamp,
+        reconsume_times=record.reconsume_times,
+    )

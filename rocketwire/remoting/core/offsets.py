@@ -1,0 +1,121 @@
+"""Offsets of queues at their brokers: the ends, the committed one, the one at a time."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+from rocketwire.remoting.core.client import Client
+from rocketwire.remoting.core.incoming import received
+from rocketwire.remoting.core.session import Request
+from rocketwire.remoting.core.steps import Operation, Tell
+from rocketwire.remoting.messages import Queue
+from rocketwire.remoting.pulls import pull_header
+from rocketwire.wire.bodies.client import ConsumeFromWhere
+from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.headers.offset import (
+    GetMaxOffsetRequestHeader,
+    GetMinOffsetRequestHeader,
+    QueryConsumerOffsetRequestHeader,
+    UpdateConsumerOffsetRequestHeader,
+)
+
+_PULLED: Final = (
+    ResponseCode.SUCCESS,
+    ResponseCode.PULL_NOT_FOUND,
+    ResponseCode.PULL_RETRY_IMMEDIATELY,
+    ResponseCode.PULL_OFFSET_MOVED,
+)
+
+
+class Begin(Enum):
+    """Where a group begins in a queue of which it has committed no offset."""
+
+    FIRST = ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET
+    """At the oldest message."""
+    LAST = ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET
+    """Behind the newest message. Brokers begin at the oldest if the queue has never lost a message to retention."""
+
+
+class Offsets:
+    """The offsets of one consumer group."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def first(self, queue: Queue) -> Operation[int]:
+        """The offset of the oldest message."""
+        fields = GetMinOffsetRequestHeader(topic=queue.topic, queue_id=queue.queue_id)
+        return (yield from self._number(queue, Request(RequestCode.GET_MIN_OFFSET, fields)))
+
+    def end(self, queue: Queue) -> Operation[int]:
+        """The offset that the next message will get."""
+        fields = GetMaxOffsetRequestHeader(topic=queue.topic, queue_id=queue.queue_id)
+        return (yield from self._number(queue, Request(RequestCode.GET_MAX_OFFSET, fields)))
+
+    def at(self, queue: Queue, milliseconds: int) -> Operation[int]:
+        """The offset of the first message that was stored at or after a time; the end if there is none.
+
+        It reads messages and bisects, because brokers answer a query by time with that message or the one before. Store
+        times are assumed to rise along the queue.
+        """
+        low = yield from self.first(queue)
+        high = yield from self.end(queue)
+        while low < high:
+            middle = (low + high) // 2
+            stored = yield from self._stored_at(queue, middle)
+            if stored is None or stored < milliseconds:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def _stored_at(self, queue: Queue, offset: int) -> Operation[int | None]:
+        """When a message was stored; None if it is gone."""
+        fields = pull_header(queue.topic, queue.queue_id, offset, most=1, group=self._client.settings.group)
+        peer = yield from self._client.located(queue)
+        answer = yield from self._client.ask(peer, Request(RequestCode.PULL_MESSAGE, fields), _PULLED)
+        if answer.code != ResponseCode.SUCCESS:
+            return None
+        return next((each.store_timestamp for each in received(answer.body, queue.broker)), None)
+
+    def committed(self, queue: Queue) -> Operation[int | None]:
+        """The group's committed offset: of the next message to consume. None without one."""
+        fields = QueryConsumerOffsetRequestHeader(
+            consumer_group=self._client.settings.group, topic=queue.topic, queue_id=queue.queue_id
+        )
+        peer = yield from self._client.located(queue)
+        fine = (ResponseCode.SUCCESS, ResponseCode.QUERY_NOT_FOUND)
+        answer = yield from self._client.ask(peer, Request(RequestCode.QUERY_CONSUMER_OFFSET, fields), fine)
+        return int(answer.ext["offset"]) if answer.code == ResponseCode.SUCCESS else None
+
+    def start(self, queue: Queue, begin: Begin | int) -> Operation[int]:
+        """Where the group continues: at the committed offset, else where it begins; a number is a time in ms."""
+        found = yield from self.committed(queue)
+        if found is not None:
+            return found
+        if begin is Begin.FIRST:
+            return (yield from self.first(queue))
+        if begin is Begin.LAST:
+            return (yield from self.end(queue))
+        return (yield from self.at(queue, begin))
+
+    def commit(self, queue: Queue, offset: int, *, wait: bool) -> Operation[None]:
+        """Commit an offset; without `wait` nobody says whether the broker has it."""
+        peer = yield from self._client.located(queue)
+        fields = UpdateConsumerOffsetRequestHeader(
+            consumer_group=self._client.settings.group,
+            topic=queue.topic,
+            queue_id=queue.queue_id,
+            commit_offset=offset,
+        )
+        request = Request(RequestCode.UPDATE_CONSUMER_OFFSET, fields)
+        if wait:
+            yield from self._client.ask(peer, request)
+        else:
+            yield Tell(peer, request)
+
+    def _number(self, queue: Queue, request: Request) -> Operation[int]:
+        peer = yield from self._client.located(queue)
+        answer = yield from self._client.ask(peer, request)
+        return int(answer.ext["offset"])

@@ -1,0 +1,138 @@
+"""The pull consumer: the application chooses queues and offsets, and fetches when it wants."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import Final
+
+from rocketwire.remoting.core.client import Client
+from rocketwire.remoting.core.fetching import Fetching
+from rocketwire.remoting.core.offsets import Begin, Offsets
+from rocketwire.remoting.core.steps import Operation
+from rocketwire.remoting.core.subscription import EVERYTHING, subscription
+from rocketwire.remoting.errors import NoSuchTopic, NotReached, Refused, RemotingError, SubscriptionInvalid
+from rocketwire.remoting.messages import Queue, ReceivedMessage
+from rocketwire.wire.bodies.client import SubscriptionData
+from rocketwire.wire.codes import ResponseCode
+from rocketwire.wire.names import AUTO_CREATE_TOPIC
+
+log = logging.getLogger(__name__)
+
+_PASSING: Final = frozenset({ResponseCode.SYSTEM_ERROR, ResponseCode.SYSTEM_BUSY, ResponseCode.FLOW_CONTROL})
+"""Refusals of pulls that end by themselves."""
+
+
+class Pulling:
+    """One pull consumer.
+
+    Args:
+        client: The client.
+        begin: Where a queue without a committed offset begins; a number is a time in ms.
+        most: Messages of one queue that a poll returns at most.
+    """
+
+    def __init__(self, client: Client, *, begin: Begin | int, most: int) -> None:
+        self.client = client
+        self.offsets = Offsets(client)
+        self._begin = begin
+        self._subscriptions: dict[str, SubscriptionData] = {}
+        self._fetching = Fetching(client, self._subscriptions, most=most, with_subscription=True)
+        self._committed: dict[Queue, int] = {}
+
+    def open(self) -> Operation[None]:
+        """Reach a name server, so that a wrong address is an error at the start."""
+        try:
+            yield from self.client.route(AUTO_CREATE_TOPIC)
+        except NoSuchTopic:
+            log.debug("topics are not created by sending to them")
+
+    def close(self) -> Operation[None]:
+        """Nothing: the brokers do not know that there is this consumer."""
+        yield from ()
+
+    def queues(self, topic: str) -> Operation[list[Queue]]:
+        """The queues of a topic that can be read, sorted."""
+        return (yield from self.client.readable_queues(topic))
+
+    def assign(
+        self, topic: str, queues: Iterable[Queue] | None, *, tags: str = EVERYTHING, sql: str | None = None
+    ) -> Operation[None]:
+        """Fetch from queues of a topic, or from all, and from no others of this topic."""
+        by = subscription(topic, tags=tags, sql=sql, version=self.client.around.wall())
+        readable = yield from self.client.readable_queues(topic)
+        yield from self.client.check(by)
+        chosen = readable if queues is None else sorted(set(queues))
+        for queue in chosen:
+            if queue not in readable:
+                raise SubscriptionInvalid(f"{queue}: there is no such queue of {topic} that can be read")
+        starts: dict[Queue, int] = {}
+        for queue in chosen:
+            starts[queue] = yield from self.offsets.start(queue, self._begin)
+        for queue in self._fetching.positions:
+            if queue.topic == topic:
+                self._fetching.drop(queue)
+                self._committed.pop(queue, None)
+        self._subscriptions[topic] = by
+        for queue, offset in starts.items():
+            self._fetching.go_to(queue, offset)
+
+    def position(self, queue: Queue) -> int:
+        """Where the next poll of a queue begins."""
+        positions = self._fetching.positions
+        if queue not in positions:
+            raise SubscriptionInvalid(f"{queue} is not assigned")
+        return positions[queue]
+
+    def positions(self) -> dict[Queue, int]:
+        """The same of all assigned queues."""
+        return self._fetching.positions
+
+    def seek(self, queue: Queue, offset: int) -> None:
+        """Go on at an offset."""
+        self.position(queue)
+        self._fetching.go_to(queue, offset)
+
+    def seek_to_time(self, queue: Queue, milliseconds: int) -> Operation[None]:
+        """Go on at the first message that was stored at or after a time."""
+        self.position(queue)
+        self.seek(queue, (yield from self.offsets.at(queue, milliseconds)))
+
+    def seek_to_first(self, queue: Queue) -> Operation[None]:
+        """Go on at the oldest message."""
+        self.position(queue)
+        self.seek(queue, (yield from self.offsets.first(queue)))
+
+    def seek_to_end(self, queue: Queue) -> Operation[None]:
+        """Go on behind the newest message."""
+        self.position(queue)
+        self.seek(queue, (yield from self.offsets.end(queue)))
+
+    def poll(self, seconds: float) -> Operation[list[ReceivedMessage]]:
+        """The next messages of the assigned queues; none if none come within so many seconds."""
+        if not self._fetching.positions:
+            raise SubscriptionInvalid("no queue is assigned")
+        now = self.client.around.monotonic
+        until = now() + seconds
+        while True:
+            messages: list[ReceivedMessage] = []
+            for each in (yield from self._fetching.fetch(max(0.0, until - now()))):
+                if each.error is not None:
+                    _raise_unless_passing(each.error, each.queue)
+                messages += each.messages
+            if messages or now() >= until:
+                return messages
+
+    def commit(self) -> Operation[None]:
+        """Commit the positions of all assigned queues, where they changed."""
+        for queue, offset in self._fetching.positions.items():
+            if self._committed.get(queue) != offset:
+                yield from self.offsets.commit(queue, offset, wait=True)
+                self._committed[queue] = offset
+
+
+def _raise_unless_passing(error: RemotingError, queue: Queue) -> None:
+    passes = isinstance(error, NotReached) or (isinstance(error, Refused) and error.code in _PASSING)
+    if not passes:
+        raise error
+    log.warning("%s: a pull failed, and is tried again: %s", queue, error)

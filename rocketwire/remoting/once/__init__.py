@@ -1,0 +1,31 @@
+"""Exactly-once consumption: the application's result and the message's key are committed in one transaction.
+
+once = ExactlyOnce(lambda: sqlite3.connect("shop.db"), group="orders")
+once.handler(lambda message, db: db.execute("INSERT ..."))   # for a push consumer
+with once.transaction(message) as db:                          # or by hand
+    if db is not None:
+        db.execute("INSERT ...")
+"""
+
+from rocketwire.remoting.once.errors import (
+    NotTransactional,
+    OnceError,
+    SettingInvalid,
+    TransactionEnded,
+    TransactionOpen,
+    TransactionOwned,
+)
+from rocketwire.remoting.once.keys import Delivered, unique_key
+from rocketwire.remoting.once.once import ExactlyOnce
+
+__all__ = [
+    "Delivered",
+    "ExactlyOnce",
+    "NotTransactional",
+    "OnceError",
+    "SettingInvalid",
+    "TransactionEnded",
+    "TransactionOpen",
+    "TransactionOwned",
+    "unique_key",
+]

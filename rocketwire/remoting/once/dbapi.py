@@ -1,0 +1,162 @@
+"""DB-API 2 connections (PEP 249): one for each thread, made when the thread first needs it.
+
+A connection that failed to roll back is closed and forgotten: the next transaction of the thread makes a new one.
+SQLite gets an explicit BEGIN IMMEDIATE: its module begins transactions on its own only before some statements, and a
+transaction that begins with reading can fail when it comes to write.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol
+
+from rocketwire.remoting.once.database import NO_VALUES, Values
+from rocketwire.remoting.once.errors import SettingInvalid, TransactionOpen
+from rocketwire.remoting.once.guarded import Guarded, end
+from rocketwire.remoting.once.paramstyles import checked, rendered, style_of
+
+_IDLE: Final = 0  # psycopg's and libpq's number for "no transaction"
+
+
+class DbApiConnection(Protocol):
+    """What every driver's connection has."""
+
+    def cursor(self) -> Any:  # noqa: ANN401 - PEP 249 gives no types
+        """A new cursor."""
+
+    def commit(self) -> Any:  # noqa: ANN401
+        """Commit."""
+
+    def rollback(self) -> Any:  # noqa: ANN401
+        """Roll back."""
+
+    def close(self) -> Any:  # noqa: ANN401
+        """Close."""
+
+
+class DbApiDatabase:
+    """Transactions on connections that `connect` makes; `style`: the driver's parameter style, if not to be found."""
+
+    def __init__(self, connect: Callable[[], DbApiConnection], style: str | None = None) -> None:
+        self._connect = connect
+        self._style = None if style is None else checked(style)
+        self._seats: dict[threading.Thread, _Seat] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def tested(self) -> bool:
+        """Whether this thread's connection was tested; a new one never is."""
+        return self._seat().tested
+
+    @tested.setter
+    def tested(self, value: bool) -> None:
+        self._seat().tested = value
+
+    def begin(self) -> DbApiWork:
+        """Begin a transaction on this thread's connection; it is made if there is none."""
+        seat = self._seat()
+        if seat.busy:
+            raise TransactionOpen
+        if seat.connection is None:
+            seat.connection = self._connect()
+            if not hasattr(seat.connection, "cursor"):
+                given, seat.connection = type(seat.connection).__name__, None
+                raise SettingInvalid(
+                    f"source: the function returned {given}, which is no connection of a DB-API driver"
+                )
+        return DbApiWork(seat, seat.connection, self._style or style_of(seat.connection))
+
+    def close(self) -> None:
+        """Close the connections of all threads; none of them may be in a transaction."""
+        with self._lock:
+            seats, self._seats = list(self._seats.values()), {}
+        for seat in seats:
+            seat.close()
+
+    def _seat(self) -> _Seat:
+        thread = threading.current_thread()
+        seat = self._seats.get(thread)
+        if seat is None:
+            seat = _Seat()
+            with self._lock:
+                gone = [self._seats.pop(each) for each in tuple(self._seats) if not each.is_alive()]
+                self._seats[thread] = seat
+            for each in gone:
+                each.close()
+        return seat
+
+
+class _Seat:
+    """A thread's connection."""
+
+    def __init__(self) -> None:
+        self.connection: DbApiConnection | None = None
+        self.tested = False
+        self.busy = False
+
+    def close(self) -> None:
+        """Close the connection; errors say that it is closed, or (SQLite's) that only its own thread may."""
+        connection, self.connection = self.connection, None
+        self.tested = self.busy = False
+        if connection is not None:
+            with contextlib.suppress(Exception):
+                connection.close()
+
+
+class DbApiWork:
+    """A transaction on a connection."""
+
+    def __init__(self, seat: _Seat, connection: DbApiConnection, style: str) -> None:
+        self._seat = seat
+        self._connection = connection
+        self._style = style
+        self._begun = False
+        self.handle = Guarded(connection)
+        seat.busy = True
+
+    def run(self, statement: str, values: Values = NO_VALUES) -> Sequence[object]:
+        """The rows of a statement, none if it returns none."""
+        cursor = self._connection.cursor()
+        try:
+            if not self._begun:
+                self._begun = True
+                if isinstance(self._connection, sqlite3.Connection) and not self._connection.in_transaction:
+                    cursor.execute("BEGIN IMMEDIATE")
+            if values:
+                cursor.execute(*rendered(statement, values, self._style))
+            else:
+                cursor.execute(statement)
+            rows: Sequence[object] = cursor.fetchall() if cursor.description else ()
+        finally:
+            cursor.close()
+        return rows
+
+    @property
+    def ended(self) -> bool:
+        """Whether the driver says that no transaction is open; those of SQLite, PostgreSQL and MySQL know."""
+        if getattr(self._connection, "in_transaction", None) is False:
+            return True
+        status = getattr(getattr(self._connection, "info", None), "transaction_status", None)
+        return isinstance(status, int) and status == _IDLE
+
+    def commit(self) -> None:
+        """Commit."""
+        self._connection.commit()
+        self._over()
+
+    def abandon(self, error: BaseException | None = None) -> bool:  # noqa: ARG002 - the rollback tells
+        """Roll back; where that fails, close the connection."""
+        self._over()
+        try:
+            self._connection.rollback()
+        except Exception:  # noqa: BLE001 - each driver has its own
+            self._seat.close()
+            return False
+        return True
+
+    def _over(self) -> None:
+        end(self.handle)
+        self._seat.busy = False

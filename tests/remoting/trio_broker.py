@@ -1,0 +1,174 @@
+"""A name server and broker in memory, for trio's mock clock: connections are memory streams."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import trio
+
+from rocketwire.remoting.core.client import Settings
+from rocketwire.remoting.core.session import Answered, Asked, Session
+from rocketwire.remoting.core.steps import Peer
+from rocketwire.remoting.errors import NotReached
+from rocketwire.remoting.trio.channel import Channel
+from rocketwire.wire.bodies import decode_body, encode_body
+from rocketwire.wire.bodies.client import GetConsumerListByGroupResponseBody, HeartbeatData
+from rocketwire.wire.bodies.route import BrokerData, QueueData, TopicRouteData
+from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, RequestCode
+from rocketwire.wire.frame import encode_frame
+from rocketwire.wire.header import Header
+from rocketwire.wire.message import Message as Record
+from rocketwire.wire.message import encode_record
+from tests.cli.endpoint import Told
+
+HELD = 15.0
+NAME_SERVER = "127.0.0.1:9876"
+Records = dict[int, list[Record]]
+
+
+class Broker:
+    """Has the topics of `queues`, by name with the number of queues; keeps what it was asked, and when."""
+
+    def __init__(self, **queues: int) -> None:
+        self.queues = queues
+        self.members: list[str] = []
+        self.others: list[str] = []
+        self.records: dict[tuple[str, int], list[Record]] = defaultdict(list)
+        self.committed: dict[tuple[str, int], int] = {}
+        self.asked: list[tuple[float, int, dict[str, str]]] = []
+        self.answers: dict[int, Callable[[dict[str, str]], Told | None]] = {}
+        self.is_down = False
+        self.replies: list[Answered] = []
+        self._arrived = trio.Event()
+        self._streams: list[Any] = []
+        self._opaque = 1000
+
+    def install(self, patch: pytest.MonkeyPatch, nursery: trio.Nursery) -> None:
+        """Let clients connect to this broker instead of to sockets."""
+
+        async def connect(peer: Peer, settings: Settings, on_request: Callable[[Channel, Asked], None]) -> Channel:
+            await trio.lowlevel.checkpoint()
+            if self.is_down:
+                raise NotReached(str(peer), "cannot be reached")
+            mine, theirs = trio.testing.memory_stream_pair()
+            self._streams.append(mine)
+            nursery.start_soon(self._serve, mine)
+            return Channel(peer, settings, theirs, "192.0.2.7", on_request)
+
+        patch.setattr("rocketwire.remoting.trio.runner.connect", connect)
+
+    def times(self, code: int) -> list[float]:
+        """When requests of a code came, to a tenth of a second."""
+        return [round(when, 1) for when, each, _ in self.asked if each == code]
+
+    def put(self, topic: str, queue_id: int, body: bytes, **more: Any) -> None:
+        """Store a message."""
+        records = self.records[topic, queue_id]
+        number = len(records)
+        records.append(
+            Record(
+                topic=topic,
+                queue_id=queue_id,
+                body=body,
+                queue_offset=number,
+                physical_offset=number * 100,
+                store_host=("127.0.0.1", 10911),
+                **more,
+            )
+        )
+        self._arrived.set()
+        self._arrived = trio.Event()
+
+    async def ask(self, code: int, ext: dict[str, str], body: bytes = b"", *, oneway: bool = False) -> None:
+        """Send a request on the last connection that was made: the one to the broker."""
+        self._opaque += 1
+        header = Header(code=code, opaque=self._opaque, flag=FLAG_ONEWAY if oneway else 0, ext=ext)
+        await self._streams[-1].send_all(encode_frame(header, body))
+
+    async def go_down(self) -> None:
+        """Close all connections, forget all members and take no new ones."""
+        self.is_down = True
+        self.members = []
+        streams, self._streams = self._streams, []
+        for stream in streams:
+            await stream.aclose()
+
+    async def _serve(self, stream: Any) -> None:
+        session = Session()
+        sending = trio.Lock()
+        try:
+            async with trio.open_nursery() as nursery:
+                while data := await stream.receive_some():
+                    found, _ = session.receive(bytes(data))
+                    for each in found:
+                        if isinstance(each, Answered):
+                            self.replies.append(each)
+                        else:
+                            nursery.start_soon(self._answer, stream, sending, each)
+                nursery.cancel_scope.cancel()
+        except* (trio.BrokenResourceError, trio.ClosedResourceError):
+            pass
+
+    async def _answer(self, stream: Any, sending: trio.Lock, asked: Asked) -> None:
+        self.asked.append((trio.current_time(), asked.code, asked.ext))
+        told = await self._told(asked)
+        if told is None or asked.oneway:
+            return
+        header = Header(code=told.code, opaque=asked.opaque, flag=FLAG_RESPONSE, remark=told.remark, ext=told.ext)
+        async with sending:
+            await stream.send_all(encode_frame(header, told.body))
+
+    async def _told(self, asked: Asked) -> Told | None:  # noqa: C901 - a case for each code
+        own = self.answers.get(asked.code)
+        if own is not None:
+            return own(asked.ext)
+        ext = asked.ext
+        match asked.code:
+            case RequestCode.GET_ROUTEINFO_BY_TOPIC:
+                return self._route(ext["topic"])
+            case RequestCode.HEART_BEAT:
+                client_id = decode_body(HeartbeatData, asked.body).client_id
+                self.members = [*{*self.members, client_id}]
+            case RequestCode.UNREGISTER_CLIENT:
+                self.members.remove(ext["clientID"])
+            case RequestCode.GET_CONSUMER_LIST_BY_GROUP:
+                members = (*self.members, *self.others)
+                return Told(body=encode_body(GetConsumerListByGroupResponseBody(consumer_id_list=members)))
+            case RequestCode.QUERY_CONSUMER_OFFSET:
+                found = self.committed.get((ext["topic"], int(ext["queueId"])))
+                return Told(22) if found is None else Told(0, {"offset": str(found)})
+            case RequestCode.UPDATE_CONSUMER_OFFSET:
+                self.committed[ext["topic"], int(ext["queueId"])] = int(ext["commitOffset"])
+            case RequestCode.GET_MIN_OFFSET:
+                return Told(0, {"offset": "0"})
+            case RequestCode.PULL_MESSAGE:
+                return await self._pulled(ext)
+            case code if code != RequestCode.CONSUMER_SEND_MSG_BACK:
+                return Told(3, remark="not supported")
+        return Told()
+
+    def _route(self, topic: str) -> Told:
+        if topic not in self.queues:
+            return Told(17, remark="no route")
+        broker = BrokerData(cluster="c", broker_name="b", broker_addrs={0: "127.0.0.1:10911"})
+        count = self.queues[topic]
+        queues = (QueueData(broker_name="b", read_queue_nums=count, write_queue_nums=count, perm=6),)
+        return Told(body=encode_body(TopicRouteData(broker_datas=(broker,), queue_datas=queues)))
+
+    async def _pulled(self, ext: dict[str, str]) -> Told:
+        offset, most = int(ext["queueOffset"]), int(ext["maxMsgNums"])
+        key = ext["topic"], int(ext["queueId"])
+        with trio.move_on_after(HELD):
+            while len(self.records[key]) <= offset:
+                await self._arrived.wait()
+        found = self.records[key][offset : offset + most]
+        numbers = {
+            "suggestWhichBrokerId": "0",
+            "nextBeginOffset": str(offset + len(found)),
+            "minOffset": "0",
+            "maxOffset": str(len(self.records[key])),
+        }
+        return Told(0 if found else 19, numbers, b"".join(map(encode_record, found)))
