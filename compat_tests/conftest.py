@@ -36,6 +36,7 @@ _SWIFT: Final = {
 _LONG: Final = (
     "test_fresh_machine",
     "test_store_round_trip",
+    "test_python_client",
     "test_acl",
     "test_file_formats",
     "test_looking_into_a_store",

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from rocketwire.remoting.core.session import Request
-from rocketwire.wire.bodies.route import TopicRouteData
-from rocketwire.wire.codes import Permission, RequestCode, ResponseCode
+from rocketwire.remoting.routes import AUTO_CREATED_QUEUES
+from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.names import AUTO_CREATE_TOPIC
 
-AUTO_CREATED_QUEUES: Final = 4
-"""Number of queues of a topic that the broker creates with its first message, as all clients request it."""
 STORED: Final = (
     ResponseCode.SUCCESS,
     ResponseCode.FLUSH_DISK_TIMEOUT,
@@ -60,18 +58,3 @@ def send_request(
     )
     code = RequestCode.SEND_BATCH_MESSAGE if properties is None else RequestCode.SEND_MESSAGE_V2
     return Request(code, fields, body)
-
-
-def writable_queues(route: TopicRouteData, *, is_model: bool) -> list[tuple[str, int]]:
-    """Broker name and number of every queue of a topic that takes messages, sorted.
-
-    Args:
-        route: The topic's route.
-        is_model: Whether it is the route of the topic that a new one is created after.
-    """
-    return sorted(
-        (each.broker_name, number)
-        for each in route.queue_datas
-        if each.perm & Permission.WRITE
-        for number in range(min(AUTO_CREATED_QUEUES, each.write_queue_nums) if is_model else each.write_queue_nums)
-    )

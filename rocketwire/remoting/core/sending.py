@@ -14,7 +14,8 @@ from rocketwire.remoting.core.steps import Operation, Peer, Sleep, Tell
 from rocketwire.remoting.core.unique_ids import UniqueIds
 from rocketwire.remoting.errors import MessageInvalid, NoBroker, NoSuchTopic, NotReached, Refused, RemotingError
 from rocketwire.remoting.messages import Message, Queue, SendResult, SendStatus
-from rocketwire.remoting.sends import STORED, send_request, writable_queues
+from rocketwire.remoting.routes import writable_queues
+from rocketwire.remoting.sends import STORED, send_request
 from rocketwire.wire.bodies.client import HeartbeatData, ProducerData
 from rocketwire.wire.bodies.route import TopicRouteData
 from rocketwire.wire.codes import ResponseCode

@@ -152,7 +152,9 @@ class Runner:
                 await (await self._channel(peer)).tell(request)
             case Post(peer, request, signal):
                 pending = Pending(signal)
-                await (await self._channel(peer)).post(request, pending)
+                if self._nursery is None:
+                    raise ClientClosed
+                self._nursery.start_soon(self._post, peer, request, pending)
                 return pending
             case Handle(message):
                 return await self._handled(message)
@@ -176,6 +178,12 @@ class Runner:
         if pending.answer is not None:
             return pending.answer
         raise pending.error or NotReached(str(peer), f"no answer within {seconds:g} s")
+
+    async def _post(self, peer: Peer, request: Request, pending: Pending) -> None:
+        try:
+            await (await self._channel(peer)).post(request, pending)
+        except RemotingError as error:
+            pending.fulfil(error)
 
     async def _handled(self, message: ReceivedMessage) -> Later | Exception | None:
         assert self.handler is not None  # noqa: S101 - consumers that handle have one

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rocketwire.remoting.cluster import Cluster
 from rocketwire.remoting.errors import NoSuchTopic, RemotingError
-from rocketwire.remoting.sends import writable_queues
+from rocketwire.remoting.routes import writable_queues
 from rocketwire.spark.errors import TopicUnknown
 from rocketwire.spark.stream.offsets import MessageQueue
 from rocketwire.wire.names import AUTO_CREATE_TOPIC
