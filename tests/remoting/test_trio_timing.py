@@ -265,6 +265,31 @@ async def test_a_consumer_that_is_cancelled_commits_what_was_handled_and_leaves(
     assert broker.members == []
 
 
+async def test_a_broker_that_is_gone_holds_up_no_other(autojump_clock: Clock) -> None:
+    broker = Broker(**topics(T=1))
+    broker.far = "192.0.2.1:10911"
+    seen = Seen()
+    async with consuming(broker, seen, timeout=30):
+        await trio.sleep(3)
+        await broker.lose_far()
+        for number in range(20):
+            await trio.sleep(3)
+            broker.put("T", 0, b"%d" % number)
+        await trio.sleep(1)
+    assert seen.times == [3 * number + 6 for number in range(20)]
+
+
+async def test_queues_of_other_brokers_are_taken_when_one_is_gone(autojump_clock: Clock) -> None:
+    broker = Broker(**topics(T=1))
+    broker.far = "192.0.2.1:10911"
+    broker.is_far_stuck = True
+    seen = Seen()
+    broker.put("T", 0, b"one")
+    async with consuming(broker, seen, timeout=5):
+        await trio.sleep(30)
+        assert seen.bodies == [b"one"]
+
+
 async def test_run_ends_when_the_handler_says_so(autojump_clock: Clock) -> None:
     broker = Broker(**topics(T=1))
     broker.put("T", 0, b"one")

@@ -177,16 +177,25 @@ class Consuming:
                 return False
             mine = share(self.client.client_id, members, queues)
             yield from self._keep_only(topic, mine)
-            for queue in mine:
-                if queue not in self.stocks:
-                    self._take(queue, (yield from self._start(queue)))
+            return (yield from self._take_new(mine))
         except NoSuchTopic:
             return False
         except RemotingError as error:
             log.warning("group %s, topic %s: rebalancing failed: %s", self.group, topic, error)
             self.client.renew(topic)
             return False
-        return True
+
+    def _take_new(self, mine: list[Queue]) -> Operation[bool]:
+        """Begin with queues that this member has not had; false: not with all, for a broker does not answer."""
+        complete = True
+        for queue in mine:
+            if queue not in self.stocks:
+                try:
+                    self._take(queue, (yield from self._start(queue)))
+                except RemotingError as error:
+                    log.warning("%s: where to begin is not known: %s", queue, error)
+                    complete = False
+        return complete
 
     def _members(self, topic: str) -> Operation[tuple[str, ...]]:
         """The client ids of the group, from the first broker of the topic that answers."""
