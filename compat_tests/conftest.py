@@ -37,6 +37,7 @@ _LONG: Final = (
     "test_fresh_machine",
     "test_store_round_trip",
     "test_admin_commands",
+    "test_python_client",
     "test_acl",
     "test_file_formats",
     "test_looking_into_a_store",

@@ -8,11 +8,12 @@ from typing import Final, Self
 
 from rocketwire.remoting.connection import TIMEOUT_SECONDS, Answer, Connection, During
 from rocketwire.remoting.credentials import Credentials
-from rocketwire.remoting.errors import NameServersInvalid, NoBroker, NoSuchTopic, NotReached, Refused
+from rocketwire.remoting.errors import NoBroker, NoSuchTopic, NotReached, Refused
+from rocketwire.remoting.routes import name_server_addresses, readable_queues
 from rocketwire.wire.addresses import Address, AddressInvalid, parse_address
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.route import BrokerData, ClusterInfo, TopicList, TopicRouteData
-from rocketwire.wire.codes import Permission, RequestCode, ResponseCode
+from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers import WireHeader
 from rocketwire.wire.headers.route import GetRouteInfoRequestHeader
 from rocketwire.wire.names import RETRY_PREFIX
@@ -43,9 +44,7 @@ class Cluster:
             self._connect = partial(self._connect, during=during)
         self._brokers: dict[str, Connection] = {}
         self._other_name_servers: dict[Address, Connection] = {}
-        self._addresses = [_address(text) for text in name_servers.split(";") if text.strip()]
-        if not self._addresses:
-            raise NameServersInvalid(name_servers, "allowed is HOST:PORT, several of them with ; between")
+        self._addresses = name_server_addresses(name_servers)
         self._name_server = self._first()
 
     def _first(self) -> Connection:
@@ -96,12 +95,7 @@ class Cluster:
         Raises:
             NoSuchTopic: there is no such topic.
         """
-        return sorted(
-            (each.broker_name, number)
-            for each in self.route(topic).queue_datas
-            if each.perm & Permission.READ
-            for number in range(each.read_queue_nums)
-        )
+        return readable_queues(self.route(topic))
 
     def brokers_of(self, topic: str) -> dict[str, Connection]:
         """Connections to the brokers that have a topic, by broker name.
@@ -225,10 +219,3 @@ class Cluster:
             for each in sorted(brokers, key=lambda each: each.broker_name)
             if each.broker_addrs
         }
-
-
-def _address(text: str) -> Address:
-    try:
-        return parse_address(text)
-    except AddressInvalid as error:
-        raise NameServersInvalid(text, str(error)) from error

@@ -10,6 +10,8 @@ from rocketwire.remoting import Begin, Message, Queue, ReceivedMessage
 from rocketwire.remoting.core import fetching
 from rocketwire.remoting.errors import NoSuchTopic, Refused, SubscriptionInvalid
 from rocketwire.wire.codes import RequestCode, SerializeType
+from rocketwire.wire.message import Message as Record
+from rocketwire.wire.message import encode_record
 from tests.cli.endpoint import Addresses, Answers, Told, fake_server
 
 
@@ -73,13 +75,26 @@ def test_it_filters(front_end: Any, endpoint: Addresses, topic: str) -> None:
         assert [each.body for each in polled(consumer, 5)] == [b"1", b"3", b"5", b"7", b"9"]
 
 
-def test_it_begins_where_it_is_told(front_end: Any, endpoint: Addresses, topic: str) -> None:
-    for begin, expected in ((Begin.FIRST, 0), (0, 0), (4_000_000_000_000, 10)):
-        with front_end.pull_consumer(f"{topic}-{expected}", str(endpoint.name_server), begin=begin) as consumer:
-            queue = consumer.queues(topic)[1]
-            consumer.assign(topic, [queue])
-            # Of a queue that has never lost a message brokers say that the committed offset is 0.
-            assert consumer.positions()[queue] in (0, expected)
+@pytest.mark.parametrize(("begin", "expected"), [(Begin.FIRST, 3), (Begin.LAST, 9), (0, 3), (5000, 5), (99_000, 9)])
+def test_it_begins_where_it_is_told(front_end: Any, begin: Begin | int, expected: int) -> None:
+    """Without a committed offset; the message at offset 3 was stored at 3 s, and so on."""
+
+    def pulled(ext: dict[str, str]) -> Told:
+        offset = int(ext["queueOffset"])
+        numbers = {"suggestWhichBrokerId": "0", "nextBeginOffset": "0", "minOffset": "3", "maxOffset": "9"}
+        record = Record(topic="T", queue_id=0, body=b"x", queue_offset=offset, store_timestamp=offset * 1000)
+        return Told(0, numbers, encode_record(record))
+
+    answers: Answers = {
+        RequestCode.QUERY_CONSUMER_OFFSET: lambda _: Told(22),
+        RequestCode.GET_MIN_OFFSET: lambda _: Told(0, {"offset": "3"}),
+        RequestCode.GET_MAX_OFFSET: lambda _: Told(0, {"offset": "9"}),
+        RequestCode.PULL_MESSAGE: pulled,
+    }
+    with fake_server(answers) as server, front_end.pull_consumer("G", server.address, begin=begin) as consumer:
+        consumer.assign("T")
+        assert set(consumer.positions().values()) == {expected}
+        assert all(consumer.committed(queue) is None for queue in consumer.queues("T"))
 
 
 def test_what_is_no_assignment(front_end: Any, endpoint: Addresses, topic: str) -> None:

@@ -133,6 +133,8 @@ def test_what_cannot_start(front_end: Any, endpoint: Addresses) -> None:
         consumer.start(Handler())
         with pytest.raises(SubscriptionInvalid, match="before the consumer starts"):
             consumer.subscribe("Other")
+        with pytest.raises(SubscriptionInvalid, match="has started"):
+            consumer.start(Handler())
     with front_end.push_consumer("G", f"127.0.0.1:{free_port()}") as consumer:
         consumer.subscribe("T")
         with pytest.raises(NotReached):

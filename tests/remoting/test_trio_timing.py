@@ -55,10 +55,11 @@ class Seen:
 async def consuming(
     broker: Broker, handler: Any, *, topics: tuple[str, ...] = ("T",), **named: Any
 ) -> AsyncIterator[PushConsumer]:
+    named = {"begin": Begin.FIRST, "concurrency": 2, **named}
     with pytest.MonkeyPatch.context() as patch:
         async with trio.open_nursery() as nursery:
             broker.install(patch, nursery)
-            async with PushConsumer("G", NAME_SERVER, **{"begin": Begin.FIRST, "concurrency": 2} | named) as consumer:
+            async with PushConsumer("G", NAME_SERVER, **named) as consumer:
                 for topic in topics:
                     consumer.subscribe(topic)
                 await consumer.start(handler)
@@ -238,6 +239,55 @@ async def test_the_handler_that_runs_ends_before_the_consumer_leaves(autojump_cl
         started = trio.current_time()
     assert trio.current_time() - started == pytest.approx(2)
     assert broker.committed["T", 0] == 1
+
+
+async def test_a_consumer_that_is_cancelled_commits_what_was_handled_and_leaves(autojump_clock: Clock) -> None:
+    broker = Broker(**topics(T=1))
+    broker.put("T", 0, b"quick")
+    broker.put("T", 0, b"slow")
+    ended: list[bytes] = []
+
+    async def handle(message: ReceivedMessage) -> None:
+        await trio.sleep(1 if message.body == b"quick" else 100)
+        ended.append(message.body)
+
+    with pytest.MonkeyPatch.context() as patch:
+        async with trio.open_nursery() as nursery:
+            broker.install(patch, nursery)
+            with trio.move_on_after(3):
+                async with PushConsumer("G", NAME_SERVER, begin=Begin.FIRST) as consumer:
+                    consumer.subscribe("T")
+                    await consumer.run(handle)
+            assert trio.current_time() < 4
+            nursery.cancel_scope.cancel()
+    assert ended == [b"quick"]
+    assert broker.committed["T", 0] == 1
+    assert broker.members == []
+
+
+async def test_a_broker_that_is_gone_holds_up_no_other(autojump_clock: Clock) -> None:
+    broker = Broker(**topics(T=1))
+    broker.far = "192.0.2.1:10911"
+    seen = Seen()
+    async with consuming(broker, seen, timeout=30):
+        await trio.sleep(3)
+        await broker.lose_far()
+        for number in range(20):
+            await trio.sleep(3)
+            broker.put("T", 0, b"%d" % number)
+        await trio.sleep(1)
+    assert seen.times == [3 * number + 6 for number in range(20)]
+
+
+async def test_queues_of_other_brokers_are_taken_when_one_is_gone(autojump_clock: Clock) -> None:
+    broker = Broker(**topics(T=1))
+    broker.far = "192.0.2.1:10911"
+    broker.is_far_stuck = True
+    seen = Seen()
+    broker.put("T", 0, b"one")
+    async with consuming(broker, seen, timeout=5):
+        await trio.sleep(30)
+        assert seen.bodies == [b"one"]
 
 
 async def test_run_ends_when_the_handler_says_so(autojump_clock: Clock) -> None:

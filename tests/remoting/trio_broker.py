@@ -41,9 +41,13 @@ class Broker:
         self.asked: list[tuple[float, int, dict[str, str]]] = []
         self.answers: dict[int, Callable[[dict[str, str]], Told | None]] = {}
         self.is_down = False
+        self.far: str | None = None
+        """The address of a second broker, `a`, which has a queue of each topic, too; it is this one in truth."""
+        self.is_far_stuck = False
         self.replies: list[Answered] = []
         self._arrived = trio.Event()
         self._streams: list[Any] = []
+        self._far_streams: list[Any] = []
         self._opaque = 1000
 
     def install(self, patch: pytest.MonkeyPatch, nursery: trio.Nursery) -> None:
@@ -53,8 +57,11 @@ class Broker:
             await trio.lowlevel.checkpoint()
             if self.is_down:
                 raise NotReached(str(peer), "cannot be reached")
+            if str(peer.address) == self.far and self.is_far_stuck:
+                await trio.sleep(settings.timeout)
+                raise NotReached(str(peer), "cannot be reached: no answer in time")
             mine, theirs = trio.testing.memory_stream_pair()
-            self._streams.append(mine)
+            (self._far_streams if str(peer.address) == self.far else self._streams).append(mine)
             nursery.start_soon(self._serve, mine)
             return Channel(peer, settings, theirs, "192.0.2.7", on_request)
 
@@ -94,6 +101,12 @@ class Broker:
         self.members = []
         streams, self._streams = self._streams, []
         for stream in streams:
+            await stream.aclose()
+
+    async def lose_far(self) -> None:
+        """The second broker's machine is gone: nothing refuses connections, either."""
+        self.is_far_stuck = True
+        for stream in self._far_streams:
             await stream.aclose()
 
     async def _serve(self, stream: Any) -> None:
@@ -153,10 +166,14 @@ class Broker:
     def _route(self, topic: str) -> Told:
         if topic not in self.queues:
             return Told(17, remark="no route")
-        broker = BrokerData(cluster="c", broker_name="b", broker_addrs={0: "127.0.0.1:10911"})
-        count = self.queues[topic]
-        queues = (QueueData(broker_name="b", read_queue_nums=count, write_queue_nums=count, perm=6),)
-        return Told(body=encode_body(TopicRouteData(broker_datas=(broker,), queue_datas=queues)))
+        counts = {"b": self.queues[topic]} | ({} if self.far is None else {"a": 1})
+        hosts = {"b": "127.0.0.1:10911", "a": self.far or ""}
+        brokers = tuple(BrokerData(cluster="c", broker_name=each, broker_addrs={0: hosts[each]}) for each in counts)
+        queues = tuple(
+            QueueData(broker_name=each, read_queue_nums=count, write_queue_nums=count, perm=6)
+            for each, count in counts.items()
+        )
+        return Told(body=encode_body(TopicRouteData(broker_datas=brokers, queue_datas=queues)))
 
     async def _pulled(self, ext: dict[str, str]) -> Told:
         offset, most = int(ext["queueOffset"]), int(ext["maxMsgNums"])

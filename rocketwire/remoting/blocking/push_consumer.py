@@ -96,7 +96,7 @@ class PushConsumer:
         tried again; what it raises is logged. It must not call `close`.
 
         Raises:
-            SubscriptionInvalid: there is no subscription.
+            SubscriptionInvalid: there is no subscription, or it has started before.
             NotReached: no name server answers.
             Refused: a broker refuses a subscription.
         """

@@ -174,9 +174,7 @@ class Runner:
             case Tell(peer, request):
                 return self._channel(peer).tell(request)
             case Post(peer, request, signal):
-                pending = Pending(signal)
-                self._channel(peer).post(request, pending)
-                return pending
+                return self._post(peer, request, Pending(signal))
             case Handle(message):
                 return self._handled(message)
             case Sleep(seconds):
@@ -196,6 +194,22 @@ class Runner:
             return pending.answer
         pending.forget()
         raise pending.error or NotReached(str(peer), f"no answer within {seconds:g} s")
+
+    def _post(self, peer: Peer, request: Request, pending: Pending) -> Pending:
+        """Send a request; if that needs a connection, in a thread, for connecting may take long."""
+
+        def post() -> None:
+            try:
+                self._channel(peer).post(request, pending)
+            except RemotingError as error:
+                pending.fulfil(error)
+
+        channel = self._channels.get(peer.address)
+        if channel is not None and channel.is_open:
+            post()
+        else:
+            threading.Thread(target=post, name="rocketwire connect", daemon=True).start()
+        return pending
 
     def _handled(self, message: ReceivedMessage) -> Later | Exception | None:
         assert self.handler is not None  # noqa: S101 - consumers that handle have one

@@ -96,7 +96,9 @@ class _Encrypted(_Plain):
     def send(self, data: bytes) -> None:
         with self._sending:
             with self._state:
-                self._tls.write(data)
+                rest = memoryview(data)
+                while rest:
+                    rest = rest[self._tls.write(rest) :]
                 encrypted = self._outgoing.read()
             self._socket.sendall(encrypted)
 
@@ -106,10 +108,10 @@ class _Encrypted(_Plain):
                 try:
                     return self._tls.read(_READ)
                 except ssl.SSLWantReadError:
-                    wanted = True
+                    pass
                 except ssl.SSLZeroReturnError:
                     return b""
-            if wanted and not self._fill():
+            if not self._fill():
                 return b""
             with self._sending:
                 self._flush()

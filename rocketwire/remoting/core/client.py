@@ -12,13 +12,14 @@ from rocketwire.remoting.core.session import Answer, Request
 from rocketwire.remoting.core.steps import Operation, Peer, Reply, Sleep, Surroundings, asked
 from rocketwire.remoting.core.subscription import SQL92
 from rocketwire.remoting.credentials import Credentials
-from rocketwire.remoting.errors import NameServersInvalid, NoBroker, NoSuchTopic, NotReached, RemotingError, refusal
+from rocketwire.remoting.errors import NoBroker, NoSuchTopic, NotReached, RemotingError, refusal
 from rocketwire.remoting.messages import Queue
-from rocketwire.wire.addresses import Address, AddressInvalid, parse_address
+from rocketwire.remoting.routes import name_server_addresses, readable_queues
+from rocketwire.wire.addresses import AddressInvalid, parse_address
 from rocketwire.wire.bodies import decode_body, encode_body
 from rocketwire.wire.bodies.client import CheckClientRequestBody, HeartbeatData, SubscriptionData
 from rocketwire.wire.bodies.route import TopicRouteData
-from rocketwire.wire.codes import Permission, RequestCode, ResponseCode, SerializeType
+from rocketwire.wire.codes import RequestCode, ResponseCode, SerializeType
 from rocketwire.wire.headers.client import UnregisterClientRequestHeader
 from rocketwire.wire.headers.route import GetRouteInfoRequestHeader
 
@@ -58,24 +59,6 @@ class Settings:
     serialize: SerializeType = SerializeType.JSON
 
 
-def addresses(name_servers: str) -> list[Address]:
-    """The name servers' addresses.
-
-    Raises:
-        NameServersInvalid: there is none, or one is invalid.
-    """
-    found: list[Address] = []
-    for text in name_servers.split(";"):
-        try:
-            if text.strip():
-                found.append(parse_address(text))
-        except AddressInvalid as error:
-            raise NameServersInvalid(text, str(error)) from error
-    if not found:
-        raise NameServersInvalid(name_servers, "allowed is HOST:PORT, several of them with ; between")
-    return found
-
-
 class Client:
     """One client of a cluster.
 
@@ -87,7 +70,7 @@ class Client:
     def __init__(self, settings: Settings, around: Surroundings) -> None:
         self.settings = settings
         self.around = around
-        self._name_servers = [Peer("name server", each) for each in addresses(settings.name_servers)]
+        self._name_servers = [Peer("name server", each) for each in name_server_addresses(settings.name_servers)]
         self._routes: dict[str, tuple[TopicRouteData, float]] = {}
         self._brokers: dict[str, dict[int, str]] = {}
         self._nonce = around.entropy(6).hex()
@@ -163,12 +146,7 @@ class Client:
             NoSuchTopic, NotReached, Refused: as with `route`.
         """
         route = yield from self.route(topic)
-        return sorted(
-            Queue(topic, each.broker_name, number)
-            for each in route.queue_datas
-            if each.perm & Permission.READ
-            for number in range(each.read_queue_nums)
-        )
+        return [Queue(topic, broker, number) for broker, number in readable_queues(route)]
 
     def broker(self, name: str) -> Peer:
         """The master of a broker's name, by the routes that were asked for.

@@ -7,19 +7,19 @@ and commit. They meet in `Consuming`.
 from __future__ import annotations
 
 import logging
-from collections import deque
 from typing import Final
 
-from rocketwire.remoting.core.client import FAREWELL_SECONDS, HEARTBEAT_SECONDS, Client
+from rocketwire.remoting.core.client import HEARTBEAT_SECONDS, Client
 from rocketwire.remoting.core.fetching import Fetched, Fetching
+from rocketwire.remoting.core.handling import Handling
 from rocketwire.remoting.core.offsets import Begin, Offsets
 from rocketwire.remoting.core.rebalance import share
 from rocketwire.remoting.core.session import Request
-from rocketwire.remoting.core.steps import Handle, Operation, Signal, Sleep, Wait
+from rocketwire.remoting.core.steps import Operation, Sleep, Wait
 from rocketwire.remoting.core.stock import Stock
 from rocketwire.remoting.core.subscription import EVERYTHING, subscription
 from rocketwire.remoting.errors import NoSuchTopic, RemotingError, SubscriptionInvalid
-from rocketwire.remoting.messages import Later, Queue, ReceivedMessage
+from rocketwire.remoting.messages import Queue
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.client import (
     ConsumeFromWhere,
@@ -32,7 +32,6 @@ from rocketwire.wire.bodies.client import (
 )
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.headers.client import GetConsumerListByGroupRequestHeader
-from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
 from rocketwire.wire.names import RETRY_PREFIX, group_problem, retry_topic
 
 log = logging.getLogger(__name__)
@@ -41,8 +40,6 @@ REBALANCE_SECONDS: Final = 20.0
 SOON: Final = 2.0
 """Seconds until what could not be done is tried again: a topic without a route, a broker that did not answer."""
 COMMIT_SECONDS: Final = 5.0
-RETRY_SECONDS: Final = 5.0
-"""After this a message that could not be sent back is given to the handler again."""
 _FETCH_SECONDS: Final = 60.0
 
 
@@ -59,6 +56,7 @@ class Consuming:
     Attributes:
         subscriptions: By topic; the group's retry topic among them.
         stocks: The queues of this member.
+        handling: What is done with their messages.
     """
 
     def __init__(self, client: Client, *, begin: Begin | int, concurrency: int, most: int, max_retries: int) -> None:
@@ -73,14 +71,10 @@ class Consuming:
         self.stocks: dict[Queue, Stock] = {}
         self.offsets = Offsets(client)
         self.started_at = 0
-        self._max_retries = max_retries
         self._fetching = Fetching(client, self.subscriptions, most=most, with_subscription=False)
-        self._ready: deque[tuple[Stock, ReceivedMessage]] = deque()
-        self._idle: deque[Signal] = deque()
-        self._busy = 0
+        self.handling = Handling(client, self._fetching.signal, max_retries=max_retries)
         self._rebalance = client.around.new_signal()
         self._heartbeat = client.around.new_signal()
-        self._drained = client.around.new_signal()
         self._is_ending = False
 
     def subscribe(self, topic: str, *, tags: str = EVERYTHING, sql: str | None = None) -> None:
@@ -93,10 +87,12 @@ class Consuming:
         """Join the group, and begin to consume.
 
         Raises:
-            SubscriptionInvalid: there is no subscription.
+            SubscriptionInvalid: there is no subscription, or it has started before.
             NotReached: no name server answers.
             Refused: a broker refuses a subscription.
         """
+        if self.started_at:
+            raise SubscriptionInvalid("the consumer has started")
         if not self.subscriptions:
             raise SubscriptionInvalid("there is no subscription")
         for by in list(self.subscriptions.values()):
@@ -111,14 +107,12 @@ class Consuming:
         start(self._pulls())
         start(self._commits())
         for _ in range(self.concurrency):
-            start(self._works())
+            start(self.handling.works())
 
     def finish(self) -> Operation[None]:
         """Take no more messages, wait for the handlers, commit, and leave the group."""
         self._is_ending = True
-        self._ready.clear()
-        while self._busy:
-            yield Wait(self._drained)
+        yield from self.handling.finish()
         for stock in list(self.stocks.values()):
             yield from self._commit(stock, wait=True)
         self.stocks.clear()
@@ -183,16 +177,25 @@ class Consuming:
                 return False
             mine = share(self.client.client_id, members, queues)
             yield from self._keep_only(topic, mine)
-            for queue in mine:
-                if queue not in self.stocks:
-                    self._take(queue, (yield from self._start(queue)))
+            return (yield from self._take_new(mine))
         except NoSuchTopic:
             return False
         except RemotingError as error:
             log.warning("group %s, topic %s: rebalancing failed: %s", self.group, topic, error)
             self.client.renew(topic)
             return False
-        return True
+
+    def _take_new(self, mine: list[Queue]) -> Operation[bool]:
+        """Begin with queues that this member has not had; false: not with all, for a broker does not answer."""
+        complete = True
+        for queue in mine:
+            if queue not in self.stocks:
+                try:
+                    self._take(queue, (yield from self._start(queue)))
+                except RemotingError as error:
+                    log.warning("%s: where to begin is not known: %s", queue, error)
+                    complete = False
+        return complete
 
     def _members(self, topic: str) -> Operation[tuple[str, ...]]:
         """The client ids of the group, from the first broker of the topic that answers."""
@@ -271,75 +274,4 @@ class Consuming:
             return
         stock.pulled_at = self.client.around.wall()
         stock.add(fetched.messages, fetched.next_offset)
-        for message in fetched.messages:
-            self._ready.append((stock, message))
-            if self._idle:
-                self._idle.popleft().set()
-
-    def _next(self) -> tuple[Stock, ReceivedMessage] | None:
-        while self._ready and not self._is_ending:
-            stock, message = self._ready.popleft()
-            if not stock.is_dropped:
-                return stock, message
-        return None
-
-    def _works(self) -> Operation[None]:
-        """Handle one message after the other."""
-        signal = self.client.around.new_signal()
-        while True:
-            found = self._next()
-            if found is None:
-                self._idle.append(signal)
-                yield Wait(signal)
-                continue
-            stock, message = found
-            self._busy += 1
-            try:
-                done = yield from self._consume(message)
-            finally:
-                self._busy -= 1
-                self._drained.set()
-            stock.consumed_at = self.client.around.wall()
-            if done:
-                had_room = stock.has_room
-                stock.done(message)
-                if not had_room and not stock.is_dropped:
-                    self._fetching.signal.set()
-
-    def _consume(self, message: ReceivedMessage) -> Operation[bool]:
-        """Handle a message until it is consumed or sent back; false: the consumer ends before."""
-        while True:
-            outcome = yield from self.handled(message)
-            if outcome is None:
-                return True
-            if isinstance(outcome, Exception):
-                log.error("message %s of %s is tried again later", message.message_id, message.topic, exc_info=outcome)
-            try:
-                yield from self._send_back(message, outcome.delay_level if isinstance(outcome, Later) else 0)
-            except RemotingError as error:
-                log.warning("message %s of %s could not be sent back: %s", message.message_id, message.topic, error)
-                if self._is_ending:
-                    return False
-                yield Sleep(RETRY_SECONDS)
-            else:
-                return True
-
-    def handled(self, message: ReceivedMessage) -> Operation[Later | Exception | None]:
-        """What the handler says of a message."""
-        outcome = yield Handle(message)
-        if outcome is None or isinstance(outcome, Later | Exception):
-            return outcome
-        return TypeError(f"the handler returned {outcome!r:.100}: None or Later is wanted")
-
-    def _send_back(self, message: ReceivedMessage, delay_level: int) -> Operation[None]:
-        fields = ConsumerSendMsgBackRequestHeader(
-            offset=message.physical_offset,
-            group=self.group,
-            delay_level=delay_level,
-            origin_msg_id=message.offset_message_id,
-            origin_topic=message.topic,
-            max_reconsume_times=self._max_retries,
-        )
-        peer = yield from self.client.located(message.queue)
-        seconds = FAREWELL_SECONDS if self._is_ending else None
-        yield from self.client.ask(peer, Request(RequestCode.CONSUMER_SEND_MSG_BACK, fields), seconds=seconds)
+        self.handling.add(stock, fetched.messages)

@@ -32,15 +32,14 @@ _OWN: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parcel:
-    """One message, or a batch, as a send request holds it."""
+    """One message, or a batch, as a send request holds it; a batch has no properties of its own."""
 
     topic: str
     body: bytes = field(repr=False)
-    properties: str = field(repr=False)
+    properties: str | None = field(repr=False)
     sys_flag: int
     ids: tuple[str, ...]
     order_key: str | None = None
-    batch: bool = False
 
 
 def single(message: Message, ids: UniqueIds, most: int) -> Parcel:
@@ -94,11 +93,10 @@ def batch(messages: Sequence[Message], ids: UniqueIds, most: int) -> Parcel:
     return Parcel(
         topic=first.topic,
         body=body,
-        properties="",
+        properties=None,
         sys_flag=0,
         ids=tuple(made),
         order_key=first.order_key,
-        batch=True,
     )
 
 

@@ -99,7 +99,7 @@ class Responding:
         message = message_of(decode_record(bytes(asked.body)), fields.broker_name or "")
         around = self._consuming.client.around
         begun = around.monotonic()
-        outcome = yield from self._consuming.handled(message)
+        outcome = yield from self._consuming.handling.handled(message)
         if outcome is None:
             found = ConsumeResult.CR_SUCCESS
         else:

@@ -14,20 +14,19 @@ from rocketwire.remoting.core.steps import Operation, Peer, Sleep, Tell
 from rocketwire.remoting.core.unique_ids import UniqueIds
 from rocketwire.remoting.errors import MessageInvalid, NoBroker, NoSuchTopic, NotReached, Refused, RemotingError
 from rocketwire.remoting.messages import Message, Queue, SendResult, SendStatus
+from rocketwire.remoting.routes import writable_queues
+from rocketwire.remoting.sends import STORED, send_request
 from rocketwire.wire.bodies.client import HeartbeatData, ProducerData
 from rocketwire.wire.bodies.route import TopicRouteData
-from rocketwire.wire.codes import Permission, RequestCode, ResponseCode
+from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.headers import decode_ext
-from rocketwire.wire.headers.send import SendMessageRequestHeader, SendMessageResponseHeader
+from rocketwire.wire.headers.send import SendMessageResponseHeader
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.names import AUTO_CREATE_TOPIC
 
 log = logging.getLogger(__name__)
 
-_AUTO_CREATED_QUEUES: Final = 4
-"""Queues of a topic that the broker creates with its first message, as all clients ask for."""
-_STORED: Final = tuple(status.value for status in SendStatus)
 _AGAIN: Final = frozenset(
     {
         ResponseCode.TOPIC_NOT_EXIST,
@@ -119,14 +118,14 @@ class Sending:
         """
         try:
             route = yield from self.client.route(topic)
-            return _writable(topic, route, None)
+            return _writable(topic, route, is_model=False)
         except NoSuchTopic as error:
             # The broker creates the topic like this one with its first message, if that is allowed.
             try:
                 model = yield from self.client.route(AUTO_CREATE_TOPIC)
             except NoSuchTopic:
                 raise error from None
-            return _writable(topic, model, _AUTO_CREATED_QUEUES)
+            return _writable(topic, model, is_model=True)
 
     def _unique_ids(self) -> UniqueIds:
         """Made late: the address in the ids is that of a connection."""
@@ -144,7 +143,7 @@ class Sending:
                 queues = yield from self.queues(parcel.topic)
                 chosen = self._choose(queues, parcel.order_key, queue, avoided)
                 peer = self.client.broker(chosen.broker)
-                answer = yield from self.client.ask(peer, self._request(parcel, chosen), _STORED)
+                answer = yield from self.client.ask(peer, self._request(parcel, chosen), STORED)
                 return _result(parcel, chosen, answer, peer)
             except (NotReached, NoBroker, Refused) as error:
                 if not tries_left or (isinstance(error, Refused) and error.code not in _AGAIN):
@@ -170,31 +169,19 @@ class Sending:
         return others[self._next % len(others)]
 
     def _request(self, parcel: Parcel, queue: Queue) -> Request:
-        fields = SendMessageRequestHeader(
-            producer_group=self.client.settings.group,
-            topic=parcel.topic,
-            default_topic=AUTO_CREATE_TOPIC,
-            default_topic_queue_nums=_AUTO_CREATED_QUEUES,
-            queue_id=queue.queue_id,
-            sys_flag=parcel.sys_flag,
+        return send_request(
+            parcel.topic,
+            queue.queue_id,
+            parcel.body,
+            group=self.client.settings.group,
             born_timestamp=self.client.around.wall(),
-            flag=0,
             properties=parcel.properties,
-            reconsume_times=0,
-            unit_mode=False,
-            batch=parcel.batch,
+            sys_flag=parcel.sys_flag,
         )
-        code = RequestCode.SEND_BATCH_MESSAGE if parcel.batch else RequestCode.SEND_MESSAGE_V2
-        return Request(code, fields, parcel.body)
 
 
-def _writable(topic: str, route: TopicRouteData, most: int | None) -> list[Queue]:
-    return sorted(
-        Queue(topic, each.broker_name, number)
-        for each in route.queue_datas
-        if each.perm & Permission.WRITE
-        for number in range(each.write_queue_nums if most is None else min(most, each.write_queue_nums))
-    )
+def _writable(topic: str, route: TopicRouteData, *, is_model: bool) -> list[Queue]:
+    return [Queue(topic, broker, number) for broker, number in writable_queues(route, is_model=is_model)]
 
 
 def _result(parcel: Parcel, queue: Queue, answer: Answer, peer: Peer) -> SendResult:

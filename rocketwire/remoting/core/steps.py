@@ -86,7 +86,7 @@ class Tell:
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """Send a request whose answer comes later. Gives its `Pending`, or raises a `RemotingError`."""
+    """Send a request whose answer comes later. Gives its `Pending` at once, before there is a connection even."""
 
     peer: Peer
     request: Request

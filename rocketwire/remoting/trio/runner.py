@@ -70,6 +70,7 @@ class Runner:
         self._nursery: trio.Nursery | None = None
         self._channels: dict[Address, Channel] = {}
         self._connecting: dict[Address, trio.Lock] = {}
+        self._receiving: set[trio.CancelScope] = set()
         self._own_host = "127.0.0.1"
         self.handler: Handler | None = None
         self.responder: Responder | None = None
@@ -133,6 +134,8 @@ class Runner:
             manager, nursery = self._manager, self._nursery
             self._manager = self._nursery = None
             nursery.cancel_scope.cancel()
+            for scope in list(self._receiving):
+                scope.cancel()
             await manager.__aexit__(None, None, None)
 
     async def _in_background(self, operation: Operation[None]) -> None:
@@ -149,7 +152,9 @@ class Runner:
                 await (await self._channel(peer)).tell(request)
             case Post(peer, request, signal):
                 pending = Pending(signal)
-                await (await self._channel(peer)).post(request, pending)
+                if self._nursery is None:
+                    raise ClientClosed
+                self._nursery.start_soon(self._post, peer, request, pending)
                 return pending
             case Handle(message):
                 return await self._handled(message)
@@ -162,9 +167,10 @@ class Runner:
     async def _ask(self, peer: Peer, request: Request, seconds: float) -> Answer:
         signal = _Signal()
         pending = Pending(signal)
+        channel = await self._channel(peer)
         try:
             with trio.move_on_after(seconds):
-                await (await self._channel(peer)).post(request, pending)
+                await channel.post(request, pending)
                 while not pending.done:
                     await signal.wait(None)
         finally:
@@ -172,6 +178,12 @@ class Runner:
         if pending.answer is not None:
             return pending.answer
         raise pending.error or NotReached(str(peer), f"no answer within {seconds:g} s")
+
+    async def _post(self, peer: Peer, request: Request, pending: Pending) -> None:
+        try:
+            await (await self._channel(peer)).post(request, pending)
+        except RemotingError as error:
+            pending.fulfil(error)
 
     async def _handled(self, message: ReceivedMessage) -> Later | Exception | None:
         assert self.handler is not None  # noqa: S101 - consumers that handle have one
@@ -190,8 +202,17 @@ class Runner:
                 channel = await connect(peer, self._settings, self._asked)
                 self._channels[peer.address] = channel
                 self._own_host = channel.own_host
-                self._nursery.start_soon(channel.receive)
+                self._nursery.start_soon(self._receive, channel)
             return channel
+
+    async def _receive(self, channel: Channel) -> None:
+        """Receive until the client is closed: also when its task is cancelled, for the last operation needs answers."""
+        with trio.CancelScope(shield=True) as scope:
+            self._receiving.add(scope)
+            try:
+                await channel.receive()
+            finally:
+                self._receiving.discard(scope)
 
     def _asked(self, channel: Channel, asked: Asked) -> None:
         if self._nursery is not None:

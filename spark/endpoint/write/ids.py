@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from rocketwire.spark.endpoint.write.clock import Clock
+from rocketwire.remoting.clock import Clock
 
 _HEX: Final = np.frombuffer(b"0123456789ABCDEF", np.uint8)
 _COUNTERS: Final = 1 << 16

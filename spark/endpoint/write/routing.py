@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from rocketwire.remoting.cluster import Cluster
 from rocketwire.remoting.errors import NoSuchTopic, RemotingError
+from rocketwire.remoting.routes import writable_queues
 from rocketwire.spark.errors import TopicUnknown
 from rocketwire.spark.stream.offsets import MessageQueue
-from rocketwire.wire.codes import Permission
 from rocketwire.wire.names import AUTO_CREATE_TOPIC
-
-AUTO_CREATED_QUEUES: Final = 4
-"""Number of queues of a topic that the broker creates with its first message, as clients request it."""
 
 
 class Routes:
@@ -75,18 +70,13 @@ class Routes:
 
     def _asked(self, topic: str) -> list[MessageQueue]:
         try:
-            route, most = self._cluster.route(topic), None
+            route, is_model = self._cluster.route(topic), False
         except NoSuchTopic as error:
             # The broker creates the topic like this one with its first message, if that is allowed.
             try:
-                route, most = self._cluster.route(AUTO_CREATE_TOPIC), AUTO_CREATED_QUEUES
+                route, is_model = self._cluster.route(AUTO_CREATE_TOPIC), True
             except NoSuchTopic:
                 raise TopicUnknown(
                     str(error), "Create it, or let brokers make topics by themselves (autoCreateTopicEnable)"
                 ) from error
-        return sorted(
-            MessageQueue(each.broker_name, topic, number)
-            for each in route.queue_datas
-            if each.perm & Permission.WRITE
-            for number in range(each.write_queue_nums if most is None else min(most, each.write_queue_nums))
-        )
+        return [MessageQueue(broker, topic, number) for broker, number in writable_queues(route, is_model=is_model)]

@@ -10,30 +10,21 @@ from collections import deque
 from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
+from rocketwire.remoting.clock import Clock
 from rocketwire.remoting.cluster import Cluster
 from rocketwire.remoting.connection import Connection
+from rocketwire.remoting.core.session import Request
 from rocketwire.remoting.errors import NoBroker, NotReached, Refused, RemotingError
+from rocketwire.remoting.sends import STORED, send_request
 from rocketwire.spark.endpoint.session import BUSY, BUSY_TRIES, Sleep, pause
-from rocketwire.spark.endpoint.write.clock import Clock
-from rocketwire.spark.endpoint.write.routing import AUTO_CREATED_QUEUES, Routes
+from rocketwire.spark.endpoint.write.routing import Routes
 from rocketwire.spark.errors import SendFailed
 from rocketwire.spark.stream.offsets import MessageQueue
-from rocketwire.wire.codes import RequestCode, ResponseCode
-from rocketwire.wire.headers.send import SendMessageRequestHeader
-from rocketwire.wire.names import AUTO_CREATE_TOPIC
+from rocketwire.wire.codes import ResponseCode
 
 _GROUP: Final = "rocketwire_spark"
 _IN_FLIGHT: Final = 8
 """Requests in flight to one broker; as many bodies are in memory."""
-_STORED: Final = frozenset(
-    {
-        ResponseCode.SUCCESS,
-        ResponseCode.FLUSH_DISK_TIMEOUT,
-        ResponseCode.SLAVE_NOT_AVAILABLE,
-        ResponseCode.FLUSH_SLAVE_TIMEOUT,
-    }
-)
-"""Codes that mean that the broker has the message, as for clients: maybe not yet on its disk, or on a slave."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,8 +118,7 @@ class Sender:
             while len(lane.waiting) >= _IN_FLIGHT:
                 self._settle(queue.broker)
                 lane = self._lane(queue.broker)
-            code, header = self._request(parcel, queue)
-            opaque = lane.connection.send(code, header, parcel.body)
+            opaque = lane.connection.send(*self._request(parcel, queue))
         except (NotReached, NoBroker) as error:
             self._lost(queue.broker, error)
             self._fail(parcel, queue, error)
@@ -140,23 +130,16 @@ class Sender:
             self._lanes[broker] = _Lane(self._cluster.broker(broker), deque())
         return self._lanes[broker]
 
-    def _request(self, parcel: Parcel, queue: MessageQueue) -> tuple[RequestCode, SendMessageRequestHeader]:
-        header = SendMessageRequestHeader(
-            producer_group=_GROUP,
-            topic=parcel.topic,
-            default_topic=AUTO_CREATE_TOPIC,
-            default_topic_queue_nums=AUTO_CREATED_QUEUES,
-            queue_id=queue.queue_id,
-            sys_flag=0,
+    def _request(self, parcel: Parcel, queue: MessageQueue) -> Request:
+        return send_request(
+            parcel.topic,
+            queue.queue_id,
+            parcel.body,
+            group=_GROUP,
             born_timestamp=self._clock(),
+            properties=parcel.properties,
             flag=parcel.flag,
-            properties=parcel.properties or "",
-            reconsume_times=0,
-            unit_mode=False,
-            batch=parcel.properties is None,
         )
-        batch = parcel.properties is None
-        return RequestCode.SEND_BATCH_MESSAGE if batch else RequestCode.SEND_MESSAGE_V2, header
 
     def _settle_all(self) -> None:
         while any(lane.waiting for lane in self._lanes.values()):
@@ -174,7 +157,7 @@ class Sender:
             self._lost(broker, error)
             self._fail(sent.parcel, sent.queue, error)
             return
-        if answer.code in _STORED:
+        if answer.code in STORED:
             self.acknowledged += sent.parcel.count
             self._rounds = 0
         else:

@@ -16,12 +16,12 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
+from rocketwire.remoting.clock import Clock, system_clock
 from rocketwire.remoting.cluster import Cluster
 from rocketwire.remoting.errors import RemotingError
 from rocketwire.spark.endpoint.options import WriteOptions, write_options
 from rocketwire.spark.endpoint.session import Patience, Sleep, opened, source_errors
 from rocketwire.spark.endpoint.write import columns
-from rocketwire.spark.endpoint.write.clock import Clock, system_clock
 from rocketwire.spark.endpoint.write.ids import UniqueKeys
 from rocketwire.spark.endpoint.write.messages import Run, runs
 from rocketwire.spark.endpoint.write.routing import Routes

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -35,13 +37,15 @@ def test_all_before_the_offset_is_consumed_and_it_never_goes_back(offsets: set[i
 
 
 def test_it_is_full_by_number_and_by_size() -> None:
-    stock = Stock(QUEUE, 0)
-    stock.add([message(number) for number in range(MOST_MESSAGES - 1)], MOST_MESSAGES - 1)
-    assert stock.has_room
-    stock.add([message(MOST_MESSAGES)], MOST_MESSAGES + 1)
-    assert not stock.has_room
-    large = Stock(QUEUE, 0)
-    large.add([message(0, bytes(MOST_BYTES))], 1)
-    assert not large.has_room
-    large.done(message(0))
-    assert large.has_room
+    stock, large = Stock(QUEUE, 0), Stock(QUEUE, 0)
+    room = []
+    changes: tuple[Callable[[], None], ...] = (
+        lambda: stock.add([message(number) for number in range(MOST_MESSAGES - 1)], MOST_MESSAGES - 1),
+        lambda: stock.add([message(MOST_MESSAGES)], MOST_MESSAGES + 1),
+        lambda: large.add([message(0, bytes(MOST_BYTES))], 1),
+        lambda: large.done(message(0)),
+    )
+    for change in changes:
+        change()
+        room.append((stock.has_room, large.has_room))
+    assert room == [(True, True), (False, True), (False, False), (False, True)]

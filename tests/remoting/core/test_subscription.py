@@ -34,7 +34,7 @@ def test_everything_and_sql() -> None:
 )
 def test_what_is_no_subscription(topic: str, named: dict[str, str]) -> None:
     with pytest.raises(SubscriptionInvalid):
-        subscription(topic, version=1, **named)  # type: ignore[arg-type]
+        subscription(topic, version=1, **named)
 
 
 def test_tags_of_equal_hash_codes_are_told_apart() -> None:

@@ -1,0 +1,124 @@
+"""Calls the handler with messages, so many at a time, and sends back what it fails."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Iterable
+from typing import Final
+
+from rocketwire.remoting.core.client import FAREWELL_SECONDS, Client
+from rocketwire.remoting.core.session import Request
+from rocketwire.remoting.core.steps import Handle, Operation, Signal, Sleep, Wait
+from rocketwire.remoting.core.stock import Stock
+from rocketwire.remoting.errors import RemotingError
+from rocketwire.remoting.messages import Later, ReceivedMessage
+from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
+
+log = logging.getLogger(__name__)
+
+RETRY_SECONDS: Final = 5.0
+"""After this a message that could not be sent back is given to the handler again."""
+
+
+class Handling:
+    """The handlers of one push consumer. `works` runs as often beside itself as messages may be handled at a time.
+
+    Args:
+        client: The client.
+        has_room: Set when a queue that was full may be pulled again.
+        max_retries: How often a message that failed comes again, before it becomes a dead letter.
+    """
+
+    def __init__(self, client: Client, has_room: Signal, *, max_retries: int) -> None:
+        self._client = client
+        self._has_room = has_room
+        self._max_retries = max_retries
+        self._ready: deque[tuple[Stock, ReceivedMessage]] = deque()
+        self._idle: deque[Signal] = deque()
+        self._busy = 0
+        self._drained = client.around.new_signal()
+        self._is_ending = False
+
+    def add(self, stock: Stock, messages: Iterable[ReceivedMessage]) -> None:
+        """Handle messages of a queue as soon as others are done."""
+        for message in messages:
+            self._ready.append((stock, message))
+            if self._idle:
+                self._idle.popleft().set()
+
+    def finish(self) -> Operation[None]:
+        """Begin with no more messages, and wait for those that are being handled."""
+        self._is_ending = True
+        self._ready.clear()
+        while self._busy:
+            yield Wait(self._drained)
+
+    def _next(self) -> tuple[Stock, ReceivedMessage] | None:
+        while self._ready and not self._is_ending:
+            stock, message = self._ready.popleft()
+            if not stock.is_dropped:
+                return stock, message
+        return None
+
+    def works(self) -> Operation[None]:
+        """Handle one message after the other."""
+        signal = self._client.around.new_signal()
+        while True:
+            found = self._next()
+            if found is None:
+                self._idle.append(signal)
+                yield Wait(signal)
+                continue
+            stock, message = found
+            self._busy += 1
+            try:
+                done = yield from self._consume(message)
+            finally:
+                self._busy -= 1
+                self._drained.set()
+            stock.consumed_at = self._client.around.wall()
+            if done:
+                had_room = stock.has_room
+                stock.done(message)
+                if not had_room and not stock.is_dropped:
+                    self._has_room.set()
+
+    def _consume(self, message: ReceivedMessage) -> Operation[bool]:
+        """Handle a message until it is consumed or sent back; false: the consumer ends before."""
+        while True:
+            outcome = yield from self.handled(message)
+            if outcome is None:
+                return True
+            if isinstance(outcome, Exception):
+                log.error("message %s of %s is tried again later", message.message_id, message.topic, exc_info=outcome)
+            try:
+                yield from self._send_back(message, outcome.delay_level if isinstance(outcome, Later) else 0)
+            except RemotingError as error:
+                log.warning("message %s of %s could not be sent back: %s", message.message_id, message.topic, error)
+                if self._is_ending:
+                    return False
+                yield Sleep(RETRY_SECONDS)
+            else:
+                return True
+
+    def handled(self, message: ReceivedMessage) -> Operation[Later | Exception | None]:
+        """What the handler says of a message."""
+        outcome = yield Handle(message)
+        if outcome is None or isinstance(outcome, Later | Exception):
+            return outcome
+        return TypeError(f"the handler returned {outcome!r:.100}: None or Later is wanted")
+
+    def _send_back(self, message: ReceivedMessage, delay_level: int) -> Operation[None]:
+        fields = ConsumerSendMsgBackRequestHeader(
+            offset=message.physical_offset,
+            group=self._client.settings.group,
+            delay_level=delay_level,
+            origin_msg_id=message.offset_message_id,
+            origin_topic=message.topic,
+            max_reconsume_times=self._max_retries,
+        )
+        peer = yield from self._client.located(message.queue)
+        seconds = FAREWELL_SECONDS if self._is_ending else None
+        yield from self._client.ask(peer, Request(RequestCode.CONSUMER_SEND_MSG_BACK, fields), seconds=seconds)

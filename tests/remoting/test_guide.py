@@ -1,0 +1,62 @@
+"""The programs of docs/python-client.md, as they are printed, one after the other against a real server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+
+from compat_tests import readme
+from rocketwire.remoting import Message, Producer
+from tests.cli.endpoint import Addresses, real_endpoint
+
+BLOCKS = readme.blocks((readme.ROOT / "docs" / "python-client.md").read_text(encoding="utf-8"))
+GUARDED = "Use an account and TLS 1"
+
+
+@pytest.fixture(scope="module")
+def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Addresses]:
+    with real_endpoint(tmp_path_factory.mktemp("store")) as addresses:
+        with Producer("P", str(addresses.name_server)) as producer:
+            producer.send(Message("Orders", b"not yet", tags="records"))
+        yield addresses
+
+
+@pytest.mark.parametrize("name", [name for name in BLOCKS if name != GUARDED])
+def test_a_program_runs(name: str, endpoint: Addresses, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "127.0.0.1:9876" in BLOCKS[name]
+    exec(BLOCKS[name].replace("127.0.0.1:9876", str(endpoint.name_server)), {"__name__": "__main__"})
+    printed = capsys.readouterr().out
+    expected = {
+        "Send a message 1": "SendStatus.OK",
+        "Consume in a group 1": "Orders b'two books' ('ORDER-7',) 0",
+        "Fetch from queues that you choose 1": "b'two books'",
+        "Read a topic again from a time on 1": "0 ",
+        "Use it with trio 1": "b'hello'",
+    }
+    assert expected.get(name, "") in printed
+
+
+def test_the_program_with_an_account_and_tls_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(tmp_path / "server.pem")
+    tls, accounts = tmp_path / "tls.properties", tmp_path / "plain_acl.yml"
+    tls.write_text(
+        "tls.test.mode.enable=false\n"
+        f"tls.server.certPath={tmp_path / 'server.pem'}\n"
+        f"tls.server.keyPath={tmp_path / 'server.pem'}\n"
+    )
+    accounts.write_text("accounts:\n- accessKey: rocketwire\n  secretKey: '12345678'\n  admin: true\n")
+    monkeypatch.chdir(tmp_path)
+    changes: dict[str, Any] = {
+        "tls_config_file": str(tls),
+        "tls_server_mode": "enforcing",
+        "acl_enable": True,
+        "acl_file": str(accounts),
+    }
+    with real_endpoint(tmp_path / "store", **changes) as endpoint:
+        exec(BLOCKS[GUARDED].replace("127.0.0.1:9876", str(endpoint.name_server)), {"__name__": "__main__"})
