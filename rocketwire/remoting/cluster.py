@@ -41,9 +41,7 @@ class Cluster:
         if during is not None:
             self._connect = partial(self._connect, during=during)
         self._brokers: dict[str, Connection] = {}
-        self._addresses = [_address(text) for text in name_servers.split(";") if text.strip()]
-        if not self._addresses:
-            raise NameServersInvalid(name_servers, "allowed is HOST:PORT, several of them with ; between")
+        self._addresses = addresses_of(name_servers)
         self._name_server = self._first()
 
     def _first(self) -> Connection:
@@ -194,6 +192,18 @@ class Cluster:
                 raise NotReached(f"broker {text}", "the name server gave an address that is none") from None
             self._brokers[text] = self._connect("broker", address)
         return self._brokers[text]
+
+
+def addresses_of(name_servers: str) -> list[Address]:
+    """The addresses in a text: one, or several with ; between.
+
+    Raises:
+        NameServersInvalid: there is none, or one is invalid.
+    """
+    found = [_address(text) for text in name_servers.split(";") if text.strip()]
+    if not found:
+        raise NameServersInvalid(name_servers, "allowed is HOST:PORT, several of them with ; between")
+    return found
 
 
 def _address(text: str) -> Address:
