@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from rocketwire.capture.contents.secrets import Secrets
 from rocketwire.capture.file.events import Event, Left, Role, Sent, Side, Unreadable
 from rocketwire.capture.record.routes import WITH_ADDRESSES, replaced
-from rocketwire.capture.record.secrets import Secrets
 from rocketwire.wire.connection import FrameReader, RawFrame
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.frame import LENGTH_SIZE, PREFIX, TYPE_SHIFT
