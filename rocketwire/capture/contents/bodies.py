@@ -38,6 +38,14 @@ _SENDS: Final = frozenset(
         RequestCode.PUSH_REPLY_MESSAGE_TO_CLIENT,
     }
 )
+_SETTINGS: Final = frozenset(
+    {
+        RequestCode.UPDATE_BROKER_CONFIG,
+        RequestCode.GET_BROKER_CONFIG,
+        RequestCode.UPDATE_NAMESRV_CONFIG,
+        RequestCode.GET_NAMESRV_CONFIG,
+    }
+)
 _MOST_INFLATED: Final = 64 << 20
 _LENIENT: Final = 2 << 20
 
@@ -63,6 +71,8 @@ def body_value(body: bytes, code: int, *, response: bool) -> Any:  # noqa: ANN40
         return _or_text(_batch, body)
     if has_messages(code, response=response):
         return text(body)
+    if code in _SETTINGS:
+        return _or_text(_settings, body)
     if body[:1] in (b"{", b"["):
         return _or_text(_json, body)
     return text(body)
@@ -81,6 +91,12 @@ def _or_text(read: Callable[[bytes], Any], body: bytes) -> Any:  # noqa: ANN401
         return read(body)
     except (WireError, ValueError):
         return text(body)
+
+
+def _settings(body: bytes) -> dict[str, str]:
+    """Lines of NAME=VALUE."""
+    lines = (line.partition("=") for line in body.decode().splitlines() if line)
+    return {name: value for name, _, value in lines}
 
 
 def _json(body: bytes) -> Any:  # noqa: ANN401

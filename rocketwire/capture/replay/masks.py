@@ -15,7 +15,7 @@ IDS: Final = re.compile(
     r"|indexLastUpdatePhyoffset|ORIGIN_MESSAGE_ID)$"
 )
 """Names of ids that a broker makes, and of places in its log, which some of them consist of."""
-ADDRESSES: Final = re.compile(r"^(bornHost|storeHost|brokerAddr|brokerAddrs|addr|clientAddr)$")
+ADDRESSES: Final = re.compile(r"^(bornHost|storeHost|brokerAddr|brokerAddrs|addr|clientAddr|listenPort|haListenPort)$")
 """Names of addresses, and of objects of them."""
 VERSIONS: Final = re.compile("^dataVersion$")
 """Names of versions of tables, which consist of a time and a count of changes."""

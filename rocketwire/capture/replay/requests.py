@@ -42,7 +42,8 @@ class Places:
                     self._now[_place(old)] = _place(new)
             if recorded.code in RECORDS:
                 for earlier, later in zip(records_of(recorded.body), records_of(body), strict=False):
-                    self._now[str(earlier.physical_offset)] = str(later.physical_offset)
+                    if (earlier.topic, earlier.body) == (later.topic, later.body):
+                        self._now.setdefault(str(earlier.physical_offset), str(later.physical_offset))
 
     def now(self, place: str) -> str:
         """The place of a message now; the recorded one where it is not known."""
