@@ -16,6 +16,7 @@ from rocketwire.cli.output import count_of, json_line, size, warn
 from rocketwire.cli.parameter_types import FILE
 
 if TYPE_CHECKING:
+    import socket
     from collections.abc import Callable
 
     from rocketwire.capture.record.proxy import Counts, Proxy
@@ -53,6 +54,7 @@ _DEFAULT: Final = "127.0.0.1:9875"
 def command(endpoint: Endpoint, *, file: str, listen: str, no_bodies: bool, with_secrets: bool, as_json: bool) -> int:
     """Record what clients and an endpoint send each other, in a new file, until Ctrl-C."""
     from rocketwire.capture.file.writer import Writer
+    from rocketwire.capture.record.listeners import listen as listening
     from rocketwire.capture.record.proxy import Proxy, Upstream
     from rocketwire.capture.record.relay import Options
     from rocketwire.remoting.cluster import addresses_of
@@ -61,7 +63,7 @@ def command(endpoint: Endpoint, *, file: str, listen: str, no_bodies: bool, with
     servers = tuple(addresses_of(endpoint.name_servers))
     endpoint.connected().close()  # else the user would learn only from the clients that there is none
     began = time.monotonic_ns()
-    with Writer(file) as writer:
+    with listening(address) as sock, Writer(file) as writer:
         proxy = Proxy(
             Upstream(name_servers=servers, tls=endpoint.tls, timeout=endpoint.timeout),
             writer,
@@ -77,12 +79,12 @@ def command(endpoint: Endpoint, *, file: str, listen: str, no_bodies: bool, with
                 print(f"recording {endpoint.name_servers} to {file}: clients use the name server {where}")
             sys.stdout.flush()
 
-        _run(proxy, address, ready)
+        _run(proxy, sock, address.host, ready)
     _say_end(proxy.counts, file, as_json=as_json, written=writer.written)
     return 0
 
 
-def _run(proxy: Proxy, address: Address, ready: Callable[[Address], None]) -> None:
+def _run(proxy: Proxy, sock: socket.socket, host: str, ready: Callable[[Address], None]) -> None:
     """Record until SIGINT or SIGTERM. Further ones change nothing: the file is closed first."""
     import trio
 
@@ -94,7 +96,7 @@ def _run(proxy: Proxy, address: Address, ready: Callable[[Address], None]) -> No
         with trio.CancelScope() as scope:
             for number in stopping:
                 signal.signal(number, lambda *_: token.run_sync_soon(scope.cancel))
-            await proxy.run(address, wall=system_clock(), program=f"rocketwire {__version__}", ready=ready)
+            await proxy.run(sock, host=host, wall=system_clock(), program=f"rocketwire {__version__}", ready=ready)
 
     stopping = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

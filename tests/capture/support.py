@@ -16,6 +16,7 @@ import trio
 from rocketwire.capture.file.events import Event
 from rocketwire.capture.file.load import load
 from rocketwire.capture.file.writer import Writer
+from rocketwire.capture.record import listeners
 from rocketwire.capture.record.proxy import Proxy, Upstream
 from rocketwire.capture.record.relay import Options
 from rocketwire.wire.addresses import Address, parse_address
@@ -68,7 +69,9 @@ def recording(
                 now=lambda: (time.monotonic_ns() - began) // 1000,
                 warn=state["warnings"].append,
             )
-            await proxy.run(listen, wall=1_700_000_000_000, program="tests", ready=listens)
+            await proxy.run(
+                listeners.listen(listen), host=listen.host, wall=1_700_000_000_000, program="tests", ready=listens
+            )
 
     thread = threading.Thread(target=trio.run, args=(run,), daemon=True)
     thread.start()

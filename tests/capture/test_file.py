@@ -57,7 +57,7 @@ def written(blocks: list[list[Event]]) -> tuple[bytes, list[int]]:
 
 @given(started=STARTED, blocks=BLOCKS, stopped=STOPPED)
 def test_what_is_written_is_read(started: Started, blocks: list[list[Event]], stopped: Stopped) -> None:
-    whole = [[started], *blocks, [stopped]]
+    whole: list[list[Event]] = [[started], *blocks, [stopped]]
     complaints: list[str] = []
     assert events_of(written(whole)[0], complaints.append) == [each for block in whole for each in block]
     assert complaints == []
@@ -65,7 +65,7 @@ def test_what_is_written_is_read(started: Started, blocks: list[list[Event]], st
 
 @given(started=STARTED, blocks=BLOCKS)
 def test_of_a_file_cut_at_any_byte_all_whole_blocks_are_read(started: Started, blocks: list[list[Event]]) -> None:
-    whole = [[started], *blocks]
+    whole: list[list[Event]] = [[started], *blocks]
     data, ends = written(whole)
     for size in range(len(data)):
         complaints: list[str] = []
@@ -83,7 +83,7 @@ def test_of_a_file_cut_at_any_byte_all_whole_blocks_are_read(started: Started, b
 def test_a_flipped_bit_costs_its_block_only(
     started: Started, blocks: list[list[Event]], stopped: Stopped, where: st.DataObject
 ) -> None:
-    whole = [[started], *blocks, [stopped]]
+    whole: list[list[Event]] = [[started], *blocks, [stopped]]
     data, ends = written(whole)
     bit = where.draw(st.integers(8 * len(encode_head()), 8 * len(data) - 1))
     damaged = bytearray(data)

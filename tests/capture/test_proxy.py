@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import socket
 import ssl
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
+import trio
 import trustme
 
 from rocketwire.capture.contents.frames import Frame, decoded
-from rocketwire.capture.errors import CannotListen
+from rocketwire.capture.errors import CannotListen, RecordingUnwritable
 from rocketwire.capture.file.events import Ended, Opened, Role, Side, Started, Stopped
 from rocketwire.capture.file.load import load
+from rocketwire.capture.file.writer import Writer
 from rocketwire.capture.record.listeners import listen, listen_for_broker, port_of
+from rocketwire.capture.record.proxy import Proxy, Upstream
+from rocketwire.capture.record.relay import Options
 from rocketwire.capture.record.routes import broker_addresses
 from rocketwire.remoting.cluster import Cluster
 from rocketwire.wire.addresses import Address, parse_address
@@ -227,3 +233,17 @@ def test_an_address_in_use_is_told(tmp_path: Path) -> None:
         listen(Address(host="127.0.0.1", port=port_of(taken)))
     with pytest.raises(CannotListen):
         listen(Address(host="no.such.host.invalid", port=1))
+
+
+def test_a_full_disk_ends_the_recording_with_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = Writer(str(tmp_path / "session"))
+
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("rocketwire.capture.file.writer.os.write", full)
+    proxy = Proxy(Upstream(name_servers=(LOCAL,)), writer, options=Options(), now=lambda: 1, warn=print)
+    with pytest.raises(RecordingUnwritable, match="No space left"):
+        trio.run(partial(proxy.run, listen(LOCAL), host="127.0.0.1", wall=0, program="", ready=lambda _: None))
+    with pytest.raises(RecordingUnwritable):
+        writer.close()

@@ -163,7 +163,7 @@ def test_secrets_of_administration_are_masked(code: int, body: bytes, shown: obj
     connection = Connection(Role.BROKER)
     connection.client(request(code))
     assert connection.server(answer(body)) == answer(body)
-    assert json.loads(decode_frame(connection.sent[1].data).body) == shown
+    assert json.loads(bytes(decode_frame(connection.sent[1].data).body)) == shown
     assert connection.sent[1].left == Left.SECRETS
 
 

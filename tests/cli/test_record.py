@@ -13,6 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from rocketwire.cli import main
+from tests.capture.support import recording
 from tests.cli.endpoint import Command, real_endpoint
 from tests.cli.store.support import Ran
 
@@ -158,3 +159,30 @@ def test_record_refuses_what_it_cannot_do(recorded: Recorded, replay: Command, r
     taken = replay("record", tmp_path / "taken", "--listen", replay.name_server)
     assert taken.code == 2
     assert "cannot listen on" in taken.err
+    assert not (tmp_path / "taken").exists()
+
+
+def test_accounts_are_not_in_the_file_and_a_replay_has_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    accounts = tmp_path / "plain_acl.yml"
+    accounts.write_text("accounts:\n- {accessKey: the-account, secretKey: the-secret, admin: true}\n")
+    file = tmp_path / "session.rwr"
+    own = ("--access-key", "the-account", "--secret-key", "the-secret")
+    with real_endpoint(tmp_path / "store", acl_enable=True, acl_file=str(accounts)) as endpoint:
+        with recording(file, str(endpoint.name_server)) as running:
+            through = Command(capsys, str(running.address))
+            assert through("timer", "ls", *own).code == 0
+            assert through("timer", "ls").code == 2
+        data = file.read_bytes()
+        assert b"the-account" not in data
+        assert b"the-secret" not in data
+        assert b"***" in data
+        replay = Command(capsys, str(endpoint.name_server))
+        refused = [
+            each for each in replay("replay", file, "--at-once", "--json").objects if each.get("field") == "code"
+        ]
+        assert refused[0]["recorded"] == "SUCCESS"
+        signed = replay("replay", file, "--at-once", "--json", *own).objects
+    assert ("SYSTEM_ERROR", "SUCCESS") in [(each.get("recorded"), each.get("replayed")) for each in signed]
+    assert "SUCCESS" not in [each.get("recorded") for each in signed if each.get("field") == "code"]

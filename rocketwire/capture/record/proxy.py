@@ -14,7 +14,7 @@ import trio
 from rocketwire.capture.errors import CannotListen, CaptureError
 from rocketwire.capture.file.events import Ended, Event, Opened, Role, Sent, Side, Started, Stopped
 from rocketwire.capture.file.writer import Writer
-from rocketwire.capture.record.listeners import VIP_DISTANCE, listen, listen_for_broker, port_of
+from rocketwire.capture.record.listeners import VIP_DISTANCE, listen_for_broker, port_of
 from rocketwire.capture.record.relay import Options, Relay
 from rocketwire.wire.addresses import Address, AddressInvalid, parse_address
 
@@ -75,24 +75,25 @@ class Proxy:
         self._warn = warn
         self._nursery: trio.Nursery | None = None
         self._ports: dict[str, int | None] = {}
-        self._listen = Address(host="", port=0)
+        self._host = ""
         self.counts = Counts()
 
-    async def run(self, address: Address, *, wall: int, program: str, ready: Callable[[Address], None]) -> None:
-        """Listen on an address and record until cancelled.
+    async def run(
+        self, sock: socket.socket, *, host: str, wall: int, program: str, ready: Callable[[Address], None]
+    ) -> None:
+        """Record until cancelled.
 
         Args:
-            address: Where clients find the name server; port 0 is any free one.
+            sock: Listens where clients find the name server; it is closed at the end.
+            host: What it listens on, a name or an address; the listeners for brokers do, too.
             wall: The time, milliseconds since 1970.
             program: Name and version of the program that records.
             ready: Gets the address once clients can connect.
 
         Raises:
-            CannotListen: the address is taken, or not this machine's.
             RecordingUnwritable: the file cannot be written.
         """
-        self._listen = address
-        sock = listen(address)
+        self._host = host
         names = ";".join(map(str, self._upstream.name_servers))
         self._add(
             Started(
@@ -108,7 +109,7 @@ class Proxy:
             async with trio.open_nursery() as self._nursery:
                 self._serve(sock, Role.NAME_SERVER, self._upstream.name_servers)
                 self._nursery.start_soon(self._flush)
-                ready(Address(host=address.host, port=port_of(sock)))
+                ready(Address(host=host, port=port_of(sock)))
         except BaseExceptionGroup as group:
             failure = _first(group)
             if failure is not None:
@@ -144,7 +145,7 @@ class Proxy:
     def _listen_for(self, address: str) -> int | None:
         try:
             broker = parse_address(address)
-            main, vip = listen_for_broker(self._listen.host)
+            main, vip = listen_for_broker(self._host)
         except (AddressInvalid, CannotListen) as error:
             self._warn(f"clients reach broker {address} past the proxy: {error}")
             return None
