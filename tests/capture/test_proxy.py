@@ -247,3 +247,20 @@ def test_a_full_disk_ends_the_recording_with_one_error(tmp_path: Path, monkeypat
         trio.run(partial(proxy.run, listen(LOCAL), host="127.0.0.1", wall=0, program="", ready=lambda _: None))
     with pytest.raises(RecordingUnwritable):
         writer.close()
+
+
+@pytest.mark.parametrize("wildcard", ["0.0.0.0", "::"])
+def test_clients_get_the_address_by_which_they_reach_the_proxy(wildcard: str, tmp_path: Path) -> None:
+    listened = Address(host=wildcard, port=0)
+    with (
+        real_endpoint(tmp_path / "store") as endpoint,
+        recording(tmp_path / "session", str(endpoint.name_server), listen=listened) as running,
+    ):
+        client = Peer.to(Address(host="127.0.0.1", port=running.address.port))
+        (told,) = broker_addresses(bytes(client.ask(RequestCode.GET_BROKER_CLUSTER_INFO).body))
+        broker = Peer.to(parse_address(told))
+        broker.ask(RequestCode.GET_BROKER_CONFIG)
+        broker.close()
+        client.close()
+    assert parse_address(told).host == "127.0.0.1"
+    assert all(each.client.startswith("127.0.0.1:") for each in running.events() if isinstance(each, Opened))

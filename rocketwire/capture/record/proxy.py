@@ -158,7 +158,7 @@ class Proxy:
         number = self.counts.connections
         async with client:
             try:
-                host, peer = client.socket.getsockname()[0], client.socket.getpeername()
+                host, peer = _plain(client.socket.getsockname()[0]), client.socket.getpeername()
             except OSError:  # it is gone already
                 return
             server, address, reason = await self._connected(servers)
@@ -167,7 +167,7 @@ class Proxy:
                     time=self._now(),
                     connection=number,
                     role=role,
-                    client=str(Address(host=peer[0], port=peer[1])),
+                    client=str(Address(host=_plain(peer[0]), port=peer[1])),
                     server=str(address),
                 )
             )
@@ -237,6 +237,11 @@ def _first(group: BaseExceptionGroup[BaseException]) -> CaptureError | None:
         if isinstance(error, BaseExceptionGroup) and (found := _first(error)) is not None:
             return found
     return None
+
+
+def _plain(host: str) -> str:
+    """An IPv4 address as such, which a socket of both families has as an IPv6 one."""
+    return host.removeprefix("::ffff:") if "." in host else host
 
 
 def _reason(error: BaseException) -> str:
