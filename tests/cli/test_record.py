@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -13,7 +17,9 @@ from typing import NamedTuple
 import pytest
 
 from rocketwire.cli import main
-from tests.capture.support import recording
+from rocketwire.wire.addresses import Address
+from rocketwire.wire.codes import RequestCode
+from tests.capture.support import Peer, recording
 from tests.cli.endpoint import Command, real_endpoint
 from tests.cli.store.support import Ran
 
@@ -186,3 +192,36 @@ def test_accounts_are_not_in_the_file_and_a_replay_has_its_own(
         signed = replay("replay", file, "--at-once", "--json", *own).objects
     assert ("SYSTEM_ERROR", "SUCCESS") in [(each.get("recorded"), each.get("replayed")) for each in signed]
     assert "SUCCESS" not in [each.get("recorded") for each in signed if each.get("field") == "code"]
+
+
+def test_record_ends_at_a_signal(tmp_path: Path, run: Run) -> None:
+    file = tmp_path / "session.rwr"
+    listened = free_address()
+
+    def use() -> None:
+        client = None
+        while client is None:
+            with contextlib.suppress(ConnectionRefusedError):
+                client = Peer.to(listened)
+        client.ask(RequestCode.GET_BROKER_CLUSTER_INFO)
+        os.kill(os.getpid(), signal.SIGINT)
+        client.sock.recv(1)
+        client.close()
+
+    handler = signal.getsignal(signal.SIGINT)
+    with real_endpoint(tmp_path / "store") as endpoint:
+        thread = threading.Thread(target=use)
+        thread.start()
+        ran = run("record", file, "--namesrv", endpoint.name_server, "--listen", listened, "--no-bodies")
+        thread.join(60)
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith(f"recording {endpoint.name_server} to {file}: clients use the name server {listened}\n")
+    assert "recorded 2 frames of 1 connection, " in ran.out
+    assert signal.getsignal(signal.SIGINT) is handler
+    answer = run("show", file, "--json", "--code", "106").objects[-1]
+    assert (answer["missing"], answer["body"]) == (["body left out"], None)
+
+
+def free_address() -> Address:
+    with socket.create_server(("127.0.0.1", 0)) as sock:
+        return Address(host="127.0.0.1", port=sock.getsockname()[1])
