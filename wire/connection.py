@@ -62,6 +62,10 @@ class FrameReader:
         """The first of those bytes, 64 KiB at most: enough for a frame's header."""
         return bytes((self._partial or self._data[self._at :])[:_MOST_REST])
 
+    def remaining(self) -> bytes:
+        """All of those bytes."""
+        return bytes(self._partial or self._data[self._at :])
+
     def forget(self) -> None:
         """Drop those bytes: nothing more is received."""
         self._partial = bytearray()

@@ -112,8 +112,9 @@ def _flushed(command: Callable[[], int]) -> int:
 
 
 def _mistake(error: Exception) -> Mistake | None:
-    """What to tell the user about an error of the store, the protocol or an endpoint; None for any other error."""
+    """What to tell the user about an error of a store, the protocol, an endpoint or a recording; None for others."""
     # Imported here, since most commands end well, and the server's start must be fast.
+    from rocketwire.capture.errors import CaptureError
     from rocketwire.cli.online import NEED_CREDENTIALS
     from rocketwire.remoting.errors import AccessDenied, NoBroker, NoSuchTopic, NotReached, Refused, RemotingError
     from rocketwire.store.errors import StoreError
@@ -125,7 +126,7 @@ def _mistake(error: Exception) -> Mistake | None:
         return Unreachable(str(error))
     if isinstance(error, (NoSuchTopic, Refused, WireError)):
         return Unsuccessful(str(error))
-    if isinstance(error, (StoreError, RemotingError)):
+    if isinstance(error, (CaptureError, StoreError, RemotingError)):
         return Mistake(str(error))
     return None
 

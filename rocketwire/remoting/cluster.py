@@ -75,6 +75,12 @@ class Cluster:
         """The local address of the connection to the name server."""
         return self._name_server.own_host
 
+    @property
+    def current_name_server(self) -> Address:
+        """The name server that is used."""
+        host, port = self._name_server.address
+        return Address(host=host, port=port)
+
     def route(self, topic: str) -> TopicRouteData:
         """The route of a topic.
 

@@ -55,7 +55,7 @@ def server() -> Iterator[FakeServer]:
 @pytest.mark.parametrize(
     ("words", "found"),
     [
-        (["s"], ["plain,serve", "plain,store", "plain,spark"]),
+        (["s"], ["plain,serve", "plain,show", "plain,store", "plain,spark"]),
         (["--v"], ["plain,--version"]),
         (["store", "re"], ["plain,repair"]),
         (["store", "ls", ""], ["dir,"]),

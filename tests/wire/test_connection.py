@@ -165,3 +165,12 @@ def test_what_is_kept_of_much_takes_less_than_twice_itself() -> None:
     finally:
         tracemalloc.stop()
     assert reader.pending == 40
+
+
+def test_the_remaining_bytes_are_all_that_are_no_frame() -> None:
+    reader = FrameReader()
+    reader.receive(memoryview(b"\0\0"))
+    assert reader.remaining() == b"\0\0"
+    _, error = reader.receive(memoryview(b"\0\0" + b"x" * 100_000))
+    assert error is not None
+    assert reader.remaining() == b"\0\0\0\0" + b"x" * 100_000

@@ -1,0 +1,1 @@
+"""What the frames of a recording say: names of codes, answers and their requests, decoded bodies."""

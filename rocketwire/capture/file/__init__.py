@@ -1,0 +1,1 @@
+"""The file of a recording: docs/capture-format.md describes it."""

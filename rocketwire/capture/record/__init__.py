@@ -1,0 +1,1 @@
+"""The proxy that records what passes between clients and an endpoint."""

@@ -1,0 +1,1 @@
+"""Sending recorded requests to an endpoint, and comparing its answers with the recorded ones."""

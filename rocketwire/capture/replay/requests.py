@@ -1,0 +1,75 @@
+"""Recorded requests as they are sent again: signed anew, and with the places of messages in the new log."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Final
+
+import msgspec
+
+from rocketwire.capture.contents.bodies import RECORDS, records_of
+from rocketwire.capture.contents.frames import Frame
+from rocketwire.capture.contents.secrets import ACCOUNT_FIELDS
+from rocketwire.capture.file.events import Left
+from rocketwire.remoting.credentials import Signer
+from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.errors import WireError
+from rocketwire.wire.frame import encode_frame
+from rocketwire.wire.message_id import parse_offset_message_id
+
+_PLACES: Final = {
+    RequestCode.VIEW_MESSAGE_BY_ID: "offset",
+    RequestCode.CONSUMER_SEND_MSG_BACK: "offset",
+    RequestCode.END_TRANSACTION: "commitLogOffset",
+}
+"""The field with a message's place in the log, by code."""
+UNSENDABLE: Final = Left.SECRETS | Left.BODY
+"""A request that lacks one of these cannot be sent again."""
+
+
+class Places:
+    """Where messages lie in the log of the endpoint: learnt from pairs of answers, used in later requests."""
+
+    def __init__(self) -> None:
+        self._now: dict[str, str] = {}
+
+    def learn(self, recorded: Frame, ext: dict[str, str], body: bytes) -> None:
+        """Take the places of the messages that two answers name, the recorded one and that of the endpoint."""
+        with contextlib.suppress(WireError):
+            before, now = ((each or {}).get("msgId", "") for each in (recorded.header.ext, ext))
+            for old, new in zip(before.split(","), now.split(","), strict=False):
+                if old and new:
+                    self._now[_place(old)] = _place(new)
+            if recorded.code in RECORDS:
+                for earlier, later in zip(records_of(recorded.body), records_of(body), strict=False):
+                    if (earlier.topic, earlier.body) == (later.topic, later.body):
+                        self._now.setdefault(str(earlier.physical_offset), str(later.physical_offset))
+
+    def now(self, place: str) -> str:
+        """The place of a message now; the recorded one where it is not known."""
+        return self._now.get(place, place)
+
+
+def _place(message_id: str) -> str:
+    return str(parse_offset_message_id(message_id)[1])
+
+
+def prepared(frame: Frame, signer: Signer | None, places: Places) -> bytes:
+    """The bytes to send for a recorded request: those that were recorded, unless something has to change.
+
+    Args:
+        frame: The request.
+        signer: Signs it anew; without one a masked signature is left out.
+        places: Where messages lie now.
+    """
+    ext = frame.header.ext or {}
+    if signer is not None or frame.sent.left & Left.ACCOUNT:
+        ext = {name: value for name, value in ext.items() if name not in ACCOUNT_FIELDS}
+    field = _PLACES.get(RequestCode(frame.header.code)) if frame.header.code in _PLACES else None
+    if field is not None and field in ext:
+        ext = {**ext, field: places.now(ext[field])}
+    if signer is not None:
+        ext = signer.signed(ext, frame.body)
+    if ext == (frame.header.ext or {}):
+        return frame.sent.data
+    return encode_frame(msgspec.structs.replace(frame.header, ext=ext), frame.body, frame.serialize_type)
