@@ -212,6 +212,26 @@ def test_a_store_is_looked_into(tmp_path: Path) -> None:
     assert re.search(r"messages +2\b", shell("rocketwire store info NEWDIR", tmp_path))
 
 
+_VARIES: Final = ((r"[0-9A-F]{32}", "ID"), (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}", "TIME"), (r"\b[01]/0\b", "PLACE"))
+
+
+def test_a_session(tmp_path: Path) -> None:
+    """Each command prints what the README shows, but for ids, times and the queue of each message."""
+
+    def masked(text: str) -> list[str]:
+        for pattern, mask in _VARIES:
+            text = re.sub(pattern, mask, text)
+        return sorted(line.rstrip() for line in text.splitlines())
+
+    with served(tmp_path, "rocketwire serve --store DIR"):
+        for part in printed("A session at a running endpoint 1").split("$ ")[1:]:
+            command, _, shown = part.partition("\n")
+            ran = subprocess.run(
+                ["bash", "-c", command], cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False
+            )
+            assert masked(ran.stdout + ran.stderr) == masked(shown), command
+
+
 def test_an_endpoint_is_queried(tmp_path: Path) -> None:
     check, trace, export, stats, of_store, cancel = commands(printed("Query a running endpoint 1"))
     now = time.time_ns() // 1_000_000
