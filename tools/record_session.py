@@ -6,6 +6,7 @@ It starts a server of its own on free ports and runs each command as a reader wo
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -53,7 +54,9 @@ def main() -> None:
             )
             for line in (ran.stdout + ran.stderr).splitlines():
                 console.print(Text(line), overflow="ellipsis", no_wrap=True)
-    console.save_svg(str(PICTURE), title="rocketwire")
+    picture = console.export_svg(title="rocketwire")
+    # Without the fonts that a browser would load from elsewhere.
+    PICTURE.write_text(re.sub(r"@font-face \{.*?\}", "", picture, flags=re.DOTALL), encoding="utf-8")
 
 
 @contextmanager
