@@ -15,6 +15,7 @@ import sys
 import termios
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Self
 
 import pytest
@@ -30,10 +31,10 @@ from tests.server.processes import ROOT, Caller
 SECONDS = 60.0
 
 
-@pytest.fixture(scope="module")
-def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Addresses]:
+@pytest.fixture
+def endpoint(tmp_path: Path) -> Iterator[Addresses]:
     """The topics Busy, of which the group G is 15 messages behind, and Quiet."""
-    with real_endpoint(tmp_path_factory.mktemp("top")) as addresses:
+    with real_endpoint(tmp_path / "top") as addresses:
         with Caller(str(addresses.broker)) as caller:
             caller.create_topic("Busy", 2)
             caller.create_topic("Quiet")
