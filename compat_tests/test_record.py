@@ -123,7 +123,14 @@ def replayed(file: Path, endpoint: Endpoint) -> list[dict[str, Any]]:
     assert summary["compared"] > len(MESSAGES)
     assert summary["unsent"] == summary["lost"] == 0
     assert code == (1 if differences else 0)
-    return differences
+    # A pull of a new member is refused if it overtakes its heartbeat, which comes on another connection.
+    overtaking = {
+        each["frame"]
+        for each in differences
+        if each["field"] == "code"
+        and {each["recorded"], each["replayed"]} & {"SUBSCRIPTION_NOT_LATEST", "SUBSCRIPTION_NOT_EXIST"}
+    }
+    return [each for each in differences if each["frame"] not in overtaking]
 
 
 def test_replay_at_a_fresh_server(ours: Path, tmp_path: Path) -> None:
