@@ -61,7 +61,7 @@ def cases(sqlite: Path, dsn: str) -> Iterator[Case]:
     """All that are measured."""
     text = sqlalchemy.text("INSERT INTO sold VALUES (:item)")
 
-    def insert(db: Any, item: str) -> object:  # noqa: ANN401
+    def insert(db: Any, item: str) -> object:  # noqa: ANN401 - of any driver
         return db.execute(text, {"item": item})
 
     def of_driver(mark: str) -> Insert:

@@ -201,7 +201,7 @@ def inserted(once: ExactlyOnce, message: Sold, consume: Callable[[Sold, Any], st
     """What the application did with a message; None for a skipped one."""
     results: list[str] = []
 
-    def take(message: Sold, db: Any) -> None:  # noqa: ANN401
+    def take(message: Sold, db: Any) -> None:  # noqa: ANN401 - of any driver
         results.append(consume(message, db))
 
     once.handler(take)(message)
@@ -235,7 +235,7 @@ def test_a_lost_connection_is_replaced(postgres: PostgreSQL, shop: psycopg.Conne
     assert inserted(once, Sold("A")) is None
     assert inserted(once, Sold("B")) == "B"
 
-    def end_it(message: Sold, db: Any) -> None:  # noqa: ANN401
+    def end_it(message: Sold, db: Any) -> None:  # noqa: ANN401 - of any driver
         insert(message, db)
         shop.execute(END_MEMBERS)
 
@@ -248,7 +248,7 @@ def test_a_lost_connection_is_replaced(postgres: PostgreSQL, shop: psycopg.Conne
 
 @pytest.mark.usefixtures("shop")
 def test_work_behind_an_error_that_the_application_caught(postgres: PostgreSQL) -> None:
-    def catch(message: Sold, db: Any) -> str:  # noqa: ANN401
+    def catch(message: Sold, db: Any) -> str:  # noqa: ANN401 - of any driver
         with pytest.raises(psycopg.errors.UndefinedTable):
             db.execute("INSERT INTO sole VALUES (1)")
         return message.message_id  # as if all were well: PostgreSQL's COMMIT would be a rollback without an error
@@ -267,11 +267,11 @@ def test_through_sqlalchemy(postgres: PostgreSQL, shop: psycopg.Connection[Any],
     )
     once = ExactlyOnce(engine if kind is sqlalchemy.create_engine else sessionmaker(engine), group="g")
 
-    def sell(message: Sold, db: Any) -> str:  # noqa: ANN401
+    def sell(message: Sold, db: Any) -> str:  # noqa: ANN401 - of any driver
         db.execute(sqlalchemy.text("INSERT INTO sold VALUES (:item)"), {"item": message.message_id})
         return message.message_id
 
-    def sell_and_lose(message: Sold, db: Any) -> str:  # noqa: ANN401
+    def sell_and_lose(message: Sold, db: Any) -> str:  # noqa: ANN401 - of any driver
         sell(message, db)
         shop.execute(END_MEMBERS)
         return message.message_id
@@ -308,7 +308,7 @@ def test_many_make_the_table_at_once_and_failed_serialisations_come_again(
         connection.isolation_level = psycopg.IsolationLevel.SERIALIZABLE
         return connection
 
-    def count_and_sell(message: Sold, db: Any) -> str:  # noqa: ANN401
+    def count_and_sell(message: Sold, db: Any) -> str:  # noqa: ANN401 - of any driver
         db.execute("SELECT count(*) FROM sold").fetchone()  # what all the others change
         return insert(message, db)
 

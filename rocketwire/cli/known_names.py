@@ -95,7 +95,7 @@ def nearest_group(endpoint: Endpoint, group: Any) -> str:  # noqa: ANN401 - an o
     return _nearest(group, groups_of, endpoint)
 
 
-def _nearest(name: Any, names_of: Callable[[Endpoint], list[str]], endpoint: Endpoint) -> str:  # noqa: ANN401
+def _nearest(name: Any, names_of: Callable[[Endpoint], list[str]], endpoint: Endpoint) -> str:  # noqa: ANN401 - an argument
     if not isinstance(name, str):
         return ""
     from rocketwire.server.config.nearest import suggestion

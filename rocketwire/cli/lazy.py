@@ -18,7 +18,7 @@ class LazyGroup(click.Group):
     `modules` maps a command's name to its module and the line that `--help` of the group shows for it.
     """
 
-    def __init__(self, *settings: Any, modules: Mapping[str, tuple[str, str]], **more: Any) -> None:  # noqa: ANN401
+    def __init__(self, *settings: Any, modules: Mapping[str, tuple[str, str]], **more: Any) -> None:  # noqa: ANN401 - an argument
         super().__init__(*settings, **more)
         self._modules = modules
 
@@ -36,7 +36,7 @@ class LazyGroup(click.Group):
         """The names, in the order of `modules`."""
         return list(self._modules)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click calls it
         """The command of a name, imported; None if there is none."""
         if cmd_name not in self._modules:
             return None
@@ -65,7 +65,7 @@ class LazyGroup(click.Group):
         options = click.Command.shell_complete(self, ctx, incomplete)
         return [*(each for each in found if each.value.startswith(incomplete)), *options]
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click calls it
         """List the commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in self._modules.items()])

@@ -54,7 +54,7 @@ class _Place(StringParamType):
         self.name = name
         self._kind = kind
 
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002 - click calls it
         """One item that has the shell look for itself."""
         from click.shell_completion import CompletionItem
 
@@ -66,7 +66,7 @@ class _Setting(StringParamType):
 
     name = "setting"
 
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002 - click calls it
         """The keys that begin so, in any case of their letters."""
         from click.shell_completion import CompletionItem
 

@@ -86,7 +86,7 @@ def text(data: bytes) -> Any:  # noqa: ANN401 - a text or an object
         return {"hex": data.hex()}
 
 
-def _or_text(read: Callable[[bytes], Any], body: bytes) -> Any:  # noqa: ANN401
+def _or_text(read: Callable[[bytes], Any], body: bytes) -> Any:  # noqa: ANN401 - JSON
     try:
         return read(body)
     except (WireError, ValueError):
@@ -99,11 +99,11 @@ def _settings(body: bytes) -> dict[str, str]:
     return {name: value for name, _, value in lines}
 
 
-def _json(body: bytes) -> Any:  # noqa: ANN401
+def _json(body: bytes) -> Any:  # noqa: ANN401 - JSON
     return _plain(fastjson.loads(body, lenient_limit=_LENIENT, most_entries=MOST_ENTRIES))
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401
+def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON
     """The same with texts for keys."""
     if isinstance(value, dict):
         return {_key(key): _plain(item) for key, item in value.items()}
@@ -112,7 +112,7 @@ def _plain(value: Any) -> Any:  # noqa: ANN401
     return value
 
 
-def _key(key: Any) -> str:  # noqa: ANN401
+def _key(key: Any) -> str:  # noqa: ANN401 - JSON
     if isinstance(key, str):
         return key
     if isinstance(key, fastjson.ObjectKey):
@@ -174,7 +174,7 @@ def record_value(message: Message) -> dict[str, Any]:
     }
 
 
-def _inflated(message: Message) -> Any:  # noqa: ANN401
+def _inflated(message: Message) -> Any:  # noqa: ANN401 - JSON
     try:
         return text(decompress(message.body, message.sys_flag, max_size=_MOST_INFLATED))
     except WireError:

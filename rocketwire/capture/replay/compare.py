@@ -61,7 +61,7 @@ def _body(body: bytes, code: int) -> Any:  # noqa: ANN401 - whatever JSON can sa
     return masked(value, of_message=code in RECORDS)
 
 
-def _different(path: str, before: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:  # noqa: ANN401
+def _different(path: str, before: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:  # noqa: ANN401 - JSON
     if before == now and type(before) is type(now):
         return
     if isinstance(before, dict) and isinstance(now, dict):

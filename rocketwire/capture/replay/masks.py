@@ -45,7 +45,7 @@ def masked(value: Any, *, of_message: bool = False) -> Any:  # noqa: ANN401 - wh
     return masked_text(value) if isinstance(value, str) else value
 
 
-def _member(name: str, item: Any, *, of_message: bool) -> Any:  # noqa: ANN401
+def _member(name: str, item: Any, *, of_message: bool) -> Any:  # noqa: ANN401 - JSON
     for pattern, mask in _BY_NAME:
         if pattern.search(name):
             return mask

@@ -7,10 +7,9 @@ import time
 from typing import Final
 
 from rocketwire.cli.message.pulls import Queue
+from rocketwire.remoting.admin import offsets
 from rocketwire.remoting.cluster import Cluster
 from rocketwire.remoting.errors import NoBroker, NotReached
-from rocketwire.wire.codes import RequestCode, ResponseCode
-from rocketwire.wire.headers.offset import QueryConsumerOffsetRequestHeader, UpdateConsumerOffsetRequestHeader
 
 _EVERY_SECONDS: Final = 1.0
 
@@ -21,12 +20,7 @@ def committed(queue: Queue, group: str) -> int | None:
     Raises:
         NotReached, Refused: the broker does not answer, or refuses.
     """
-    fields = QueryConsumerOffsetRequestHeader(
-        consumer_group=group, topic=queue.topic, queue_id=queue.queue_id, set_zero_if_not_found=False
-    )
-    fine = (ResponseCode.SUCCESS, ResponseCode.QUERY_NOT_FOUND)
-    answer = queue.connection.ask(RequestCode.QUERY_CONSUMER_OFFSET, fields, fine=fine)
-    return int(answer.ext["offset"]) if answer.code == ResponseCode.SUCCESS else None
+    return offsets.committed(queue.connection, group, queue.topic, [queue.queue_id])[queue.queue_id]
 
 
 def commit(queue: Queue, group: str, offset: int) -> None:
@@ -35,10 +29,7 @@ def commit(queue: Queue, group: str, offset: int) -> None:
     Raises:
         NotReached, Refused: the broker does not answer, or refuses.
     """
-    fields = UpdateConsumerOffsetRequestHeader(
-        consumer_group=group, topic=queue.topic, queue_id=queue.queue_id, commit_offset=offset
-    )
-    queue.connection.ask(RequestCode.UPDATE_CONSUMER_OFFSET, fields)
+    offsets.commit(queue.connection, group, queue.topic, {queue.queue_id: offset})
 
 
 class Progress:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from rocketwire.cli.message.pulls import Queue
+from rocketwire.cli.message.pulls import PULLED_AT_ONCE, Queue
 from rocketwire.cli.message.reading import Pulled, Report, pulled
 from rocketwire.cli.message.selection import Selection
 from rocketwire.cli.online import Endpoint
@@ -27,7 +27,6 @@ AGAIN_SECONDS: Final = 1.0
 _SUSPEND_MS: Final = 10_000
 #: Apache's broker looks at waiting pulls every 5 s.
 _SILENT_SECONDS: Final = 2.5 * _SUSPEND_MS / 1000
-_PULLED_AT_ONCE: Final = 1024
 _TICK_SECONDS: Final = 0.2
 _MOST_WAITING: Final = 64
 _PASSING: Final = frozenset(
@@ -217,7 +216,7 @@ class _Broker(threading.Thread):
             queue_id,
             self._offsets[queue_id],
             group=self._follower.group,
-            most=_PULLED_AT_ONCE,
+            most=PULLED_AT_ONCE,
             suspend_ms=_SUSPEND_MS,
         )
         return connection.send(RequestCode.PULL_MESSAGE, fields)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
+from rocketwire.remoting.admin.offsets import ends
 from rocketwire.remoting.connection import Answer, Connection
 from rocketwire.remoting.errors import refusal
 from rocketwire.remoting.pulls import pull_header
@@ -15,13 +16,12 @@ from rocketwire.store.archive.read.selected import Selected, with_properties
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.headers import decode_ext
-from rocketwire.wire.headers.offset import GetMaxOffsetRequestHeader, GetMinOffsetRequestHeader
 from rocketwire.wire.headers.pull import PullMessageResponseHeader
 from rocketwire.wire.message import decode_record
 
 TOOLS_GROUP: Final = "TOOLS_CONSUMER"
 """The group that RocketMQ's own tools pull with; every broker has it, and no client commits offsets for it."""
-_PULLED_AT_ONCE: Final = 1024  # the broker takes as many as its settings allow: 32 unless they are changed
+PULLED_AT_ONCE: Final = 1024  # the broker takes as many as its settings allow: 32 unless they are changed
 _FAREWELL: Final = frozenset(
     {ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_IMMEDIATELY, ResponseCode.PULL_OFFSET_MOVED}
 )
@@ -40,13 +40,7 @@ class Queue(NamedTuple):
 
     def offsets(self) -> range:
         """From the offset of the oldest message up to, not including, that of the next one."""
-        low = self.connection.ask(
-            RequestCode.GET_MIN_OFFSET, GetMinOffsetRequestHeader(topic=self.topic, queue_id=self.queue_id)
-        )
-        high = self.connection.ask(
-            RequestCode.GET_MAX_OFFSET, GetMaxOffsetRequestHeader(topic=self.topic, queue_id=self.queue_id)
-        )
-        return range(int(low.ext["offset"]), int(high.ext["offset"]))
+        return range(*ends(self.connection, self.topic, [self.queue_id])[self.queue_id])
 
     def first_at(self, time: int, offsets: range) -> int:
         """The offset of the first message stored at or after a time in ms; the end of the range if there is none.
@@ -70,7 +64,7 @@ class Queue(NamedTuple):
         Raises:
             NotReached, Refused: the broker does not answer, or refuses.
         """
-        return next(iter(self._records(self._answer(self._send(offset, most=1)), report)), None)
+        return next(iter(self.records(self._answer(self._send(offset, most=1)), report)), None)
 
     def messages(self, offsets: range, report: Callable[[str], None]) -> Iterator[Selected]:
         """The messages with these offsets, in order; `report` gets a line for what is missing or damaged.
@@ -85,7 +79,7 @@ class Queue(NamedTuple):
             reached = decode_ext(PullMessageResponseHeader, answer.ext).next_begin_offset
             waiting = self._send(reached) if offset < reached < end else None
             if answer.code == ResponseCode.SUCCESS:
-                for one in self._records(answer, report):
+                for one in self.records(answer, report):
                     if one.message.queue_offset < end:
                         yield one
             else:
@@ -93,17 +87,25 @@ class Queue(NamedTuple):
                 report(f"{self}: the messages from offset {offset} up to {gone - 1} are gone")
             offset = reached
 
-    def _send(self, offset: int, *, most: int = _PULLED_AT_ONCE) -> int:
+    def _send(self, offset: int, *, most: int = PULLED_AT_ONCE) -> int:
         fields = pull_header(self.topic, self.queue_id, offset, most=most, group=TOOLS_GROUP)
         return self.connection.send(RequestCode.PULL_MESSAGE, fields)
 
     def _answer(self, waiting: int) -> Answer:
-        answer = self.connection.answer(waiting)
+        return self.checked(self.connection.answer(waiting))
+
+    def checked(self, answer: Answer) -> Answer:
+        """The answer to a pull.
+
+        Raises:
+            Refused: the broker refuses.
+        """
         if answer.code != ResponseCode.SUCCESS and answer.code not in _FAREWELL:
             raise refusal(self.connection.what, answer.code, answer.remark)
         return answer
 
-    def _records(self, answer: Answer, report: Callable[[str], None]) -> Iterator[Selected]:
+    def records(self, answer: Answer, report: Callable[[str], None]) -> Iterator[Selected]:
+        """The messages in an answer; `report` gets a line about each that is damaged."""
         body = bytes(answer.body)
         at = 0
         while at < len(body):

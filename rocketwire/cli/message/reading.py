@@ -6,26 +6,18 @@ import heapq
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from rocketwire.cli.message.pulls import TOOLS_GROUP, Queue
+from rocketwire.cli.message.pulls import PULLED_AT_ONCE, TOOLS_GROUP, Queue
 from rocketwire.cli.message.selection import Selection
 from rocketwire.cli.mistake import Unsuccessful
 from rocketwire.remoting.cluster import Cluster
 from rocketwire.remoting.connection import Answer
-from rocketwire.remoting.errors import refusal
-from rocketwire.store.archive.read.selected import Selected, with_properties
+from rocketwire.store.archive.read.selected import Selected
 from rocketwire.wire.codes import RequestCode, ResponseCode
-from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.pull import PullMessageResponseHeader
-from rocketwire.wire.message import decode_record
 
 Report = Callable[[str], None]
-_PULLED_AT_ONCE: Final = 1024
 _FIRST_BLOCK: Final = 256
-#: With these there are no messages in the answer, but the offset to go on at.
-_WITHOUT: Final = frozenset(
-    {ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_IMMEDIATELY, ResponseCode.PULL_OFFSET_MOVED}
-)
 
 
 class Found(NamedTuple):
@@ -70,10 +62,8 @@ def pulled(queue: Queue, asked: int, answer: Answer, report: Report) -> Pulled:
     Raises:
         Refused: the broker refuses.
     """
-    if answer.code != ResponseCode.SUCCESS and answer.code not in _WITHOUT:
-        raise refusal(queue.connection.what, answer.code, answer.remark)
-    reached = decode_ext(PullMessageResponseHeader, answer.ext).next_begin_offset
-    messages = list(_records(queue, bytes(answer.body), report)) if answer.code == ResponseCode.SUCCESS else []
+    reached = decode_ext(PullMessageResponseHeader, queue.checked(answer).ext).next_begin_offset
+    messages = list(queue.records(answer, report)) if answer.code == ResponseCode.SUCCESS else []
     return Pulled(messages, reached, answer.code == ResponseCode.PULL_OFFSET_MOVED and reached != asked)
 
 
@@ -87,7 +77,7 @@ def read(
     """
 
     def send(offset: int) -> int:
-        fields = selection.header(queue.topic, queue.queue_id, offset, group=group, most=_PULLED_AT_ONCE)
+        fields = selection.header(queue.topic, queue.queue_id, offset, group=group, most=PULLED_AT_ONCE)
         return queue.connection.send(RequestCode.PULL_MESSAGE, fields)
 
     offset, end = offsets.start, offsets.stop
@@ -137,16 +127,3 @@ def read_last(places: Sequence[tuple[Queue, range]], count: int, selection: Sele
 
 def _stored(found: Found) -> int:
     return found.one.message.store_timestamp
-
-
-def _records(queue: Queue, body: bytes, report: Report) -> Iterator[Selected]:
-    at = 0
-    while at < len(body):
-        size = int.from_bytes(body[at : at + 4], "big")
-        try:
-            yield with_properties(decode_record(body, at), size)
-        except RecordInvalid as error:
-            report(f"{queue}: a message cannot be read: {error}")
-            if size <= 0:
-                return
-        at += size

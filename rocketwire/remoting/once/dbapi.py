@@ -27,13 +27,13 @@ class DbApiConnection(Protocol):
     def cursor(self) -> Any:  # noqa: ANN401 - PEP 249 gives no types
         """A new cursor."""
 
-    def commit(self) -> Any:  # noqa: ANN401
+    def commit(self) -> Any:  # noqa: ANN401 - of any driver
         """Commit."""
 
-    def rollback(self) -> Any:  # noqa: ANN401
+    def rollback(self) -> Any:  # noqa: ANN401 - of any driver
         """Roll back."""
 
-    def close(self) -> Any:  # noqa: ANN401
+    def close(self) -> Any:  # noqa: ANN401 - of any driver
         """Close."""
 
 
