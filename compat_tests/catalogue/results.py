@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable
 from enum import StrEnum
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -219,7 +219,8 @@ def _known(what: str, name: str, names: Collection[str]) -> None:
         raise ResultsInvalid(f"there is no {what} {name!r}")
 
 
-def schema() -> dict[str, Any]:
+def schema_text() -> str:
     """The JSON Schema (2020-12) of the format; it cannot say that the ids belong together, as `check` does."""
     made = msgspec.json.schema(Results)
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": SCHEMA, **made}
+    named = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": SCHEMA, **made}
+    return json.dumps(named, indent=2) + "\n"
