@@ -69,7 +69,7 @@ def scenarios_of(feature: str, place: int) -> Iterator[Scenario]:
 
 
 def large(*, clients: int = 8, bad: float = 0.06, evidence: int = 1, reference: bool = True, seed: int = 7) -> Results:
-    """Some 120 scenarios for some clients; `bad` is the share that does not pass, `evidence` multiplies logs and frames."""
+    """Some 120 scenarios; `bad` is about the share that does not pass, `evidence` multiplies logs and frames."""
     chance = random.Random(seed)
     scenarios = [scenario for place, feature in enumerate(_FEATURES) for scenario in scenarios_of(feature, place)]
     chosen = [
@@ -182,9 +182,10 @@ def _made(
 
 
 def _error(scenario: Scenario) -> str:
+    module, _, function = scenario.id.partition(".")
     return (
         "Traceback (most recent call last):\n"
-        f'  File "rocketwire/compat/scenarios/{scenario.id.split(".")[0]}.py", line 64, in {scenario.id.split(".")[1]}\n'
+        f'  File "rocketwire/compat/scenarios/{module}.py", line 64, in {function}\n'
         "    assert offsets == [0, 1, 2, 3]\n"
         "           offsets = [0, 1, 3]\n"
         "AssertionError: expected queue offsets [0, 1, 2, 3], found [0, 1, 3]\n"

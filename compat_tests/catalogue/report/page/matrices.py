@@ -58,7 +58,7 @@ def _feature(results: Results, cells: Cells, place: int) -> Html:
         for number, client in enumerate(results.clients)
     ]
     everyone = [client.id for client in results.clients]
-    columns.append(_counted(_score(cells, own, everyone, Side.ENDPOINT), f"f={place}"))
+    columns.append(_counted(_score(cells, own, everyone, Side.ENDPOINT), f"f={place}", class_="all"))
     if results.reference:
         columns.append(_counted(_score(cells, own, everyone, Side.REFERENCE), f"f={place}", class_="ref"))
     link = element("a", feature.name, href=f"#feature-{place}")
@@ -111,7 +111,7 @@ def scenarios(results: Results) -> Html:
                 id=f"c{place}",
             )
         )
-        second.append(element("th", "it", hidden(", the endpoint"), scope="col", data_client=place))
+        second.append(element("th", "tested", scope="col", data_client=place))
         second.append(element("th", "ref", hidden("erence"), scope="col", class_="ref", data_client=place))
     rows = [element("tr", *header)] + ([element("tr", *second)] if both else [])
     groups = (_group(results, cells, place, feature) for place, feature in enumerate(results.features))
