@@ -14,10 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Protocol, TypeVar
 
-from compat_tests import artifacts
-from compat_tests.apache import COMMIT_LOG_FILE_SIZE, ApacheBroker, ApacheNameServer
-from compat_tests.ports import LOOPBACK, free_ports
-from compat_tests.processes import READY_WITHIN, EndpointError, Process
+from compat_tests.readme import ROOT
+from rocketwire.compat.brokers.apache import COMMIT_LOG_FILE_SIZE, ApacheBroker, ApacheNameServer
+from rocketwire.compat.brokers.ports import LOOPBACK, free_ports
+from rocketwire.compat.brokers.processes import READY_WITHIN, EndpointError, Process
 
 
 class Startable(Protocol):
@@ -104,7 +104,7 @@ class Rocketwire:
         for key, value in self._settings.items():
             command += ["--set", f"{key}={value}"]
         command += self._options
-        self._process = Process("rocketwire", command, cwd=artifacts.ROOT, env=os.environ)
+        self._process = Process("rocketwire", command, cwd=ROOT, env=os.environ)
         self._process.wait_for("rocketwire ready", within=READY_WITHIN)  # "ready" is in "already in use" too
 
     def stop(self) -> None:

@@ -16,9 +16,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, Self
 
-from compat_tests import artifacts
-from compat_tests.artifacts import ArtifactError
-from compat_tests.processes import READY_WITHIN, Process
+from rocketwire.compat.brokers.processes import READY_WITHIN, Process
+from rocketwire.compat.environment import artifacts, cache
+from rocketwire.compat.environment.artifacts import ArtifactError
 
 _NOBODY: Final = 65534
 _NOT_NEEDED: Final = ("usr/share/doc", "usr/share/locale", "usr/share/man", "usr/share/perl5", "usr/lib/perl5")
@@ -94,7 +94,7 @@ class PostgreSQL:
 def unpacked() -> Path:
     """The packages' files in the cache. Raises ArtifactError where there is no apt, or it does not bring them."""
     release = platform.freedesktop_os_release()
-    return artifacts.cached(f"postgresql-{release.get('VERSION_CODENAME') or release['ID']}", _fetch)
+    return cache.cached(f"postgresql-{release.get('VERSION_CODENAME') or release['ID']}", _fetch)
 
 
 def _fetch(target: Path) -> None:

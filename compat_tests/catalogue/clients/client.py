@@ -1,0 +1,100 @@
+"""A client at an endpoint, as scenarios use it, and the processes behind it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Protocol, Self
+
+from rocketwire.compat.clients.process import Argument, Runner
+from rocketwire.compat.messages import Event
+
+LONGEST: Final = 300.0
+"""Seconds that no program takes: what it waits for itself, it gives up before."""
+
+
+class Starter(Protocol):
+    """Knows how the process of a client is started."""
+
+    def runner_command(self, client: str, env: Mapping[str, str], name: str) -> list[str]:
+        """The command for the client of this id; `name` is unique."""
+
+
+class Clients:
+    """The processes of clients, started when first needed; `env` is what their environment has besides."""
+
+    def __init__(self, starter: Starter, env: Mapping[str, str] | None = None) -> None:
+        self._starter = starter
+        self._env = env or {}
+        self._runners: dict[str, Runner] = {}
+
+    def runner(self, client: str) -> Runner:
+        """The running process of a client."""
+        runner = self._runners.get(client)
+        if runner is None or not runner.running:
+            if runner is not None:
+                runner.close()
+            command = self._starter.runner_command(client, self._env, f"rocketwire-{uuid.uuid4().hex[:12]}")
+            runner = self._runners[client] = Runner(client, command)
+        return runner
+
+    def __enter__(self) -> Self:
+        """Close them at the end of a `with`."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Close."""
+        self.close()
+
+    def close(self) -> None:
+        """End them all."""
+        for runner in self._runners.values():
+            runner.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client:
+    """An official client of one version with one name server's address; `always` goes with each request."""
+
+    clients: Clients
+    id: str
+    namesrv: str
+    always: Mapping[str, Argument] = field(default_factory=dict)
+
+    @property
+    def version(self) -> str:
+        """The version in its id."""
+        return self.id.rpartition("-")[2]
+
+    def run(
+        self,
+        program: str,
+        named: Mapping[str, Argument] | None = None,
+        /,
+        *,
+        within: float = LONGEST,
+        watch: Callable[[Event], None] | None = None,
+        **arguments: Argument,
+    ) -> list[Event]:
+        """What the program printed, given arguments as a mapping, by keyword or both. Raises ProgramFailed."""
+        every: dict[str, Argument] = {"namesrv": self.namesrv, **self.always, **(named or {}), **arguments}
+        return self.clients.runner(self.id).run(program, every, within=within, watch=watch)
+
+    def only(
+        self,
+        event: str,
+        program: str,
+        named: Mapping[str, Argument] | None = None,
+        /,
+        *,
+        within: float = LONGEST,
+        **arguments: Argument,
+    ) -> list[Event]:
+        """What the program printed of one kind of event."""
+        return events(self.run(program, {**(named or {}), **arguments}, within=within), event)
+
+
+def events(all_events: Iterable[Event], kind: str) -> list[Event]:
+    """Those of one kind, in order."""
+    return [event for event in all_events if event["event"] == kind]
