@@ -45,6 +45,7 @@ def sync(case: Case) -> None:
     for event in received:
         assert event["topic"] == topic
         assert event["reconsumeTimes"] == 0
+        assert event["bornHost"].startswith("/")
         assert event["properties"]["UNIQ_KEY"] == event["msgId"]
         assert event["properties"]["CLUSTER"] == case.endpoint.cluster
         assert abs(event["storeTimestamp"] - event["bornTimestamp"]) < 60_000
