@@ -13,9 +13,10 @@ from typing import Final
 import pytest
 
 from compat_tests import readme
-from compat_tests.endpoints import TARGETS, Endpoint, running
+from compat_tests.endpoints import TARGETS
 from compat_tests.programs import Programs, find_programs
 from rocketwire.compat.brokers.apache import ApacheNameServer
+from rocketwire.compat.brokers.endpoint import Endpoint, running
 from rocketwire.compat.brokers.ports import LOOPBACK, free_ports
 from rocketwire.compat.clients.client import Client, Clients
 from rocketwire.compat.environment import cache

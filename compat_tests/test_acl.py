@@ -13,9 +13,10 @@ import pytest
 
 from compat_tests import acl_cases, admin_tools, remoting
 from compat_tests.acl_cases import Question, Who, differs, signed
-from compat_tests.endpoints import Endpoint, Rocketwire, running
+from compat_tests.endpoints import Rocketwire
 from compat_tests.programs import find_programs
 from rocketwire.compat.brokers.apache import ApacheBroker
+from rocketwire.compat.brokers.endpoint import Endpoint, running
 from rocketwire.compat.brokers.ports import LOOPBACK, free_ports
 from rocketwire.compat.clients.client import Client, Clients, events
 from rocketwire.compat.environment import artifacts

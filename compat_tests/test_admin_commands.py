@@ -18,9 +18,10 @@ from typing import Any, Final
 
 import pytest
 
-from compat_tests.endpoints import TARGETS, Endpoint, running
+from compat_tests.endpoints import TARGETS
 from rocketwire.cli import main
 from rocketwire.cli.waiting import waits
+from rocketwire.compat.brokers.endpoint import Endpoint, running
 from rocketwire.compat.clients.client import Client, Clients
 
 pytestmark = pytest.mark.usefixtures("only_rocketwire")  # it starts Apache's itself

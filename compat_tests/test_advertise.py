@@ -8,7 +8,8 @@ import pytest
 
 from compat_tests import remoting
 from compat_tests.connections import Forwarder, Watch
-from compat_tests.endpoints import Rocketwire, running
+from compat_tests.endpoints import Rocketwire
+from rocketwire.compat.brokers.endpoint import running
 from rocketwire.compat.brokers.ports import port_of
 from rocketwire.compat.clients.client import Client, Clients, events
 from rocketwire.compat.messages import Outgoing, assert_each_once, assert_same

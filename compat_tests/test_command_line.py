@@ -18,8 +18,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from compat_tests.endpoints import Endpoint
 from compat_tests.remoting import Connection
+from rocketwire.compat.brokers.endpoint import Endpoint
 from rocketwire.compat.clients.client import Client, Clients, events
 from rocketwire.compat.messages import Outgoing
 

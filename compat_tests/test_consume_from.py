@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests.endpoints import TARGETS, Endpoint, running
+from compat_tests.endpoints import TARGETS
+from rocketwire.compat.brokers.endpoint import Endpoint, running
 from rocketwire.compat.clients.client import Client, Clients, events
 from rocketwire.compat.messages import Event
 

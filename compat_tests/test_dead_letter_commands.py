@@ -14,7 +14,8 @@ from urllib.parse import urlencode
 import pytest
 
 from compat_tests.commands import Rocketwire, eventually
-from compat_tests.endpoints import TARGETS, running
+from compat_tests.endpoints import TARGETS
+from rocketwire.compat.brokers.endpoint import running
 from rocketwire.compat.clients.client import Client, Clients
 from rocketwire.compat.messages import Outgoing
 

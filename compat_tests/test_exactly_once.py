@@ -24,12 +24,13 @@ import pytest
 import sqlalchemy
 from sqlalchemy.orm import sessionmaker
 
-from compat_tests.endpoints import TARGETS, Endpoint, running
+from compat_tests.endpoints import TARGETS
 from compat_tests.once_member import connect
 from compat_tests.postgres import PostgreSQL
 from compat_tests.readme import ROOT
 from compat_tests.remoting import Connection, max_offset
 from compat_tests.store_traffic import BATCH, create_topic, send_all_kinds
+from rocketwire.compat.brokers.endpoint import Endpoint, running
 from rocketwire.compat.brokers.processes import READY_WITHIN, Process
 from rocketwire.remoting.once import ExactlyOnce, NotTransactional
 

@@ -13,7 +13,8 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from compat_tests.endpoints import Rocketwire, running
+from compat_tests.endpoints import Rocketwire
+from rocketwire.compat.brokers.endpoint import running
 from rocketwire.compat.brokers.ports import LOOPBACK, free_ports
 from rocketwire.compat.clients.client import Client, Clients
 from rocketwire.compat.messages import Event, Outgoing

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from compat_tests import remoting
-from compat_tests.endpoints import Endpoint
+from rocketwire.compat.brokers.endpoint import Endpoint
 from rocketwire.compat.clients.client import Client, Clients, events
 from rocketwire.compat.environment import artifacts
 from rocketwire.compat.messages import Event, Outgoing, assert_each_once

@@ -14,8 +14,9 @@ from typing import Final
 import pytest
 
 from compat_tests import remoting
-from compat_tests.endpoints import TARGETS, Endpoint, running
+from compat_tests.endpoints import TARGETS
 from compat_tests.programs import Programs
+from rocketwire.compat.brokers.endpoint import Endpoint, running
 from rocketwire.compat.brokers.ports import LOOPBACK_6, port_of
 from rocketwire.compat.clients.client import Client, Clients, events
 from rocketwire.compat.messages import Outgoing, assert_each_once, assert_same

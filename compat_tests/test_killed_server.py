@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from compat_tests import remoting
-from compat_tests.endpoints import TARGETS, Endpoint, running
+from compat_tests.endpoints import TARGETS
+from rocketwire.compat.brokers.endpoint import Endpoint, running
 from rocketwire.compat.clients.client import Client, Clients, events
 from rocketwire.compat.messages import Event, by_queue
 

@@ -18,11 +18,12 @@ from typing import Final, TypeVar
 import pytest
 
 from compat_tests import remoting
-from compat_tests.endpoints import TARGETS, Endpoint, running
+from compat_tests.endpoints import TARGETS
 from compat_tests.shared_store import SharedStore
 from compat_tests.store_traffic import assert_there, create_topic, send_all_kinds
 from compat_tests.store_view import look
 from rocketwire.compat.brokers.apache import ApacheNameServer
+from rocketwire.compat.brokers.endpoint import Endpoint, running
 from rocketwire.compat.brokers.ports import LOOPBACK, free_ports
 from rocketwire.compat.clients.client import Client, Clients
 from rocketwire.compat.environment.artifacts import CLIENT_VERSIONS

@@ -17,8 +17,9 @@ from typing import Final
 import pytest
 
 from compat_tests.commands import Rocketwire, eventually
-from compat_tests.endpoints import TARGETS, running
+from compat_tests.endpoints import TARGETS
 from rocketwire.compat.brokers.apache import ApacheBroker
+from rocketwire.compat.brokers.endpoint import running
 from rocketwire.compat.brokers.ports import free_ports
 from rocketwire.compat.clients.client import Client, Clients, events
 from rocketwire.compat.messages import Outgoing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from compat_tests.endpoints import Endpoint
+from rocketwire.compat.brokers.endpoint import Endpoint
 from rocketwire.compat.clients.client import Client, Clients, events
 from rocketwire.compat.messages import Event, Outgoing
 

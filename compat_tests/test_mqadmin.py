@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from compat_tests import admin_tools
-from compat_tests.endpoints import Apache, Endpoint, Rocketwire, running
+from compat_tests.endpoints import Rocketwire
 from compat_tests.mqadmin.catalogue import COMMANDS
 from compat_tests.mqadmin.driver import Scene
+from rocketwire.compat.brokers.endpoint import Apache, Endpoint, running
 from rocketwire.compat.clients.client import Client, Clients
 
 pytestmark = pytest.mark.usefixtures("only_rocketwire")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from compat_tests import remoting
-from compat_tests.endpoints import Endpoint
 from rocketwire.compat.brokers.apache import ApacheBroker
+from rocketwire.compat.brokers.endpoint import Endpoint
 from rocketwire.compat.brokers.ports import free_ports
 from rocketwire.compat.clients.client import Client, Clients
 from rocketwire.compat.messages import Outgoing, assert_each_once

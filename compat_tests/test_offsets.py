@@ -14,10 +14,11 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from compat_tests.endpoints import Rocketwire, running
+from compat_tests.endpoints import Rocketwire
 from compat_tests.remoting import Answer, Connection, max_offset
 from compat_tests.store_traffic import create_topic
 from rocketwire.compat.brokers.apache import ApacheBroker, ApacheNameServer
+from rocketwire.compat.brokers.endpoint import running
 from rocketwire.compat.brokers.ports import free_ports
 from rocketwire.compat.brokers.processes import READY_WITHIN
 

@@ -16,7 +16,7 @@ import pytest
 
 from compat_tests import remoting
 from compat_tests.admin_tools import VERSION, mqadmin, tools
-from compat_tests.endpoints import Endpoint
+from rocketwire.compat.brokers.endpoint import Endpoint
 from rocketwire.compat.clients.client import Client, Clients, events
 from rocketwire.compat.messages import Event, Outgoing
 

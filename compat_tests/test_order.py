@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from compat_tests import remoting
-from compat_tests.endpoints import Endpoint
 from compat_tests.programs import Programs
+from rocketwire.compat.brokers.endpoint import Endpoint
 from rocketwire.compat.clients.client import Client, Clients, events
 from rocketwire.compat.clients.process import Argument
 from rocketwire.compat.messages import Event

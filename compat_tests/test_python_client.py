@@ -15,10 +15,11 @@ import pytest
 import trio
 
 from compat_tests import acl_cases
-from compat_tests.endpoints import TARGETS, Endpoint, Rocketwire, running
+from compat_tests.endpoints import TARGETS, Rocketwire
 from compat_tests.remoting import Connection, max_offset
 from compat_tests.store_steps import wait_until
 from rocketwire.compat.brokers.apache import ApacheBroker, ApacheNameServer
+from rocketwire.compat.brokers.endpoint import Endpoint, running
 from rocketwire.compat.brokers.ports import LOOPBACK, free_ports
 from rocketwire.compat.clients.client import Client, Clients
 from rocketwire.remoting import (

@@ -8,10 +8,11 @@ from collections.abc import Callable
 import pytest
 
 from compat_tests import stored
-from compat_tests.endpoints import Endpoint, Rocketwire
+from compat_tests.endpoints import Rocketwire
 from compat_tests.remoting import Connection
 from compat_tests.store_traffic import create_topic
 from compat_tests.test_store_verify import verified
+from rocketwire.compat.brokers.endpoint import Endpoint
 from rocketwire.compat.clients.client import Client, Clients, events
 from rocketwire.compat.messages import Outgoing, assert_each_once, assert_same
 

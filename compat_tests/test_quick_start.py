@@ -6,9 +6,9 @@ import os
 import subprocess
 import uuid
 
-from compat_tests.endpoints import Endpoint
 from compat_tests.programs import Programs
 from compat_tests.readme import ROOT
+from rocketwire.compat.brokers.endpoint import Endpoint
 from rocketwire.compat.brokers.processes import Process
 
 COUNT = 100

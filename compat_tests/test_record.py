@@ -19,8 +19,9 @@ from typing import Any, Final
 
 import pytest
 
-from compat_tests.endpoints import Apache, Endpoint, Rocketwire, running
+from compat_tests.endpoints import Rocketwire
 from compat_tests.readme import ROOT
+from rocketwire.compat.brokers.endpoint import Apache, Endpoint, running
 from rocketwire.compat.brokers.processes import READY_WITHIN, Process
 from rocketwire.compat.clients.client import Client, Clients
 from rocketwire.compat.messages import Outgoing, assert_each_once

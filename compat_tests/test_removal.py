@@ -14,7 +14,8 @@ from typing import Final
 import pytest
 
 from compat_tests import admin_tools, remoting
-from compat_tests.endpoints import Apache, Endpoint, Rocketwire, running
+from compat_tests.endpoints import Rocketwire
+from rocketwire.compat.brokers.endpoint import Apache, Endpoint, running
 from rocketwire.compat.clients.client import Client, Clients
 
 Fields = Mapping[str, str | int]

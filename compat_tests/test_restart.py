@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests.endpoints import Endpoint, Rocketwire, running
+from compat_tests.endpoints import Rocketwire
+from rocketwire.compat.brokers.endpoint import Endpoint, running
 from rocketwire.compat.brokers.ports import LOOPBACK, free_ports
 from rocketwire.compat.brokers.processes import EndpointError
 from rocketwire.compat.clients.client import Client, Clients, events

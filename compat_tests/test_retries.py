@@ -9,8 +9,8 @@ from itertools import pairwise
 import pytest
 
 from compat_tests import remoting
-from compat_tests.endpoints import Endpoint
 from compat_tests.store_steps import wait_until
+from rocketwire.compat.brokers.endpoint import Endpoint
 from rocketwire.compat.clients.client import Client, Clients
 from rocketwire.compat.messages import Event, Outgoing
 

@@ -11,7 +11,7 @@ from typing import Final, Self
 
 import pytest
 
-from compat_tests.endpoints import Endpoint
+from rocketwire.compat.brokers.endpoint import Endpoint
 from rocketwire.compat.brokers.ports import LOOPBACK, port_of
 from rocketwire.compat.clients.client import Client, Clients, events
 

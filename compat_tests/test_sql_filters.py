@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from compat_tests import remoting
-from compat_tests.endpoints import Endpoint
 from compat_tests.shared_store import SharedStore
 from compat_tests.store_traffic import create_topic, send_all_kinds
 from rocketwire.compat.brokers.apache import ApacheNameServer
+from rocketwire.compat.brokers.endpoint import Endpoint
 from rocketwire.compat.clients.client import Client, Clients, events
 from rocketwire.compat.messages import Outgoing, assert_each_once
 

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 import pytest
 
 from compat_tests import admin_tools, remoting
-from compat_tests.endpoints import Endpoint
+from rocketwire.compat.brokers.endpoint import Endpoint
 from rocketwire.compat.clients.client import Client, Clients
 
 Fields: TypeAlias = dict[str, str | int]

@@ -15,7 +15,8 @@ import pytest
 
 from compat_tests import remoting
 from compat_tests.connections import Tap
-from compat_tests.endpoints import Endpoint, Rocketwire, running
+from compat_tests.endpoints import Rocketwire
+from rocketwire.compat.brokers.endpoint import Endpoint, running
 from rocketwire.compat.clients.client import Client, Clients, events
 from rocketwire.compat.messages import Event, Outgoing, assert_each_once
 

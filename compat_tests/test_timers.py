@@ -13,7 +13,8 @@ from typing import Final
 
 import pytest
 
-from compat_tests.endpoints import TARGETS, Endpoint, running
+from compat_tests.endpoints import TARGETS
+from rocketwire.compat.brokers.endpoint import Endpoint, running
 from rocketwire.compat.clients.client import Client, Clients, events
 from rocketwire.compat.messages import Event, Outgoing
 

@@ -9,8 +9,9 @@ import pytest
 import trustme
 from cryptography.hazmat.primitives import serialization
 
-from compat_tests.endpoints import Endpoint, Rocketwire, running
+from compat_tests.endpoints import Rocketwire
 from compat_tests.programs import Programs, find_programs
+from rocketwire.compat.brokers.endpoint import Endpoint, running
 from rocketwire.compat.clients.client import Client, Clients
 from rocketwire.compat.messages import Outgoing, assert_each_once
 

@@ -13,9 +13,10 @@ from typing import Final
 import pytest
 
 from compat_tests import remoting
-from compat_tests.endpoints import TARGETS, Endpoint, running
+from compat_tests.endpoints import TARGETS
 from compat_tests.shared_store import SharedStore
 from rocketwire.compat.brokers.apache import ApacheNameServer
+from rocketwire.compat.brokers.endpoint import Endpoint, running
 from rocketwire.compat.clients.client import Client, Clients, events
 from rocketwire.compat.messages import Event, Outgoing, by_queue
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from compat_tests.connections import Watch
-from compat_tests.endpoints import Endpoint, Rocketwire, running
+from compat_tests.endpoints import Rocketwire
 from compat_tests.programs import Programs
+from rocketwire.compat.brokers.endpoint import Endpoint, running
 from rocketwire.compat.brokers.ports import port_of
 from rocketwire.compat.clients.client import Client, Clients
 from rocketwire.compat.messages import Outgoing, assert_each_once

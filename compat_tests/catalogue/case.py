@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -34,8 +35,7 @@ class Case:
         helper: A Java client for what the client under test does not offer; None where none can run.
         endpoint: What is known of the endpoint.
         prefix: Begins the names of all topics and groups.
-        topics: The topics that were made or named.
-        groups: The groups that were named.
+        deadline: When, in the time of `time.monotonic`, it is over at the latest.
     """
 
     client: Client
@@ -43,21 +43,16 @@ class Case:
     helper: Client | None
     endpoint: Facts
     prefix: str
-    topics: list[str] = field(default_factory=list)
-    groups: list[str] = field(default_factory=list)
+    deadline: float = math.inf
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
 
     def unique(self, name: str) -> str:
         """The name for a topic that no other run has."""
-        found = f"{self.prefix}_{name}_{next(self._numbers)}"
-        self.topics.append(found)
-        return found
+        return f"{self.prefix}_{name}_{next(self._numbers)}"
 
     def group(self, name: str = "group") -> str:
         """The name of a consumer or producer group that no other run has."""
-        found = f"{self.prefix}_{name}_{next(self._numbers)}"
-        self.groups.append(found)
-        return found
+        return self.unique(name)
 
     def topic(self, queues: int = 4, *, name: str = "Topic", kind: str = "") -> str:
         """A new topic on every broker, made by an administrator; `kind` is its message type, where brokers know types.
@@ -98,7 +93,7 @@ class Case:
             return self.client.only(
                 "received", "PullAll", topic=topic, group=group or self.group("reader"), count=count
             )
-        return read_topic(self.endpoint.access, topic, count)
+        return read_topic(self.endpoint.access, topic, count, until=self.deadline)
 
     def send_to_queues(self, topic: str, messages: Sequence[Outgoing]) -> list[Event]:
         """Send each message to its queue."""
@@ -106,7 +101,7 @@ class Case:
 
     def wait_until(self, holds: Callable[[], bool], what: str, *, within: float = _ROUTED_WITHIN) -> None:
         """Return once something holds; AssertionError if it does not within so many seconds."""
-        end = time.monotonic() + within
+        end = min(time.monotonic() + within, self.deadline)
         while not holds():
             assert time.monotonic() < end, f"not within {within:.0f} s: {what}"
             time.sleep(0.05)

@@ -29,14 +29,20 @@ _FINE: Final = (
 )
 
 
-def read_topic(access: Access, topic: str, count: int) -> list[Event]:
+def read_topic(access: Access, topic: str, count: int, *, until: float) -> list[Event]:
     """All messages of a topic by queue and offset, once `count` of them are there or two minutes are over.
+
+    Args:
+        access: The endpoint.
+        topic: The topic.
+        count: How many messages are waited for.
+        until: When to give up at the latest, in the time of `time.monotonic`.
 
     Raises:
         NoSuchTopic, NotReached, Refused: it cannot be read.
     """
     found: list[Event] = []
-    end = time.monotonic() + _WITHIN
+    end = min(time.monotonic() + _WITHIN, until)
     with access.cluster() as cluster:
         offsets = dict.fromkeys(cluster.readable_queues(topic), 0)
         while True:

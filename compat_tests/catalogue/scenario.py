@@ -14,8 +14,6 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
-from rocketwire.compat.clients.adapter import Security
-
 if TYPE_CHECKING:
     from rocketwire.compat.case import Case
 
@@ -96,7 +94,6 @@ class Scenario:
         environment: Variables that the client's process gets.
         ours_only: Whether Apache's brokers behave otherwise, so that it is for rocketwire only.
         clients: The ids of clients that it is about, where it is not for all.
-        security: What it can only be asked with.
     """
 
     id: str
@@ -111,7 +108,6 @@ class Scenario:
     environment: Mapping[str, str] = field(default_factory=dict)
     ours_only: bool = False
     clients: tuple[str, ...] = ()
-    security: tuple[Security, ...] = ()
 
 
 _FOUND: dict[str, Scenario] = {}
@@ -134,7 +130,6 @@ def scenario(
     environment: Mapping[str, str] | None = None,
     ours_only: bool = False,
     clients: tuple[str, ...] = (),
-    security: tuple[Security, ...] = (),
 ) -> Callable[[Callable[[Case], None]], Callable[[Case], None]]:
     """Put a function into the catalogue; the arguments are those of `Scenario`.
 
@@ -158,7 +153,6 @@ def scenario(
             environment=environment or {},
             ours_only=ours_only,
             clients=clients,
-            security=security,
         )
         return run
 

@@ -13,7 +13,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from compat_tests.endpoints import TARGETS, Endpoint, running
+from compat_tests.endpoints import TARGETS
+from rocketwire.compat.brokers.endpoint import Endpoint, running
 from rocketwire.compat.clients.client import Client, Clients
 from rocketwire.compat.messages import SYSTEM_PROPERTIES
 from rocketwire.remoting.cluster import Cluster

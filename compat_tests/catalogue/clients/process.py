@@ -35,7 +35,7 @@ class Runner:
     """One process of one client, that runs programs in sequence."""
 
     def __init__(self, label: str, command: Sequence[str]) -> None:
-        """Start it and wait until it is ready; `label` names the client in errors. Raises ProgramFailed."""
+        """Start it; `label` names the client in errors. It need not be ready: the first program waits for that."""
         self._label = label
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._errors = tempfile.TemporaryFile("w+", errors="replace")  # noqa: SIM115 - closed in close()
@@ -55,7 +55,7 @@ class Runner:
         self._answers = self._process.stdout
         self._reader = threading.Thread(target=self._read, args=(self._answers,), daemon=True)
         self._reader.start()
-        self._next(time.monotonic() + READY_WITHIN)
+        self._is_ready = False
 
     def _read(self, stream: IO[str]) -> None:
         with contextlib.suppress(ValueError):  # closed
@@ -85,6 +85,9 @@ class Runner:
 
         Raises ProgramFailed when it threw or did not end `within` so many seconds.
         """
+        if not self._is_ready:
+            self._next(time.monotonic() + READY_WITHIN)
+            self._is_ready = True
         try:
             self._requests.write(f"{program}?{urlencode(_flat(arguments), doseq=True)}\n")
             self._requests.flush()
@@ -122,6 +125,11 @@ class Runner:
     def log_size(self) -> int:
         """How many bytes it has written to its standard error; 0 once it is closed."""
         return 0 if self._errors.closed else os.fstat(self._errors.fileno()).st_size
+
+    def signal_end(self) -> None:
+        """Kill it, from any thread; its owner still closes it."""
+        self._process.terminate()  # podman hands this on to the process in the container, and a JVM ends at once
+        self._lines.put(None)
 
     def kill(self) -> None:
         """End it at once; its log stays."""
