@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Self
 
-from compat_tests import artifacts
-from compat_tests.artifacts import ArtifactError
+from rocketwire.compat.environment import artifacts
+from rocketwire.compat.environment.artifacts import ArtifactError
 
 # Not to be mixed with the machine's own.
 _OF_THE_SYSTEM: Final = re.compile(r"(libc6|libc-bin|libc-l10n|locales)_")

@@ -14,9 +14,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Self
 
-from compat_tests import artifacts, debian
-from compat_tests.artifacts import ArtifactError
-from compat_tests.processes import READY_WITHIN, Process
+from compat_tests import debian
+from rocketwire.compat.brokers.processes import READY_WITHIN, Process
+from rocketwire.compat.environment import artifacts, cache
+from rocketwire.compat.environment.artifacts import ArtifactError
 
 _NOBODY: Final = 65534
 _PORT: Final = "5432"  # only the socket's name has it: the server listens to no network
@@ -89,7 +90,7 @@ class PostgreSQL:
 
 def unpacked() -> Path:
     """The packages' files in the cache. Raises ArtifactError where there is no apt, or it does not bring them."""
-    return artifacts.cached(f"postgresql-{debian.release()}", _fetch)
+    return cache.cached(f"postgresql-{debian.release()}", _fetch)
 
 
 def _fetch(target: Path) -> None:
