@@ -18,9 +18,10 @@ from collections import deque
 from pathlib import Path
 from typing import Any, Final, Self
 
-from compat_tests import artifacts, debian
-from compat_tests.artifacts import ArtifactError
-from compat_tests.processes import READY_WITHIN, STOP_WITHIN
+from compat_tests import debian
+from rocketwire.compat.brokers.processes import READY_WITHIN, STOP_WITHIN
+from rocketwire.compat.environment import artifacts, cache
+from rocketwire.compat.environment.artifacts import ArtifactError
 
 _PACKAGES: Final = ("chromium-headless-shell", "fonts-liberation", "fonts-dejavu-core")
 # What they depend on, and headless Chromium does not use.
@@ -150,7 +151,7 @@ class Browser:
 
 def unpacked() -> Path:
     """The packages' files in the cache. Raises ArtifactError where there is no apt, or it does not bring them."""
-    return artifacts.cached(f"chromium-{debian.release()}", _fetch)
+    return cache.cached(f"chromium-{debian.release()}", _fetch)
 
 
 def _fetch(target: Path) -> None:
@@ -168,7 +169,7 @@ AXE: Final = "axe-core@4.14.1"
 
 def axe() -> str:
     """The source of axe-core's script. Raises ArtifactError where npm does not bring it."""
-    return (artifacts.cached(AXE.replace("@", "-"), _fetch_axe) / "package" / "axe.min.js").read_text(encoding="utf-8")
+    return (cache.cached(AXE.replace("@", "-"), _fetch_axe) / "package" / "axe.min.js").read_text(encoding="utf-8")
 
 
 def _fetch_axe(target: Path) -> None:

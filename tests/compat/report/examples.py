@@ -226,7 +226,7 @@ def _frames(chance: random.Random, count: int) -> Iterator[Frame]:
         )
 
 
-def small(*outcomes: Outcome, reason: str = "", reference: bool = False) -> Results:
+def small(*outcomes: Outcome, reason: str = "", reference: bool = False, endpoint: str = "rocketwire 0.1.0") -> Results:
     """One client, one feature, a scenario for each outcome."""
     scenarios = tuple(
         Scenario(id=f"send.s{number}", feature="send", proves="it works", source="the guide", limit=60.0)
@@ -248,7 +248,7 @@ def small(*outcomes: Outcome, reason: str = "", reference: bool = False) -> Resu
         started=STARTED,
         seconds=2.0,
         version="0.1.0",
-        endpoint=Endpoint(namesrv="127.0.0.1:9876", name="rocketwire 0.1.0"),
+        endpoint=Endpoint(namesrv="127.0.0.1:9876", name=endpoint),
         reference=Reference(name="Apache RocketMQ 4.9.7") if reference else None,
         clients=(Client(id="java-4.9.7", name="Java", version="4.9.7", language="Java", where="host"),),
         features=(Feature(id="send", name="Send"),),
