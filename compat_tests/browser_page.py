@@ -56,6 +56,10 @@ class Page:
         chosen = [{"name": f"prefers-{key.replace('_', '-')}", "value": value} for key, value in features.items()]
         self._call("Emulation.setEmulatedMedia", features=chosen)
 
+    def media(self, kind: str) -> None:
+        """Show it as on `print` or `screen`."""
+        self._call("Emulation.setEmulatedMedia", media=kind)
+
     def scripts(self, *, run: bool) -> None:
         """Whether the page's scripts run from the next time on that it is opened."""
         self._call("Emulation.setScriptExecutionDisabled", value=not run)

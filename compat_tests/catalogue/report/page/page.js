@@ -370,7 +370,7 @@
     const part = folded(title, () => make("ol", {}, ...cell.diff.map((each) => {
       const [expected, actual] = marked(each.expected, each.actual);
       const figure = (name, content) => make("figure", {}, make("figcaption", {}, name), make("pre", { tabindex: "0" , "aria-label": name }, ...content));
-      return make("li", {}, make("h4", {}, each.where),
+      return make("li", {}, make("h3", {}, each.where),
         make("div", { class: "pair" }, figure("Expected: the reference's", expected), figure("Actual: the endpoint's", actual)));
     })));
     part.classList.add("diff");
