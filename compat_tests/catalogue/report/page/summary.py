@@ -13,6 +13,7 @@ from rocketwire.compat.report.score import Score, doubtful, score, side_score
 from rocketwire.compat.results import Client, Outcome, Result, Results, Scenario, Side
 
 _BAR: Final = 100
+_FINDINGS: Final = frozenset({Outcome.DIFFERS, Outcome.FAILS, Outcome.FLAKY})
 _SEEN: Final = 12
 """The scenarios that did not pass and are seen at once; the others are folded."""
 _ORDER: Final = (Outcome.PASS, Outcome.FLAKY, Outcome.DIFFERS, Outcome.FAILS)
@@ -170,19 +171,16 @@ def findings(results: Results) -> Html:
 
 
 def _findings(results: Results) -> Iterator[Html]:
-    scenarios = {each.id: each for each in results.scenarios}
+    """The scenarios that did not pass, those that were but flaky last."""
     order = {each.id: place for place, each in enumerate(results.clients)}
-    for scenario in results.scenarios:
-        told = [
-            each
-            for each in results.results
-            if each.scenario == scenario.id
-            and each.side is Side.ENDPOINT
-            and each.outcome in {Outcome.DIFFERS, Outcome.FAILS, Outcome.FLAKY}
-        ]
-        told.sort(key=lambda each: order[each.client])
-        if told:
-            yield _finding(scenarios[scenario.id], told)
+    own: dict[str, list[Result]] = {}
+    for each in results.results:
+        if each.side is Side.ENDPOINT and each.outcome in _FINDINGS:
+            own.setdefault(each.scenario, []).append(each)
+    found = [each for each in results.scenarios if each.id in own]
+    found.sort(key=lambda each: all(result.outcome is Outcome.FLAKY for result in own[each.id]))
+    for scenario in found:
+        yield _finding(scenario, sorted(own[scenario.id], key=lambda each: order[each.client]))
 
 
 def _finding(scenario: Scenario, told: list[Result]) -> Html:

@@ -185,9 +185,7 @@ def _filters(results: Results) -> Html:
         for each in Outcome
     )
     clients = (_check("client", str(place), element("span", each.id)) for place, each in enumerate(results.clients))
-    features = (
-        _check("feature", str(place), element("span", each.name)) for place, each in enumerate(results.features)
-    )
+    features = (_check("feature", str(place), element("span", each.name)) for place, each in matrices.used(results))
     search = element(
         "label",
         element("span", "Search ", element("kbd", "/", aria_hidden="true")),
@@ -246,7 +244,7 @@ def _evidence_dialog() -> Html:
 
 def _help_dialog() -> Html:
     keys = (element("div", element("dt", element("kbd", keys)), element("dd", what)) for keys, what in _KEYS)
-    single = _check("single", "1", element("span", "Keys without Ctrl or Alt work"), checked=True)
+    single = _check("single", "1", element("span", "Single keys work"), checked=True)
     return element(
         "dialog",
         element("h2", "Keys", id="help-title"),
