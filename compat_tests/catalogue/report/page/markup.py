@@ -16,7 +16,7 @@ class Html(str):
     __slots__ = ()
 
 
-def element(tag: str, /, *children: str, **attributes: str | int | float | bool | None) -> Html:  # noqa: FBT001 - hidden=True
+def element(tag: str, /, *children: str, **attributes: str | float | bool | None) -> Html:
     """An element; children that are no `Html` are escaped.
 
     An attribute that is True stands without value, one that is None or False is left out; in names `_` stands for `-`,
