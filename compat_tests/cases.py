@@ -11,6 +11,7 @@ from typing import Final
 
 import pytest
 
+from rocketwire.compat.brokers.endpoint import Endpoint
 from rocketwire.compat.case import Case, NotPossible
 from rocketwire.compat.clients.client import Client, Clients
 from rocketwire.compat.clients.registry import adapters
@@ -75,14 +76,14 @@ def endpoint_of(scenario: Scenario) -> str:
 
 
 @cache
-def facts_of(namesrv: str) -> Facts:
-    """What is known of an endpoint; asked once."""
-    return probe(Access(namesrv=namesrv))
+def facts_of(endpoint: Endpoint) -> Facts:
+    """What is known of an endpoint; asked once. (Another one may have its address later.)"""
+    return probe(Access(namesrv=endpoint.namesrv))
 
 
-def check(scenario: Scenario, client: str, *, clients: Clients, namesrv: str, prefix: str) -> None:
+def check(scenario: Scenario, client: str, *, clients: Clients, endpoint: Endpoint, prefix: str) -> None:
     """Run a scenario; a test of pytest's fails or is skipped by what it raises."""
-    facts = facts_of(namesrv)
+    facts = facts_of(endpoint)
     helper = adapters()[f"java-{USUAL}"]
     adapter = adapters()[client]
     reason = not_offered(scenario, adapter, facts, security=frozenset(), helper=helper)
@@ -90,9 +91,9 @@ def check(scenario: Scenario, client: str, *, clients: Clients, namesrv: str, pr
         assert not facts.is_rocketwire, reason  # it offers all
         pytest.skip(reason)
     case = Case(
-        client=Client(clients=clients, id=client, namesrv=namesrv),
+        client=Client(clients=clients, id=client, namesrv=endpoint.namesrv),
         offered=adapter.programs,
-        helper=Client(clients=clients, id=helper.id, namesrv=namesrv),
+        helper=Client(clients=clients, id=helper.id, namesrv=endpoint.namesrv),
         endpoint=facts,
         prefix=prefix,
     )

@@ -260,6 +260,6 @@ def run_scenario(
     def run(scenario: Scenario, client: str) -> None:
         started: Endpoint = request.getfixturevalue(cases.endpoint_of(scenario))
         clients = clients_with(scenario.environment)
-        cases.check(scenario, client, clients=clients, namesrv=started.namesrv, prefix=unique("catalogue"))
+        cases.check(scenario, client, clients=clients, endpoint=started, prefix=unique("catalogue"))
 
     return run
