@@ -71,10 +71,15 @@ class Case:
                 brokers = cluster.all_brokers()
                 for broker in brokers.values():
                     put_topic(broker, config, message_type=kind or None)
-                self.wait_until(lambda: _routed(cluster.topics(), topic), "the name server knows the new topic")
+                self.wait_until(lambda: topic in cluster.topics(), "the name server knows the new topic")
         except RemotingError as error:
             raise NotPossible(f"no topic can be made: {error}") from error
         return topic
+
+    def has_topic(self, topic: str) -> bool:
+        """Whether the name server knows a topic."""
+        with self.endpoint.access.cluster() as cluster:
+            return topic in cluster.topics()
 
     def doing(self, program: str) -> Client:
         """The client under test if it offers a program, else the helping one. Raises NotPossible."""
@@ -105,7 +110,3 @@ class Case:
         while not holds():
             assert time.monotonic() < end, f"not within {within:.0f} s: {what}"
             time.sleep(0.05)
-
-
-def _routed(topics: Sequence[str], topic: str) -> bool:
-    return topic in topics

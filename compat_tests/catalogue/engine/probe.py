@@ -56,16 +56,13 @@ def probe(access: Access) -> Facts:
         cluster=next(iter(sorted(info.cluster_addr_table)), ""),
         offers=offers,
         delays=delays,
-        settings=tuple(
-            [f"{count_of_brokers(len(every))}", *_lines(offers, configuration), *([refused] * bool(refused))]
+        settings=(
+            f"{len(every)} broker{'s' * (len(every) != 1)}",
+            *_lines(offers, configuration),
+            *([refused] * bool(refused)),
         ),
         configuration=configuration,
     )
-
-
-def count_of_brokers(count: int) -> str:
-    """`1 broker`, `2 brokers`."""
-    return f"{count} broker{'s' * (count != 1)}"
 
 
 def _own_version(protocol: str) -> str:

@@ -1,8 +1,8 @@
 """A whole run: tasks in threads, second attempts behind a recording proxy, and the results of all.
 
 Theory: scenarios mostly wait, so several run beside each other, each with a process of its client for itself. An
-attempt that did not pass is made once more behind a recording proxy: what passed there is the evidence, and a scenario that
-passes then is flaky. Whoever stops a run kills the processes; the threads' scenarios fail at once by that.
+attempt that did not pass is made once more behind a recording proxy: what passed there is the evidence, and a scenario
+that passes then is flaky. Whoever stops a run kills the processes; the threads' scenarios fail at once by that.
 """
 
 from __future__ import annotations

@@ -181,6 +181,7 @@ def _orderly(case: Case, suspend: int, least: int) -> None:
     feature="retry",
     proves="A message that an orderly consumer fails holds its queue up and comes again, until it is a dead letter.",
     source="Apache 4.9, ConsumeMessageOrderlyService.processConsumeResult",
+    needs=(Need.SHORT_DELAYS,),  # a dead letter comes after the delay of its last try
     programs=("PushFailing", "PushConcurrent"),
     background=("SendSync",),
     limit=90,
@@ -194,6 +195,7 @@ def orderly(case: Case) -> None:
     feature="retry",
     proves="An orderly consumer waits at least 10 ms before it tries a failed message again.",
     source="Apache 4.9, ConsumeMessageOrderlyService.submitConsumeRequestLater",
+    needs=(Need.SHORT_DELAYS,),  # a dead letter comes after the delay of its last try
     programs=("PushFailing", "PushConcurrent"),
     background=("SendSync",),
     limit=90,
