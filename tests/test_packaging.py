@@ -18,8 +18,9 @@ import rocketwire
 from tools.release import build, hatchling
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("wire", "store", "server", "spark", "compat", "remoting", "cli")
+PACKAGES = ("wire", "store", "server", "spark", "remoting", "cli", "compat")
 DATA = ("compat/results.schema.json", "compat/report/page/page.css", "compat/report/page/page.js")
+JAVA = ROOT / "compat_tests" / "catalogue" / "clients" / "java"
 COMPILER = shutil.which((os.environ.get("CC") or "cc").split()[0])
 
 
@@ -54,6 +55,8 @@ def test_the_wheel_is_the_package_and_nothing_else(built: Path) -> None:
     assert modules_of_the_repository() <= names
     assert {name.split("/")[0] for name in names} == {"rocketwire", "pyspark_rocketmq"}
     assert "rocketwire/py.typed" in names
+    programs = {path.relative_to(JAVA).as_posix() for path in JAVA.rglob("*") if path.is_file()}
+    assert {f"rocketwire/compat/clients/java/{name}" for name in programs if "__pycache__" not in name} <= names
 
 
 def test_the_sdist_holds_real_files(built: Path) -> None:
@@ -117,4 +120,4 @@ def test_the_links_are_relative(package: str) -> None:
 
 
 def test_the_link_to_the_catalogue_is_relative() -> None:
-    assert (ROOT / "rocketwire" / "compat").readlink() == Path("..") / "compat_tests" / "catalogue"
+    assert (ROOT / "rocketwire" / "compat").readlink() == Path("../compat_tests/catalogue")
