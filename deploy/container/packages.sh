@@ -1,0 +1,23 @@
+# Install what the project PYPROJECT depends on into the virtual environment ENVIRONMENT, without what no server runs.
+set -eu
+pyproject=$1
+environment=$2
+python3 -c '
+import sys, tomllib
+print(*tomllib.load(open(sys.argv[1], "rb"))["project"]["dependencies"], sep="\n")
+' "$pyproject" >/build/requirements.txt
+/build/pip/bin/pip --python "$environment/bin/python3" install -q --no-compile --no-cache-dir --only-binary :all: \
+    -r /build/requirements.txt
+
+cd "$environment/lib/python3.11/site-packages"
+# numpy for who compiles with it: its declarations, its Fortran, its libraries to link, and its tests.
+rm -rf numpy/f2py numpy/distutils numpy/_core/include numpy/_core/lib numpy/random/lib numpy/random/_examples numpy/doc
+find . -depth -type d -name tests -exec rm -rf {} +
+find . -type f \( -name '*.pyi' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.c' -o -name '*.h' -o -name '*.a' \) -delete
+# rich highlights no program text here; pygments' own list of its lexers stays.
+find pygments/lexers -type f ! -name '__init__.py' ! -name '_mapping.py' -delete
+rm -f pygments/styles/[!_d]*.py pygments/formatters/[!_t]*.py
+# Libraries in *.libs were edited by those who made the wheels, and strip would break them.
+find . -name '*.so' -type f -exec strip --strip-unneeded {} +
+python3 -m compileall -q --invalidation-mode unchecked-hash .
+rm -rf "$environment/include"
