@@ -84,6 +84,10 @@ class ServerConfig:
     """Where the HTTP server for metrics and health listens; None: there is none."""
     log_format: str = CONSOLE
     """The format of the log: one of `logs.FORMATS`."""
+    json_ready: bool = False
+    """Whether the line that says that the server is ready is JSON, for programs."""
+    port_file: str | None = None
+    """The file that gets this line, too; None: there is none."""
 
     def groups(self) -> Iterator[object]:
         """The groups of keys."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import resource
 import secrets
 import signal
@@ -18,7 +17,7 @@ from typing import Final
 
 import trio
 
-from rocketwire.server.banner import ready_lines
+from rocketwire.server.announcing import NotAnnounced, announcing
 from rocketwire.server.config.keys import ConfigError
 from rocketwire.server.configuration import ServerConfig
 from rocketwire.server.core.clock import system_clock
@@ -31,19 +30,10 @@ from rocketwire.server.net.tls.settings import TlsInvalid
 from rocketwire.server.serving import serve
 from rocketwire.server.upkeep.flush_thread import FlushThread
 from rocketwire.store.errors import StoreError
-from rocketwire.wire.addresses import Address
 
 log = logging.getLogger(__name__)
 
 EXIT_USAGE: Final = 2
-
-
-class OutputNotWritable(Exception):
-    """The lines that say that the server is ready cannot be printed."""
-
-    def __init__(self, error: OSError) -> None:
-        """Take the error of the output."""
-        super().__init__(f"the output cannot be written: {error.strerror}")
 
 
 def run(config: ServerConfig) -> int:
@@ -58,7 +48,7 @@ def run(config: ServerConfig) -> int:
         ConfigError,
         DescriptorsTooFew,
         HostUnknown,
-        OutputNotWritable,
+        NotAnnounced,
         StoreError,
         TlsInvalid,
     ) as errors:
@@ -109,15 +99,8 @@ def _cancelled_by_signals() -> Iterator[None]:
 
 
 async def _serve_and_announce(config: ServerConfig) -> None:
-    def announce(name_server: Address, broker: Address, http: Address | None) -> None:
-        try:
-            print(*ready_lines(config, name_server, broker, http), sep="\n", flush=True)
-        except OSError as error:
-            # The interpreter flushes the rest at its exit: to nowhere.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise OutputNotWritable(error) from error
-
     with contextlib.ExitStack() as stack:
+        announce = stack.enter_context(announcing(config))
         flush_thread = None
         if config.flush.sync_flush:
             flush_thread = stack.enter_context(contextlib.closing(FlushThread()))

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _VIP_PORT_BELOW: Final = 2
+_FREE_PAIR_ATTEMPTS: Final = 20
+"""How many free ports are tried (port 0) until the one two below is free as well."""
 _GC_THRESHOLDS: Final = (50_000, 20, 50)
 
 
@@ -253,12 +255,15 @@ def _monitoring(
 
 def _bind_broker(keys: BrokerKeys) -> list[socket.socket]:
     """The broker's sockets: its port, and two below it for clients that use the VIP channel."""
-    main = bind(keys.bind_address, keys.listen_port, option="--broker")
-    port = main.getsockname()[1]
-    if not keys.fast_remoting or port <= _VIP_PORT_BELOW:
-        return [main]
-    try:
-        return [main, bind(keys.bind_address, port - _VIP_PORT_BELOW, option="--broker port - 2, fastRemoting")]
-    except AddressInUse:
-        main.close()
-        raise
+    for left in reversed(range(1 if keys.listen_port else _FREE_PAIR_ATTEMPTS)):
+        main = bind(keys.bind_address, keys.listen_port, option="--broker")
+        port = main.getsockname()[1]
+        if not keys.fast_remoting or port <= _VIP_PORT_BELOW:
+            break
+        try:
+            return [main, bind(keys.bind_address, port - _VIP_PORT_BELOW, option="--broker port - 2, fastRemoting")]
+        except AddressInUse:
+            main.close()
+            if not left:
+                raise
+    return [main]

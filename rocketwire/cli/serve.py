@@ -35,6 +35,10 @@ Examples:
   rocketwire serve --set topicQuotas='*=100/100'    # throttled as in a cloud
   rocketwire serve --acl plain_acl.yml              # with accounts
   rocketwire serve --http 127.0.0.1:5557            # with metrics and health
+  rocketwire serve --namesrv 127.0.0.1:0 --broker 127.0.0.1:0 --json-ready
+
+Port 0 takes a free port. --json-ready prints, in place of the lines for people,
+{"namesrv":"HOST:PORT","broker":…,"http":… or null,"store":…,"pid":…,"version":…}.
 
 An option beats --set, and --set beats -c. Keys are those of Apache's broker.conf and some of its own, such as
 autoCreateTopicEnable, defaultTopicQueueNums, flushDiskType, fileReservedTime, maxMessageSize, messageDelayLevel,
@@ -65,6 +69,8 @@ class Options:
         file: `-c`.
         settings: Each `--set`.
         faults: Each `--fault`.
+        json_ready: `--json-ready`.
+        port_file: `--port-file`.
         log_format: `console` or `json`.
         log_level: The least severe level that is written.
         acl: `--acl`.
@@ -78,6 +84,8 @@ class Options:
     file: str | None
     settings: tuple[str, ...]
     faults: tuple[str, ...]
+    json_ready: bool
+    port_file: str | None
     log_format: str
     log_level: str
     acl: str | None
@@ -107,6 +115,17 @@ class Options:
     metavar="RULE",
     multiple=True,
     help="Misbehave on purpose, to test clients, as answer:215,code=SEND_MESSAGE_V2,rate=0.1; repeatable.",
+)
+@click.option(
+    "--json-ready",
+    is_flag=True,
+    help="Say that it is ready, and where, in one line of JSON: for programs that start it.",
+)
+@click.option(
+    "--port-file",
+    metavar="FILE",
+    type=FILE,
+    help="Write that line to this file, too, once it is ready; removed at a clean stop.",
 )
 @click.option(
     "--log-format",
@@ -166,7 +185,9 @@ def configuration(options: Options, warn: Callable[[str], None]) -> ServerConfig
         warn(line)
     if options.faults:
         config = replace(config, faults=replace(config.faults, rules=_faults(options.faults)))
-    return config
+    if options.port_file is not None and not options.port_file.strip():
+        raise Mistake("--port-file: the file's name is empty")
+    return replace(config, log_format=options.log_format, json_ready=options.json_ready, port_file=options.port_file)
 
 
 def _with_places(config: ServerConfig, options: Options) -> ServerConfig:
@@ -262,4 +283,4 @@ def _serve(options: Options) -> int:
         return mistake.exit_code
     from rocketwire.server.run import run
 
-    return run(replace(config, log_format=options.log_format))
+    return run(config)

@@ -1,7 +1,9 @@
+import json
 import re
 import subprocess
 import sys
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
@@ -9,7 +11,8 @@ from rocketwire.cli import main, serve
 from rocketwire.cli.mistake import Mistake
 from rocketwire.server.configuration import ServerConfig
 from rocketwire.server.net import addresses
-from tests.server.processes import Process, process
+from rocketwire.wire.codes import RequestCode
+from tests.server.processes import Caller, Process, process
 
 FREE_PORTS = ("--namesrv", "127.0.0.1:0", "--broker", "127.0.0.1:0")
 
@@ -40,6 +43,13 @@ def test_the_addresses() -> None:
 def test_where_metrics_are_told() -> None:
     assert configured().http is None
     assert str(configured("--http", "[::1]:9557").http) == "[::1]:9557"
+
+
+def test_how_programs_are_told_that_it_is_ready() -> None:
+    config = configured()
+    assert (config.json_ready, config.port_file, config.log_format) == (False, None, "console")
+    config = configured("--json-ready", "--port-file", "ports.json", "--log-format", "json")
+    assert (config.json_ready, config.port_file, config.log_format) == (True, "ports.json", "json")
 
 
 def test_where_the_accounts_are(tmp_path: Path) -> None:
@@ -138,6 +148,7 @@ def test_keys_that_change_nothing_are_warned_of(tmp_path: Path) -> None:
         (("--set", "flushdisktype=1"), "--set flushdisktype: unknown key; did you mean flushDiskType?"),
         (("--set", "nonsense=1"), "--set nonsense: unknown key"),
         (("--store", ""), "--store: the folder's name is empty"),
+        (("--port-file", ""), "--port-file: the file's name is empty"),
         (("-c", "/dev/zero"), "-c /dev/zero: longer than 1048576 bytes, so it is no settings file"),
         (("-c", "/"), "-c /: Is a directory"),
         (("--set", "=5"), "--set =5: the key is missing; allowed is KEY=VALUE"),
@@ -209,6 +220,35 @@ def test_the_broker_conf_that_apache_distributes_starts_the_server(tmp_path: Pat
     )
     assert warned == ["brokerRole"]
     assert "Traceback" not in errors
+
+
+@pytest.mark.costly
+def test_a_program_starts_it_on_free_ports(tmp_path: Path) -> None:
+    file = tmp_path / "ports.json"
+    command = [sys.executable, "-m", "rocketwire", "serve", *FREE_PORTS, "--http", "127.0.0.1:0", "--json-ready"]
+    with subprocess.Popen(
+        [*command, "--port-file", str(file), "--store", str(tmp_path / "s"), "--log-level", "error"],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as started:
+        try:
+            assert started.stdout is not None
+            told = json.loads(started.stdout.readline())
+            assert json.loads(file.read_text()) == told
+            assert (told["pid"], told["store"]) == (started.pid, str(tmp_path / "s"))
+            with Caller(told["namesrv"]) as name_server, Caller(told["broker"]) as broker:
+                assert told["broker"].encode() in bytes(name_server.ask(RequestCode.GET_BROKER_CLUSTER_INFO).body)
+                broker.create_topic("T")
+            with urlopen(f"http://{told['http']}/readyz", timeout=60) as answer:
+                assert answer.status == 200
+            host, port = told["broker"].split(":")
+            with Caller(f"{host}:{int(port) - 2}") as vip:
+                assert vip.send("T").header.code == 0
+        finally:
+            started.terminate()
+        assert started.stdout.read() == ""
+    assert started.returncode == 0
+    assert not file.exists()
 
 
 def test_an_output_that_is_full_is_one_line_and_code_2(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 from rocketwire.server import banner, run
 from rocketwire.server.broker import Broker
 from rocketwire.server.configuration import ServerConfig
-from rocketwire.server.net.listener import AddressInUse
+from rocketwire.server.net.listener import AddressInUse, bind
 from rocketwire.store.errors import ConfigInvalid, StoreForeign, StoreLocked
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import RequestCode
@@ -121,6 +121,24 @@ async def test_a_vip_port_in_use_is_refused_by_name(tmp_path: Path) -> None:
     assert str(error) == (
         f"cannot listen on 127.0.0.1:{port} (--broker port - 2, fastRemoting): Address already in use"
     )
+
+
+@pytest.mark.parametrize("taken_pairs", [0, 3])
+async def test_a_free_port_is_one_whose_vip_port_is_free_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken_pairs: int
+) -> None:
+    refusals = iter(range(taken_pairs))
+
+    def bind_or_refuse(host: str, port: int, *, option: str) -> socket.socket:
+        if option.endswith("fastRemoting") and next(refusals, None) is not None:
+            raise AddressInUse("taken")
+        return bind(host, port, option=option)
+
+    monkeypatch.setattr("rocketwire.server.serving.bind", bind_or_refuse)
+    async with serving(tmp_path, fast_remoting=True, listen_port=0) as server:
+        vip = server.to(replace(server.broker_address, port=server.broker_address.port - 2))
+        await vip.create_topic("T")
+        assert (await vip.send("T")).header.code == 0
 
 
 async def test_ipv6(tmp_path: Path) -> None:
