@@ -12,12 +12,15 @@ print(*tomllib.load(open(sys.argv[1], "rb"))["project"]["dependencies"], sep="\n
 cd "$environment/lib/python3.11/site-packages"
 # numpy for who compiles with it: its declarations, its Fortran, its libraries to link, and its tests.
 rm -rf numpy/f2py numpy/distutils numpy/_core/include numpy/_core/lib numpy/random/lib numpy/random/_examples numpy/doc
-find . -depth -type d -name tests -exec rm -rf {} +
+rm -f numpy/_core/_simd.*.so numpy/_core/*_tests.*.so
+find . -depth -type d \( -name tests -o -name _tests \) -exec rm -rf {} +
 find . -type f \( -name '*.pyi' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.c' -o -name '*.h' -o -name '*.a' \) -delete
 # rich highlights no program text here; pygments' own list of its lexers stays.
 find pygments/lexers -type f ! -name '__init__.py' ! -name '_mapping.py' -delete
 rm -f pygments/styles/[!_d]*.py pygments/formatters/[!_t]*.py
 # Libraries in *.libs were edited by those who made the wheels, and strip would break them.
 find . -name '*.so' -type f -exec strip --strip-unneeded {} +
-python3 -m compileall -q --invalidation-mode unchecked-hash .
+# As in system.sh: bytecode, without sources.
+python3 -m compileall -q -b --invalidation-mode unchecked-hash .
+find . -name '*.py' -delete
 rm -rf "$environment/include"
