@@ -19,8 +19,16 @@ find . -type f \( -name '*.pyi' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.c'
 find pygments/lexers -type f ! -name '__init__.py' ! -name '_mapping.py' -delete
 rm -f pygments/styles/[!_d]*.py pygments/formatters/[!_t]*.py
 # Libraries in *.libs were edited by those who made the wheels, and strip would break them.
-find . -name '*.so' -type f -exec strip --strip-unneeded {} +
+find . -path './*.libs' -prune -o -name '*.so' -type f -exec strip --strip-unneeded {} +
 # As in system.sh: bytecode, without sources.
 python3 -m compileall -q -b --invalidation-mode unchecked-hash .
 find . -name '*.py' -delete
 rm -rf "$environment/include"
+
+# Every library must still load.
+"$environment/bin/python3" -c '
+import importlib, pathlib
+for path in pathlib.Path().rglob("*.so"):
+    if not path.parts[0].endswith(".libs"):
+        importlib.import_module(".".join(path.with_name(path.name.partition(".")[0]).parts))
+'

@@ -9,6 +9,7 @@ from urllib.request import urlopen
 import pytest
 
 from rocketwire.cli import main, serve
+from rocketwire.cli.environment import check_options
 from rocketwire.cli.mistake import Mistake
 from rocketwire.server.configuration import ServerConfig
 from rocketwire.server.net import addresses
@@ -29,7 +30,7 @@ def options(*arguments: str) -> serve.Options:
 
 
 def configured(*arguments: str) -> ServerConfig:
-    serve.check_options(serve.command, os.environ)
+    check_options(serve.command, os.environ)
     return serve.configuration(options(*arguments), warn=pytest.fail, environment=os.environ)
 
 
