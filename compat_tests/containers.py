@@ -19,6 +19,7 @@ from compat_tests.processes import READY_WITHIN, EndpointError, Process
 PODMAN: Final = ("podman", "--runtime", "runc")
 # As for `image.PODMAN_RUN`. Without systemd podman runs no health checks by itself, and would complain.
 RUN_OPTIONS: Final = ("--log-driver", "none", "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1000:1000")
+_NO_SIGNAL: Final = 0
 _DNS_PLUGIN: Final = Path("/usr/lib/cni/dnsname")
 _DNS_PACKAGE: Final = "golang-github-containernetworking-plugin-dnsname"
 
@@ -86,7 +87,7 @@ class ServerContainer:
             if process is not None:
                 with contextlib.suppress(ArtifactError):  # it has ended by itself
                     run([*PODMAN, "stop", "-t", "60", self.name])
-                if (code := process.stop()) != 0:
+                if (code := process.stop(_NO_SIGNAL)) != 0:  # podman ends with the container's code
                     raise EndpointError(f"the container ended with code {code}: {process.tail()}")
         finally:
             subprocess.run([*PODMAN, "rm", "-f", "-t", "0", self.name], capture_output=True, check=False)
