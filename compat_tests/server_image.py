@@ -34,7 +34,7 @@ def server_image() -> str:
     base = image.debian_image("fresh", image.FRESH_PACKAGES)
     wheel, packages = _wheel(), _packages()
     files = sorted(path for path in (ROOT / CONTAINERFILE).parent.iterdir() if path.is_file())
-    contents = b"\0".join(path.read_bytes() for path in files)
+    contents = b"\0".join(path.read_bytes() for path in (*files, ROOT / ".dockerignore"))
     tag = f"localhost/rocketwire-server:{_digest(base, wheel.parent.name, packages.name, contents.hex())}"
     if tag not in _images():
         with locked("server-image"):
@@ -53,13 +53,14 @@ def _build(tag: str, base: str, wheel: Path, packages: Path) -> None:
         context = Path(name)
         (context / "dist").mkdir()
         shutil.copy(wheel, context / "dist")
-        shutil.copy(ROOT / "pyproject.toml", context)
+        for each in ("pyproject.toml", ".dockerignore"):
+            shutil.copy(ROOT / each, context)
         shutil.copytree((ROOT / CONTAINERFILE).parent, context / "deploy" / "container")
         arguments = (f"BASE={base}", "PIP_FIND_LINKS=/wheels", "PIP_NO_INDEX=1")
         options = [option for each in arguments for option in ("--build-arg", each)]
         options += ["--volume", f"{packages}:/wheels:ro", "--format", "docker", "--layers"]
-        bud = ["buildah", "bud", "--isolation", "chroot", *options, "-t", tag, "-f", context / CONTAINERFILE, context]
-        run(bud, timeout=600)
+        bud = ["buildah", "bud", "--isolation", "chroot", *options, "-t", tag]
+        run([*bud, "-f", context / CONTAINERFILE, context], timeout=600)
 
 
 def _wheel() -> Path:

@@ -70,8 +70,7 @@ def project() -> Iterator[Project]:
 
 
 def test_the_file_is_valid() -> None:
-    check = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec", FILE]
-    run(check)
+    run([sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec", str(FILE)])
 
 
 def test_this_machine_and_a_sibling_are_served(project: Project, clients: Clients) -> None:

@@ -20,7 +20,7 @@ from compat_tests.server_image import server_image
 pytestmark = pytest.mark.usefixtures("only_rocketwire")
 
 FILE: Final = ROOT / "deploy" / "kubernetes" / "rocketwire.yaml"
-VERSIONS: Final = ("1.29", "1.37")
+VERSIONS: Final = ("1.29", kubernetes_validate.latest_version())
 NAMESPACE: Final = "shop"
 
 
