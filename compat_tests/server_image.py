@@ -53,8 +53,9 @@ def _build(tag: str, base: str, wheel: Path, packages: Path) -> None:
         context = Path(name)
         (context / "dist").mkdir()
         shutil.copy(wheel, context / "dist")
-        for each in ("pyproject.toml", ".dockerignore"):
-            shutil.copy(ROOT / each, context)
+        shutil.copy(ROOT / ".dockerignore", context)
+        # Only what the image takes from it: else each change of it would install all packages again.
+        (context / "pyproject.toml").write_text(f"[project]\ndependencies = {_dependencies()}\n", "utf-8")
         shutil.copytree((ROOT / CONTAINERFILE).parent, context / "deploy" / "container")
         arguments = (f"BASE={base}", "PIP_FIND_LINKS=/wheels", "PIP_NO_INDEX=1")
         options = [option for each in arguments for option in ("--build-arg", each)]
@@ -102,7 +103,7 @@ def _source_parts() -> Iterator[str]:
 
 def _packages() -> Path:
     """The wheels of what the project depends on, for the image's Python, in the cache."""
-    needed = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
+    needed = _dependencies()
     machine = platform.machine()
     platforms = [f"{kind}_{machine}" for kind in ("manylinux_2_28", "manylinux_2_17", "manylinux2014")] + ["any"]
     options = [option for each in platforms for option in ("--platform", each)]
@@ -112,6 +113,11 @@ def _packages() -> Path:
         run([sys.executable, "-m", "pip", "download", "-q", "-d", target, *options, *needed])
 
     return cached(f"server-packages-{_digest(*options, *needed)}", make)
+
+
+def _dependencies() -> list[str]:
+    found: list[str] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["dependencies"]
+    return found
 
 
 def _digest(*parts: str) -> str:

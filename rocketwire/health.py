@@ -26,22 +26,22 @@ def check(address: str) -> tuple[int, str]:
     """Ask the server at `address`, HOST:PORT, where a wildcard is this machine; takes 4 s at most.
 
     Returns:
-        The exit code of a command that says so, and a line for people.
+        The exit code of a command that says so, and a line: what the server answered, or why it did not.
     """
     host, _, port = address.strip().rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not (port.isascii() and port.isdigit()):
-        return USAGE, f"{address}: allowed is HOST:PORT"
+        return USAGE, "allowed is HOST:PORT"
     try:
         answer = _answer(_THIS_MACHINE.get(host, host), int(port))
     except (OSError, OverflowError, UnicodeError) as error:
-        return UNREACHABLE, f"{address}: {getattr(error, 'strerror', None) or error}"
+        return UNREACHABLE, str(getattr(error, "strerror", None) or error)
     head, _, body = answer.partition(b"\r\n\r\n")
     status = head.split(b"\r\n", 1)[0].split(b" ")
     if not head.startswith(b"HTTP/1.") or len(status) < 2:
-        return UNREACHABLE, f"{address}: the answer is not HTTP"
+        return UNREACHABLE, "the answer is not HTTP"
     text = " ".join(body.decode("utf-8", "replace").split())
-    return READY if status[1] == b"200" else NOT_READY, f"{address}: {text}"
+    return READY if status[1] == b"200" else NOT_READY, text
 
 
 def _answer(host: str, port: int) -> bytes:
@@ -56,8 +56,9 @@ def _answer(host: str, port: int) -> bytes:
 
 def main() -> int:
     """Check the server that `ROCKETWIRE_SERVE_HTTP` names and print a line; the exit code."""
-    code, line = check(os.environ.get(VARIABLE) or DEFAULT)
-    print(line)  # noqa: T201 - for whoever looks at the container's health
+    address = os.environ.get(VARIABLE) or DEFAULT
+    code, line = check(address)
+    print(f"{address}: {line}")  # noqa: T201 - for whoever looks at the container's health
     return code
 
 

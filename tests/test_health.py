@@ -1,3 +1,4 @@
+import json
 import socket
 import subprocess
 import sys
@@ -10,8 +11,9 @@ import pytest
 from rocketwire import health
 from rocketwire.cli import main
 
-READY = b"HTTP/1.1 200 \r\ncontent-type: text/plain\r\n\r\nready\n"
-NOT_READY = b"HTTP/1.1 503 \r\n\r\nthe disk is\nfull\n"
+READY = b'HTTP/1.1 200 \r\ncontent-type: application/json\r\n\r\n{"ready": true, "checks": {"store": "ok"}}\n'
+FULL = '{"ready": false, "checks": {"store": "the disk is full", "timer": "ok"}}'
+NOT_READY = f"HTTP/1.1 503 \r\n\r\n{FULL}\n".encode()
 
 
 @contextmanager
@@ -33,8 +35,8 @@ def answering(answer: bytes) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("answer", "code", "line"),
     [
-        (READY, 0, "ready"),
-        (NOT_READY, 1, "the disk is full"),
+        (READY, 0, '{"ready": true'),
+        (NOT_READY, 1, FULL),
         (b"SSH-2.0\r\n", 3, "the answer is not HTTP"),
         (b"", 3, ""),
     ],
@@ -43,13 +45,13 @@ def test_what_a_server_answers(answer: bytes, code: int, line: str) -> None:
     with answering(answer) as address:
         found, text = health.check(address)
     assert found == code
-    assert text.startswith(f"{address}: {line}")
+    assert text.startswith(line)
 
 
 def test_a_server_on_all_addresses_is_asked_on_this_machine() -> None:
     with answering(READY) as address:
         port = address.rpartition(":")[2]
-        assert health.check(f"0.0.0.0:{port}") == (0, f"0.0.0.0:{port}: ready")
+        assert health.check(f"0.0.0.0:{port}")[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -63,10 +65,12 @@ def test_a_server_on_all_addresses_is_asked_on_this_machine() -> None:
         ("a" * 70 + ".example:1", 3),
     ],
 )
-def test_nobody_there(address: str, code: int) -> None:
+def test_nobody_there(address: str, code: int, capsys: pytest.CaptureFixture[str]) -> None:
     found, line = health.check(address)
     assert found == code
-    assert line.startswith(f"{address}: ")
+    assert line
+    assert main(["health", "--http", address]) == code
+    assert capsys.readouterr() == ("", f"rocketwire: {address}: {line}\n")
 
 
 def test_the_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,7 +80,16 @@ def test_the_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mon
     assert capsys.readouterr() == (f"{address}: ready\n", "")
     with answering(NOT_READY) as address:
         assert main(["health", "--http", address]) == 1
-    assert capsys.readouterr() == ("", f"{address}: the disk is full\n")
+    assert capsys.readouterr() == (f"{address}: store: the disk is full\n", "")
+    with answering(NOT_READY) as address:
+        assert main(["health", "--http", address, "--json"]) == 1
+    assert json.loads(capsys.readouterr().out) == {"http": address, **json.loads(FULL)}
+
+
+def test_an_answer_of_something_else(capsys: pytest.CaptureFixture[str]) -> None:
+    with answering(b"HTTP/1.1 200 OK\r\n\r\n<html>") as address:
+        assert main(["health", "--http", address]) == 3
+    assert capsys.readouterr().err == f"rocketwire: {address}: this is no answer of rocketwire: <html>\n"
 
 
 @pytest.mark.slow
@@ -92,5 +105,6 @@ def test_the_module_imports_next_to_nothing() -> None:
         )
     said, told = done.stdout.splitlines()
     code, *modules = told.split()
-    assert (said, code) == (f"{address}: ready", "0")
+    assert said.startswith(f"{address}: ")
+    assert code == "0"
     assert {name.partition(".")[0] for name in modules}.isdisjoint({"click", "trio", "h11", "numpy", "urllib"})
