@@ -13,7 +13,7 @@ from rocketwire.health import DEFAULT, NOT_READY, READY, USAGE, VARIABLE, check
 _EPILOG: Final = f"""\
 It asks /readyz of a server that was started with --http. Exit codes: 0 ready, 1 not ready, 3 no server there. A health
 check that runs every few seconds had better call python3 -m rocketwire.health, which takes its address from {VARIABLE}
-and a quarter of the processor time.
+and half of the processor time.
 
 \b
 Examples:
