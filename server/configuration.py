@@ -34,6 +34,7 @@ from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.messages.keys import PageCacheKeys
 from rocketwire.server.name_server.advertised import ForNetwork
 from rocketwire.server.net.tls.keys import TlsKeys
+from rocketwire.server.operations.clock.keys import ClockKeys
 from rocketwire.server.operations.faults.keys import FaultKeys
 from rocketwire.server.pull.keys import LongPollKeys, TransferKeys
 from rocketwire.server.query.keys import QueryKeys
@@ -75,6 +76,7 @@ class ServerConfig:
     acl: AclKeys = field(default_factory=AclKeys)
     tls: TlsKeys = field(default_factory=TlsKeys)
     faults: FaultKeys = field(default_factory=FaultKeys)
+    clock: ClockKeys = field(default_factory=ClockKeys)
 
     # What only the command line sets.
     name_server: Address = NAME_SERVER
@@ -91,6 +93,8 @@ class ServerConfig:
     """Whether the line that says that the server is ready is JSON, for programs."""
     port_file: str | None = None
     """The file that gets this line, too; None: there is none."""
+    end_with: int | None = None
+    """The process with which the server ends; None: with none."""
 
     def groups(self) -> Iterator[object]:
         """The groups of keys."""
