@@ -13,6 +13,7 @@ import platform
 import shutil
 import sys
 import tempfile
+import time
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +28,7 @@ CONTAINERFILE: Final = "deploy/container/Containerfile"
 _SOURCES: Final = ("rocketwire", "wire", "store", "server", "spark", "pyspark_rocketmq", "kernel")
 _BUILDERS: Final = ("pyproject.toml", "README.md", "LICENSE", "tools/build_kernel.py", "tools/hatch_build.py")
 _PYTHON: Final = "3.11"  # Debian 12's
+_A_DAY: Final = 24 * 60 * 60.0
 
 
 def server_image() -> str:
@@ -65,12 +67,12 @@ def _build(tag: str, base: str, wheel: Path, packages: Path) -> None:
 
 
 def _wheel() -> Path:
-    """The project's wheel with the C kernel, in the cache; wheels of other sources are removed from there."""
-    name = f"wheel-{_digest(*_source_parts())}"
+    """The project's wheel with the C kernel, in the cache. Those of other sources are removed after a day."""
+    name = f"server-wheel-{_digest(*_source_parts())}"
 
     def make(target: Path) -> None:
-        for old in CACHE.glob("wheel-*"):
-            if old.is_dir():
+        for old in CACHE.glob("server-wheel-*/"):
+            if old.stat().st_mtime < time.time() - _A_DAY:
                 shutil.rmtree(old, ignore_errors=True)
         with tempfile.TemporaryDirectory(prefix="wheel-") as folder:
             for source in (*_SOURCES, *_BUILDERS):
