@@ -127,7 +127,8 @@ async def _serve_on(
     advertised = Address(host=config.broker.advertised_host, port=config.advertised_port or port)
     metrics = Metrics()
     latencies = None if http_socket is None else Latencies()
-    routes = RouteTable(Advertising(config.advertised_networks, registered=advertised, listen_port=port))
+    networks = config.advertised_networks
+    routes = RouteTable(Advertising(networks, registered=advertised, listen_port=port) if networks else None)
     broker = Broker(
         config,
         advertised=advertised,

@@ -81,7 +81,7 @@ class Advertising:
 
     def seen_from(self, peer: str, address: str) -> str:
         """A broker's address as the client at `peer`, HOST:PORT, gets it: other brokers have their only one."""
-        if not self._networks or address != self._registered:
+        if address != self._registered:
             return address
         client = parse_address(peer).host
         for each in self._networks:

@@ -63,10 +63,6 @@ def test_who_gets_which_address(monkeypatch: pytest.MonkeyPatch, peer: str, addr
     assert advertising.seen_from(peer, "other.example:10911") == "other.example:10911", "not this process's broker"
 
 
-def test_without_networks_everybody_gets_the_same() -> None:
-    assert Advertising((), registered=HERE, listen_port=1).seen_from("10.0.0.5:1", str(HERE)) == str(HERE)
-
-
 async def test_every_answer_with_addresses_has_that_for_the_client(tmp_path: Path) -> None:
     networks = parse_advertised("10.0.0.0/8=10.0.0.1:1,127.0.0.0/8=seen.example:443").networks
     async with serving(tmp_path, advertised_networks=networks) as server:
