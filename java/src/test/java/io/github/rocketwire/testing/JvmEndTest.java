@@ -1,0 +1,72 @@
+package io.github.rocketwire.testing;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.BufferedReader;
+import java.io.File;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** A JVM that starts a server and never closes it. */
+class JvmEndTest {
+    /** The program of the other JVM. */
+    static final class Forgetful {
+        public static void main(String[] arguments) throws InterruptedException {
+            RocketwireServer rocketmq = RocketwireServer.start();
+            System.out.println(rocketmq.pid() + " " + rocketmq.store());
+            switch (arguments[0]) {
+                case "exits":
+                    System.exit(0);
+                    break;
+                case "halts":
+                    Runtime.getRuntime().halt(1);
+                    break;
+                default:
+                    Thread.sleep(Clients.LONG.toMillis() * 10);
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"exits", "halts", "is killed"})
+    void theServerEndsToo(String how) throws Exception {
+        Process jvm = start(how);
+        String[] told = firstLine(jvm).split(" ", 2);
+        if (how.equals("is killed")) {
+            jvm.destroyForcibly();
+        }
+        assertTrue(jvm.waitFor(Clients.LONG.getSeconds(), TimeUnit.SECONDS));
+        assertEquals(true, isGone(new File("/proc/" + told[0])), "the server outlives its JVM");
+        // Only who can still do something removes the store.
+        if (how.equals("exits")) {
+            assertTrue(isGone(new File(told[1])));
+        } else {
+            TemporaryStore.remove(new File(told[1]).toPath());
+        }
+    }
+
+    private static Process start(String how) throws IOException {
+        String java = System.getProperty("java.home") + File.separator + "bin" + File.separator + "java";
+        ProcessBuilder builder = new ProcessBuilder(
+                java, "-XX:TieredStopAtLevel=1", "-cp", System.getProperty("java.class.path"), Forgetful.class.getName(), how);
+        return builder.redirectError(ProcessBuilder.Redirect.INHERIT).start();
+    }
+
+    private static String firstLine(Process jvm) throws IOException {
+        return new BufferedReader(new InputStreamReader(jvm.getInputStream(), StandardCharsets.UTF_8)).readLine();
+    }
+
+    private static boolean isGone(File file) throws InterruptedException {
+        long end = System.nanoTime() + Clients.LONG.toNanos();
+        while (file.exists() && System.nanoTime() < end) {
+            Thread.sleep(20);
+        }
+        return !file.exists();
+    }
+}
