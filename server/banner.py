@@ -18,6 +18,7 @@ def ready_lines(config: ServerConfig, name_server: Address, broker: Address, htt
         *([] if http is None else [f"  HTTP:  http://{reached(http)}/metrics"]),
         *_about_access(config),
         "  stop:  Ctrl-C",
+        *_about_the_clock(config),
         *fault_lines(config.faults),
     ]
 
@@ -29,6 +30,14 @@ def _about_access(config: ServerConfig) -> list[str]:
     if is_loopback(config.broker.bind_address) and is_loopback(config.name_server.host):
         return []
     return ["  open:  no access control; whoever reaches these addresses may do everything (--acl FILE)"]
+
+
+def _about_the_clock(config: ServerConfig) -> list[str]:
+    """That time here may be another one than elsewhere."""
+    if not config.clock.movable_clock:
+        return []
+    how = "over HTTP" if config.http is not None else "over HTTP, which needs --http"
+    return [f"  CLOCK: may be moved {how} (movableClock, docs/testing-applications.md)"]
 
 
 def reached(listened: Address) -> Address:

@@ -33,6 +33,7 @@ from rocketwire.server.guards.throttle.keys import ThrottleKeys
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.messages.keys import PageCacheKeys
 from rocketwire.server.net.tls.keys import TlsKeys
+from rocketwire.server.operations.clock.keys import ClockKeys
 from rocketwire.server.operations.faults.keys import FaultKeys
 from rocketwire.server.pull.keys import LongPollKeys, TransferKeys
 from rocketwire.server.query.keys import QueryKeys
@@ -74,6 +75,7 @@ class ServerConfig:
     acl: AclKeys = field(default_factory=AclKeys)
     tls: TlsKeys = field(default_factory=TlsKeys)
     faults: FaultKeys = field(default_factory=FaultKeys)
+    clock: ClockKeys = field(default_factory=ClockKeys)
 
     # What only the command line sets.
     name_server: Address = NAME_SERVER

@@ -18,7 +18,9 @@ from rocketwire.server.broker import Broker
 from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.configuration import ServerConfig
 from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.due_time import DueTime
 from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.core.movable_clock import MovableClock
 from rocketwire.server.core.threads import RunSync
 from rocketwire.server.core.works import Works
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
@@ -69,9 +71,11 @@ async def serve(
         ConfigError: the accounts' file cannot be used.
         DescriptorsTooFew: the process may open too few files.
         HostUnknown: the host to tell clients of has no address.
+        OSError: the file of the movable clock cannot be read.
         StoreError: the store directory cannot be used.
         TlsInvalid: TLS cannot be had as it is configured.
     """
+    movable = _movable(clock, config)
     tls_settings = read_tls_settings(config.tls.tls_config_file, config.tls.tls_server_mode)
     tls = TlsContexts(tls_settings, clock=clock, run_sync=run_sync)
     tls.load()
@@ -87,12 +91,22 @@ async def serve(
             config,
             tls,
             shared_out(http=http is not None),
-            clock=clock,
+            clock=movable or clock,
+            movable=movable,
             choose=choose,
             run_sync=run_sync,
             run_flush=run_flush or run_sync,
             ready=ready,
         )
+
+
+def _movable(clock: Clock, config: ServerConfig) -> MovableClock | None:
+    """The clock that the configuration allows to be moved, None if it does not; the caller may have made it."""
+    if not config.clock.movable_clock:
+        return None
+    if isinstance(clock, MovableClock):
+        return clock
+    return MovableClock(clock, config.store.folder / "config" / "movableClock.json")
 
 
 async def _serve_on(
@@ -104,6 +118,7 @@ async def _serve_on(
     descriptors: Descriptors,
     *,
     clock: Clock,
+    movable: MovableClock | None,
     choose: Callable[[int], int],
     run_sync: RunSync,
     run_flush: RunBlocking,
@@ -120,6 +135,7 @@ async def _serve_on(
         routes=routes,
         metrics=metrics,
         clock=clock,
+        due_time=DueTime() if movable is None else movable.due_time(),
         choose=choose,
         run_sync=run_sync,
         run_flush=run_flush,
@@ -178,7 +194,7 @@ async def _serve_on(
         if http_socket is not None and latencies is not None:
             told = {"name server": (name_server_listener,), "broker": tuple(listeners)}
             hubs = [each for each in (hub, name_server_hub) if each is not None]
-            monitoring = _monitoring(http_socket, broker, told, hubs, latencies, faults, descriptors)
+            monitoring = _monitoring(http_socket, broker, told, hubs, latencies, faults, descriptors, movable)
         gc.collect()
         gc.freeze()  # what is there now stays: the collector need not look at it again
         gc.set_threshold(*_GC_THRESHOLDS)
@@ -219,6 +235,7 @@ def _monitoring(
     latencies: Latencies,
     faults: Faults | None,
     descriptors: Descriptors,
+    movable: MovableClock | None,
 ) -> Monitoring:
     # What these import costs 6 MB and 50 ms, for those only who ask for it.
     from rocketwire.server.operations.monitoring.endpoint import Monitoring  # noqa: PLC0415 - see above
@@ -250,7 +267,7 @@ def _monitoring(
         faults=faults,
         descriptors=descriptors,
     )
-    return Monitoring(sock, sources)
+    return Monitoring(sock, sources, movable)
 
 
 def _bind_broker(keys: BrokerKeys) -> list[socket.socket]:

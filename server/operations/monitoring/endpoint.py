@@ -6,6 +6,8 @@ import ipaddress
 import logging
 import socket
 
+from rocketwire.server.core.movable_clock import MovableClock
+from rocketwire.server.operations.clock.http import clock_routes
 from rocketwire.server.operations.faults.http import fault_routes
 from rocketwire.server.operations.http.server import HttpServer
 from rocketwire.server.operations.monitoring.health import Readiness, healthy, listeners_check, store_check, timer_check
@@ -21,12 +23,13 @@ class Monitoring:
     Args:
         sock: The bound socket to listen on.
         sources: What is measured.
+        clock: The clock that can be moved, if there is one.
 
     Attributes:
         address: The bound address.
     """
 
-    def __init__(self, sock: socket.socket, sources: Sources) -> None:
+    def __init__(self, sock: socket.socket, sources: Sources, clock: MovableClock | None) -> None:
         services = sources.services
         host, port = sock.getsockname()[:2]
         self.address = Address(host=host, port=port)
@@ -41,6 +44,7 @@ class Monitoring:
             ("GET", "/healthz"): healthy,
             ("GET", "/readyz"): readiness.ready,
             ("GET", "/metrics"): Scrape(sources).metrics,
+            **clock_routes(clock),
             **fault_routes(sources.faults),
         }
         self._server = HttpServer(sock, routes, services.clock, most=sources.descriptors.http)
