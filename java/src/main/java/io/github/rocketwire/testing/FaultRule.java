@@ -36,7 +36,7 @@ public final class FaultRule {
         return spent;
     }
 
-    /** Its text, such as {@code answer:215,code=310,count=1}. */
+    /** Its text, with what was left out and with names for numbers: {@code drop:request,code=SEND_MESSAGE_V2}. */
     public String rule() {
         return rule;
     }

@@ -91,7 +91,7 @@ class RocketwireServerTest {
                 .set("brokerName", "broker-of-mine")
                 .options("--log-level", "debug")
                 .start()) {
-            assertEquals("delay:5,code=310", rocketmq.faults().list().get(0).rule());
+            assertEquals("delay:5:request,code=SEND_MESSAGE_V2", rocketmq.faults().list().get(0).rule());
             rocketmq.faults().clear();
             assertTrue(rocketmq.faults().list().isEmpty());
             assertTrue(rocketmq.log().contains("listens on"), rocketmq.log());

@@ -78,7 +78,9 @@ class RocketwireExtensionTest {
 
         @BeforeAll
         static void start(RocketwireServer rocketmq) {
-            assertEquals("delay:1,code=310", rocketmq.faults().list().get(0).rule());
+            assertEquals(
+                    "delay:1:request,code=SEND_MESSAGE_V2",
+                    rocketmq.faults().list().get(0).rule());
         }
 
         @Test
