@@ -24,13 +24,13 @@ public interface RocketwireEndpoint {
     }
 
     /**
-     * Creates a topic, or changes the number of its queues. Returns when the name server tells clients so.
+     * Creates a topic, or changes the number of its queues. Clients that ask the name server afterwards find it.
      *
      * @param queues how many queues can be read and written
      * @throws RocketwireException when the broker refuses, or cannot be reached
      */
     default void createTopic(String name, int queues) {
-        new TopicCreation(namesrv(), broker()).create(name, queues);
+        new TopicRequest(broker()).create(name, queues);
     }
 
     /**

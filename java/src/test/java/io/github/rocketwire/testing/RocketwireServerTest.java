@@ -65,7 +65,7 @@ class RocketwireServerTest {
     void faultsComeAndGo(RocketwireServer rocketmq) throws Exception {
         String topic = rocketmq.createUniqueTopic("Throttled", 1);
         try (Clients clients = new Clients(rocketmq)) {
-            FaultRule rule = rocketmq.faults().add("answer:215:\"slow, please\",topic=" + topic);
+            FaultRule rule = rocketmq.faults().add("answer:215:\"slow, please\",code=310,topic=" + topic);
             MQBrokerException refused = assertThrows(
                     MQBrokerException.class, () -> clients.producer().send(message(topic, "refused")));
             assertEquals(215, refused.getResponseCode());
