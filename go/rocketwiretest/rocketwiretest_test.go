@@ -3,10 +3,10 @@ package rocketwiretest
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -205,7 +205,7 @@ func TestWhatTheProgramSaidIsInTheFailure(t *testing.T) {
 // The program of the other processes that TestTheServerEndsWithTheTestsProcess starts.
 func hold(how string) {
 	test := func(t *testing.T) {
-		fmt.Printf("\npid=%d\n", Start(t).PID)
+		fmt.Printf("\nnamesrv=%s\n", Start(t).Namesrv)
 		switch how {
 		case "exits":
 			os.Exit(3)
@@ -215,6 +215,14 @@ func hold(how string) {
 	}
 	testing.Main(func(_, _ string) (bool, error) { return true, nil },
 		[]testing.InternalTest{{Name: "TestThatHolds", F: test}}, nil, nil)
+}
+
+func serves(address string) bool {
+	connection, err := net.Dial("tcp", address)
+	if err == nil {
+		_ = connection.Close()
+	}
+	return err == nil
 }
 
 func TestTheServerEndsWithTheTestsProcess(t *testing.T) {
@@ -229,15 +237,15 @@ func TestTheServerEndsWithTheTestsProcess(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var pid int
-		if _, err = fmt.Fscanf(output, "\npid=%d", &pid); err != nil {
+		var namesrv string
+		if _, err = fmt.Fscanf(output, "\nnamesrv=%s", &namesrv); err != nil {
 			t.Fatalf("%s: %v", how, err)
 		}
 		if how == "is killed" {
 			_ = holder.Process.Kill()
 		}
 		_ = holder.Wait()
-		for end := time.Now().Add(long); syscall.Kill(pid, 0) == nil; time.Sleep(10 * time.Millisecond) {
+		for end := time.Now().Add(long); serves(namesrv); time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(end) {
 				t.Fatalf("the server outlives a process that %s", how)
 			}

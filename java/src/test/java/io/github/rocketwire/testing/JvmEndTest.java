@@ -1,14 +1,16 @@
 package io.github.rocketwire.testing;
 
-import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.BufferedReader;
 import java.io.File;
 import java.io.IOException;
 import java.io.InputStreamReader;
+import java.net.Socket;
 import java.nio.charset.StandardCharsets;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -19,7 +21,7 @@ class JvmEndTest {
     static final class Forgetful {
         public static void main(String[] arguments) throws InterruptedException {
             RocketwireServer rocketmq = RocketwireServer.start();
-            System.out.println(rocketmq.pid() + " " + rocketmq.store());
+            System.out.println(rocketmq.namesrv() + " " + rocketmq.store());
             switch (arguments[0]) {
                 case "exits":
                     System.exit(0);
@@ -37,15 +39,17 @@ class JvmEndTest {
     @ValueSource(strings = {"exits", "halts", "is killed"})
     void theServerEndsToo(String how) throws Exception {
         Process jvm = start(how);
-        String[] told = firstLine(jvm).split(" ", 2);
+        String line = firstLine(jvm);
+        assertNotNull(line, "the other JVM started no server");
+        String[] told = line.split(" ", 2);
         if (how.equals("is killed")) {
             jvm.destroyForcibly();
         }
         assertTrue(jvm.waitFor(Clients.LONG.getSeconds(), TimeUnit.SECONDS));
-        assertEquals(true, isGone(new File("/proc/" + told[0])), "the server outlives its JVM");
+        assertTrue(isSoon(() -> !serves(told[0])), "the server outlives its JVM");
         // Only who can still do something removes the store.
         if (how.equals("exits")) {
-            assertTrue(isGone(new File(told[1])));
+            assertTrue(isSoon(() -> !new File(told[1]).exists()), "the store is left behind");
         } else {
             TemporaryStore.remove(new File(told[1]).toPath());
         }
@@ -62,11 +66,21 @@ class JvmEndTest {
         return new BufferedReader(new InputStreamReader(jvm.getInputStream(), StandardCharsets.UTF_8)).readLine();
     }
 
-    private static boolean isGone(File file) throws InterruptedException {
+    private static boolean serves(String address) {
+        String[] parts = address.split(":");
+        try {
+            new Socket(parts[0], Integer.parseInt(parts[1])).close();
+            return true;
+        } catch (IOException refused) {
+            return false;
+        }
+    }
+
+    private static boolean isSoon(BooleanSupplier condition) throws InterruptedException {
         long end = System.nanoTime() + Clients.LONG.toNanos();
-        while (file.exists() && System.nanoTime() < end) {
+        while (!condition.getAsBoolean() && System.nanoTime() < end) {
             Thread.sleep(20);
         }
-        return !file.exists();
+        return condition.getAsBoolean();
     }
 }
