@@ -93,8 +93,6 @@ class ServerConfig:
     """Whether the line that says that the server is ready is JSON, for programs."""
     port_file: str | None = None
     """The file that gets this line, too; None: there is none."""
-    watch_stdin: bool = False
-    """Whether the server stops when standard input ends."""
 
     def groups(self) -> Iterator[object]:
         """The groups of keys."""

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import resource
 import secrets
 import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from types import FrameType
 from typing import Final
 
@@ -69,41 +67,28 @@ def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
 
 
 async def _serve_until_signal(config: ServerConfig) -> None:
-    with _cancelled_when_told(watch_stdin=config.watch_stdin):
+    with _cancelled_by_signals():
         async with trio.open_nursery() as nursery:
             nursery.start_soon(_serve_and_announce, config)
 
 
 @contextlib.contextmanager
-def _cancelled_when_told(*, watch_stdin: bool) -> Iterator[None]:
-    """Cancel what is done within at SIGTERM or Ctrl-C, and at the end of standard input if that is watched.
+def _cancelled_by_signals() -> Iterator[None]:
+    """Cancel what is done within at SIGTERM or Ctrl-C. Further ones change nothing, however long the stop takes.
 
-    Further ones change nothing, however long the stop takes. Not trio's receiver of signals: one that comes during the
-    stop it would raise again at its end, as KeyboardInterrupt or worse.
+    Not trio's receiver: one that comes during the stop it would raise again at its end, as KeyboardInterrupt or worse.
     """
     token = trio.lowlevel.current_trio_token()
     scope = trio.CancelScope()
 
-    def stop(number: int | None) -> None:
-        if scope.cancel_called:
-            return
-        if number is None:
-            log.info("stopping: standard input ended")
-        else:
+    def stop(number: int) -> None:
+        if not scope.cancel_called:
             log.info("stopping: %(signal)s", {"signal": signal.Signals(number).name})
-        scope.cancel()
+            scope.cancel()
 
     def handle(number: int, _frame: FrameType | None) -> None:
         token.run_sync_soon(stop, number)
 
-    def input_ended() -> None:
-        with contextlib.suppress(trio.RunFinishedError):
-            token.run_sync_soon(stop, None)
-
-    if watch_stdin:
-        descriptor = -1 if sys.stdin is None else sys.stdin.fileno()
-        # Not a thread of trio's, which would have to end before the process can.
-        threading.Thread(target=_read_to_the_end, args=(descriptor, input_ended), daemon=True).start()
     former = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         with scope:
@@ -111,13 +96,6 @@ def _cancelled_when_told(*, watch_stdin: bool) -> Iterator[None]:
     finally:
         for number, handler in former.items():
             signal.signal(number, handler)
-
-
-def _read_to_the_end(descriptor: int, ended: Callable[[], None]) -> None:
-    with contextlib.suppress(OSError):  # input that cannot be read, or was never there, has ended
-        while os.read(descriptor, 65536):
-            pass
-    ended()
 
 
 async def _serve_and_announce(config: ServerConfig) -> None:

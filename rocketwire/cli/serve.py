@@ -77,7 +77,6 @@ class Options:
         faults: Each `--fault`.
         json_ready: `--json-ready`.
         port_file: `--port-file`.
-        watch_stdin: `--watch-stdin`.
         log_format: `console` or `json`.
         log_level: The least severe level that is written.
         acl: `--acl`.
@@ -93,7 +92,6 @@ class Options:
     faults: tuple[str, ...]
     json_ready: bool
     port_file: str | None
-    watch_stdin: bool
     log_format: str
     log_level: str
     acl: str | None
@@ -139,11 +137,6 @@ class Options:
     metavar="FILE",
     type=FILE,
     help="Write that line to this file, too, once it is ready; removed at a clean stop.",
-)
-@click.option(
-    "--watch-stdin",
-    is_flag=True,
-    help="Stop when standard input ends, as it does when the program that holds its other end is gone.",
 )
 @click.option(
     "--log-format",
@@ -211,13 +204,7 @@ def configuration(
         config = replace(config, faults=replace(config.faults, rules=_faults(options.faults)))
     if options.port_file is not None and not options.port_file.strip():
         raise Mistake("--port-file: the file's name is empty")
-    return replace(
-        config,
-        log_format=options.log_format,
-        json_ready=options.json_ready,
-        port_file=options.port_file,
-        watch_stdin=options.watch_stdin,
-    )
+    return replace(config, log_format=options.log_format, json_ready=options.json_ready, port_file=options.port_file)
 
 
 def _with_places(config: ServerConfig, options: Options) -> ServerConfig:

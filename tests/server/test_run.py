@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -193,8 +192,8 @@ async def test_clients_are_told_the_advertised_address(tmp_path: Path, host: str
 # --- the process's own: run() ---
 
 
-def run_and(config: ServerConfig, end: signal.Signals | Callable[[], None]) -> int:
-    """Run until it serves, then end it by a signal to this process or by a call; not one that ends by itself."""
+def run_and(config: ServerConfig, number: signal.Signals) -> int:
+    """Run until it serves, then send this process a signal; a server that ends by itself gets none."""
     ended = threading.Event()
 
     def stop() -> None:
@@ -207,12 +206,8 @@ def run_and(config: ServerConfig, end: signal.Signals | Callable[[], None]) -> i
             return True
 
         eventually(lambda: ended.is_set() or answers())
-        if ended.is_set():
-            return
-        if isinstance(end, signal.Signals):
-            os.kill(os.getpid(), end)
-        else:
-            end()
+        if not ended.is_set():
+            os.kill(os.getpid(), number)
 
     stopper = threading.Thread(target=stop)
     stopper.start()
@@ -259,25 +254,6 @@ def test_a_second_signal_while_it_stops_changes_nothing(
     assert raised == []
     assert caplog.messages.count(f"stopping: {number.name}") == 1
     assert not (tmp_path / "store" / "abort").exists()
-
-
-def test_the_end_of_a_watched_input_ends_it_with_code_0(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO, "rocketwire")
-    reads, writes = os.pipe()
-    os.write(writes, b"what is written there is nobody's business\n")
-    config = replace(small_config(tmp_path / "store", listen_port=free_port()), watch_stdin=True)
-    with open(reads) as standard_input:  # noqa: PTH123 - a descriptor has no path
-        monkeypatch.setattr("sys.stdin", standard_input)
-        assert run_and(config, lambda: os.close(writes)) == 0
-    assert caplog.messages.count("stopping: standard input ended") == 1
-    assert not (tmp_path / "store" / "abort").exists()
-
-
-def test_a_watched_input_that_is_not_there_has_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", None)
-    assert run.run(replace(small_config(tmp_path / "store", listen_port=free_port()), watch_stdin=True)) == 0
 
 
 def test_a_server_on_every_address_shows_one_that_works(
