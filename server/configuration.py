@@ -93,6 +93,8 @@ class ServerConfig:
     """Whether the line that says that the server is ready is JSON, for programs."""
     port_file: str | None = None
     """The file that gets this line, too; None: there is none."""
+    end_with: int | None = None
+    """The process with which the server ends; None: with none."""
 
     def groups(self) -> Iterator[object]:
         """The groups of keys."""

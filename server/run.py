@@ -6,6 +6,7 @@ What it is made of is put together in `server.serving`.
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import resource
 import secrets
@@ -23,6 +24,7 @@ from rocketwire.server.configuration import ServerConfig
 from rocketwire.server.core.clock import system_clock
 from rocketwire.server.core.logs import complain
 from rocketwire.server.core.works import SWITCH_SECONDS
+from rocketwire.server.following import ended
 from rocketwire.server.net.addresses import HostUnknown
 from rocketwire.server.net.descriptors import DescriptorsTooFew
 from rocketwire.server.net.listener import AddressInUse
@@ -30,10 +32,12 @@ from rocketwire.server.net.tls.settings import TlsInvalid
 from rocketwire.server.serving import serve
 from rocketwire.server.upkeep.flush_thread import FlushThread
 from rocketwire.store.errors import StoreError
+from rocketwire.wire.addresses import Address
 
 log = logging.getLogger(__name__)
 
 EXIT_USAGE: Final = 2
+_GC_THRESHOLDS: Final = (50_000, 20, 50)
 
 
 def run(config: ServerConfig) -> int:
@@ -67,13 +71,21 @@ def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
 
 
 async def _serve_until_signal(config: ServerConfig) -> None:
-    with _cancelled_by_signals():
+    with _cancelled_by_signals() as scope:
         async with trio.open_nursery() as nursery:
+            if config.end_with is not None:
+                nursery.start_soon(_end_with, config.end_with, scope)
             nursery.start_soon(_serve_and_announce, config)
 
 
+async def _end_with(process_id: int, scope: trio.CancelScope) -> None:
+    await ended(process_id)
+    log.info("stopping: process %(process_id)d has ended", {"process_id": process_id})
+    scope.cancel()
+
+
 @contextlib.contextmanager
-def _cancelled_by_signals() -> Iterator[None]:
+def _cancelled_by_signals() -> Iterator[trio.CancelScope]:
     """Cancel what is done within at SIGTERM or Ctrl-C. Further ones change nothing, however long the stop takes.
 
     Not trio's receiver: one that comes during the stop it would raise again at its end, as KeyboardInterrupt or worse.
@@ -92,7 +104,7 @@ def _cancelled_by_signals() -> Iterator[None]:
     former = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         with scope:
-            yield
+            yield scope
     finally:
         for number, handler in former.items():
             signal.signal(number, handler)
@@ -105,14 +117,26 @@ async def _serve_and_announce(config: ServerConfig) -> None:
         if config.flush.sync_flush:
             flush_thread = stack.enter_context(contextlib.closing(FlushThread()))
             await flush_thread.warm_up()
+
+        def ready(name_server: Address, broker: Address, http: Address | None) -> None:
+            _set_the_collector()
+            announce(name_server, broker, http)
+
         await serve(
             config,
             clock=system_clock,
             choose=secrets.randbelow,
             run_sync=trio.to_thread.run_sync,
             run_flush=flush_thread,
-            ready=announce,
+            ready=ready,
         )
+
+
+def _set_the_collector() -> None:
+    """Have the collector look at new objects only: what is there now stays. The command line has switched it off."""
+    gc.freeze()
+    gc.set_threshold(*_GC_THRESHOLDS)
+    gc.enable()
 
 
 def _raise_descriptor_limit() -> None:

@@ -6,7 +6,6 @@ Everything that is shared is made here and handed on; nothing in the server pack
 from __future__ import annotations
 
 import contextlib
-import gc
 import logging
 import socket
 from collections.abc import Callable, Mapping, Sequence
@@ -51,7 +50,6 @@ log = logging.getLogger(__name__)
 _VIP_PORT_BELOW: Final = 2
 _FREE_PAIR_ATTEMPTS: Final = 20
 """How many free ports are tried (port 0) until the one two below is free as well."""
-_GC_THRESHOLDS: Final = (50_000, 20, 50)
 
 
 async def serve(
@@ -196,9 +194,6 @@ async def _serve_on(
             told = {"name server": (name_server_listener,), "broker": tuple(listeners)}
             hubs = [each for each in (hub, name_server_hub) if each is not None]
             monitoring = _monitoring(http_socket, broker, told, hubs, latencies, faults, descriptors, movable)
-        gc.collect()
-        gc.freeze()  # what is there now stays: the collector need not look at it again
-        gc.set_threshold(*_GC_THRESHOLDS)
         async with trio.open_nursery() as nursery:
             broker.start(nursery)
             if faults is not None:
@@ -238,9 +233,9 @@ def _monitoring(
     descriptors: Descriptors,
     movable: MovableClock | None,
 ) -> Monitoring:
-    # What these import costs 6 MB and 50 ms, for those only who ask for it.
+    # What these import costs memory and time, for those only who ask for it.
     from rocketwire.server.operations.monitoring.endpoint import Monitoring  # noqa: PLC0415 - see above
-    from rocketwire.server.operations.monitoring.scrape import Sources  # noqa: PLC0415 - see above
+    from rocketwire.server.operations.monitoring.sources import Sources  # noqa: PLC0415 - see above
     from rocketwire.server.operations.monitoring.watched import Watched  # noqa: PLC0415 - see above
 
     broker.time_flushes(latencies.flushes.note)

@@ -130,8 +130,9 @@ def test_where_metrics_are_told() -> None:
 def test_how_programs_are_told_that_it_is_ready() -> None:
     config = configured()
     assert (config.json_ready, config.port_file, config.log_format) == (False, None, "console")
-    config = configured("--json-ready", "--port-file", "ports.json", "--log-format", "json")
+    config = configured("--json-ready", "--port-file", "ports.json", "--log-format", "json", "--end-with", "7")
     assert (config.json_ready, config.port_file, config.log_format) == (True, "ports.json", "json")
+    assert (configured().end_with, config.end_with) == (None, 7)
 
 
 def test_where_the_accounts_are(tmp_path: Path) -> None:
