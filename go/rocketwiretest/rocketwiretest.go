@@ -96,7 +96,7 @@ func Start(t testing.TB, options ...Option) *Endpoint {
 	t.Helper()
 	s := settings{}
 	for _, option := range append([]Option{
-		Arguments("serve", "--json-ready", "--watch-stdin", "--store", t.TempDir()),
+		Arguments("serve", "--json-ready", "--end-with", strconv.Itoa(os.Getpid()), "--store", t.TempDir()),
 		Arguments("--namesrv", "127.0.0.1:0", "--broker", "127.0.0.1:0", "--http", "127.0.0.1:0"),
 		Set("movableClock", "true"), Set("faultInjectionEnable", "true"),
 		// The usage of the machine's disk, and a machine that is busy, must not matter to a test.
@@ -123,11 +123,6 @@ func program() []string {
 }
 
 func (e *Endpoint) start(command *exec.Cmd) error {
-	// Who holds the other end of this pipe is the test's process: the pipe ends with it, and with the pipe the server.
-	input, err := command.StdinPipe()
-	if err != nil {
-		return err
-	}
 	output, err := command.StdoutPipe()
 	if err != nil {
 		return err
@@ -152,7 +147,6 @@ func (e *Endpoint) start(command *exec.Cmd) error {
 		<-drained
 		_ = command.Wait()
 		killer.Stop()
-		_ = input.Close()
 	}
 	select {
 	case first := <-line:

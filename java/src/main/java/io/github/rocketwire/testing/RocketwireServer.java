@@ -207,7 +207,7 @@ public final class RocketwireServer implements RocketwireEndpoint, AutoCloseable
 
         private List<String> command(List<String> words, Path folder) {
             List<String> command = new ArrayList<>(words);
-            command.addAll(Arrays.asList("serve", "--json-ready", "--watch-stdin"));
+            command.addAll(Arrays.asList("serve", "--json-ready", "--end-with", ServerProcess.idOfThisJvm()));
             for (String listener : Arrays.asList("--namesrv", "--broker", "--http")) {
                 command.addAll(Arrays.asList(listener, "127.0.0.1:0"));
             }

@@ -4,6 +4,7 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.InputStreamReader;
+import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayDeque;
@@ -16,8 +17,8 @@ import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
 
 /**
- * A process of {@code rocketwire serve}. It stops when its standard input ends, and this JVM holds the other end of that
- * pipe: so it never outlives the JVM, however that ends.
+ * A process of {@code rocketwire serve}. It is told with which process it ends, so it never outlives this JVM, however
+ * that ends.
  */
 final class ServerProcess {
     private static final int LINES_KEPT = 500;
@@ -39,6 +40,11 @@ final class ServerProcess {
         }
         logReader = reader("log", process.getErrorStream(), this::keep);
         reader("output", process.getInputStream(), ready::complete);
+    }
+
+    /** The process id of this JVM: its management tells it, from Java 9 on {@code ProcessHandle} would too. */
+    static String idOfThisJvm() {
+        return ManagementFactory.getRuntimeMXBean().getName().split("@")[0];
     }
 
     /**
