@@ -9,8 +9,8 @@
 //		rocketmq.Advance(time.Hour)
 //	}
 //
-// It needs the program rocketwire: that of the environment variable ROCKETWIRE_COMMAND, such as "python3 -m rocketwire",
-// else that of the PATH. It has no dependencies: copy this file into a folder of your module.
+// It needs the program rocketwire: that of the environment variable ROCKETWIRE_COMMAND, such as
+// "python3 -m rocketwire", else that of the PATH. It has no dependencies: copy this file into a folder of your module.
 package rocketwiretest
 
 import (
@@ -39,7 +39,7 @@ import (
 const CommandVariable = "ROCKETWIRE_COMMAND"
 
 const (
-	startWithin = 60 * time.Second
+	startWithin = 2 * time.Minute
 	stopWithin  = 20 * time.Second
 	callWithin  = 30 * time.Second
 	logKept     = 64 << 10 // bytes
@@ -152,7 +152,8 @@ func (e *Endpoint) start(command *exec.Cmd) error {
 	case first := <-line:
 		if err = json.Unmarshal([]byte(first), e); err != nil {
 			stop()
-			return fmt.Errorf("%s did not get ready (%v), it printed %q: %s", command, command.ProcessState, first, e.log)
+			how := command.ProcessState
+			return fmt.Errorf("%s did not get ready (%v), it printed %q: %s", command, how, first, e.log)
 		}
 	case <-time.After(startWithin):
 		stop()
@@ -228,7 +229,8 @@ func (e *Endpoint) faults(method, body string) []FaultRule {
 	return found.Faults
 }
 
-// CreateTopic creates a topic, or changes the number of its queues. Clients that ask the name server afterwards find it.
+// CreateTopic creates a topic, or changes the number of its queues. Clients that ask the name server afterwards find
+// it.
 func (e *Endpoint) CreateTopic(name string, queues int) {
 	e.t.Helper()
 	count := strconv.Itoa(queues)
@@ -260,7 +262,8 @@ func (e *Endpoint) call(method, path, body string) ([]byte, error) {
 	defer answer.Body.Close()
 	content, err := io.ReadAll(answer.Body)
 	if err == nil && answer.StatusCode >= http.StatusBadRequest {
-		err = fmt.Errorf("%s %s %s was answered with %s: %s", method, path, body, answer.Status, bytes.TrimSpace(content))
+		said := bytes.TrimSpace(content)
+		err = fmt.Errorf("%s %s %s was answered with %s: %s", method, path, body, answer.Status, said)
 	}
 	return content, err
 }

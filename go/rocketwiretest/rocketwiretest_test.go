@@ -36,7 +36,8 @@ func newProducer(t *testing.T, e *Endpoint) rocketmq.Producer {
 	t.Helper()
 	p, err := rocketmq.NewProducer(
 		producer.WithNsResolver(primitive.NewPassthroughResolver([]string{e.Namesrv})),
-		producer.WithGroupName(e.UniqueName("producer")), producer.WithInstanceName(e.UniqueName("p")), producer.WithRetry(0),
+		producer.WithGroupName(e.UniqueName("producer")), producer.WithInstanceName(e.UniqueName("p")),
+		producer.WithRetry(0),
 	)
 	if err == nil {
 		err = p.Start()

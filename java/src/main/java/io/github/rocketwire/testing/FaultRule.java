@@ -18,7 +18,10 @@ public final class FaultRule {
 
     static FaultRule of(Map<?, ?> value) {
         return new FaultRule(
-                (Long) value.get("id"), (Long) value.get("struck"), (Boolean) value.get("spent"), (String) value.get("rule"));
+                (Long) value.get("id"),
+                (Long) value.get("struck"),
+                (Boolean) value.get("spent"),
+                (String) value.get("rule"));
     }
 
     /** The number by which {@link Faults#remove} knows it. */

@@ -44,7 +44,8 @@ final class HttpCalls {
             int status = connection.getResponseCode();
             String answer = read(status < 400 ? connection.getInputStream() : connection.getErrorStream());
             if (status != expected) {
-                throw new RocketwireException(method + " " + path + " was answered with " + status + ": " + answer.trim());
+                throw new RocketwireException(
+                        method + " " + path + " was answered with " + status + ": " + answer.trim());
             }
             return answer;
         } catch (IOException error) {

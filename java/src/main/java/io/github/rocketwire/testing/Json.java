@@ -137,7 +137,7 @@ final class Json {
 
     private Object word() {
         int start = at;
-        while (at < text.length() && (Character.isLetterOrDigit(text.charAt(at)) || "+-.".indexOf(text.charAt(at)) >= 0)) {
+        while (at < text.length() && ",:]}".indexOf(text.charAt(at)) < 0 && !Character.isWhitespace(text.charAt(at))) {
             at++;
         }
         String word = text.substring(start, at);
@@ -158,6 +158,7 @@ final class Json {
     }
 
     private RocketwireException wrong(String wanted) {
-        return new RocketwireException("not the JSON that was expected, at " + at + " should be " + wanted + ": " + text);
+        return new RocketwireException(
+                "not the JSON that was expected, at " + at + " should be " + wanted + ": " + text);
     }
 }

@@ -35,8 +35,8 @@ final class Program {
                 return Collections.singletonList(program.getPath());
             }
         }
-        throw new RocketwireException("the program " + NAME + " is not on the PATH: install it (pip install rocketwire), "
-                + "or name it by the system property " + PROPERTY + " or the environment variable " + VARIABLE
+        throw new RocketwireException("the program " + NAME + " is not on the PATH: install it (pip install rocketwire)"
+                + ", or name it by the system property " + PROPERTY + " or the environment variable " + VARIABLE
                 + ", such as /opt/venv/bin/rocketwire or python3 -m rocketwire");
     }
 

@@ -145,7 +145,7 @@ public final class RocketwireServer implements RocketwireEndpoint, AutoCloseable
         private final List<String> options = new ArrayList<>();
         private List<String> program;
         private Path store;
-        private Duration startTimeout = Duration.ofSeconds(60);
+        private Duration startTimeout = Duration.ofMinutes(2);
 
         private Builder() {
             settings.put("movableClock", "true");
@@ -186,7 +186,7 @@ public final class RocketwireServer implements RocketwireEndpoint, AutoCloseable
             return this;
         }
 
-        /** How long the start may take; 60 s if not set. */
+        /** How long the start may take; two minutes if not set. */
         public Builder startTimeout(Duration within) {
             startTimeout = within;
             return this;

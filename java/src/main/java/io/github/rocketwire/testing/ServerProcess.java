@@ -120,7 +120,8 @@ final class ServerProcess {
     private static Thread reader(String name, InputStream stream, Consumer<String> take) {
         Thread thread = new Thread(
                 () -> {
-                    try (BufferedReader in = new BufferedReader(new InputStreamReader(stream, StandardCharsets.UTF_8))) {
+                    InputStreamReader text = new InputStreamReader(stream, StandardCharsets.UTF_8);
+                    try (BufferedReader in = new BufferedReader(text)) {
                         for (String line = in.readLine(); line != null; line = in.readLine()) {
                             take.accept(line);
                         }

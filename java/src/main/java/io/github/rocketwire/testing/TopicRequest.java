@@ -34,8 +34,8 @@ final class TopicRequest {
                 + ",\"language\":\"JAVA\",\"version\":0,\"opaque\":1,\"flag\":0"
                 + ",\"serializeTypeCurrentRPC\":\"JSON\",\"extFields\":" + fields + "}");
         if (!Long.valueOf(0).equals(answer.get("code"))) {
-            throw new RocketwireException("the broker refused topic " + topic + " with code " + answer.get("code") + ": "
-                    + answer.get("remark"));
+            throw new RocketwireException("the broker refused topic " + topic + " with code " + answer.get("code")
+                    + ": " + answer.get("remark"));
         }
     }
 

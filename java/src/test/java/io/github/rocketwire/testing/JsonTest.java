@@ -14,7 +14,8 @@ class JsonTest {
     @Test
     void valuesOfEveryKind() {
         Map<String, Object> found = Json.object(
-                " {\"s\":\"a\\\"\\\\\\n\\u6d88é\", \"n\":-12, \"d\":1.5e3,\"z\":null,\"b\":[true,false,[]],\"o\":{} }\n");
+                " {\"s\":\"a\\\"\\\\\\n\\u6d88é\", \"n\":-12, \"d\":1.5e3,\"z\":null,"
+                        + "\"b\":[true,false,[]],\"o\":{} }\n");
         Map<String, Object> expected = new LinkedHashMap<>();
         expected.put("s", "a\"\\\n消é");
         expected.put("n", -12L);
@@ -34,8 +35,8 @@ class JsonTest {
     @ParameterizedTest
     @ValueSource(
             strings = {
-                "", "[]", "{", "{\"a\"}", "{\"a\":}", "{\"a\":1", "{\"a\":1 \"b\":2}", "{\"a\":\"open", "{\"a\":\"\\u00", "{} x",
-                "{\"a\":no}", "{\"a\":[1 2]}", "{,}"
+                "", "[]", "{", "{,}", "{\"a\"}", "{\"a\":}", "{\"a\":1", "{\"a\":1 \"b\":2}", "{\"a\":\"open",
+                "{\"a\":\"\\u00", "{} x", "{\"a\":no}", "{\"a\":[1 2]}"
             })
     void whatIsNoObjectIsRefused(String text) {
         RocketwireException refused = assertThrows(RocketwireException.class, () -> Json.object(text));

@@ -17,6 +17,7 @@ class OrdersTest {
         rocketmq.createTopic("Orders", 4);
         DefaultMQProducer producer = new DefaultMQProducer("shop");
         producer.setNamesrvAddr(rocketmq.namesrv());
+        producer.setSendMsgTimeout(60_000); // a machine that builds is busy
         producer.start();
         assertEquals(SendStatus.SEND_OK, producer.send(new Message("Orders", "first".getBytes())).getSendStatus());
         rocketmq.clock().advance(Duration.ofHours(1)); // what is delayed, or tried again, comes now

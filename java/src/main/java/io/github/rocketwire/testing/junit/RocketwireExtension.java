@@ -25,8 +25,8 @@ import org.junit.platform.commons.support.AnnotationSupport;
  * static RocketwireExtension rocketmq = RocketwireExtension.builder().set("defaultTopicQueueNums", "1").build();
  * }</pre>
  *
- * <p>{@link Rocketwire} says the same in one line. A static field is one endpoint for the class and the classes nested in
- * it; a field that is not static is one for each test.
+ * <p>{@link Rocketwire} says the same in one line. A static field is one endpoint for the class and the classes nested
+ * in it; a field that is not static is one for each test.
  */
 public final class RocketwireExtension
         implements Extension, BeforeAllCallback, BeforeEachCallback, ParameterResolver {
@@ -134,7 +134,8 @@ public final class RocketwireExtension
             for (String each : said.set()) {
                 int equals = each.indexOf('=');
                 if (equals < 1) {
-                    throw new ExtensionConfigurationException("@Rocketwire(set = \"" + each + "\"): allowed is KEY=VALUE");
+                    throw new ExtensionConfigurationException(
+                            "@Rocketwire(set = \"" + each + "\"): allowed is KEY=VALUE");
                 }
                 settings.set(each.substring(0, equals), each.substring(equals + 1));
             }

@@ -6,9 +6,9 @@ import io.github.rocketwire.testing.RocketwireException;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -68,7 +68,7 @@ public class RocketwireContainer extends GenericContainer<RocketwireContainer> i
         withExposedPorts(NAMESRV_PORT, BROKER_PORT, HTTP_PORT);
         withCreateContainerCmdModifier(command -> command.withEntrypoint("python3", "-c", START));
         withCommand();
-        waitingFor(Wait.forHttp("/readyz").forPort(HTTP_PORT));
+        waitingFor(Wait.forHttp("/readyz").forPort(HTTP_PORT).withStartupTimeout(Duration.ofMinutes(2)));
     }
 
     /** Sets a key of {@code broker.conf}. */
@@ -117,7 +117,7 @@ public class RocketwireContainer extends GenericContainer<RocketwireContainer> i
         command.addAll(Arrays.asList("--advertise", "neighbours," + broker()));
         settings.forEach((key, value) -> command.addAll(Arrays.asList("--set", key + "=" + value)));
         faults.forEach(rule -> command.addAll(Arrays.asList("--fault", rule)));
-        return Collections.unmodifiableList(command);
+        return command;
     }
 
     /** An address by number: the container may not know the names that the test's machine knows. */
