@@ -10,7 +10,9 @@ from typing import Final
 import pytest
 
 from compat_tests import artifacts, java_library, readme
+from compat_tests.docker_api import docker_api
 from compat_tests.java_library import CLASSES, LIBRARY
+from compat_tests.server_image import server_image
 
 pytestmark = pytest.mark.usefixtures("only_rocketwire")
 
@@ -58,3 +60,19 @@ def test_it_runs_without_junit_and_other_libraries(tmp_path: Path) -> None:
 def test_the_manual_shows_a_test_that_is_run() -> None:
     source = (LIBRARY / "src/test/java/io/github/rocketwire/testing/OrdersTest.java").read_text("utf-8")
     assert MANUAL["JUnit 5 1"].strip() in source
+
+
+def test_its_container_serves_tests(tmp_path: Path) -> None:
+    image = server_image()
+    with docker_api(tmp_path) as address:
+        passed = java_library.run_tests(
+            "-Pcontainer",
+            f"-Drocketwire.image={image}",
+            env={
+                "DOCKER_HOST": address,
+                "TESTCONTAINERS_HOST_OVERRIDE": "127.0.0.1",
+                "TESTCONTAINERS_RYUK_DISABLED": "true",  # its image would come from a registry
+            },
+        )
+    assert passed.keys() == IN_CONTAINER
+    assert passed["RocketwireContainerTest"] == 2

@@ -1,4 +1,4 @@
-"""The library's Testcontainers module: a test in Java starts this repository's image by an engine's API."""
+"""The API of Docker, as podman's own service offers it, for programs that start containers by it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-import pytest
-
-from compat_tests import java_library
 from compat_tests.containers import PODMAN
 from compat_tests.processes import READY_WITHIN, EndpointError
-from compat_tests.server_image import server_image
-
-pytestmark = pytest.mark.usefixtures("only_rocketwire")
 
 # What `containers.RUN_OPTIONS` says, for containers that another program asks for.
 _SETTINGS: Final = """
@@ -50,18 +44,3 @@ def docker_api(folder: Path) -> Iterator[str]:
     finally:
         service.terminate()
         service.wait(60)
-
-
-def test_a_container_serves_a_test_in_java(tmp_path: Path) -> None:
-    image = server_image()
-    with docker_api(tmp_path) as address:
-        passed = java_library.run_tests(
-            "-Pcontainer",
-            f"-Drocketwire.image={image}",
-            env={
-                "DOCKER_HOST": address,
-                "TESTCONTAINERS_HOST_OVERRIDE": "127.0.0.1",
-                "TESTCONTAINERS_RYUK_DISABLED": "true",  # its image would come from a registry
-            },
-        )
-    assert passed == {"RocketwireContainerTest": 2}
