@@ -42,6 +42,7 @@ _SWIFT: Final = {
 _LONG: Final = (
     "test_fresh_machine",
     "test_deploy_container",
+    "test_java_library",
     "test_store_round_trip",
     "test_admin_commands",
     "test_python_client",

@@ -62,6 +62,8 @@ class Exchange:
             NotReached: it is no response, or it is cut off.
         """
         try:
+            if not data and not self._status:
+                raise self.failed("there is no response")
             self._h11.receive_data(data)
             while isinstance(event := self._h11.next_event(), h11.Event):
                 match event:
@@ -76,8 +78,6 @@ class Exchange:
                         break
         except h11.RemoteProtocolError as error:
             raise self.failed(error) from error
-        if not data:
-            raise self.failed("the response is cut off")
 
     def failed(self, reason: object) -> NotReached:
         """The error for a request without a response."""

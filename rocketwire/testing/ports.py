@@ -50,7 +50,7 @@ class KeptPorts:
 
     def _keep(self, port: int) -> int:
         try:
-            return int(self._sockets.enter_context(_bound(port)).getsockname()[1])
+            return int(self._sockets.enter_context(_bound(port, only_if_free=not port)).getsockname()[1])
         except OSError as error:
             raise NotStarted(f"port {port}: {error.strerror}") from error
 
@@ -58,18 +58,21 @@ class KeptPorts:
         """A free port whose VIP port is free as well; both are kept."""
         for _ in range(_ATTEMPTS):
             with contextlib.ExitStack() as pair, contextlib.suppress(OSError):
-                port = int(pair.enter_context(_bound(0)).getsockname()[1])
-                pair.enter_context(_bound(port - _VIP_BELOW))
+                port = int(pair.enter_context(_bound(0, only_if_free=True)).getsockname()[1])
+                pair.enter_context(_bound(port - _VIP_BELOW, only_if_free=True))
                 self._sockets.push(pair.pop_all())
                 return port
         raise NotStarted("no two free ports are found")
 
 
-def _bound(port: int) -> socket.socket:
+def _bound(port: int, *, only_if_free: bool) -> socket.socket:
+    """A socket at a port; `only_if_free` also fails where another one keeps it so, or a connection has just ended."""
     sock = socket.socket()
     try:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if not only_if_free:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind((_HOST, port))
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     except OSError:
         sock.close()
         raise
