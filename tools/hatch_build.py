@@ -1,8 +1,8 @@
 """Hatchling's hook: puts the C kernel into the wheel, or builds it in place for an editable install.
 
 Where no C compiler works the wheel is pure Python and a warning says so; `ROCKETWIRE_KERNEL=native` makes that an
-error, `ROCKETWIRE_KERNEL=python` wants no kernel. `ROCKETWIRE_WHEEL_PLATFORM=manylinux_2_17_aarch64` is the platform that
-the wheel's tag shall name where the compiler is one for another platform, or for older systems, than this machine.
+error, `ROCKETWIRE_KERNEL=python` wants no kernel. Where the compiler is one for another platform, or for older systems,
+than this machine, `ROCKETWIRE_WHEEL_PLATFORM=manylinux_2_17_aarch64` is what the wheel's tag says.
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -19,16 +18,9 @@ from tools.release.bill import write_bill
 from tools.release.build import PLATFORMS, build, time_of_the_commit
 from tools.release.checking import check_platform, check_same_bytes, check_sums, write_sums
 from tools.release.trying import VERSIONS, fits_here, install, new_environment, python_of, try_files
+from tools.release.version import unfinished
 
 OUT: Final = Path("dist/release")
-
-
-def unfinished(root: Path) -> Iterator[str]:
-    """Say what has to be done before the files may be published."""
-    if f"\n## {rocketwire.__version__} (" not in (root / "CHANGELOG.md").read_text(encoding="utf-8"):
-        yield f"CHANGELOG.md has no entry for {rocketwire.__version__}"
-    if left := len(list((root / "newsfragments").glob("*.md"))):
-        yield f"newsfragments has {left} files that are in no entry"
 
 
 def say(line: str) -> None:

@@ -1,4 +1,4 @@
-"""The bill of materials (SBOM) of a release: rocketwire and every package that is installed with it, in CycloneDX's JSON.
+"""The bill of materials (SBOM) of a release: rocketwire and every package installed with it, in CycloneDX's JSON.
 
 The kernel has no code of others and no library but the C library of the system, so the packages are all there is.
 """

@@ -3,7 +3,7 @@
 Theory: a wheel's kernel is C for the limited API, so it needs no Python of its platform: zig, which PyPI has as a
 package, compiles it for any of them on any machine, against the oldest C library that the wheel's tag names. The
 headers of the Python that runs this serve for all, since every platform here has the same sizes of types (LP64).
-The same sources give the same bytes: hatchling takes times from SOURCE_DATE_EPOCH, and no path of a folder is compiled in.
+The same sources give the same bytes: hatchling takes times from SOURCE_DATE_EPOCH, and no folder's path is compiled in.
 """
 
 from __future__ import annotations

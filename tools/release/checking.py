@@ -46,7 +46,9 @@ def _numbers(version: str) -> list[int]:
     return [int(part) for part in version.rpartition("_")[2].split(".")]
 
 
-def check_same_bytes(files: Sequence[ReleaseFile], root: Path, again: Path, *, epoch: int, platforms: Mapping[str, str]) -> None:
+def check_same_bytes(
+    files: Sequence[ReleaseFile], root: Path, again: Path, *, epoch: int, platforms: Mapping[str, str]
+) -> None:
     """Build the release once more into another folder, and compare.
 
     Raises:

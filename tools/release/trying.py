@@ -1,4 +1,4 @@
-"""Trying the files of a release as a user would: install each into a fresh environment, start the program, use it, stop it.
+"""Trying the files of a release as a user would: install each, start the program, use it, stop it.
 
 Theory: a file has the program of the right version and kernel, or it is no release. With every CPython that is on this
 machine: an environment with what the project needs is made once, then each file is installed over the one before it.
@@ -69,7 +69,15 @@ def install(file: Path, environment: Path, *, extra: str = "", **settings: str) 
     Raises:
         subprocess.CalledProcessError: pip failed, and has said why.
     """
-    pip: list[str | Path] = [sys.executable, "-m", "pip", "--python", environment / "bin" / "python", "install", "--quiet"]
+    pip: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        environment / "bin" / "python",
+        "install",
+        "--quiet",
+    ]
     if (environment / "bin" / "rocketwire").exists() and not extra:
         pip += ["--force-reinstall", "--no-deps", "--no-cache-dir"]  # the cache may have another sdist's wheel
     command = [*pip, f"{file.absolute()}{extra}"]
@@ -77,7 +85,7 @@ def install(file: Path, environment: Path, *, extra: str = "", **settings: str) 
     return environment / "bin" / "rocketwire"
 
 
-def try_program(command: Sequence[str | Path], *, kernel: str, folder: Path, messages: int = 0) -> None:
+def try_program(command: Sequence[str | Path], *, kernel: str, folder: Path, messages: int) -> None:
     """Ask the program for its version, start it with the store `data` in a folder, send messages to it, and stop it.
 
     Raises:
@@ -86,21 +94,23 @@ def try_program(command: Sequence[str | Path], *, kernel: str, folder: Path, mes
     """
     settings = settings_of_the_caller()
     expected = f"rocketwire {rocketwire.__version__} (kernel: {kernel})"
-    said = subprocess.run([*command, "--version"], env=settings, cwd=folder, capture_output=True, text=True, check=False)
+    said = subprocess.run(
+        [*command, "--version"], env=settings, cwd=folder, capture_output=True, text=True, check=False
+    )
     if said.stdout.strip() != expected:
         raise ReleaseFailed(f"expected {expected!r}, got {(said.stdout + said.stderr).strip()!r}")
-    with _served(command, folder, settings) as ready:
-        if messages:
-            words = ready.replace(",", " ").split()
-            namesrv = next((word for word in words if word.startswith("127.0.0.1:")), "")
-            send = [*command, "message", "send", "--namesrv", namesrv, "--count", str(messages), _TOPIC, "tried"]
-            sent = subprocess.run(send, env=settings, cwd=folder, capture_output=True, text=True, check=False)
-            if sent.returncode:
-                raise ReleaseFailed(f"no message could be sent: {(sent.stdout + sent.stderr).strip()}")
+    uses = (["topic", "create", _TOPIC], ["message", "send", "--count", str(messages), _TOPIC, "tried"])
+    with _served(command, folder, settings) as namesrv:
+        for use in uses if namesrv else ():
+            told = [*command, *use, "--namesrv", namesrv]
+            done = subprocess.run(told, env=settings, cwd=folder, capture_output=True, text=True, check=False)
+            if done.returncode:
+                raise ReleaseFailed(f"{' '.join(use[:2])} failed: {(done.stdout + done.stderr).strip()}")
 
 
 @contextmanager
 def _served(command: Sequence[str | Path], folder: Path, settings: dict[str, str]) -> Iterator[str]:
+    """Serve meanwhile, and yield the name server's address; an empty string if it does not start."""
     options = ["serve", "--namesrv", "127.0.0.1:0", "--broker", "127.0.0.1:0", "--store", "data"]
     log = folder / "log"
     with (
@@ -113,7 +123,7 @@ def _served(command: Sequence[str | Path], folder: Path, settings: dict[str, str
         hung.start()
         ready = cast("IO[str]", server.stdout).readline()  # empty if it ends before
         try:
-            yield ready
+            yield next((word for word in ready.replace(",", " ").split() if word.startswith("127.0.0.1:")), "")
         finally:
             server.send_signal(signal.SIGTERM)
             code = server.wait()
