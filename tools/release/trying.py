@@ -43,7 +43,7 @@ def python_of(version: str) -> Path | None:
         return Path(sys.executable)
     for folder in os.get_exec_path():
         program = Path(folder) / f"python{version}"
-        asked = [program, "-c", "import ensurepip, ssl, sys; print('%d.%d' % sys.version_info[:2])"]
+        asked = [str(program), "-c", "import ensurepip, ssl, sys; print('%d.%d' % sys.version_info[:2])"]
         if shutil.which(program):
             said = subprocess.run(asked, check=False, capture_output=True, text=True)
             if said.stdout.strip() == version:
@@ -103,7 +103,15 @@ def try_program(command: Sequence[str | Path], *, kernel: str, folder: Path, mes
     with _served(command, folder, settings) as namesrv:
         for use in uses if namesrv else ():
             told = [*command, *use, "--namesrv", namesrv]
-            done = subprocess.run(told, env=settings, cwd=folder, capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                told,
+                env=settings,
+                cwd=folder,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=START_AND_STOP_SECONDS,
+            )
             if done.returncode:
                 raise ReleaseFailed(f"{' '.join(use[:2])} failed: {(done.stdout + done.stderr).strip()}")
 

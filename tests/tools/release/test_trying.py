@@ -50,6 +50,7 @@ def test_a_program_that_does_not_stop_cleanly_is_a_failure(tmp_path: Path) -> No
 
 def test_a_program_that_takes_no_message_is_a_failure(tmp_path: Path) -> None:
     serve = """
+        [ "$1" = topic ] && exit
         [ "$1" = message ] && echo no route >&2 && exit 1
         trap 'exit 0' TERM; echo 'rocketwire ready: name server 127.0.0.1:1'; while :; do sleep 0.1; done
     """
