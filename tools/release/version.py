@@ -91,7 +91,7 @@ def make(root: Path, version: str) -> None:
         text = source.read_text(encoding="utf-8")
         source.write_text(_ASSIGNED.sub(f'__version__ = "{version}"', text), encoding="utf-8")
         subprocess.run([*_towncrier(version), "--yes"], cwd=root, check=True, stdout=subprocess.DEVNULL)
-        _git(root, "add", "--", str(SOURCE), str(CHANGES), str(NEWS))
+        _git(root, "add", "--all")  # towncrier has changed its files, and the work tree was clean
         _git(root, "commit", "--quiet", "--message", f"Release {version}")
         _git(root, "tag", "--annotate", "--message", f"rocketwire {version}", f"v{version}")
     except BaseException:

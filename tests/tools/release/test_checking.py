@@ -22,7 +22,8 @@ GLIBC: dict[str, Any] = {
 
 def test_a_kernel_that_keeps_the_promise_is_told_with_its_newest_symbol() -> None:
     assert judged(GLIBC, "manylinux_2_17_x86_64") == "manylinux_2_17_x86_64: needs GLIBC_2.17"
-    musl = GLIBC | {"overall_tag": "musllinux_1_2_x86_64", "versioned_symbols": {}}
+    musl = GLIBC | {"overall_tag": "linux_x86_64", "sym_tag": "musllinux_1_2_x86_64", "versioned_symbols": {}}
+    musl |= {"external_libs": {"libc.so": None}}
     assert judged(musl, "musllinux_1_2_x86_64") == "musllinux_1_2_x86_64: needs no symbol with a version"
 
 
@@ -32,6 +33,7 @@ def test_a_kernel_that_keeps_the_promise_is_told_with_its_newest_symbol() -> Non
         ({"overall_tag": "manylinux_2_34_x86_64"}, "finds manylinux_2_34_x86_64, not manylinux_2_17_x86_64"),
         ({"unsupported_isa": True}, "finds manylinux_2_17_x86_64, not"),
         ({"versioned_symbols": {"libm.so.6": ["GLIBC_2.2.5"]}}, "the kernel needs libm.so.6"),
+        ({"external_libs": {"libc.so": None}, "overall_tag": "linux_x86_64"}, "finds linux_x86_64, not"),
         ({"external_libs": {"libz.so.1": None}}, "the kernel needs libz.so.1"),
     ],
 )

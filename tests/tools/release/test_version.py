@@ -12,14 +12,13 @@ from tools.release import version
 from tools.release.version import VersionRefused, check, main, make, unfinished
 
 TOWNCRIER = """
-import pathlib, sys
+import pathlib, subprocess, sys
 if "--draft" in sys.argv:
     print("the entry of", sys.argv[1])
 else:
     changes = pathlib.Path("CHANGELOG.md")
     changes.write_text(changes.read_text() + f"\\n## {sys.argv[1]} (2026-01-31)\\n")
-    for fragment in pathlib.Path("newsfragments").glob("*.md"):
-        fragment.unlink()
+    subprocess.run(["git", "rm", "--quiet", "newsfragments/1.feature.md"], check=True)
 """
 
 
@@ -35,7 +34,6 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "rocketwire/__init__.py": '"""Some."""\n\n__version__ = "0.1.0"\n',
         "CHANGELOG.md": "# Changes\n",
         "newsfragments/1.feature.md": "Something.\n",
-        "newsfragments/.gitignore": "!.gitignore\n",
     }.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text, encoding="utf-8")
