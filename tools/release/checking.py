@@ -13,7 +13,7 @@ from tools.release.build import ReleaseFailed, ReleaseFile, build, digest
 
 SUMS: Final = "SHA256SUMS"
 _MUSL: Final = "libc.so"
-"""musl's own name of itself, which its loader knows on every system. auditwheel knows only the name that Alpine uses."""
+"""musl's own name, which its loader knows on every system; auditwheel knows only the name that Alpine gives it."""
 _ALWAYS_THERE: Final = frozenset({"libc.so.6", "libpthread.so.0", _MUSL})
 """The libraries that a kernel may be linked to: the C library, whose threads were a library of their own."""
 
