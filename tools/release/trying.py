@@ -38,12 +38,12 @@ print("messages:", spark.read.format("rocketmq").load("data").where("topic = '{_
 
 
 def python_of(version: str) -> Path | None:
-    """A CPython of this version, `3.12`, that makes virtual environments; None: this machine has none."""
+    """A CPython of this version, `3.12`, that reaches an index; None: this machine has none."""
     if version == f"{sys.version_info[0]}.{sys.version_info[1]}":
         return Path(sys.executable)
     for folder in os.get_exec_path():
         program = Path(folder) / f"python{version}"
-        asked = [str(program), "-c", "import ensurepip, ssl, sys; print('%d.%d' % sys.version_info[:2])"]
+        asked = [str(program), "-c", "import ssl, sys; print('%d.%d' % sys.version_info[:2])"]
         if shutil.which(program):
             said = subprocess.run(asked, check=False, capture_output=True, text=True)
             if said.stdout.strip() == version:
