@@ -149,6 +149,7 @@ def test_make_alone_says_what_there_is() -> None:
         "fuzz",
         "docs",
         "wheel",
+        "version",
         "release",
         "clean",
     ]
