@@ -77,7 +77,7 @@ def endpoint_of(scenario: Scenario) -> str:
 
 @cache
 def facts_of(endpoint: Endpoint) -> Facts:
-    """What is known of an endpoint; asked once. (Another one may have its address later.)"""
+    """What is known of an endpoint, asked once; another one may have its address later."""
     return probe(Access(namesrv=endpoint.namesrv))
 
 

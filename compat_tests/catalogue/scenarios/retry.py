@@ -171,9 +171,12 @@ def _orderly(case: Case, suspend: int, least: int) -> None:
     (letter,) = case.client.only(
         "received", "PushConcurrent", topic=f"%DLQ%{group}", group=case.group("dead"), count=1, settle=0
     )
-    assert (letter["text"], letter["reconsumeTimes"]) == ("stuck", 2)
+    # The client sends a dead letter itself: one of 5.x counts its last try, too.
+    tried = 3 if case.client.version.startswith("5.") else 2
+    assert (letter["text"], letter["reconsumeTimes"]) == ("stuck", tried)
     assert letter["properties"]["RETRY_TOPIC"] == topic
-    assert letter["properties"]["ORIGIN_MESSAGE_ID"] == sent["stuck"]["msgId"]
+    if case.client.id != "java-4.4.0":  # names no message that it came from
+        assert letter["properties"]["ORIGIN_MESSAGE_ID"] == sent["stuck"]["msgId"]
 
 
 @scenario(

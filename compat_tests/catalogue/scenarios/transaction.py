@@ -63,6 +63,8 @@ def at_once(case: Case) -> None:
 )
 def every_outcome(case: Case) -> None:
     client, topic, producers = case.client, case.topic(2, name="Transactions"), case.group("producers")
+    # A client of 5.x refuses a delay itself, a broker of 5.x keeps it; 4.x takes it away.
+    takes_delays = not (client.version.startswith("5.") or case.endpoint.is_apache_5)
     messages = [
         plan("c"),
         plan("r"),
@@ -71,13 +73,15 @@ def every_outcome(case: Case) -> None:
         plan("uuc"),
         plan("u"),
         plan("uc", "immune", CHECK_IMMUNITY_TIME_IN_SECONDS="4"),
-        Outgoing(body="undelayed", keys="c", tags="Tag", flag=7, delay=18),
     ]
+    if takes_delays:
+        messages.append(Outgoing(body="undelayed", keys="c", tags="Tag", flag=7, delay=18))
     got = client.run("SendInTransaction", topic=topic, producerGroup=producers, message=messages, checks=8)
     sent = {message.body: event for message, event in zip(messages, events(got, "sent"), strict=True)}
     assert {event["status"] for event in sent.values()} == {"SEND_OK"}
-    delivered = case.read(topic, 5)
-    assert texts(delivered) == ["c", "immune", "uc", "undelayed", "uuc"]
+    wanted = ["c", "immune", "uc", *["undelayed"] * takes_delays, "uuc"]
+    delivered = case.read(topic, len(wanted))
+    assert texts(delivered) == wanted
     for event in delivered:
         assert event["msgId"] == sent[event["text"]]["msgId"]
         assert event["queueId"] == sent[event["text"]]["queueId"]
