@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from compat_tests.artifacts import ArtifactError, ensure_programs, run
-from compat_tests.processes import READY_WITHIN, EndpointError, Process
+from rocketwire.compat.brokers.processes import READY_WITHIN, EndpointError, Process
+from rocketwire.compat.environment.artifacts import ArtifactError, ensure_programs, run
 
 PODMAN: Final = ("podman", "--runtime", "runc")
 # As for `image.PODMAN_RUN`. Without systemd podman runs no health checks by itself, and would complain.

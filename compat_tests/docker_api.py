@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from compat_tests.containers import PODMAN
-from compat_tests.processes import READY_WITHIN, EndpointError
+from rocketwire.compat.brokers.processes import READY_WITHIN, EndpointError
 
 # What `containers.RUN_OPTIONS` says, for containers that another program asks for.
 _SETTINGS: Final = """

@@ -15,7 +15,9 @@ import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from typing import Final
 
-from compat_tests.artifacts import CACHE, PACKAGES, ROOT, ensure_programs, locked
+from compat_tests.readme import ROOT
+from rocketwire.compat.environment.artifacts import PACKAGES, ensure_programs
+from rocketwire.compat.environment.cache import CACHE, locked
 
 LIBRARY: Final = ROOT / "java"
 CLASSES: Final = LIBRARY / "target" / "classes"

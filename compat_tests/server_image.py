@@ -19,8 +19,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from compat_tests import image
-from compat_tests.artifacts import CACHE, ROOT, cached, locked, run
+from compat_tests.readme import ROOT
+from rocketwire.compat.environment import image
+from rocketwire.compat.environment.artifacts import run
+from rocketwire.compat.environment.cache import CACHE, cached, locked
 
 CONTAINERFILE: Final = "deploy/container/Containerfile"
 

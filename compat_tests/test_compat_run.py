@@ -1,4 +1,4 @@
-"""`rocketwire compat run` as users run it: against rocketwire and Apache, with what misbehaves, and stopped by Ctrl-C."""
+"""`rocketwire compat run` as users run it: at rocketwire and Apache, with what misbehaves, and stopped by Ctrl-C."""
 
 from __future__ import annotations
 

@@ -11,13 +11,14 @@ from typing import Final
 
 import pytest
 
-from compat_tests.artifacts import ROOT, run
-from compat_tests.clients import Client, Clients
 from compat_tests.containers import RUN_OPTIONS, ensure_names, run_command
-from compat_tests.messages import Outgoing, assert_each_once
-from compat_tests.ports import LOOPBACK, free_ports, port_of
-from compat_tests.processes import READY_WITHIN, Process
+from compat_tests.readme import ROOT
 from compat_tests.server_image import server_image
+from rocketwire.compat.brokers.ports import LOOPBACK, free_ports, port_of
+from rocketwire.compat.brokers.processes import READY_WITHIN, Process
+from rocketwire.compat.clients.client import Client, Clients
+from rocketwire.compat.environment.artifacts import run
+from rocketwire.compat.messages import Outgoing, assert_each_once
 
 pytestmark = pytest.mark.usefixtures("only_rocketwire")
 
@@ -74,7 +75,7 @@ def test_the_file_is_valid() -> None:
 
 
 def test_this_machine_and_a_sibling_are_served(project: Project, clients: Clients) -> None:
-    client = Client(clients=clients, version="4.9.7", namesrv=project.namesrv)
+    client = Client(clients=clients, id="java-4.9.7", namesrv=project.namesrv)
     client.run("CreateTopic", topic="Composed", queues=2)
     client.run("SendSync", topic="Composed", message=[Outgoing(body="from the host")])
     send = ["message", "send", "Composed", "from a sibling", "--namesrv", "rocketwire:9876"]

@@ -10,13 +10,13 @@ from typing import Any, Final
 
 import pytest
 
-from compat_tests.artifacts import ArtifactError, run
-from compat_tests.clients import Client, Clients
 from compat_tests.containers import PODMAN, ServerContainer, network, run_command, volume
-from compat_tests.endpoints import running
-from compat_tests.messages import Outgoing, assert_each_once
-from compat_tests.ports import free_ports
 from compat_tests.server_image import server_image
+from rocketwire.compat.brokers.endpoint import running
+from rocketwire.compat.brokers.ports import free_ports
+from rocketwire.compat.clients.client import Client, Clients
+from rocketwire.compat.environment.artifacts import ArtifactError, run
+from rocketwire.compat.messages import Outgoing, assert_each_once
 
 pytestmark = pytest.mark.usefixtures("only_rocketwire")
 
@@ -87,7 +87,7 @@ def test_it_runs_as_a_user_without_rights_and_is_healthy(published: Published) -
 def test_clients_on_the_host_and_in_siblings_get_addresses_that_they_reach(
     published: Published, clients: Clients
 ) -> None:
-    client = Client(clients=clients, version="4.9.7", namesrv=published.namesrv)
+    client = Client(clients=clients, id="java-4.9.7", namesrv=published.namesrv)
     client.run("CreateTopic", topic="Shared", queues=2)
     messages = [Outgoing(body=f"from the host {i}") for i in range(3)]
     client.run("SendSync", topic="Shared", message=messages)
@@ -111,7 +111,7 @@ def run_here(*command: str) -> str:
 
 
 def test_the_volume_keeps_the_store(published: Published, clients: Clients) -> None:
-    client = Client(clients=clients, version="4.9.7", namesrv=published.namesrv)
+    client = Client(clients=clients, id="java-4.9.7", namesrv=published.namesrv)
     client.run("CreateTopic", topic="Kept", queues=1)
     client.run("SendSync", topic="Kept", message=[Outgoing(body="kept")])
     published.container.stop()  # which checks that its exit code is 0

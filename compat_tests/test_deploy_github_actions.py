@@ -11,12 +11,13 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from compat_tests.artifacts import ROOT, run
-from compat_tests.clients import Client, Clients
 from compat_tests.containers import ServerContainer
-from compat_tests.endpoints import running
-from compat_tests.messages import Outgoing, assert_each_once
+from compat_tests.readme import ROOT
 from compat_tests.server_image import server_image
+from rocketwire.compat.brokers.endpoint import running
+from rocketwire.compat.clients.client import Client, Clients
+from rocketwire.compat.environment.artifacts import run
+from rocketwire.compat.messages import Outgoing, assert_each_once
 
 pytestmark = pytest.mark.usefixtures("only_rocketwire")
 
@@ -50,7 +51,7 @@ def test_its_steps_pass_and_a_client_reaches_its_service(clients: Clients, tmp_p
                 assert done.returncode == 0, done.stderr
                 outputs.append(done.stdout)
         assert any(line.startswith("Orders ") for line in outputs[0].splitlines())
-        client = Client(clients=clients, version="4.9.7", namesrv=job["env"]["NAMESRV_ADDR"])
+        client = Client(clients=clients, id="java-4.9.7", namesrv=job["env"]["NAMESRV_ADDR"])
         client.run("SendSync", topic="Orders", message=[Outgoing(body="from the runner")])
         received = client.only("received", "PushConcurrent", topic="Orders", group="g", count=1)
     assert_each_once(received, [Outgoing(body="from the runner")])

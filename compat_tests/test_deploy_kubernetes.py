@@ -11,11 +11,12 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from compat_tests.artifacts import ROOT, run
 from compat_tests.containers import ServerContainer, network, run_command
-from compat_tests.endpoints import running
-from compat_tests.ports import LOOPBACK, free_ports
+from compat_tests.readme import ROOT
 from compat_tests.server_image import server_image
+from rocketwire.compat.brokers.endpoint import running
+from rocketwire.compat.brokers.ports import LOOPBACK, free_ports
+from rocketwire.compat.environment.artifacts import run
 
 pytestmark = pytest.mark.usefixtures("only_rocketwire")
 

@@ -12,11 +12,12 @@ from typing import Final
 
 import pytest
 
-from compat_tests.artifacts import ROOT, ensure_programs, run
-from compat_tests.clients import Client, Clients
-from compat_tests.messages import Outgoing
-from compat_tests.ports import free_ports
-from compat_tests.processes import READY_WITHIN, Process
+from compat_tests.readme import ROOT
+from rocketwire.compat.brokers.ports import free_ports
+from rocketwire.compat.brokers.processes import READY_WITHIN, Process
+from rocketwire.compat.clients.client import Client, Clients
+from rocketwire.compat.environment.artifacts import ensure_programs, run
+from rocketwire.compat.messages import Outgoing
 
 pytestmark = pytest.mark.usefixtures("only_rocketwire")
 
@@ -74,7 +75,7 @@ def test_its_command_serves_and_stops_with_code_0(unit: Path, clients: Clients, 
     process = Process("the unit", shlex.split(service["ExecStart"]), cwd=Path("/"), env=env)
     try:
         process.wait_for("rocketwire ready", within=READY_WITHIN)
-        client = Client(clients=clients, version="4.9.7", namesrv=f"127.0.0.1:{namesrv}")
+        client = Client(clients=clients, id="java-4.9.7", namesrv=f"127.0.0.1:{namesrv}")
         client.run("CreateTopic", topic="Unit", queues=1)
         client.run("SendSync", topic="Unit", message=[Outgoing(body="stored")])
     finally:

@@ -11,13 +11,14 @@ from typing import Final
 
 import pytest
 
-from compat_tests import artifacts, java_library, readme
+from compat_tests import java_library, readme
+from rocketwire.compat.environment import artifacts, cache
 
 pytestmark = pytest.mark.usefixtures("only_rocketwire")
 
-HELPER: Final = artifacts.ROOT / "go" / "rocketwiretest"
+HELPER: Final = readme.ROOT / "go" / "rocketwiretest"
 ENDS: Final = {"pass", "fail", "skip"}
-MANUAL: Final = readme.blocks((artifacts.ROOT / "docs" / "testing-other-languages.md").read_text("utf-8"))
+MANUAL: Final = readme.blocks((readme.ROOT / "docs" / "testing-other-languages.md").read_text("utf-8"))
 
 
 def go(*arguments: str | Path, cwd: Path) -> str:
@@ -38,7 +39,7 @@ def go(*arguments: str | Path, cwd: Path) -> str:
 def test_its_tests_and_that_of_the_manual_pass() -> None:
     module = artifacts.go_module()
     example = MANUAL["Go 1"].replace("example.com/shop/internal", "rocketwire/compat/src")
-    with artifacts.locked("go-build"):
+    with cache.locked("go-build"):
         for name in (HELPER.name, "orders"):
             (module / "src" / name).mkdir(parents=True, exist_ok=True)
         for source in HELPER.glob("*.go"):

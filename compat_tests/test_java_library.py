@@ -9,16 +9,17 @@ from typing import Final
 
 import pytest
 
-from compat_tests import artifacts, java_library, readme
+from compat_tests import java_library, readme
 from compat_tests.docker_api import docker_api
 from compat_tests.java_library import CLASSES, LIBRARY
 from compat_tests.server_image import server_image
+from rocketwire.compat.environment import artifacts
 
 pytestmark = pytest.mark.usefixtures("only_rocketwire")
 
 IN_CONTAINER: Final = {"RocketwireContainerTest"}
 JAVA_8: Final = 52  # the version of its class files
-MANUAL: Final = readme.blocks((artifacts.ROOT / "docs" / "testing-other-languages.md").read_text("utf-8"))
+MANUAL: Final = readme.blocks((readme.ROOT / "docs" / "testing-other-languages.md").read_text("utf-8"))
 
 
 @pytest.fixture(scope="module")

@@ -14,12 +14,13 @@ from typing import Final
 
 import pytest
 
-from compat_tests import artifacts, java_library, readme
-from compat_tests.ports import port_of
+from compat_tests import java_library, readme
+from rocketwire.compat.brokers.ports import port_of
+from rocketwire.compat.environment import artifacts
 
 pytestmark = pytest.mark.usefixtures("only_rocketwire")
 
-MANUAL: Final = readme.blocks((artifacts.ROOT / "docs" / "testing-other-languages.md").read_text("utf-8"))
+MANUAL: Final = readme.blocks((readme.ROOT / "docs" / "testing-other-languages.md").read_text("utf-8"))
 USE: Final = """
 startRocketmq(process.argv[2]).then(async (rocketmq) => {
   const advance = { method: "POST", body: JSON.stringify({ advance: 3600000 }) };

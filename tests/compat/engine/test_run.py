@@ -57,7 +57,7 @@ def test_each_outcome_with_its_attempts() -> None:
         made(echo, "send.passes"),
         made(times(1), "send.flaky"),
         made(times(9), "send.differs"),
-        made(lambda case: case.client.run("Crash") and None, "send.fails"),
+        made(lambda case: case.client.run("Crash"), "send.fails"),
         made(echo, "send.lacks", programs=("Other",)),
     )
     assert {name: each.outcome for name, each in found.items()} == {
@@ -88,13 +88,13 @@ def test_processes_are_used_again_and_those_with_variables_are_others() -> None:
 
 def test_scenarios_that_wait_run_beside_each_other() -> None:
     both = threading.Barrier(2, timeout=60)
-    found = results(*(made(lambda _: both.wait() and None, f"send.{number}") for number in range(2)), jobs=2)
+    found = results(*(made(lambda _: both.wait(), f"send.{number}") for number in range(2)), jobs=2)
     assert {each.outcome for each in found.values()} == {Outcome.PASS}
 
 
 def test_a_scenario_ends_at_its_limit() -> None:
     began = time.monotonic()
-    found = results(made(lambda case: case.client.run("Hang") and None, "send.hangs", limit=1.0))
+    found = results(made(lambda case: case.client.run("Hang"), "send.hangs", limit=1.0))
     assert found["send.hangs"].outcome is Outcome.FAILS
     assert time.monotonic() - began < 60
 
