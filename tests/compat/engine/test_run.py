@@ -119,10 +119,8 @@ def test_ctrl_c_ends_all_processes() -> None:
         pids.append(case.client.clients.runner(case.client.id).pid)
         case.client.run("Hang")
 
-    run = run_of(
-        *(made(hang_after_telling, f"send.{number}", limit=500.0) for number in range(8)),
-        made(echo, "send.quick", limit=600.0),
-    )
+    hanging = (made(hang_after_telling, f"send.{number}", limit=500.0) for number in range(8))
+    run = run_of(*hanging, made(echo, "send.quick", limit=600.0))
 
     def told(_: Result) -> None:
         while len(pids) < 1:
