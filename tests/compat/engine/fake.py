@@ -9,6 +9,7 @@ from rocketwire.compat.clients.adapter import Adapter, Engine, Security
 from rocketwire.compat.endpoint import Access, Facts, Product
 from rocketwire.compat.scenario import Need, Scenario
 
+PROGRAMS = frozenset({"Echo", "Crash", "Hang", "Die"})
 SCRIPT = Path(__file__).with_name("runner_script.py")
 
 
@@ -19,9 +20,7 @@ class Script(Adapter):
     version = "1"
     language = "Python"
 
-    def __init__(
-        self, id_: str = "script-1", programs: frozenset[str] = frozenset({"Echo", "Crash", "Hang", "Die"})
-    ) -> None:
+    def __init__(self, id_: str = "script-1", programs: frozenset[str] = PROGRAMS) -> None:
         self.id = id_
         self.programs = programs
         self.commands: list[Mapping[str, str]] = []
