@@ -2,7 +2,7 @@
 
 import pytest
 
-from rocketwire.compat.clients.adapter import Engine, Security
+from rocketwire.compat.clients.adapter import Adapter, Engine, Security
 from rocketwire.compat.endpoint import Facts, Product
 from rocketwire.compat.engine.plan import NothingChosen, chosen_clients, chosen_scenarios, not_offered, planned
 from rocketwire.compat.results import Side
