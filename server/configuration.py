@@ -32,6 +32,7 @@ from rocketwire.server.guards.acl.keys import AclKeys
 from rocketwire.server.guards.throttle.keys import ThrottleKeys
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.messages.keys import PageCacheKeys
+from rocketwire.server.name_server.advertised import ForNetwork
 from rocketwire.server.net.tls.keys import TlsKeys
 from rocketwire.server.operations.clock.keys import ClockKeys
 from rocketwire.server.operations.faults.keys import FaultKeys
@@ -82,6 +83,8 @@ class ServerConfig:
     """Where the name server listens."""
     advertised_port: int | None = None
     """The port that clients are given, if it is not the one that the broker listens on (NAT, containers)."""
+    advertised_networks: tuple[ForNetwork, ...] = ()
+    """What clients of some networks are given instead; the first that a client is in counts."""
     http: Address | None = None
     """Where the HTTP server for metrics and health listens; None: there is none."""
     log_format: str = CONSOLE

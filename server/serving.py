@@ -23,6 +23,7 @@ from rocketwire.server.core.movable_clock import MovableClock
 from rocketwire.server.core.threads import RunSync
 from rocketwire.server.core.works import Works
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
+from rocketwire.server.name_server.advertised import Advertising
 from rocketwire.server.name_server.config import NameServerConfig
 from rocketwire.server.name_server.key_values import KeyValueConfig
 from rocketwire.server.name_server.routes import RouteTable
@@ -126,7 +127,8 @@ async def _serve_on(
     advertised = Address(host=config.broker.advertised_host, port=config.advertised_port or port)
     metrics = Metrics()
     latencies = None if http_socket is None else Latencies()
-    routes = RouteTable()
+    networks = config.advertised_networks
+    routes = RouteTable(Advertising(networks, registered=advertised, listen_port=port) if networks else None)
     broker = Broker(
         config,
         advertised=advertised,

@@ -167,7 +167,16 @@ def test_no_name_is_declared_twice() -> None:
 def test_every_field_but_those_of_the_command_line_is_a_key() -> None:
     config = ServerConfig()
     without = {field.name for field in fields(config)} - {key.group for key in KEYS}
-    assert without == {"name_server", "advertised_port", "http", "log_format", "json_ready", "port_file", "end_with"}
+    assert without == {
+        "name_server",
+        "advertised_port",
+        "advertised_networks",
+        "http",
+        "log_format",
+        "json_ready",
+        "port_file",
+        "end_with",
+    }
     declared: list[Any] = list(config.groups())
     names = [field.name for group in declared for field in fields(group)]
     assert set(names) - {key.attribute for key in KEYS} == {"rules"}
