@@ -119,7 +119,7 @@ class Endpoint:
         with contextlib.ExitStack() as stack:
             place = stack.enter_context(contextlib.closing(Place(options)))
             self._server = ServerProcess(place.arguments, place.log, start_seconds=options.start_seconds)
-            stack.callback(self._server.stop)
+            stack.callback(self._server.stop if place.stays else self._server.kill)
             self._server.start()
             self.namesrv, self.broker, self.http, self.store = place.namesrv, place.broker, place.http, place.store
             self.faults, self.clock = Faults(place.http), Clock(place.http)

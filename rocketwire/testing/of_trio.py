@@ -302,7 +302,7 @@ async def _started(place: Place, options: Options, *, in_process: bool) -> Async
             yield server
         finally:
             with trio.CancelScope(shield=True):
-                await server.stop()
+                await (server.stop() if in_process or place.stays else server.kill())
 
 
 async def _asked(address: str, call: Call[T]) -> T:

@@ -19,6 +19,7 @@ class Place:
         broker: The broker's.
         http: That of faults, clock, metrics and health.
         store: The store's folder.
+        stays: Whether that stays when the place is closed: then the server has to leave it whole.
         log: The file of the server's log.
         credentials: The account of the endpoint's own client; None without access control.
         arguments: Those of `rocketwire serve`.
@@ -37,6 +38,7 @@ class Place:
             self.namesrv, self.broker, self.http = (
                 f"127.0.0.1:{port}" for port in (ports["namesrv"], ports["broker"], ports["http"])
             )
+            self.stays = options.store is not None
             self.store = folder / "store" if options.store is None else options.store
             self.log = folder / "server.log"
             accounts: Path | None = None

@@ -202,6 +202,7 @@ def test_a_restart_keeps_addresses_messages_and_clock(tmp_path: Path) -> None:
         assert "recovering" in ep.log
         log = ep.store.parent
     assert (log / "store" / "config").is_dir()  # the test's own
+    assert not (log / "store" / "abort").exists()
     with endpoint(store=tmp_path / "store") as again:
         assert bodies(again.messages("T")) == [b"before", b"after a crash"]
 

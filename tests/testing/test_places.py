@@ -165,7 +165,7 @@ def test_topics_with_and_without_a_number_of_queues() -> None:
 def test_a_place_gives_everything_back(tmp_path: Path) -> None:
     place = Place(options(store=tmp_path / "mine"))
     folder = place.log.parent
-    assert (place.store, place.credentials) == (tmp_path / "mine", None)
+    assert (place.store, place.stays, place.credentials) == (tmp_path / "mine", True, None)
     place.close()
     assert not folder.exists()
 

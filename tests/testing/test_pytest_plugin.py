@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -129,6 +130,32 @@ def test_it():
     assert not {"trio", "h11", "construct"} & set(sys.modules)
 """
     assert "1 passed" in run(tmp_path, source, "-p", "no:trio", "-p", "no:xdist")
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("options", [(), ("-p", PLUGIN)])
+def test_an_installation_registers_it_once(tmp_path: Path, options: tuple[str, ...]) -> None:
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    ((name, module),) = project["entry-points"]["pytest11"].items()
+    info = tmp_path / "installed" / "rocketwire_as_installed-1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: rocketwire-as-installed\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(f"[pytest11]\n{name} = {module}\n")
+    (tmp_path / "test_it.py").write_text(
+        "def test_it(pytestconfig):\n"
+        f"    assert pytestconfig.pluginmanager.get_plugin({name!r}).__name__ == {module!r}\n"
+        "    assert pytestconfig.getini('rocketmq_settings') == []\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": f"{info.parent}:{REPOSITORY}"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert "1 passed" in ran.stdout, ran.stdout + ran.stderr
 
 
 def test_without_pytest_the_package_works() -> None:
