@@ -87,11 +87,6 @@ final class SpringClient implements AutoCloseable {
         return context.getBean(RocketMQTemplate.class);
     }
 
-    /** Ends the application and returns when its clients have sent what they keep back: the traces of 5.x. */
-    void end() {
-        context.close();
-    }
-
     /** Ends the application; a 5.x client's last 3 s, when it has left its brokers, are left to themselves. */
     @Override
     public void close() {
