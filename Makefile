@@ -22,7 +22,7 @@ serve: .venv/installed
 	@exec .venv/bin/rocketwire serve $(ARGS)
 
 test: .venv-dev/installed
-	.venv-dev/bin/python -m compat_tests.artifacts
+	.venv-dev/bin/python -m compat_tests.install
 	.venv-dev/bin/tox run-parallel --parallel 2 --parallel-no-spinner --result-json .tox/result.json $(ARGS)
 
 bench: .venv/installed

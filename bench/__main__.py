@@ -23,7 +23,7 @@ from bench.sides import SIDES, Setup
 from bench.timer_runner import TimerPlan, TimerRunner
 from bench.timers import TIMERS, shortened
 from bench.workloads import IDLE, IDLE_CONNECTIONS, START, WORKLOADS, chosen, flushed
-from compat_tests import artifacts
+from rocketwire.compat.environment import artifacts, cache
 
 LONG_MESSAGES: Final = 10_000_000
 # From here on (diskMaxUsedSpaceRatio) Apache's broker deletes old files, at 90 % it refuses writes.
@@ -135,7 +135,7 @@ def _run(options: argparse.Namespace) -> int:
     parts = _parts(plan, options.flush)
     if options.markdown:
         check_page(options.markdown, [*([MAIN] if parts else []), *([TIMER] if timers.loads else [])])
-    parent = options.dir or artifacts.CACHE
+    parent = options.dir or cache.CACHE
     parent.mkdir(parents=True, exist_ok=True)
     usage = shutil.disk_usage(parent)
     if usage.used / usage.total > _DISK_FULL:

@@ -18,7 +18,7 @@ from bench.statistics import Failure, Sample, read_result
 from bench.timers import TimerLoad, TimerSample, read_timer_result
 from bench.tools import Tools
 from bench.workloads import QUEUES, Workload
-from compat_tests import artifacts
+from rocketwire.compat.environment import artifacts
 
 # Workload options that are switches of the load generator, not numbers.
 _SWITCHES: Final[Mapping[str, list[object]]] = {"keys": ["--keys", "--tags", "TagA"], "patient": ["--patient"]}

@@ -26,7 +26,8 @@ from bench.processes import ServerFailedError
 from bench.sides import Rocketwire, Setup
 from bench.statistics import Failure, Sample
 from bench.workloads import FILLINGS, WORKLOADS, Workload
-from compat_tests import artifacts
+from compat_tests.readme import ROOT
+from rocketwire.compat.environment import artifacts, cache
 
 FLAMES: Final[Mapping[str, str]] = {"send": "send-8x32", "batch": "batch", "pull": "pull", "many": "many-1000"}
 """Names of the graphs, and their workloads."""
@@ -91,7 +92,7 @@ def record(names: Sequence[str], *, seconds: float, stacks: Path, prefix: str) -
     Raises ServerFailedError, LoadFailedError, RecorderError, PortsTakenError, ArtifactError.
     """
     built = tools.build()
-    root = Path(tempfile.mkdtemp(prefix="bench-flame-", dir=artifacts.CACHE))
+    root = Path(tempfile.mkdtemp(prefix="bench-flame-", dir=cache.CACHE))
     try:
         side = Rocketwire(Setup(flush="async", load=built.load, ports=Ports()), root / "rocketwire")
         try:
@@ -123,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("prefix", metavar="PREFIX", help="what the files are called: PREFIX-send.svg, ...")
     parser.add_argument("names", metavar="NAME", nargs="*", help=f"some of {', '.join(FLAMES)} (default: all)")
     parser.add_argument("--seconds", type=float, metavar="S", default=8.0, help="of recording each (default 8)")
-    parser.add_argument("--out", type=Path, metavar="DIR", default=artifacts.ROOT / "docs" / "flame")
+    parser.add_argument("--out", type=Path, metavar="DIR", default=ROOT / "docs" / "flame")
     parser.add_argument("--stacks", type=Path, metavar="DIR", help="keep the collapsed stacks there")
     parser.add_argument("--draw", action="store_true", help="draw the stacks that --stacks has, record nothing")
     return parser

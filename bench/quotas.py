@@ -26,7 +26,8 @@ from typing import Any, Final
 
 from bench.tools import build_load
 from compat_tests import remoting
-from compat_tests.endpoints import Rocketwire, running
+from compat_tests.endpoints import Rocketwire
+from rocketwire.compat.brokers.endpoint import running
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header
 

@@ -21,7 +21,8 @@ from bench.runner import Results
 from bench.table import cost_table, side_table, workload_table
 from bench.timer_runner import TimerResults
 from bench.timer_table import timer_bar_table, timer_table
-from compat_tests import artifacts
+from compat_tests.readme import ROOT
+from rocketwire.compat.environment import artifacts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +51,7 @@ def _first(text: str, start: str) -> str:
 def _output(command: list[str]) -> str:
     """The output of a command, or nothing if it cannot be run."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=artifacts.ROOT)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
     except OSError:
         return ""
     return (done.stdout + done.stderr).strip()

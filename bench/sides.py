@@ -22,7 +22,8 @@ from typing import Final, Protocol
 from bench.ports import Ports
 from bench.processes import Memory, Server, ServerFailedError
 from bench.tools import APACHE_VERSION, TIMER_APACHE_VERSION
-from compat_tests import artifacts
+from compat_tests.readme import ROOT
+from rocketwire.compat.environment import artifacts
 
 BROKER_NAME: Final = "broker-a"
 HEAP: Final = "1g"
@@ -220,7 +221,7 @@ class Rocketwire:
         ]  # fmt: skip
         for key, value in settings.items():
             command += ["--set", f"{key}={value}"]
-        self._server = Server(command, cwd=artifacts.ROOT, log=root / "rocketwire.out")
+        self._server = Server(command, cwd=ROOT, log=root / "rocketwire.out")
         try:
             self.start_seconds = _first_accepted(setup, self.broker_port, self._server)
         except BaseException:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from compat_tests import artifacts
+from rocketwire.compat.environment import artifacts, cache
 from tools import build_kernel
 
 _HERE: Final = Path(__file__).resolve().parent
@@ -40,7 +40,7 @@ def build_load() -> Path:
         artifacts.ensure_programs({"cc": "build-essential"})
         artifacts.run(["cc", *C_FLAGS, "-o", target / "load", *sources])
 
-    return artifacts.cached(f"bench/load-{_digest(files)}", compile_into) / "load"
+    return cache.cached(f"bench/load-{_digest(files)}", compile_into) / "load"
 
 
 def build_java(client_jars: Path) -> Path:
@@ -61,7 +61,7 @@ def build_java(client_jars: Path) -> Path:
         ]
         artifacts.run([*command, "-d", target, *sources])
 
-    return artifacts.cached(f"bench/java-{_digest(sources)}", compile_into)
+    return cache.cached(f"bench/java-{_digest(sources)}", compile_into)
 
 
 def build_server() -> None:

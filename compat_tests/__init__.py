@@ -1,6 +1,5 @@
 """Compatibility tests: unmodified official RocketMQ clients against an endpoint.
 
-`artifacts` fetches what they need, `image` builds the container they run in, `endpoints` starts
-what they talk to (rocketwire, or Apache's own broker), `clients` runs one scenario and gives its
-JSON lines back; the `test_*` files say what each scenario must print.
+`catalogue` is what users get, as `rocketwire.compat`: scenarios, clients and Apache's brokers. Here is what only this
+repository needs: `endpoints` starts what the clients talk to, `programs` says where Java runs, `install` fetches all.
 """

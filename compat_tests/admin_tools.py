@@ -10,12 +10,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from compat_tests import artifacts, image
-from compat_tests.clients import JVM_FLAGS, Client, Programs, events
+from compat_tests.programs import Programs
+from rocketwire.compat.clients.client import Client, events
+from rocketwire.compat.clients.java import build
+from rocketwire.compat.clients.java.adapter import JVM_FLAGS
+from rocketwire.compat.environment import artifacts, cache, image
 
 VERSION: Final = "4.9.7"
 _SOURCES: Final = {"4.9.7": ("common", "v4", "mqadmin", "tools"), "5.5.0": ("common", "v5", "mqadmin")}
 VERSIONS: Final = tuple(_SOURCES)
+_OWN: Final = Path(__file__).parent / "java"
 # Without it 5.x's logback tells of itself on the standard output.
 _SILENT: Final = """<configuration>
   <statusListener class="org.apache.rocketmq.logging.ch.qos.logback.core.status.NopStatusListener"/>
@@ -26,9 +30,7 @@ _SILENT: Final = """<configuration>
 def tools(folder: Path, version: str = VERSION) -> Programs:
     """The scenarios with the tools of a version; what a command writes goes into `folder`."""
     jars = artifacts.jars(version, kind="server")
-    classes = artifacts.cached(
-        f"classes/tools-{version}-{image.sources_digest()}", lambda target: _compile(version, jars, target)
-    )
+    classes = cache.cached(f"classes/tools-{version}-{_digest()}", lambda target: _compile(version, jars, target))
     java = artifacts.java()
     (folder / "conf").mkdir(exist_ok=True)
     (folder / "conf" / "logback_tools.xml").write_text("<configuration/>", "utf-8")  # mqadmin runs nothing without it
@@ -51,9 +53,19 @@ def tools(folder: Path, version: str = VERSION) -> Programs:
 
 
 def _compile(version: str, jars: Path, target: Path) -> None:
-    sources = [path for folder in _SOURCES[version] for path in (image.HERE / "java" / folder).glob("*.java")]
+    sources = [path for folder in _folders(version) for path in folder.glob("*.java")]
     options: list[str | Path] = ["-nowarn", "-Xlint:-options", "-encoding", "UTF-8", "-cp", f"{jars}/*", "-d", target]
     artifacts.run([artifacts.javac(), *options, *sources])
+
+
+def _folders(version: str) -> list[Path]:
+    """The programs of the catalogue, and those of the tests."""
+    return [place / name for place in (build.SOURCES, _OWN) for name in _SOURCES[version] if (place / name).is_dir()]
+
+
+def _digest() -> str:
+    own = (path.read_bytes() for path in sorted(_OWN.rglob("*.java")))
+    return image.digest([build.sources_digest().encode(), *own])
 
 
 def mqadmin(client: Client, *args: str) -> list[str]:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import IO, Any, Final, NamedTuple, Self
 
-from compat_tests.endpoints import Endpoint
+from rocketwire.compat.brokers.endpoint import Endpoint
 
 WITHIN: Final = 120.0
 

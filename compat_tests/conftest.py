@@ -12,12 +12,15 @@ from typing import Final
 
 import pytest
 
-from compat_tests import artifacts, readme
-from compat_tests.apache import ApacheNameServer
-from compat_tests.artifacts import CLIENT_VERSIONS
-from compat_tests.clients import Client, Clients, Programs, find_programs
-from compat_tests.endpoints import TARGETS, Endpoint, running
-from compat_tests.ports import LOOPBACK, free_ports
+from compat_tests import readme
+from compat_tests.endpoints import TARGETS
+from compat_tests.programs import Programs, find_programs
+from rocketwire.compat.brokers.apache import ApacheNameServer
+from rocketwire.compat.brokers.endpoint import Endpoint, running
+from rocketwire.compat.brokers.ports import LOOPBACK, free_ports
+from rocketwire.compat.clients.client import Client, Clients
+from rocketwire.compat.environment import cache
+from rocketwire.compat.environment.artifacts import CLIENT_VERSIONS
 
 _PROGRAMS = pytest.StashKey[Programs]()
 _SPARK: Final = Path(__file__).parent / "spark"
@@ -133,7 +136,7 @@ def only_rocketwire(target: str) -> None:
 @pytest.fixture
 def fixed_ports() -> Iterator[None]:
     """The ports of the README, for this test alone: others of this run wait for them."""
-    with artifacts.locked("fixed-ports"):
+    with cache.locked("fixed-ports"):
         for port in readme.PORTS:
             with socket.socket() as probe:
                 assert probe.connect_ex((LOOPBACK, port)) != 0, f"port {port}, which the README uses, is taken"
@@ -172,13 +175,13 @@ def version(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def client(clients: Clients, endpoint: Endpoint, version: str) -> Client:
     """Each official client in turn, at the shared endpoint."""
-    return Client(clients=clients, version=version, namesrv=endpoint.namesrv)
+    return Client(clients=clients, id=f"java-{version}", namesrv=endpoint.namesrv)
 
 
 @pytest.fixture
 def swift_client(clients: Clients, swift: Endpoint) -> Client:
     """The 4.9.7 client at the endpoint with short times."""
-    return Client(clients=clients, version="4.9.7", namesrv=swift.namesrv)
+    return Client(clients=clients, id="java-4.9.7", namesrv=swift.namesrv)
 
 
 @pytest.fixture(scope="session")

@@ -1,28 +1,25 @@
 """A PostgreSQL from Debian's packages, unpacked into the cache, and servers of it that run without being installed.
 
-apt works in folders of its own, so that the machine's package lists and its installed packages stay as they are. The
-server refuses to run as root: root runs it as `nobody`, from a copy that this user can read.
+The server refuses to run as root: root runs it as `nobody`, from a copy that this user can read.
 """
 
 from __future__ import annotations
 
 import os
-import platform
 import re
 import shutil
 import signal
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, Self
 
-from compat_tests import artifacts
-from compat_tests.artifacts import ArtifactError
-from compat_tests.processes import READY_WITHIN, Process
+from compat_tests import debian
+from rocketwire.compat.brokers.processes import READY_WITHIN, Process
+from rocketwire.compat.environment import artifacts, cache
+from rocketwire.compat.environment.artifacts import ArtifactError
 
 _NOBODY: Final = 65534
-_NOT_NEEDED: Final = ("usr/share/doc", "usr/share/locale", "usr/share/man", "usr/share/perl5", "usr/lib/perl5")
-_OF_THE_SYSTEM: Final = re.compile(r"(libc6|libc-bin|libc-l10n|locales)_")  # not to be mixed with the machine's own
 _PORT: Final = "5432"  # only the socket's name has it: the server listens to no network
 
 
@@ -93,39 +90,23 @@ class PostgreSQL:
 
 def unpacked() -> Path:
     """The packages' files in the cache. Raises ArtifactError where there is no apt, or it does not bring them."""
-    release = platform.freedesktop_os_release()
-    return artifacts.cached(f"postgresql-{release.get('VERSION_CODENAME') or release['ID']}", _fetch)
+    return cache.cached(f"postgresql-{debian.release()}", _fetch)
 
 
 def _fetch(target: Path) -> None:
     """Unpack the server, and of its dependencies those that the machine lacks."""
-    for program in ("apt-get", "dpkg"):
-        if shutil.which(program) is None:
-            raise ArtifactError(f"{program}: no such program, and PostgreSQL comes from Debian's packages")
-    with tempfile.TemporaryDirectory(prefix="apt-") as name:
-        state = Path(name)
-        (state / "lists" / "partial").mkdir(parents=True)
-        (state / "archives" / "partial").mkdir(parents=True)
-        options = [f"Dir::State::Lists={state}/lists", f"Dir::Cache={state}", "Debug::NoLocking=1"]
-        options += ["APT::Sandbox::User=", "Acquire::Languages=none"]
-        apt = [part for option in options for part in ("-o", option)]
-        artifacts.run(["apt-get", *apt, "update", "-q"])
+    with debian.Apt("PostgreSQL") as apt:
         version = _version(apt)
-        install = ["install", "-q", "-y", "--no-install-recommends", "--reinstall", "--download-only"]
-        artifacts.run(["apt-get", *apt, *install, f"postgresql-{version}", "libpq5"])
-        for package in sorted((state / "archives").glob("*.deb")):
-            if not _OF_THE_SYSTEM.match(package.name):
-                artifacts.run(["dpkg", "-x", package, target])
-    for path in (*(target / each for each in _NOT_NEEDED), *target.glob("usr/lib/postgresql/*/lib/bitcode")):
-        shutil.rmtree(path, ignore_errors=True)
+        apt.unpack(target, [f"postgresql-{version}", "libpq5"])
+    for path in target.glob("usr/lib/postgresql/*/lib/bitcode"):
+        shutil.rmtree(path)
     if not any(target.glob("usr/lib/postgresql/*/bin/postgres")):
         raise ArtifactError(f"the package postgresql-{version} has no program postgres where Debian has it")
 
 
-def _version(apt: Sequence[str]) -> str:
+def _version(apt: debian.Apt) -> str:
     """The major version of the distribution's PostgreSQL."""
-    text = artifacts.run(["apt-cache", *apt, "depends", "postgresql"])
-    found = re.search(r"Depends: postgresql-(\d+)", text)
+    found = re.search(r"Depends: postgresql-(\d+)", apt.cache("depends", "postgresql"))
     if found is None:
         raise ArtifactError("apt knows no package postgresql; is this Debian, or a descendant?")
     return found[1]

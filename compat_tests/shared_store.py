@@ -15,10 +15,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from compat_tests.apache import ApacheBroker, ApacheNameServer
-from compat_tests.endpoints import Rocketwire, running
-from compat_tests.ports import LOOPBACK, free_ports, port_of
+from compat_tests.endpoints import Rocketwire
 from compat_tests.store_view import loads
+from rocketwire.compat.brokers.apache import ApacheBroker, ApacheNameServer
+from rocketwire.compat.brokers.endpoint import running
+from rocketwire.compat.brokers.ports import LOOPBACK, free_ports, port_of
 from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.store.disk.segments import Segments
 from rocketwire.store.layout.consume_queue import AHEAD

@@ -9,10 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from compat_tests.apache import ApacheBroker
-from compat_tests.clients import Client, Clients
 from compat_tests.endpoints import Rocketwire
-from compat_tests.messages import Outgoing, assert_each_once
 from compat_tests.remoting import Connection
 from compat_tests.shared_store import LOG_FILE, QUEUE_FILE
 from compat_tests.store_traffic import (
@@ -25,6 +22,9 @@ from compat_tests.store_traffic import (
     send_all_kinds,
 )
 from compat_tests.store_view import Queue, View, assert_whole, look, pull
+from rocketwire.compat.brokers.apache import ApacheBroker
+from rocketwire.compat.clients.client import Client, Clients
+from rocketwire.compat.messages import Outgoing, assert_each_once
 
 LARGE: Final = "Large"  # a topic of several consume queue files
 SMALL: Final = "Small"  # a topic whose queues stay in their first file
@@ -52,7 +52,7 @@ class Official:
 
     def send_and_consume(self, broker: ApacheBroker | Rocketwire) -> None:
         """Messages of a new round come once to a group that has consumed all former ones, and none of those again."""
-        client = Client(clients=self._clients, version="4.9.7", namesrv=broker.namesrv)
+        client = Client(clients=self._clients, id="java-4.9.7", namesrv=broker.namesrv)
         number = next(self._round)
         if not number:
             client.run("CreateTopic", topic=OFFICIAL, queues=QUEUES)

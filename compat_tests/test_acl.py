@@ -11,13 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests import acl_cases, admin_tools, artifacts, remoting
+from compat_tests import acl_cases, admin_tools, remoting
 from compat_tests.acl_cases import Question, Who, differs, signed
-from compat_tests.apache import ApacheBroker
-from compat_tests.clients import Client, Clients, events, find_programs
-from compat_tests.endpoints import Endpoint, Rocketwire, running
-from compat_tests.messages import Outgoing
-from compat_tests.ports import LOOPBACK, free_ports
+from compat_tests.endpoints import Rocketwire
+from compat_tests.programs import find_programs
+from rocketwire.compat.brokers.apache import ApacheBroker
+from rocketwire.compat.brokers.endpoint import Endpoint, running
+from rocketwire.compat.brokers.ports import LOOPBACK, free_ports
+from rocketwire.compat.clients.client import Client, Clients, events
+from rocketwire.compat.environment import artifacts
+from rocketwire.compat.messages import Outgoing
 
 SEND_BACK = 36
 OPEN = {"accessKey": "open-key-1", "secretKey": acl_cases.SECRETS["open-key-1"]}
@@ -102,7 +105,7 @@ def signing(request: pytest.FixtureRequest) -> Iterator[Clients]:
 def test_official_clients_sign_all_that_they_ask(
     guarded: Guarded, signing: Clients, version: str, unique: Callable[[str], str]
 ) -> None:
-    client = Client(clients=signing, version=version, namesrv=guarded.namesrv)
+    client = Client(clients=signing, id=f"java-{version}", namesrv=guarded.namesrv)
     topic = unique("Signed")
     client.run("CreateTopic", ADMIN, topic=topic, queues=2)
     single = [Outgoing(body=f"single {i}", keys="订单" if i else "one") for i in range(3)]
@@ -122,7 +125,7 @@ def test_official_clients_sign_all_that_they_ask(
 @pytest.mark.usefixtures("only_rocketwire")
 @pytest.mark.parametrize("version", ["4.9.7", "5.5.0"])
 def test_what_a_refused_client_sees(guarded: Guarded, signing: Clients, version: str) -> None:
-    client = Client(clients=signing, version=version, namesrv=guarded.namesrv)
+    client = Client(clients=signing, id=f"java-{version}", namesrv=guarded.namesrv)
     for topic in ("TopicA", "TopicC"):
         client.run("CreateTopic", ADMIN, topic=topic, queues=1)
     message = [Outgoing(body="refused", queue=0)]
@@ -142,7 +145,7 @@ def test_official_clients_need_no_more_than_their_topic_and_group(
     tmp_path: Path, signing: Clients, version: str, unique: Callable[[str], str]
 ) -> None:
     with running(Guarded(tmp_path)) as endpoint:
-        client = Client(clients=signing, version=version, namesrv=endpoint.namesrv)
+        client = Client(clients=signing, id=f"java-{version}", namesrv=endpoint.namesrv)
         client.run("CreateTopic", ADMIN, topic="Narrow", queues=4)
         client.run(
             "PushFailing", CONSUMER, topic="Narrow", group="narrow", count=0, settle=0
@@ -249,7 +252,7 @@ def test_mqadmin(tmp_path: Path) -> None:
     (folder / "conf").mkdir(parents=True)
     (folder / "conf" / "tools.yml").write_text("".join(f"{key}: {value}\n" for key, value in ADMIN.items()), "utf-8")
     with running(Guarded(tmp_path / "guarded")) as endpoint, Clients(admin_tools.tools(folder)) as tools:
-        client = Client(clients=tools, version=admin_tools.VERSION, namesrv=endpoint.namesrv)
+        client = Client(clients=tools, id=f"java-{admin_tools.VERSION}", namesrv=endpoint.namesrv)
 
         def said(*args: str) -> str:
             return "\n".join(admin_tools.mqadmin(client, args[0], "-b", endpoint.broker, *args[1:]))

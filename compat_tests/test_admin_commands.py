@@ -18,10 +18,11 @@ from typing import Any, Final
 
 import pytest
 
-from compat_tests.clients import Client, Clients
-from compat_tests.endpoints import TARGETS, Endpoint, running
+from compat_tests.endpoints import TARGETS
 from rocketwire.cli import main
 from rocketwire.cli.waiting import waits
+from rocketwire.compat.brokers.endpoint import Endpoint, running
+from rocketwire.compat.clients.client import Client, Clients
 
 pytestmark = pytest.mark.usefixtures("only_rocketwire")  # it starts Apache's itself
 OURS: Final = "rocketwire"
@@ -257,7 +258,7 @@ class Scenes:
                 settings = {"brokerName": "broker-a", **_SHORT} if name == NEW else {"brokerName": "broker-a"}
                 endpoint = TARGETS[name](Path(folder), settings=settings)
                 with running(endpoint):
-                    client = Client(clients=self.clients, version="4.9.7", namesrv=endpoint.namesrv)
+                    client = Client(clients=self.clients, id="java-4.9.7", namesrv=endpoint.namesrv)
                     self.played[name] = scene = Scene(name, endpoint, client)
                     self._play(scene)
         return self.played[name]

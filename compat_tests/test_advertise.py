@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from compat_tests import remoting
-from compat_tests.clients import Client, Clients, events
 from compat_tests.connections import Forwarder, Watch
-from compat_tests.endpoints import Rocketwire, running
-from compat_tests.messages import Outgoing, assert_each_once, assert_same
-from compat_tests.ports import port_of
+from compat_tests.endpoints import Rocketwire
+from rocketwire.compat.brokers.endpoint import running
+from rocketwire.compat.brokers.ports import port_of
+from rocketwire.compat.clients.client import Client, Clients, events
+from rocketwire.compat.messages import Outgoing, assert_each_once, assert_same
 
 
 @pytest.mark.usefixtures("only_rocketwire")  # Apache's broker can advertise an address, but no port
@@ -22,7 +23,7 @@ def test_the_client_goes_through_the_advertised_port(clients: Clients, tmp_path:
         advertised = f"127.0.0.1:{forwarder.port}"
         with running(Rocketwire(tmp_path, settings={"fastRemoting": "false"}, advertise=advertised)) as endpoint:
             forwarder.target = port_of(endpoint.broker)
-            client = Client(clients=clients, version="4.9.7", namesrv=endpoint.namesrv)
+            client = Client(clients=clients, id="java-4.9.7", namesrv=endpoint.namesrv)
             with Watch(forwarder.target) as watch:
                 client.run("CreateTopic", topic=topic, queues=2)
                 assert remoting.broker_addresses(endpoint.namesrv, topic) == {advertised}

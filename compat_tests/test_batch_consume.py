@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from compat_tests.clients import Client, Clients, events
-from compat_tests.endpoints import TARGETS, Endpoint, running
-from compat_tests.messages import Outgoing, assert_each_once
+from compat_tests.endpoints import TARGETS
+from rocketwire.compat.brokers.endpoint import Endpoint, running
+from rocketwire.compat.clients.client import Client, Clients, events
+from rocketwire.compat.messages import Outgoing, assert_each_once
 
 MESSAGES = [Outgoing(body=f"batch {i}") for i in range(1100)]
 MOST = 1024
@@ -26,7 +27,7 @@ def generous(target: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 @pytest.mark.parametrize("mode", ["concurrent", "orderly"])
 def test_by_default_a_pull_brings_32_messages(clients: Clients, endpoint: Endpoint, mode: str) -> None:
-    sizes = consumed(Client(clients=clients, version="4.9.7", namesrv=endpoint.namesrv), f"Batches_{mode}", mode)
+    sizes = consumed(Client(clients=clients, id="java-4.9.7", namesrv=endpoint.namesrv), f"Batches_{mode}", mode)
     if mode == "concurrent":  # batches are parts of one pull's messages
         assert sizes == [DEFAULT_OF_THE_BROKER] * 34 + [1100 - 34 * DEFAULT_OF_THE_BROKER]
     else:  # what has been pulled meanwhile is taken together
@@ -35,12 +36,12 @@ def test_by_default_a_pull_brings_32_messages(clients: Clients, endpoint: Endpoi
 
 @pytest.mark.parametrize("mode", ["concurrent", "orderly"])
 def test_one_message_at_once(clients: Clients, endpoint: Endpoint, mode: str) -> None:
-    client = Client(clients=clients, version="4.9.7", namesrv=endpoint.namesrv)
+    client = Client(clients=clients, id="java-4.9.7", namesrv=endpoint.namesrv)
     assert consumed(client, f"Single_{mode}", mode, batch=1, messages=MESSAGES[:100]) == [1] * 100
 
 
 def test_1024_messages_at_once(clients: Clients, generous: Endpoint) -> None:
-    client = Client(clients=clients, version="4.9.7", namesrv=generous.namesrv)
+    client = Client(clients=clients, id="java-4.9.7", namesrv=generous.namesrv)
     assert consumed(client, "Batches", "concurrent") == [MOST, 1100 - MOST]
     (pulled,) = client.only("pulled", "PullAt", topic="Batches", group="reader", queue=0, offset=[10], atOnce=MOST)
     assert (pulled["count"], pulled["next"]) == (MOST, 10 + MOST)

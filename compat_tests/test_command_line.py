@@ -18,10 +18,10 @@ from urllib.parse import urlencode
 
 import pytest
 
-from compat_tests.clients import Client, Clients, events
-from compat_tests.endpoints import Endpoint
-from compat_tests.messages import Outgoing
 from compat_tests.remoting import Connection
+from rocketwire.compat.brokers.endpoint import Endpoint
+from rocketwire.compat.clients.client import Client, Clients, events
+from rocketwire.compat.messages import Outgoing
 
 VERSION: Final = "4.9.7"
 TRACES_WITHIN: Final = 120.0
@@ -54,7 +54,7 @@ def command(*arguments: object, namesrv: str) -> Ran:
 @pytest.fixture
 def official(clients: Clients, endpoint: Endpoint) -> Client:
     """One official client: its version does not matter."""
-    return Client(clients=clients, version=VERSION, namesrv=endpoint.namesrv)
+    return Client(clients=clients, id=f"java-{VERSION}", namesrv=endpoint.namesrv)
 
 
 @pytest.fixture
@@ -165,7 +165,7 @@ def test_traces_of_official_clients(
 ) -> None:
     """A consumer of 5.x reports nothing of messages that do not name their region, which 4.9's broker adds to none."""
     tells = not version.startswith("5.")
-    client = Client(clients=clients, version=version, namesrv=swift.namesrv)
+    client = Client(clients=clients, id=f"java-{version}", namesrv=swift.namesrv)
     topic, producers = unique("Traced"), unique("producers")
     for name in (topic, f"%RETRY%{group}"):  # that the consumer knows both from the start
         client.run("CreateTopic", topic=name, queues=1)

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests.clients import Client, Clients, events
-from compat_tests.endpoints import TARGETS, Endpoint, running
-from compat_tests.messages import Event
+from compat_tests.endpoints import TARGETS
+from rocketwire.compat.brokers.endpoint import Endpoint, running
+from rocketwire.compat.clients.client import Client, Clients, events
+from rocketwire.compat.messages import Event
 
 EARLY, LATE, NEW = (
     {f"{when} {queue} {number}" for queue in (0, 1) for number in (0, 1)} for when in ("early", "late", "new")
@@ -46,7 +47,7 @@ def once(received: list[Event]) -> set[str]:
 def test_on_an_old_queue_the_client_decides(
     clients: Clients, old_queues: Endpoint, version: str, unique: Callable[[str], str]
 ) -> None:
-    client = Client(clients=clients, version=version, namesrv=old_queues.namesrv)
+    client = Client(clients=clients, id=f"java-{version}", namesrv=old_queues.namesrv)
     wanted = [EVERYTHING, NEW, LATE | NEW]
     assert begun(client, unique, *wanted) == wanted
 

@@ -13,10 +13,11 @@ from urllib.parse import urlencode
 
 import pytest
 
-from compat_tests.clients import Client, Clients
 from compat_tests.commands import Rocketwire, eventually
-from compat_tests.endpoints import TARGETS, running
-from compat_tests.messages import Outgoing
+from compat_tests.endpoints import TARGETS
+from rocketwire.compat.brokers.endpoint import running
+from rocketwire.compat.clients.client import Client, Clients
+from rocketwire.compat.messages import Outgoing
 
 VERSION: Final = "4.9.7"
 
@@ -34,7 +35,7 @@ def rocketwire(request: pytest.FixtureRequest) -> Iterator[Rocketwire]:
 @pytest.fixture
 def official(clients: Clients, rocketwire: Rocketwire) -> Client:
     """An official client at the same broker."""
-    return Client(clients=clients, version=VERSION, namesrv=rocketwire.endpoint.namesrv)
+    return Client(clients=clients, id=f"java-{VERSION}", namesrv=rocketwire.endpoint.namesrv)
 
 
 @pytest.fixture

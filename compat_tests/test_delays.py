@@ -9,13 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
-from compat_tests.clients import Client, events
-from compat_tests.endpoints import TARGETS, Endpoint, running
-from compat_tests.messages import Event, Outgoing
+from compat_tests.endpoints import TARGETS
 from compat_tests.remoting import Connection
 from compat_tests.store_traffic import SCHEDULE, Delayed, create_topic, send_many_delayed
 from compat_tests.store_view import Queue, messages_in
 from compat_tests.stored import Stored
+from rocketwire.compat.brokers.endpoint import Endpoint, running
+from rocketwire.compat.clients.client import Client, events
+from rocketwire.compat.messages import Event, Outgoing
 
 LEVELS: Final = {1: 1000, 2: 2000, 3: 1000, 18: 3000}  # of `swift`, ms
 LATE: Final = 10_000  # ms that a message may be late, on a machine that does much else

@@ -24,13 +24,14 @@ import pytest
 import sqlalchemy
 from sqlalchemy.orm import sessionmaker
 
-from compat_tests import artifacts
-from compat_tests.endpoints import TARGETS, Endpoint, running
+from compat_tests.endpoints import TARGETS
 from compat_tests.once_member import connect
 from compat_tests.postgres import PostgreSQL
-from compat_tests.processes import READY_WITHIN, Process
+from compat_tests.readme import ROOT
 from compat_tests.remoting import Connection, max_offset
 from compat_tests.store_traffic import BATCH, create_topic, send_all_kinds
+from rocketwire.compat.brokers.endpoint import Endpoint, running
+from rocketwire.compat.brokers.processes import READY_WITHIN, Process
 from rocketwire.remoting.once import ExactlyOnce, NotTransactional
 
 ENDPOINTS: Final = ("rocketwire", "apache-4.9.7")
@@ -83,7 +84,7 @@ class Members:
         self.processes = [self._start(), self._start()]
 
     def _start(self, *options: str) -> Process:
-        return Process("member", [*self._command, *options], cwd=artifacts.ROOT, env=os.environ)
+        return Process("member", [*self._command, *options], cwd=ROOT, env=os.environ)
 
     def kill(self, number: int, *options: str) -> None:
         """Kill one by its process id, once it consumes, and start another one."""

@@ -13,10 +13,11 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from compat_tests.clients import Client, Clients
-from compat_tests.endpoints import Rocketwire, running
-from compat_tests.messages import Event, Outgoing
-from compat_tests.ports import LOOPBACK, free_ports
+from compat_tests.endpoints import Rocketwire
+from rocketwire.compat.brokers.endpoint import running
+from rocketwire.compat.brokers.ports import LOOPBACK, free_ports
+from rocketwire.compat.clients.client import Client, Clients
+from rocketwire.compat.messages import Event, Outgoing
 
 TIMEOUT_MS: Final = 3000
 PASS: Final = "delay:0"  # matches, and changes nothing: one try succeeds
@@ -76,7 +77,7 @@ def version(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def client(clients: Clients, misbehaving: tuple[Rocketwire, Faults], version: str) -> Client:
     """Each official client in turn, at that endpoint."""
-    return Client(clients=clients, version=version, namesrv=misbehaving[0].namesrv)
+    return Client(clients=clients, id=f"java-{version}", namesrv=misbehaving[0].namesrv)
 
 
 def send(client: Client, topic: str, bodies: str, **more: int) -> list[Event]:

@@ -15,12 +15,12 @@ from typing import Final
 
 import pytest
 
-from compat_tests.apache import ApacheNameServer
 from compat_tests.remoting import Ask, Connection
 from compat_tests.shared_store import POPPING, SIZES, SharedStore
 from compat_tests.store_traffic import Load, commit, create_topic, send_all_kinds
 from compat_tests.store_view import GET_MAX_OFFSET, PULL_MESSAGE, QUERY_MESSAGE, look
 from compat_tests.stored import records
+from rocketwire.compat.brokers.apache import ApacheNameServer
 
 SEND_MESSAGE_V2: Final = 310
 SEND_BATCH_MESSAGE: Final = 320

@@ -19,11 +19,12 @@ from typing import Final
 
 import pytest
 
-from compat_tests import artifacts, image
-from compat_tests.clients import Client, Clients, Programs
-from compat_tests.messages import Outgoing, assert_same
-from compat_tests.processes import Process
-from compat_tests.readme import commands, printed
+from compat_tests.programs import Programs
+from compat_tests.readme import ROOT, commands, printed
+from rocketwire.compat.brokers.processes import Process
+from rocketwire.compat.clients.client import Client, Clients
+from rocketwire.compat.environment import artifacts, cache, image
+from rocketwire.compat.messages import Outgoing, assert_same
 
 SET_UP_WITHIN: Final = 600.0  # seconds, most of them pip's
 
@@ -34,7 +35,7 @@ def clean_copy() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="clean-") as folder:
         copy = Path(folder) / "rocketwire"
         copy.mkdir()
-        archive = subprocess.run(["git", "archive", "HEAD"], cwd=artifacts.ROOT, capture_output=True, check=True)
+        archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, capture_output=True, check=True)
         subprocess.run(["tar", "-x", "-C", str(copy)], input=archive.stdout, check=True)
         yield copy
 
@@ -61,7 +62,7 @@ def in_container(copy: Path, command: str, name: str) -> list[str | Path]:
     authorities = os.environ.get("SSL_CERT_FILE") or paths.cafile or paths.openssl_cafile
     if Path(authorities).is_file():
         mounts["/etc/ssl/certs/ca-certificates.crt"] = str(Path(authorities).resolve())
-    downloads = artifacts.cached("pip", lambda _: None)
+    downloads = cache.cached("pip", lambda _: None)
     options = ["--rm", "--name", name, "--volume", f"{copy}:/rocketwire", "--workdir", "/rocketwire"]
     options += ["--volume", f"{downloads}:/pip-cache", "--env", "PIP_CACHE_DIR=/pip-cache"]
     for inside, outside in mounts.items():
@@ -91,7 +92,7 @@ def test_the_first_command_of_the_readme(target: str, clean_copy: Path, programs
         assert "127.0.0.1:9876" in ready
         assert "127.0.0.1:10911" in ready
 
-        outside = Client(clients=clients, version="4.9.7", namesrv="127.0.0.1:9876")
+        outside = Client(clients=clients, id="java-4.9.7", namesrv="127.0.0.1:9876")
         message = Outgoing(body="from outside 从外面来", tags="TagA", keys="k1")
         (sent,) = outside.only("sent", "SendSync", topic="TopicTest", message=[message])
         assert sent["status"] == "SEND_OK"

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests import artifacts, remoting
-from compat_tests.clients import Client, Clients, events
-from compat_tests.endpoints import Endpoint
-from compat_tests.messages import Event, Outgoing, assert_each_once
+from compat_tests import remoting
+from rocketwire.compat.brokers.endpoint import Endpoint
+from rocketwire.compat.clients.client import Client, Clients, events
+from rocketwire.compat.environment import artifacts
+from rocketwire.compat.messages import Event, Outgoing, assert_each_once
 
 COUNT = 12
 WAYS = ("sync", "async", "oneway")
@@ -40,7 +41,7 @@ def test_go_sends_and_everyone_reads(
     program: Path, endpoint: Endpoint, clients: Clients, unique: Callable[[str], str]
 ) -> None:
     topic = unique("Go")
-    java = Client(clients=clients, version="4.9.7", namesrv=endpoint.namesrv)
+    java = Client(clients=clients, id="java-4.9.7", namesrv=endpoint.namesrv)
     java.run("CreateTopic", topic=topic, queues=4)
 
     sent = events(run_go(program, "send", endpoint.namesrv, topic, str(COUNT)), "sent")
@@ -69,7 +70,7 @@ def test_go_reads_what_java_sent(
     program: Path, endpoint: Endpoint, clients: Clients, unique: Callable[[str], str]
 ) -> None:
     topic, group = unique("ToGo"), unique("go")
-    java = Client(clients=clients, version="4.9.7", namesrv=endpoint.namesrv)
+    java = Client(clients=clients, id="java-4.9.7", namesrv=endpoint.namesrv)
     java.run("CreateTopic", topic=topic, queues=2)
     messages = [Outgoing(body=f"给 Go {i}", tags="Go" if i % 2 else "Java", keys=f"k{i}") for i in range(20)]
     messages.append(Outgoing(body="compressed ", repeat=2_000, tags="Go", keys="z"))
@@ -104,7 +105,7 @@ def test_a_go_batch_is_refused(
 ) -> None:
     """Go's v2.1.0 leaves the default topic's number of queues empty in batches; Apache's broker refuses that too."""
     topic = unique("GoBatch")
-    java = Client(clients=clients, version="4.9.7", namesrv=endpoint.namesrv)
+    java = Client(clients=clients, id="java-4.9.7", namesrv=endpoint.namesrv)
     java.run("CreateTopic", topic=topic, queues=1)
     done = subprocess.run(
         [program, "batch", endpoint.namesrv, topic, "3"], capture_output=True, text=True, timeout=240, check=False
@@ -119,7 +120,7 @@ def test_its_admin_client_deletes_a_topic(
 ) -> None:
     """It does not look at the answers' codes, so the topic is looked for afterwards."""
     topic = unique("Doomed")
-    Client(clients=clients, version="4.9.7", namesrv=endpoint.namesrv).run("CreateTopic", topic=topic, queues=1)
+    Client(clients=clients, id="java-4.9.7", namesrv=endpoint.namesrv).run("CreateTopic", topic=topic, queues=1)
     assert remoting.broker_addresses(endpoint.namesrv, topic)
     assert events(run_go(program, "delete", endpoint.namesrv, topic, endpoint.broker), "deleted")
     assert not remoting.broker_addresses(endpoint.namesrv, topic)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from compat_tests.clients import Client, events
+from rocketwire.compat.clients.client import Client, events
 
 
 def test_consumers_join_and_leave(client: Client, unique: Callable[[str], str], group: str) -> None:

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Final, Self
 
-from compat_tests.endpoints import Apache, Endpoint, running
+from rocketwire.compat.brokers.endpoint import Apache, Endpoint, running
 from rocketwire.wire.codes import FLAG_RESPONSE
 from tests.server.header_bases import ACCOUNTS, accounts_asked, all_asked
 from tests.server.header_variants import (

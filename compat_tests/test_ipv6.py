@@ -14,10 +14,12 @@ from typing import Final
 import pytest
 
 from compat_tests import remoting
-from compat_tests.clients import Client, Clients, Programs, events
-from compat_tests.endpoints import TARGETS, Endpoint, running
-from compat_tests.messages import Outgoing, assert_each_once, assert_same
-from compat_tests.ports import LOOPBACK_6, port_of
+from compat_tests.endpoints import TARGETS
+from compat_tests.programs import Programs
+from rocketwire.compat.brokers.endpoint import Endpoint, running
+from rocketwire.compat.brokers.ports import LOOPBACK_6, port_of
+from rocketwire.compat.clients.client import Client, Clients, events
+from rocketwire.compat.messages import Outgoing, assert_each_once, assert_same
 
 # The one variable whose flags a JVM takes after those of its command line.
 OVER_IPV6: Final[Mapping[str, str]] = {"_JAVA_OPTIONS": "-Djava.net.preferIPv4Stack=false"}
@@ -44,7 +46,7 @@ def endpoint_6(target: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("version", ["4.9.7", "5.5.0"])
 def test_send_consume_and_query(endpoint_6: Endpoint, clients_6: Clients, version: str) -> None:
     topic = "V6"
-    client = Client(clients=clients_6, version=version, namesrv=endpoint_6.namesrv)
+    client = Client(clients=clients_6, id=f"java-{version}", namesrv=endpoint_6.namesrv)
     client.run("CreateTopic", topic=topic, queues=2)
     assert remoting.broker_addresses(endpoint_6.namesrv, topic) == {endpoint_6.broker}
 

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Final
 
 from compat_tests import remoting
-from compat_tests.clients import Client, Clients, events
-from compat_tests.endpoints import TARGETS, Endpoint, running
-from compat_tests.messages import Event, by_queue
+from compat_tests.endpoints import TARGETS
+from rocketwire.compat.brokers.endpoint import Endpoint, running
+from rocketwire.compat.clients.client import Client, Clients, events
+from rocketwire.compat.messages import Event, by_queue
 
 QUEUES: Final = 4
 ROUNDS: Final = 2
@@ -63,7 +64,7 @@ def assert_kept(acknowledged: Sequence[Event], found: Sequence[Event]) -> None:
 def test_everything_acknowledged_outlives_a_kill(target: str, clients: Clients, tmp_path: Path) -> None:
     topic = "Killed"
     with running(TARGETS[target](tmp_path, settings={"flushDiskType": "SYNC_FLUSH"})) as endpoint:
-        client = Client(clients=clients, version="4.9.7", namesrv=endpoint.namesrv)
+        client = Client(clients=clients, id="java-4.9.7", namesrv=endpoint.namesrv)
         client.run("CreateTopic", topic=topic, queues=QUEUES)
         acknowledged: list[Event] = []
         for number in range(ROUNDS):

@@ -10,11 +10,12 @@ from typing import Final
 
 import pytest
 
-from compat_tests.endpoints import TARGETS, Endpoint, running
+from compat_tests.endpoints import TARGETS
 from compat_tests.remoting import Connection
 from compat_tests.store_traffic import create_topic, send_timed
 from compat_tests.store_view import messages_in
 from compat_tests.stored import Stored
+from rocketwire.compat.brokers.endpoint import Endpoint, running
 
 TOPIC: Final = "Timed"
 WHEEL: Final = "rmq_sys_wheel_timer"

@@ -18,15 +18,16 @@ from typing import Final, TypeVar
 import pytest
 
 from compat_tests import remoting
-from compat_tests.apache import ApacheNameServer
-from compat_tests.artifacts import CLIENT_VERSIONS
-from compat_tests.clients import Client, Clients
-from compat_tests.endpoints import TARGETS, Endpoint, running
-from compat_tests.messages import Outgoing, assert_each_once
-from compat_tests.ports import LOOPBACK, free_ports
+from compat_tests.endpoints import TARGETS
 from compat_tests.shared_store import SharedStore
 from compat_tests.store_traffic import assert_there, create_topic, send_all_kinds
 from compat_tests.store_view import look
+from rocketwire.compat.brokers.apache import ApacheNameServer
+from rocketwire.compat.brokers.endpoint import Endpoint, running
+from rocketwire.compat.brokers.ports import LOOPBACK, free_ports
+from rocketwire.compat.clients.client import Client, Clients
+from rocketwire.compat.environment.artifacts import CLIENT_VERSIONS
+from rocketwire.compat.messages import Outgoing, assert_each_once
 
 PULL: Final = 11
 GET_MIN_OFFSET: Final = 31
@@ -93,7 +94,7 @@ class Follower:
     """A topic of one queue with a group that consumes it, by one version of the client."""
 
     def __init__(self, clients: Clients, version: str, endpoint: Endpoint) -> None:
-        self.client = Client(clients=clients, version=version, namesrv=endpoint.namesrv)
+        self.client = Client(clients=clients, id=f"java-{version}", namesrv=endpoint.namesrv)
         self.broker = endpoint.broker
         self.topic = f"Expiring_{version.replace('.', '_')}"
         self.group = f"group_{version.replace('.', '_')}"

@@ -17,10 +17,10 @@ from typing import Any, Final
 
 import pytest
 
-from compat_tests.apache import ApacheNameServer
 from compat_tests.remoting import Connection
 from compat_tests.shared_store import SharedStore
 from compat_tests.store_traffic import COMPRESSED, Load, Sent, create_topic, send_all_kinds
+from rocketwire.compat.brokers.apache import ApacheNameServer
 
 QUEUES: Final = 3
 ROUNDS: Final = 2

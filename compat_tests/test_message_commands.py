@@ -16,12 +16,13 @@ from typing import Final
 
 import pytest
 
-from compat_tests.apache import ApacheBroker
-from compat_tests.clients import Client, Clients, events
 from compat_tests.commands import Rocketwire, eventually
-from compat_tests.endpoints import TARGETS, running
-from compat_tests.messages import Outgoing
-from compat_tests.ports import free_ports
+from compat_tests.endpoints import TARGETS
+from rocketwire.compat.brokers.apache import ApacheBroker
+from rocketwire.compat.brokers.endpoint import running
+from rocketwire.compat.brokers.ports import free_ports
+from rocketwire.compat.clients.client import Client, Clients, events
+from rocketwire.compat.messages import Outgoing
 
 VERSION: Final = "4.9.7"
 SETTINGS: Final = {
@@ -43,7 +44,7 @@ def rocketwire(request: pytest.FixtureRequest) -> Iterator[Rocketwire]:
 @pytest.fixture
 def official(clients: Clients, rocketwire: Rocketwire) -> Client:
     """An official client at the same broker."""
-    return Client(clients=clients, version=VERSION, namesrv=rocketwire.endpoint.namesrv)
+    return Client(clients=clients, id=f"java-{VERSION}", namesrv=rocketwire.endpoint.namesrv)
 
 
 @pytest.fixture
@@ -152,7 +153,7 @@ def test_a_topic_is_followed(rocketwire: Rocketwire, official: Client, unique: C
 def test_following_survives_a_restart(kind: str, clients: Clients, tmp_path: Path) -> None:
     with running(TARGETS[kind](tmp_path / "endpoint")) as endpoint:
         rocketwire = Rocketwire(endpoint, kind)
-        client = Client(clients=clients, version=VERSION, namesrv=endpoint.namesrv)
+        client = Client(clients=clients, id=f"java-{VERSION}", namesrv=endpoint.namesrv)
         client.run("CreateTopic", topic="Restarted", queues=2)
         rocketwire("message", "send", "Restarted", "before", "--quiet")
         with rocketwire.started("message", "tail", "Restarted", "-f", "-n", 1, "--body") as tail:
@@ -170,7 +171,7 @@ def test_another_broker_is_noticed(clients: Clients, tmp_path: Path) -> None:
     """A broker that joins the cluster later, Apache's beside this one."""
     with running(TARGETS["rocketwire"](tmp_path / "one")) as endpoint:
         rocketwire = Rocketwire(endpoint, "rocketwire")
-        client = Client(clients=clients, version=VERSION, namesrv=endpoint.namesrv)
+        client = Client(clients=clients, id=f"java-{VERSION}", namesrv=endpoint.namesrv)
         client.run("CreateTopic", topic="Grown", queues=1)
         with rocketwire.started("message", "tail", "Grown", "-f", "--json") as tail:
             other = ApacheBroker(tmp_path / "two", namesrv=endpoint.namesrv, port=free_ports()[1], name="broker-b")

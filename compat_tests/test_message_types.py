@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from compat_tests.clients import Client, Clients, events
-from compat_tests.endpoints import Endpoint
-from compat_tests.messages import Event, Outgoing
+from rocketwire.compat.brokers.endpoint import Endpoint
+from rocketwire.compat.clients.client import Client, Clients, events
+from rocketwire.compat.messages import Event, Outgoing
 
 ORDERED = Outgoing(body="ordered", properties={"__SHARDINGKEY": "order-7"})
 SENT = {"NORMAL": Outgoing(body="plain"), "FIFO": ORDERED, "DELAY": Outgoing(body="delayed", delay=1)}
@@ -16,8 +16,8 @@ TYPES = (*SENT, "TRANSACTION")
 
 def test_a_mismatch_is_refused(clients: Clients, endpoint: Endpoint, unique: Callable[[str], str], target: str) -> None:
     """Apache's broker has no types before 5.0 (and 5.x checks them in its proxy): it accepts everything."""
-    maker = Client(clients=clients, version="5.5.0", namesrv=endpoint.namesrv)
-    client = Client(clients=clients, version="4.9.7", namesrv=endpoint.namesrv)
+    maker = Client(clients=clients, id="java-5.5.0", namesrv=endpoint.namesrv)
+    client = Client(clients=clients, id="java-4.9.7", namesrv=endpoint.namesrv)
     for kind in (*TYPES, ""):
         topic = unique(f"Typed{kind}")
         maker.run("CreateTopic", topic=topic, queues=1, type=kind)

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from compat_tests import admin_tools
-from compat_tests.clients import Client, Clients
-from compat_tests.endpoints import Apache, Endpoint, Rocketwire, running
+from compat_tests.endpoints import Rocketwire
 from compat_tests.mqadmin.catalogue import COMMANDS
 from compat_tests.mqadmin.driver import Scene
+from rocketwire.compat.brokers.endpoint import Apache, Endpoint, running
+from rocketwire.compat.clients.client import Client, Clients
 
 pytestmark = pytest.mark.usefixtures("only_rocketwire")
 CASES = [
@@ -47,7 +48,7 @@ class Outputs:
                     continue
                 own = folder / name
                 own.mkdir()
-                client = Client(clients=clients, version=version, namesrv=endpoint.namesrv)
+                client = Client(clients=clients, id=f"java-{version}", namesrv=endpoint.namesrv)
                 scene = Scene(endpoint=endpoint, client=client, folder=own)
                 for place, lines in scene.outputs():
                     self.found[name, version, place] = lines

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from compat_tests import remoting
-from compat_tests.apache import ApacheBroker
-from compat_tests.clients import Client, Clients
-from compat_tests.endpoints import Endpoint
-from compat_tests.messages import Outgoing, assert_each_once
-from compat_tests.ports import free_ports
+from rocketwire.compat.brokers.apache import ApacheBroker
+from rocketwire.compat.brokers.endpoint import Endpoint
+from rocketwire.compat.brokers.ports import free_ports
+from rocketwire.compat.clients.client import Client, Clients
+from rocketwire.compat.messages import Outgoing, assert_each_once
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_one_route_of_two_brokers(
     own_endpoint: Endpoint, second_broker: ApacheBroker, clients: Clients, unique: Callable[[str], str]
 ) -> None:
     topic = unique("Both")
-    client = Client(clients=clients, version="4.9.7", namesrv=own_endpoint.namesrv)
+    client = Client(clients=clients, id="java-4.9.7", namesrv=own_endpoint.namesrv)
     assert remoting.broker_addresses(own_endpoint.namesrv, "TBW102") == {own_endpoint.broker, second_broker.broker}
 
     (created,) = client.only("created", "CreateTopic", topic=topic, queues=3)

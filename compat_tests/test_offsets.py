@@ -14,12 +14,13 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from compat_tests.apache import ApacheBroker, ApacheNameServer
-from compat_tests.endpoints import Rocketwire, running
-from compat_tests.ports import free_ports
-from compat_tests.processes import READY_WITHIN
+from compat_tests.endpoints import Rocketwire
 from compat_tests.remoting import Answer, Connection, max_offset
 from compat_tests.store_traffic import create_topic
+from rocketwire.compat.brokers.apache import ApacheBroker, ApacheNameServer
+from rocketwire.compat.brokers.endpoint import running
+from rocketwire.compat.brokers.ports import free_ports
+from rocketwire.compat.brokers.processes import READY_WITHIN
 
 SEND, PULL, QUERY_OFFSET, UPDATE_OFFSET, CREATE_GROUP = 10, 11, 14, 15, 200
 CONSUME_STATS, RESET_OFFSET, CONSUME_TIME_SPAN, LITE_PULL = 208, 222, 303, 361

@@ -16,9 +16,9 @@ import pytest
 
 from compat_tests import remoting
 from compat_tests.admin_tools import VERSION, mqadmin, tools
-from compat_tests.clients import Client, Clients, events
-from compat_tests.endpoints import Endpoint
-from compat_tests.messages import Event, Outgoing
+from rocketwire.compat.brokers.endpoint import Endpoint
+from rocketwire.compat.clients.client import Client, Clients, events
+from rocketwire.compat.messages import Event, Outgoing
 
 EACH = 5  # messages a queue
 QUERY_CONSUMER_OFFSET = 14
@@ -37,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def admin(endpoint: Endpoint, folder: Path) -> Iterator[Client]:
     """The client with the tools; consumers that stay in it are ended at last."""
     with Clients(tools(folder)) as started:
-        client = Client(clients=started, version=VERSION, namesrv=endpoint.namesrv)
+        client = Client(clients=started, id=f"java-{VERSION}", namesrv=endpoint.namesrv)
         yield client
         client.run("LeaveAll")
 
@@ -45,7 +45,9 @@ def admin(endpoint: Endpoint, folder: Path) -> Iterator[Client]:
 @pytest.fixture(scope="module")
 def others(endpoint: Endpoint, clients: Clients) -> Iterator[dict[str, Client]]:
     """Clients of other versions by their version; their consumers are ended at last too."""
-    found = {version: Client(clients=clients, version=version, namesrv=endpoint.namesrv) for version in OTHER_VERSIONS}
+    found = {
+        version: Client(clients=clients, id=f"java-{version}", namesrv=endpoint.namesrv) for version in OTHER_VERSIONS
+    }
     yield found
     for client in found.values():
         client.run("LeaveAll")

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 import pytest
 
 from compat_tests import remoting
-from compat_tests.clients import Argument, Client, Clients, Programs, events
-from compat_tests.endpoints import Endpoint
-from compat_tests.messages import Event
+from compat_tests.programs import Programs
+from rocketwire.compat.brokers.endpoint import Endpoint
+from rocketwire.compat.clients.client import Client, Clients, events
+from rocketwire.compat.clients.process import Argument
+from rocketwire.compat.messages import Event
 
 KEYS = 12
 QUEUES = 6
@@ -126,7 +128,7 @@ def suspended(got: Sequence[Event]) -> list[str]:
 def topic_of_order(quick_clients: Clients, endpoint: Endpoint, unique: Callable[[str], str]) -> str:
     """A topic with as many queues as consumers share evenly."""
     name = unique("Ordered")
-    client = Client(clients=quick_clients, version="4.9.7", namesrv=endpoint.namesrv)
+    client = Client(clients=quick_clients, id="java-4.9.7", namesrv=endpoint.namesrv)
     client.run("CreateTopic", topic=name, queues=QUEUES)
     return name
 
@@ -134,7 +136,7 @@ def topic_of_order(quick_clients: Clients, endpoint: Endpoint, unique: Callable[
 def test_order_is_kept_while_consumers_join_and_leave(
     quick_clients: Clients, endpoint: Endpoint, topic_of_order: str, group: str
 ) -> None:
-    client = Client(clients=quick_clients, version="4.9.7", namesrv=endpoint.namesrv)
+    client = Client(clients=quick_clients, id="java-4.9.7", namesrv=endpoint.namesrv)
     changes = ["+a", "+b", "+c", "-a", "-b"]
     got = client.run(
         "OrderedGroup", topic=topic_of_order, group=group, keys=KEYS, failing=10, pause=1500, change=changes
@@ -150,7 +152,7 @@ def test_order_is_kept_over_a_restart(quick_clients: Clients, own_endpoint: Endp
 
     What consumes afterwards joins then: official push consumers notice only 30 s later that a pull is lost.
     """
-    client = Client(clients=quick_clients, version="4.9.7", namesrv=own_endpoint.namesrv)
+    client = Client(clients=quick_clients, id="java-4.9.7", namesrv=own_endpoint.namesrv)
     named: dict[str, Argument] = {"topic": "Ordered", "group": "ordered", "keys": KEYS, "failing": 10}
     client.run("CreateTopic", named, queues=QUEUES)
     changes = ["+a", "+b", "+c", "away", "+d", "-a", "-b", "-c"]

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from compat_tests.clients import Client, events
-from compat_tests.messages import Event, Outgoing, assert_each_once, assert_same, by_queue, digest
+from rocketwire.compat.clients.client import Client, events
+from rocketwire.compat.messages import Event, Outgoing, assert_each_once, assert_same, by_queue, digest
 
 UNCOMPRESSED = 100 << 20
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from compat_tests.clients import Client, events
-from compat_tests.messages import Outgoing, assert_each_once, assert_same
+from rocketwire.compat.clients.client import Client, events
+from rocketwire.compat.messages import Outgoing, assert_each_once, assert_same
 
 WITH_LITE = ("4.9.7", "5.5.0")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from compat_tests.clients import Client, events
-from compat_tests.messages import Outgoing, assert_each_once, by_queue
+from rocketwire.compat.clients.client import Client, events
+from rocketwire.compat.messages import Outgoing, assert_each_once, by_queue
 
 
 def test_concurrent(client: Client, topic: str, group: str) -> None:

@@ -15,12 +15,13 @@ import pytest
 import trio
 
 from compat_tests import acl_cases
-from compat_tests.apache import ApacheBroker, ApacheNameServer
-from compat_tests.clients import Client, Clients
-from compat_tests.endpoints import TARGETS, Endpoint, Rocketwire, running
-from compat_tests.ports import LOOPBACK, free_ports
+from compat_tests.endpoints import TARGETS, Rocketwire
 from compat_tests.remoting import Connection, max_offset
 from compat_tests.store_steps import wait_until
+from rocketwire.compat.brokers.apache import ApacheBroker, ApacheNameServer
+from rocketwire.compat.brokers.endpoint import Endpoint, running
+from rocketwire.compat.brokers.ports import LOOPBACK, free_ports
+from rocketwire.compat.clients.client import Client, Clients
 from rocketwire.remoting import (
     Begin,
     Credentials,
@@ -48,7 +49,7 @@ def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 @pytest.fixture
 def java(clients: Clients, cluster: Endpoint) -> Client:
     """Java's client of 4.9.7."""
-    return Client(clients=clients, version="4.9.7", namesrv=cluster.namesrv)
+    return Client(clients=clients, id="java-4.9.7", namesrv=cluster.namesrv)
 
 
 @pytest.fixture

@@ -8,12 +8,13 @@ from collections.abc import Callable
 import pytest
 
 from compat_tests import stored
-from compat_tests.clients import Client, Clients, events
-from compat_tests.endpoints import Endpoint, Rocketwire
-from compat_tests.messages import Outgoing, assert_each_once, assert_same
+from compat_tests.endpoints import Rocketwire
 from compat_tests.remoting import Connection
 from compat_tests.store_traffic import create_topic
 from compat_tests.test_store_verify import verified
+from rocketwire.compat.brokers.endpoint import Endpoint
+from rocketwire.compat.clients.client import Client, Clients, events
+from rocketwire.compat.messages import Outgoing, assert_each_once, assert_same
 
 PULL_MESSAGE = 11
 QUERY_MESSAGE = 12
@@ -81,7 +82,7 @@ def test_a_batch_by_the_ids_that_its_consumer_and_its_producer_were_given(
     clients: Clients, own_endpoint: Endpoint, target: str, version: str
 ) -> None:
     """A 5.5.0 client gives the batch an id too. 4.9.7 stores it behind each message's own, and it alone counts then."""
-    client = Client(clients=clients, version=version, namesrv=own_endpoint.namesrv)
+    client = Client(clients=clients, id=f"java-{version}", namesrv=own_endpoint.namesrv)
     client.run("CreateTopic", topic="Batches", queues=1)
     messages = [Outgoing(body=f"{i}", tags="T", keys=f"key-{i}") for i in range(3)]
     (sent,) = client.only("sent", "SendBatch", topic="Batches", message=messages)

@@ -6,10 +6,10 @@ import os
 import subprocess
 import uuid
 
-from compat_tests.clients import Programs
-from compat_tests.endpoints import Endpoint
-from compat_tests.image import HERE
-from compat_tests.processes import Process
+from compat_tests.programs import Programs
+from compat_tests.readme import ROOT
+from rocketwire.compat.brokers.endpoint import Endpoint
+from rocketwire.compat.brokers.processes import Process
 
 COUNT = 100
 
@@ -22,7 +22,7 @@ def test_quick_start(own_endpoint: Endpoint, programs: Programs, version: str) -
     assert done.stdout.count("sendStatus=SEND_OK") == COUNT
 
     command = programs.java(version, "quickstart.Consumer", env=env, name=f"rocketwire-{uuid.uuid4().hex[:12]}")
-    consumer = Process("consumer", command, cwd=HERE, env=os.environ)
+    consumer = Process("consumer", command, cwd=ROOT, env=os.environ)
     try:
         consumer.wait_for("Consumer Started.", within=240)
         for _ in range(COUNT):

@@ -19,10 +19,10 @@ from typing import Final
 
 import pytest
 
-from compat_tests import artifacts
-from compat_tests.processes import Process
 from compat_tests.readme import TUTORIAL, commands, environment, printed
 from compat_tests.remoting import Answer, Ask, Connection
+from rocketwire.compat.brokers.processes import Process
+from rocketwire.compat.environment import artifacts
 
 pytestmark = pytest.mark.usefixtures("only_rocketwire", "fixed_ports")
 

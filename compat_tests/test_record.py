@@ -19,11 +19,12 @@ from typing import Any, Final
 
 import pytest
 
-from compat_tests import artifacts
-from compat_tests.clients import Client, Clients
-from compat_tests.endpoints import Apache, Endpoint, Rocketwire, running
-from compat_tests.messages import Outgoing, assert_each_once
-from compat_tests.processes import READY_WITHIN, Process
+from compat_tests.endpoints import Rocketwire
+from compat_tests.readme import ROOT
+from rocketwire.compat.brokers.endpoint import Apache, Endpoint, running
+from rocketwire.compat.brokers.processes import READY_WITHIN, Process
+from rocketwire.compat.clients.client import Client, Clients
+from rocketwire.compat.messages import Outgoing, assert_each_once
 
 VERSION: Final = "4.9.7"
 TOPIC: Final = "Recorded"
@@ -44,7 +45,7 @@ KNOWN: Final = (
 def recorded(file: Path, endpoint: Endpoint) -> Iterator[str]:
     """A recording proxy in front of an endpoint: its address."""
     command = [sys.executable, "-m", "rocketwire", "record", str(file), "--namesrv", endpoint.namesrv]
-    process = Process("record", [*command, "--listen", "127.0.0.1:0", "--json"], cwd=artifacts.ROOT, env=os.environ)
+    process = Process("record", [*command, "--listen", "127.0.0.1:0", "--json"], cwd=ROOT, env=os.environ)
     try:
         yield str(json.loads(process.wait_for("listening", within=READY_WITHIN))["listening"])
     finally:
@@ -60,7 +61,7 @@ def objects(*arguments: object) -> tuple[int, list[dict[str, Any]]]:
 
 def use(clients: Clients, namesrv: str) -> None:
     """Make a topic, send to each of its queues, and consume all with a push consumer."""
-    client = Client(clients=clients, version=VERSION, namesrv=namesrv)
+    client = Client(clients=clients, id=f"java-{VERSION}", namesrv=namesrv)
     client.run("CreateTopic", topic=TOPIC, queues=4)
     sent = client.only("sent", "SendToQueue", topic=TOPIC, message=MESSAGES)
     assert [event["status"] for event in sent] == ["SEND_OK"] * len(MESSAGES)

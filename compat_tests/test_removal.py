@@ -14,8 +14,9 @@ from typing import Final
 import pytest
 
 from compat_tests import admin_tools, remoting
-from compat_tests.clients import Client, Clients
-from compat_tests.endpoints import Apache, Endpoint, Rocketwire, running
+from compat_tests.endpoints import Rocketwire
+from rocketwire.compat.brokers.endpoint import Apache, Endpoint, running
+from rocketwire.compat.clients.client import Client, Clients
 
 Fields = Mapping[str, str | int]
 DELETE_TOPIC: Final = 215
@@ -71,7 +72,7 @@ def masked(line: str) -> str:
 
 def printed(clients: Clients, version: str, endpoint: Endpoint) -> list[tuple[tuple[str, ...], list[str]]]:
     """What each command of the script prints."""
-    client = Client(clients=clients, version=version, namesrv=endpoint.namesrv)
+    client = Client(clients=clients, id=f"java-{version}", namesrv=endpoint.namesrv)
     found: list[tuple[tuple[str, ...], list[str]]] = []
     for command in _SCRIPT:
         lines = [masked(line) for line in admin_tools.said(client, *command, "-n", endpoint.namesrv) if line.strip()]

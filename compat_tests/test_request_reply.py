@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from compat_tests.clients import Client, events
+from rocketwire.compat.clients.client import Client, events
 
 REPLY_TOPIC = "DefaultCluster_REPLY_TOPIC"
 QUESTIONS = 20

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests.artifacts import CLIENT_VERSIONS
-from compat_tests.clients import Client, Clients, events
-from compat_tests.endpoints import Endpoint, Rocketwire, running
-from compat_tests.messages import Outgoing, assert_each_once
-from compat_tests.ports import LOOPBACK, free_ports
-from compat_tests.processes import EndpointError
+from compat_tests.endpoints import Rocketwire
+from rocketwire.compat.brokers.endpoint import Endpoint, running
+from rocketwire.compat.brokers.ports import LOOPBACK, free_ports
+from rocketwire.compat.brokers.processes import EndpointError
+from rocketwire.compat.clients.client import Client, Clients, events
+from rocketwire.compat.environment.artifacts import CLIENT_VERSIONS
+from rocketwire.compat.messages import Outgoing, assert_each_once
 
 
 def test_a_group_goes_on_after_its_client_left(client: Client, topic: str, group: str) -> None:
@@ -28,7 +29,7 @@ def test_everything_outlives_a_restart_of_the_server(own_endpoint: Endpoint, cli
     """All client versions share the one restart, which takes some seconds at Apache."""
     everyone = [
         (
-            Client(clients=clients, version=version, namesrv=own_endpoint.namesrv),
+            Client(clients=clients, id=f"java-{version}", namesrv=own_endpoint.namesrv),
             {"topic": f"Kept_{version.replace('.', '_')}", "group": f"kept_{version.replace('.', '_')}"},
         )
         for version in CLIENT_VERSIONS

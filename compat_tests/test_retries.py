@@ -9,10 +9,10 @@ from itertools import pairwise
 import pytest
 
 from compat_tests import remoting
-from compat_tests.clients import Client, Clients
-from compat_tests.endpoints import Endpoint
-from compat_tests.messages import Event, Outgoing
 from compat_tests.store_steps import wait_until
+from rocketwire.compat.brokers.endpoint import Endpoint
+from rocketwire.compat.clients.client import Client, Clients
+from rocketwire.compat.messages import Event, Outgoing
 
 CREATE_TOPIC = 17
 CREATE_GROUP = 200
@@ -23,7 +23,7 @@ LATE = 20_000  # ms that a try may be late on a machine that does much else
 @pytest.fixture
 def retrying(clients: Clients, swift: Endpoint, version: str) -> Client:
     """Each official client in turn, where retries take seconds."""
-    return Client(clients=clients, version=version, namesrv=swift.namesrv)
+    return Client(clients=clients, id=f"java-{version}", namesrv=swift.namesrv)
 
 
 @pytest.fixture

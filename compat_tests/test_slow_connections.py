@@ -11,9 +11,9 @@ from typing import Final, Self
 
 import pytest
 
-from compat_tests.clients import Client, Clients, events
-from compat_tests.endpoints import Endpoint
-from compat_tests.ports import LOOPBACK, port_of
+from rocketwire.compat.brokers.endpoint import Endpoint
+from rocketwire.compat.brokers.ports import LOOPBACK, port_of
+from rocketwire.compat.clients.client import Client, Clients, events
 
 COUNT: Final = 200
 EVERY: Final = 1.0  # seconds between two bytes of one connection
@@ -78,7 +78,7 @@ def test_latency_among_slow_connections(
     endpoint: Endpoint, trickle: Trickle, clients: Clients, unique: Callable[[str], str]
 ) -> None:
     topic = unique("Slow")
-    client = Client(clients=clients, version="4.9.7", namesrv=endpoint.namesrv)
+    client = Client(clients=clients, id="java-4.9.7", namesrv=endpoint.namesrv)
     client.run("CreateTopic", topic=topic, queues=1)
     before = trickle.bytes_sent
     got = client.run("SendNumbered", topic=topic, each=200, pause=10)

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from compat_tests import remoting
-from compat_tests.apache import ApacheNameServer
-from compat_tests.clients import Client, Clients, events
-from compat_tests.endpoints import Endpoint
-from compat_tests.messages import Outgoing, assert_each_once
 from compat_tests.shared_store import SharedStore
 from compat_tests.store_traffic import create_topic, send_all_kinds
+from rocketwire.compat.brokers.apache import ApacheNameServer
+from rocketwire.compat.brokers.endpoint import Endpoint
+from rocketwire.compat.clients.client import Client, Clients, events
+from rocketwire.compat.messages import Outgoing, assert_each_once
 
 SEND = 10
 PULL = 11
@@ -119,7 +119,7 @@ def test_a_bad_expression_is_refused_at_the_start(swift_client: Client, swift_to
 
 def test_functions_of_5x(clients: Clients, swift: Endpoint, swift_topic: str, group: str, target: str) -> None:
     """4.9.7 knows none of them: it reads ``b CONTAINS 'x'`` as ``b``, which is never true, and refuses NOT CONTAINS."""
-    client = Client(clients=clients, version="5.5.0", namesrv=swift.namesrv)
+    client = Client(clients=clients, id="java-5.5.0", namesrv=swift.namesrv)
     wanted = {
         "b CONTAINS 't'": {5},
         "b NOT CONTAINS 't'": {3, 4, 6, 7, 8, 9},

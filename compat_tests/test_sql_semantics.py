@@ -16,8 +16,9 @@ from random import Random
 
 import pytest
 
-from compat_tests import artifacts, image
 from compat_tests.filter_cases import FUNCTIONS, Cases
+from compat_tests.readme import ROOT
+from rocketwire.compat.environment import artifacts
 from rocketwire.server.core.errors import SubscriptionInvalid
 from rocketwire.server.filters.sql import compile_evaluation
 from rocketwire.server.filters.sql.code import Evaluate
@@ -34,7 +35,7 @@ def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The compiled Java program."""
     folder = tmp_path_factory.mktemp("filter")
     jars = artifacts.classpath(artifacts.jars("4.9.7", kind="server"))
-    source = image.HERE / "java" / "filter" / "Evaluate.java"
+    source = ROOT / "compat_tests" / "java" / "filter" / "Evaluate.java"
     artifacts.run([artifacts.javac(), "-nowarn", "-encoding", "UTF-8", "-cp", jars, "-d", folder, source])
     return folder
 

@@ -15,8 +15,8 @@ from typing import Any, Final, TypeAlias
 import pytest
 
 from compat_tests import admin_tools, remoting
-from compat_tests.clients import Client, Clients
-from compat_tests.endpoints import Endpoint
+from rocketwire.compat.brokers.endpoint import Endpoint
+from rocketwire.compat.clients.client import Client, Clients
 
 Fields: TypeAlias = dict[str, str | int]
 
@@ -66,7 +66,7 @@ def mqadmin(
 ) -> Iterator[Callable[..., list[str]]]:
     """Runs a command; its lines, with single spaces."""
     with Clients(admin_tools.tools(tmp_path_factory.mktemp("tool"), tool)) as clients:
-        client = Client(clients=clients, version=tool, namesrv=endpoint.namesrv)
+        client = Client(clients=clients, id=f"java-{tool}", namesrv=endpoint.namesrv)
 
         def run(*args: str) -> list[str]:
             return [" ".join(line.split()) for line in admin_tools.mqadmin(client, *args) if line.strip()]

@@ -8,12 +8,12 @@ from typing import Final
 
 import pytest
 
-from compat_tests.apache import ApacheNameServer
 from compat_tests.remoting import Connection
 from compat_tests.shared_store import LOG_FILE, SharedStore
 from compat_tests.store_traffic import create_topic, send_all_kinds
 from compat_tests.store_view import Queue, View, look, pull
 from compat_tests.stored import Stored, records
+from rocketwire.compat.brokers.apache import ApacheNameServer
 from rocketwire.store.archive.read.directory import discover
 from rocketwire.store.archive.repair.repair import repair
 from rocketwire.store.archive.verify.findings import Finding, Kind

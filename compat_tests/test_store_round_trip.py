@@ -13,8 +13,6 @@ from typing import Final
 
 import pytest
 
-from compat_tests.apache import ApacheNameServer
-from compat_tests.clients import Clients
 from compat_tests.remoting import Connection
 from compat_tests.shared_store import POPPING, QUEUE_FILE, SharedStore
 from compat_tests.store_steps import (
@@ -43,6 +41,8 @@ from compat_tests.store_traffic import (
     send_many_delayed,
 )
 from compat_tests.store_view import assert_same, committed, group_configs, look, topic_configs
+from rocketwire.compat.brokers.apache import ApacheNameServer
+from rocketwire.compat.clients.client import Clients
 
 LOG: Final = ("commitlog", "consumequeue")
 NEW: Final = "New"

@@ -8,11 +8,11 @@ from typing import Final
 
 import pytest
 
-from compat_tests.apache import ApacheNameServer
 from compat_tests.remoting import Ask, Connection
 from compat_tests.shared_store import SharedStore
 from compat_tests.store_traffic import Load, create_topic
 from compat_tests.store_view import GET_MAX_OFFSET
+from rocketwire.compat.brokers.apache import ApacheNameServer
 from rocketwire.store.archive.read.directory import State, discover
 from rocketwire.store.archive.verify.findings import Finding, Kind
 from rocketwire.store.archive.verify.verify import Summary, verify

@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 from compat_tests import remoting
-from compat_tests.clients import Client, Clients, events
 from compat_tests.connections import Tap
-from compat_tests.endpoints import Endpoint, Rocketwire, running
-from compat_tests.messages import Event, Outgoing, assert_each_once
+from compat_tests.endpoints import Rocketwire
+from rocketwire.compat.brokers.endpoint import Endpoint, running
+from rocketwire.compat.clients.client import Client, Clients, events
+from rocketwire.compat.messages import Event, Outgoing, assert_each_once
 
 VERSIONS = ("4.9.7", "5.5.0")
 PULL_MESSAGE, UPDATE_BROKER_CONFIG = 11, 25
@@ -62,7 +63,7 @@ def version(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def client(clients: Clients, guarded: Guarded, version: str) -> Client:
-    return Client(clients=clients, version=version, namesrv=guarded.endpoint.namesrv)
+    return Client(clients=clients, id=f"java-{version}", namesrv=guarded.endpoint.namesrv)
 
 
 def refusals(happened: list[Event]) -> set[tuple[str, int, str]]:

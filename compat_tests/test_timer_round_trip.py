@@ -15,13 +15,14 @@ from typing import Final
 
 import pytest
 
-from compat_tests.apache import ApacheBroker, ApacheNameServer
-from compat_tests.endpoints import Rocketwire, running
+from compat_tests.endpoints import Rocketwire
 from compat_tests.remoting import Connection
 from compat_tests.shared_store import SharedStore
 from compat_tests.store_traffic import create_topic, send_timed
 from compat_tests.store_view import messages_in
 from compat_tests.stored import Stored
+from rocketwire.compat.brokers.apache import ApacheBroker, ApacheNameServer
+from rocketwire.compat.brokers.endpoint import running
 from rocketwire.store.archive.read.directory import discover
 from rocketwire.store.archive.verify.findings import Finding, Kind
 from rocketwire.store.archive.verify.verify import verify

@@ -13,9 +13,10 @@ from typing import Final
 
 import pytest
 
-from compat_tests.clients import Client, Clients, events
-from compat_tests.endpoints import TARGETS, Endpoint, running
-from compat_tests.messages import Event, Outgoing
+from compat_tests.endpoints import TARGETS
+from rocketwire.compat.brokers.endpoint import Endpoint, running
+from rocketwire.compat.clients.client import Client, Clients, events
+from rocketwire.compat.messages import Event, Outgoing
 
 DAY: Final = 24 * 60 * 60 * 1000  # ms
 # ms that a message may be late on a machine that does much else; how punctual rocketwire is, its unit tests say.
@@ -78,7 +79,7 @@ def test_the_5_x_client(
     timers: Endpoint, clients: Clients, unique: Callable[[str], str], group: str, differs: Differences
 ) -> None:
     """Every way to set a time; refusals; recalls; and what is kept of a message."""
-    client = Client(clients=clients, version="5.5.0", namesrv=timers.namesrv)
+    client = Client(clients=clients, id="java-5.5.0", namesrv=timers.namesrv)
     topic = unique("Timed")
     client.run("CreateTopic", topic=topic, queues=2, type="DELAY")
     whole = time.time_ns() // 1_000_000_000 * 1000
@@ -141,7 +142,7 @@ def test_the_4_x_client(
     timers: Endpoint, clients: Clients, unique: Callable[[str], str], group: str, differs: Differences
 ) -> None:
     """The property of the cloud's clients, and a delay level besides, which wins."""
-    client = Client(clients=clients, version="4.9.7", namesrv=timers.namesrv)
+    client = Client(clients=clients, id="java-4.9.7", namesrv=timers.namesrv)
     topic = unique("Timed")
     client.run("CreateTopic", topic=topic, queues=1)
     messages = [

@@ -9,9 +9,11 @@ import pytest
 import trustme
 from cryptography.hazmat.primitives import serialization
 
-from compat_tests.clients import Client, Clients, Programs, find_programs
-from compat_tests.endpoints import Endpoint, Rocketwire, running
-from compat_tests.messages import Outgoing, assert_each_once
+from compat_tests.endpoints import Rocketwire
+from compat_tests.programs import Programs, find_programs
+from rocketwire.compat.brokers.endpoint import Endpoint, running
+from rocketwire.compat.clients.client import Client, Clients
+from rocketwire.compat.messages import Outgoing, assert_each_once
 
 
 def secure(programs: Programs, config: Path | None = None) -> Clients:
@@ -26,7 +28,7 @@ def test_beside_plain_clients(
     """What one kind sends, the others consume. As the server comes: permissive, with a certificate made for a test."""
     with secure(programs) as tls:
         kinds = ((clients, "4.9.7"), (tls, "4.9.7"), (tls, "5.5.0"))
-        all_clients = [Client(clients=each, version=version, namesrv=endpoint.namesrv) for each, version in kinds]
+        all_clients = [Client(clients=each, id=f"java-{version}", namesrv=endpoint.namesrv) for each, version in kinds]
         topic = unique("Tls")
         all_clients[0].run("CreateTopic", topic=topic, queues=2)
         sent = []
@@ -94,7 +96,7 @@ def enforcing(certificates: Certificates, tmp_path_factory: pytest.TempPathFacto
 def test_with_certificates_only(certificates: Certificates, enforcing: Endpoint, unique: Callable[[str], str]) -> None:
     config = certificates.properties("client", **{"tls.client.authServer": "true"})
     with secure(find_programs("host"), config) as known:  # on the host, where the files are
-        client = Client(clients=known, version="4.9.7", namesrv=enforcing.namesrv)
+        client = Client(clients=known, id="java-4.9.7", namesrv=enforcing.namesrv)
         topic = unique("Certified")
         client.run("CreateTopic", topic=topic, queues=2)
         sent = [Outgoing(body=f"certified {i}") for i in range(12)]

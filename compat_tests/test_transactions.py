@@ -13,11 +13,12 @@ from typing import Final
 import pytest
 
 from compat_tests import remoting
-from compat_tests.apache import ApacheNameServer
-from compat_tests.clients import Client, Clients, events
-from compat_tests.endpoints import TARGETS, Endpoint, running
-from compat_tests.messages import Event, Outgoing, by_queue
+from compat_tests.endpoints import TARGETS
 from compat_tests.shared_store import SharedStore
+from rocketwire.compat.brokers.apache import ApacheNameServer
+from rocketwire.compat.brokers.endpoint import Endpoint, running
+from rocketwire.compat.clients.client import Client, Clients, events
+from rocketwire.compat.messages import Event, Outgoing, by_queue
 
 END_TRANSACTION: Final = 37
 RESUME_CHECK: Final = 323
@@ -124,7 +125,7 @@ def wait_for_given_up(client: Client, group: str, message_id: str) -> list[Event
 def test_producers_of_other_versions(
     clients: Clients, swift_client: Client, group: str, unique: Callable[[str], str], number: str
 ) -> None:
-    client = Client(clients=clients, version=number, namesrv=swift_client.namesrv)
+    client = Client(clients=clients, id=f"java-{number}", namesrv=swift_client.namesrv)
     topic = unique("Transactions")
     client.run("CreateTopic", topic=topic, queues=1)
     messages = [plan("c"), plan("r"), plan("uc"), plan("ur")]
@@ -187,7 +188,7 @@ def test_what_is_said_of_a_transaction_that_is_decided(
 def test_a_kill_between_prepare_and_commit(target: str, clients: Clients, tmp_path: Path) -> None:
     topic = "Killed"
     with running(TARGETS[target](tmp_path, settings=QUICK)) as endpoint:
-        client = Client(clients=clients, version="4.9.7", namesrv=endpoint.namesrv)
+        client = Client(clients=clients, id="java-4.9.7", namesrv=endpoint.namesrv)
         client.run("CreateTopic", topic=topic, queues=1)
         messages = [plan("c"), plan("uc"), plan("ur")]
         client.run("SendInTransaction", topic=topic, producerGroup="P", message=messages)
@@ -205,17 +206,17 @@ def test_pending_transactions_go_from_one_broker_to_the_other_and_back(
     store = SharedStore(tmp_path, name_server)
     topic = "Handed"
     between = store.rocketwire if target == "rocketwire" else store.apache
-    client = Client(clients=clients, version="4.9.7", namesrv=name_server.address)
+    client = Client(clients=clients, id="java-4.9.7", namesrv=name_server.address)
     with store.apache(**QUICK):
         client.run("CreateTopic", topic=topic, queues=1)
         messages = [plan("c"), plan("r"), plan(LONG + "c", "first"), plan(LONG + "r", "second")]
         client.run("SendInTransaction", topic=topic, producerGroup="P", message=messages, checks=2)
     with between(**QUICK) as endpoint:
-        client = Client(clients=clients, version="4.9.7", namesrv=endpoint.namesrv)
+        client = Client(clients=clients, id="java-4.9.7", namesrv=endpoint.namesrv)
         messages = [plan("c", "third"), plan("r"), plan("uc", "fourth"), plan(LONG + "c", "fifth")]
         got = client.run("SendInTransaction", topic=topic, producerGroup="P", message=messages, checks=8)
         assert {"first", "second", "fourth", "fifth"} <= set(texts(events(got, "checked")))
-    client = Client(clients=clients, version="4.9.7", namesrv=name_server.address)
+    client = Client(clients=clients, id="java-4.9.7", namesrv=name_server.address)
     with store.apache(**QUICK):
         got = client.run("SendInTransaction", topic=topic, producerGroup="P", helper="help", checks=3, last=1)
         assert texts(events(got, "checked")) == ["fifth", "first", "second"]

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from compat_tests.clients import Client, Clients, Programs
 from compat_tests.connections import Watch
-from compat_tests.endpoints import Endpoint, Rocketwire, running
-from compat_tests.messages import Outgoing, assert_each_once
-from compat_tests.ports import port_of
+from compat_tests.endpoints import Rocketwire
+from compat_tests.programs import Programs
+from rocketwire.compat.brokers.endpoint import Endpoint, running
+from rocketwire.compat.brokers.ports import port_of
+from rocketwire.compat.clients.client import Client, Clients
+from rocketwire.compat.messages import Outgoing, assert_each_once
 
 OLD = "4.4.0"
 VIP_OFF = {"JAVA_TOOL_OPTIONS": "-Dcom.rocketmq.sendMessageWithVIPChannel=false"}
@@ -28,7 +30,7 @@ def send_and_consume(client: Client, topic: str, group: str) -> None:
 
 def test_an_old_client_sends_through_it(endpoint: Endpoint, clients: Clients, unique: Callable[[str], str]) -> None:
     port = port_of(endpoint.broker)
-    client = Client(clients=clients, version=OLD, namesrv=endpoint.namesrv)
+    client = Client(clients=clients, id=f"java-{OLD}", namesrv=endpoint.namesrv)
     with Watch(port, port - 2) as watch:
         send_and_consume(client, unique("Vip"), unique("vip"))
     assert watch.seen[port - 2], "nobody connected to the VIP channel"
@@ -36,7 +38,7 @@ def test_an_old_client_sends_through_it(endpoint: Endpoint, clients: Clients, un
 
 def test_a_new_client_does_not(endpoint: Endpoint, clients: Clients, unique: Callable[[str], str]) -> None:
     port = port_of(endpoint.broker)
-    client = Client(clients=clients, version="4.9.7", namesrv=endpoint.namesrv)
+    client = Client(clients=clients, id="java-4.9.7", namesrv=endpoint.namesrv)
     with Watch(port, port - 2) as watch:
         send_and_consume(client, unique("NoVip"), unique("no_vip"))
     assert watch.seen[port]
@@ -49,6 +51,6 @@ def test_a_broker_without_it(programs: Programs, tmp_path: Path) -> None:
     with running(broker) as endpoint, Clients(programs, VIP_OFF) as clients:
         port = port_of(endpoint.broker)
         with Watch(port, port - 2) as watch:
-            send_and_consume(Client(clients=clients, version=OLD, namesrv=endpoint.namesrv), "Plain", "plain")
+            send_and_consume(Client(clients=clients, id=f"java-{OLD}", namesrv=endpoint.namesrv), "Plain", "plain")
         assert watch.seen[port]
         assert not watch.seen[port - 2]

@@ -1,4 +1,4 @@
-"""Generating the parts of pages that are made from code: each is between two marker comments.
+"""Generating the parts of pages that are made from code: each is between two marker comments; and whole files.
 
 `python -m tools.generated` writes them; a test fails when one is out of date.
 """
@@ -6,6 +6,7 @@
 import sys
 from pathlib import Path
 
+from rocketwire.compat import results
 from tools import configuration_page, request_codes_page
 
 PAGES = {
@@ -17,6 +18,9 @@ PAGES = {
         "keys": configuration_page.keys,
         "keys without effect": configuration_page.without_effect,
     },
+}
+FILES = {
+    Path("compat_tests/catalogue/results.schema.json"): results.schema_text,
 }
 
 
@@ -47,9 +51,11 @@ def replaced(text: str, part: str, content: str) -> str:
 
 
 def main() -> int:
-    """Write all pages anew."""
+    """Write all pages and files anew."""
     for page in PAGES:
         page.write_text(current(Path(), page), encoding="utf-8")
+    for file, make in FILES.items():
+        file.write_text(make(), encoding="utf-8")
     return 0
 
 

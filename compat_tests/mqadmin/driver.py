@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from compat_tests import admin_tools, remoting
-from compat_tests.clients import Client
-from compat_tests.endpoints import Endpoint
-from compat_tests.messages import Outgoing
 from compat_tests.mqadmin.catalogue import COMMANDS, MAKING, Command
 from compat_tests.mqadmin.masks import masked
+from rocketwire.compat.brokers.endpoint import Endpoint
+from rocketwire.compat.clients.client import Client
+from rocketwire.compat.messages import Outgoing
 
 EACH: Final = 3
 QUEUES: Final = 4

@@ -16,8 +16,8 @@ from typing import Final, Self
 
 import pyspark
 
-from compat_tests.ports import LOOPBACK
-from compat_tests.processes import READY_WITHIN, Process
+from rocketwire.compat.brokers.ports import LOOPBACK
+from rocketwire.compat.brokers.processes import READY_WITHIN, Process
 
 SPARK_HOME: Final = Path(pyspark.__file__).parent
 #: As the session's: short lives on busy cores.

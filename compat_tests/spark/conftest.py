@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 from pyspark.sql import SparkSession
 
-from compat_tests.ports import LOOPBACK
+from rocketwire.compat.brokers.ports import LOOPBACK
 
 #: Less time for compilers and collectors: tests are short, and two cores are busy.
 _JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from moto.server import ThreadedMotoServer
 from pyarrow import fs
 
-from compat_tests.ports import LOOPBACK
+from rocketwire.compat.brokers.ports import LOOPBACK
 
 KEYS = {"access_key": "rocketwire", "secret_key": "not-so-secret", "region": "us-east-1"}
 

@@ -20,7 +20,7 @@ from pyspark.sql.streaming.listener import (
     StreamingQueryListener,
 )
 
-from compat_tests.ports import LOOPBACK
+from rocketwire.compat.brokers.ports import LOOPBACK
 
 
 class _Told(StreamingQueryListener):

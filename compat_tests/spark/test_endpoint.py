@@ -13,9 +13,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from compat_tests.clients import Client, Clients
-from compat_tests.endpoints import TARGETS, Endpoint, running
-from compat_tests.messages import SYSTEM_PROPERTIES
+from compat_tests.endpoints import TARGETS
+from rocketwire.compat.brokers.endpoint import Endpoint, running
+from rocketwire.compat.clients.client import Client, Clients
+from rocketwire.compat.messages import SYSTEM_PROPERTIES
 from rocketwire.remoting.cluster import Cluster
 from rocketwire.spark.endpoint.queues import bounds
 from rocketwire.spark.stream.offsets import MessageQueue
@@ -146,7 +147,7 @@ def test_the_official_client_takes_what_spark_has_sent(
         (topic, b"later", "b", ["k3"], {"q": "2"}, 1, None),
     ]
     write(spark.createDataFrame(rows, SCHEMA).coalesce(1), namesrv)
-    client = Client(clients=clients, version="4.9.7", namesrv=namesrv)
+    client = Client(clients=clients, id="java-4.9.7", namesrv=namesrv)
     received = client.only("received", "PullAll", topic=topic, group=unique("g"), count=3)
     found = {each["text"]: each for each in received}
     own = {

@@ -24,6 +24,7 @@ MODULES: Final = {
     "record": ("rocketwire.cli.record", "record what passes between clients and an endpoint, in a file"),
     "replay": ("rocketwire.cli.replay", "send recorded requests to an endpoint, and compare its answers"),
     "show": ("rocketwire.cli.show", "print a recording as a table or a tree"),
+    "compat": ("rocketwire.cli.compat", "which official clients work with an endpoint"),
     "store": ("rocketwire.cli.store", "look into a store directory, check it, make a whole one of a damaged one"),
     "spark": ("rocketwire.cli.spark", "what is done with Spark: stores to Parquet files"),
     "completion": ("rocketwire.cli.completion", "let bash, zsh or fish complete commands, options and names"),

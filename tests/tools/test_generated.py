@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.generated import PAGES, MarkerMissing, current, main, replaced
+from tools.generated import FILES, PAGES, MarkerMissing, current, main, replaced
 from tools.markdown import table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -14,15 +14,23 @@ def test_the_pages_say_what_the_code_says(page: Path) -> None:
     assert is_there == current(ROOT, page), "run: python -m tools.generated"
 
 
+@pytest.mark.parametrize("file", FILES, ids=str)
+def test_the_files_say_what_the_code_says(file: Path) -> None:
+    assert (ROOT / file).read_text(encoding="utf-8") == FILES[file](), "run: python -m tools.generated"
+
+
 def test_the_pages_are_written_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for page, parts in PAGES.items():
         (tmp_path / page).parent.mkdir(exist_ok=True)
         markers = "".join(f"<!-- {part}: made by tools/generated.py -->\n<!-- {part}: end -->\n" for part in parts)
         (tmp_path / page).write_text(markers)
+    for file in FILES:
+        (tmp_path / file).parent.mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
     assert main() == 0
     assert "SEND_MESSAGE_V2" in (tmp_path / "docs/request-codes.md").read_text()
     assert "`mapedFileSizeCommitLog`" in (tmp_path / "docs/configuration.md").read_text()
+    assert all((tmp_path / file).read_text() == make() for file, make in FILES.items())
 
 
 def test_only_what_is_between_the_markers_is_replaced() -> None:

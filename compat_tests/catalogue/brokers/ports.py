@@ -12,7 +12,7 @@ import socket
 import zlib
 from typing import Final
 
-from compat_tests.processes import EndpointError
+from rocketwire.compat.brokers.processes import EndpointError
 
 LOOPBACK: Final = "127.0.0.1"
 LOOPBACK_6: Final = "[::1]"  # as addresses with a port are written

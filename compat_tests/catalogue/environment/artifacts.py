@@ -1,29 +1,20 @@
-"""Downloads of the compatibility tests and the benchmark, fetched once and cached.
+"""Downloads of the compatibility harness and the benchmark, fetched once and cached.
 
 Theory: everything comes through a package manager's ordinary client, by name and exact version:
-Apache RocketMQ's jars through Maven, the Go client through the go tool, programs through apt. A
-finished set is in `<repository>/.cache` under a descriptive name; it is made beside that name and
-renamed into place, so a set that exists is complete. A lock file keeps two processes (tests and
-benchmark) from making the same set twice.
-
-`python -m compat_tests.artifacts` installs all of it and prints the paths.
+Apache RocketMQ's jars through Maven, the Go client through the go tool, programs through apt.
 """
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-ROOT: Final = Path(__file__).resolve().parent.parent
-CACHE: Final = ROOT / ".cache"
+from rocketwire.compat.environment.cache import CACHE, cached, locked
 
 CLIENT_VERSIONS: Final = ("4.9.7", "4.4.0", "5.5.0")
 SERVER_VERSIONS: Final = ("4.9.7", "5.5.0")
@@ -139,34 +130,6 @@ def _found(program: str) -> bool:
     return (
         shutil.which(program) is not None or shutil.which(program, path="/usr/local/sbin:/usr/sbin:/sbin") is not None
     )
-
-
-@contextlib.contextmanager
-def locked(name: str) -> Iterator[None]:
-    """Hold the cache's lock called `name`; a second process waits here."""
-    CACHE.mkdir(exist_ok=True)
-    with (CACHE / f"{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-def cached(name: str, make: Callable[[Path], None]) -> Path:
-    """The cache's entry `name` (a directory); `make` fills an empty directory when there is none yet.
-
-    An entry appears whole or not at all. Raises what `make` raises.
-    """
-    entry = CACHE / name
-    if entry.is_dir():
-        return entry
-    with locked(name.replace("/", "-")):
-        if not entry.is_dir():
-            entry.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(prefix=".making-", dir=entry.parent) as scratch:
-                fresh = Path(scratch) / "entry"
-                fresh.mkdir()
-                make(fresh)
-                fresh.rename(entry)
-    return entry
 
 
 def jars(version: str, *, kind: str = "client") -> Path:
@@ -304,34 +267,3 @@ def _go_module(target: Path) -> None:
 def _go_env() -> dict[str, str]:
     """The environment of the go tool: whatever module settings the machine has, the tool never replaced by another."""
     return {**os.environ, "GOTOOLCHAIN": "local", "GOWORK": "off"}
-
-
-def install() -> None:
-    """Fetch everything the compatibility tests need; raises ArtifactError at the first thing that can't be had."""
-    ensure_programs(PACKAGES)
-    sets = [("client", version) for version in CLIENT_VERSIONS] + [("server", version) for version in SERVER_VERSIONS]
-    fetch_jars(sets)
-    for kind, version in sets:
-        print(f"{kind} {version}: {jars(version, kind=kind)}", flush=True)
-    print(f"Go client {GO_VERSION}: {go_module()}", flush=True)
-    from compat_tests import clients, image, postgres  # they build on this module
-
-    print(f"PostgreSQL: {postgres.unpacked()}", flush=True)
-    programs = clients.find_programs()
-    print(f"Java clients: {programs.description}", flush=True)
-    if programs.in_container:
-        print(f"fresh machine: {image.debian_image('fresh', image.FRESH_PACKAGES)}", flush=True)
-
-
-def main() -> int:
-    """Install all; the exit code is 0, or 2 after one line on stderr."""
-    try:
-        install()
-    except ArtifactError as error:
-        print(f"artifacts: {error}", file=sys.stderr)
-        return 2
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -17,9 +17,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from compat_tests import artifacts, remoting
-from compat_tests.ports import LOOPBACK, free_ports, port_of
-from compat_tests.processes import READY_WITHIN, EndpointError, Process
+from rocketwire.compat.brokers.ports import LOOPBACK, free_ports, port_of
+from rocketwire.compat.brokers.processes import READY_WITHIN, EndpointError, Process
+from rocketwire.compat.environment import artifacts, cache
+from rocketwire.remoting.cluster import Cluster
+from rocketwire.remoting.errors import RemotingError
+from rocketwire.wire.names import AUTO_CREATE_TOPIC
 
 COMMIT_LOG_FILE_SIZE: Final = 64 << 20
 
@@ -151,10 +154,19 @@ class ApacheBroker:
         self.log = self._process.output
         self._process.wait_for("boot success", within=READY_WITHIN)
         end = time.monotonic() + READY_WITHIN
-        while self._registers and self.broker not in remoting.broker_addresses(self.namesrv, "TBW102"):
+        while self._registers and not self._is_registered():
             if time.monotonic() > end or not self._process.running:
                 raise EndpointError(f"{self.name} did not register with {self.namesrv}: {self._process.tail()}")
             time.sleep(0.05)
+
+    def _is_registered(self) -> bool:
+        """Whether the name server names it as a broker on which topics can be created."""
+        try:
+            with Cluster(self.namesrv) as cluster:
+                brokers = cluster.route(AUTO_CREATE_TOPIC).broker_datas
+        except RemotingError:
+            return False
+        return any(self.broker in each.broker_addrs.values() for each in brokers)
 
     def stop(self) -> None:
         """Stop it; a JVM ends with code 143 after SIGTERM."""
@@ -187,7 +199,7 @@ class ApacheBroker:
 
 def _apache(folder: Path, version: str, main: str, configuration: Path, *, heap: str, log: str) -> Process:
     """One of Apache's own programs on the host's JVM; it logs to its output from the level `log` on."""
-    archive = artifacts.cached(f"classes/apache-{version}", lambda target: _archive_classes(version, target))
+    archive = cache.cached(f"classes/apache-{version}", lambda target: _archive_classes(version, target))
     # An archive that does not fit (of another JDK, say) is not used, without a word.
     options = [f"-XX:SharedArchiveFile={archive / _ARCHIVE}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
     return _jvm(folder, version, main, configuration, heap=heap, log=log, options=options)

@@ -1,0 +1,1 @@
+"""Processes, ports, and Apache's name server and broker."""

@@ -1,0 +1,1 @@
+"""Apache's Java client of three versions; `sources` has its programs."""

@@ -1,0 +1,85 @@
+"""The adapter of Apache's Java client: one instance a version."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from rocketwire.compat.clients.adapter import Adapter, Engine, Security
+from rocketwire.compat.clients.java import build
+from rocketwire.compat.environment import artifacts, cache, image
+
+# A short life and little heap: start fast, keep the other core free.
+JVM_FLAGS: Final = (
+    *artifacts.JAVA_FLAGS,
+    "-Xmx512m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Drocketmq.client.logLevel=ERROR",
+    "-Drocketmq.log.root.level=ERROR",
+    "-Dcom.rocketmq.remoting.client.connect.timeout=30000",
+)
+RUNNER: Final = "compat.Runner"
+_INSIDE: Final = "/opt/compat"
+_JAVA_OPTIONS: Final = "JAVA_TOOL_OPTIONS"
+_PROGRAM: Final = re.compile(r"^public final class (\w+) implements Scenario\b", re.MULTILINE)
+_WITH_LITE: Final = "4.6"
+
+
+class JavaClient(Adapter):
+    """Apache's Java client of a version."""
+
+    name = "Apache's Java client"
+    language = "Java"
+    host_needs = ("java", "javac", "mvn")
+    engines = frozenset({Engine.HOST, Engine.PODMAN})
+    secures = frozenset({Security.TLS, Security.ACL})
+
+    def __init__(self, version: str) -> None:
+        """Take the version, one of `artifacts.CLIENT_VERSIONS`."""
+        self.id = f"java-{version}"
+        self.version = version
+        self.programs = _programs(version)
+
+    def prepare(self, engine: Engine) -> None:
+        """Fetch the jars with Maven, and compile the programs."""
+        artifacts.fetch_jars([("client", version) for version in artifacts.CLIENT_VERSIONS])
+        if engine is Engine.HOST:
+            build.classes()
+        else:
+            build.clients_image()
+
+    def command(self, engine: Engine, *, env: Mapping[str, str], name: str) -> list[str]:
+        """A JVM that runs programs."""
+        return [*self.java(engine, env=env, name=name), RUNNER]
+
+    def java(self, engine: Engine, *, env: Mapping[str, str], name: str) -> list[str]:
+        """A JVM with the client and the programs, short of the class to run."""
+        return self._on_host(env) if engine is Engine.HOST else self._in_container(env, name)
+
+    def _on_host(self, env: Mapping[str, str]) -> list[str]:
+        variables = [f"{key}={value}" for key, value in env.items()]
+        home = cache.cached("home", lambda _: None)
+        path = artifacts.classpath(artifacts.jars(self.version))
+        classes = f"{build.classes() / self.version}:{path}"
+        return ["env", *variables, artifacts.java(), *JVM_FLAGS, f"-Duser.home={home}", "-cp", classes]
+
+    def _in_container(self, env: Mapping[str, str], name: str) -> list[str]:
+        variables = [option for key, value in env.items() for option in ("--env", f"{key}={value}")]
+        classes = f"{_INSIDE}/classes/{self.version}:{_INSIDE}/jars/client-{self.version}/*"
+        options = ["--rm", "--interactive", "--name", name, *variables, build.clients_image()]
+        return [*image.PODMAN_RUN, *options, "java", *JVM_FLAGS, "-Duser.home=/tmp", "-cp", classes]
+
+    def environment(self, security: frozenset[Security]) -> dict[str, str]:
+        """The JVM's option for TLS (any certificate will do), and where the jar is that signs in 4.x."""
+        tls = {_JAVA_OPTIONS: "-Dtls.enable=true"} if Security.TLS in security else {}
+        acl = {"ACL_JARS": str(artifacts.jars("4.9.7", kind="server"))} if Security.ACL in security else {}
+        return tls | acl
+
+
+def _programs(version: str) -> frozenset[str]:
+    """The names of the programs that are compiled for a version (sources/compile.sh)."""
+    folders = ("common",) if version < _WITH_LITE else ("common", "lite")
+    sources = (path.read_text("utf-8") for folder in folders for path in (build.SOURCES / folder).glob("*.java"))
+    return frozenset(match[1] for source in sources if (match := _PROGRAM.search(source)))

@@ -1,0 +1,1 @@
+"""Runs scenarios with clients: in threads, with time limits, and again where one did not pass."""

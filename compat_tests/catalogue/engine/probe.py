@@ -1,0 +1,126 @@
+"""Finds out what an endpoint is and what its settings allow, by the questions that administrators ask.
+
+An endpoint may refuse them, as cloud services do: then it is not known, and scenarios that only need what most
+endpoints allow run all the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from rocketwire.compat.endpoint import Access, Facts, Product
+from rocketwire.compat.scenario import Need
+from rocketwire.remoting.admin import brokers
+from rocketwire.remoting.errors import RemotingError
+
+_UNITS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_OURS: Final = "faultInjectionEnable"
+"""A key that only rocketwire has."""
+_QUICK: Final = 10_000  # ms that a scenario waits for a delay level
+_SHORT: Final = (1_000, 2_000, *(15 * [1_000]), 3_000)
+_SHORT_TRANSACTION: Final = 2_000
+_CHECKS: Final = "3"
+_LONG_PULL: Final = 1_024
+_DEFAULT_PULL: Final = 32
+
+
+def probe(access: Access) -> Facts:
+    """What is known of an endpoint.
+
+    Raises:
+        RemotingError: no name server is reached, or it knows no broker.
+    """
+    with access.cluster() as cluster:
+        info = cluster.info()
+        every = cluster.all_brokers()
+        first = next(iter(every.values()))
+        runtime: Mapping[str, str] = {}
+        configuration: Mapping[str, str] = {}
+        refused = ""
+        try:
+            runtime = brokers.runtime_info(first)
+            configuration = _properties(brokers.configuration(first))
+        except RemotingError as error:
+            refused = f"its settings are not known: {error}"
+    version = re.sub(r"^V?(\d+)_(\d+)_(\d+).*$", r"\1.\2.\3", runtime.get("brokerVersionDesc", ""))
+    ours = _OURS in configuration
+    delays = _delays(configuration.get("messageDelayLevel", ""))
+    offers = _offers(configuration, delays, version=version, ours=ours)
+    offers[Need.ONE_BROKER] = len(every) == 1
+    return Facts(
+        access=access,
+        product=Product.ROCKETWIRE if ours else Product.APACHE,
+        version=_own_version(version) if ours else version,
+        cluster=next(iter(sorted(info.cluster_addr_table)), ""),
+        offers=offers,
+        delays=delays,
+        settings=(
+            f"{len(every)} broker{'s' * (len(every) != 1)}",
+            *_lines(offers, configuration),
+            *([refused] * bool(refused)),
+        ),
+        configuration=configuration,
+    )
+
+
+def _own_version(protocol: str) -> str:
+    return f"(as {protocol})" if protocol else ""
+
+
+def _properties(text: str) -> dict[str, str]:
+    """The keys and values of Java's properties format, as brokers write them."""
+    pairs = (line.partition("=") for line in text.splitlines() if "=" in line and not line.startswith("#"))
+    return {key.strip(): value.strip().replace("\\:", ":").replace("\\=", "=") for key, _, value in pairs}
+
+
+def _delays(text: str) -> tuple[int, ...]:
+    """Ms of each level; empty where the text is not understood."""
+    words = [re.fullmatch(r"(\d+)([smhd])", word) for word in text.split()]
+    return tuple(int(word[1]) * _UNITS[word[2]] for word in words if word) if all(words) else ()
+
+
+def _offers(configuration: Mapping[str, str], delays: tuple[int, ...], *, version: str, ours: bool) -> dict[Need, bool]:
+    found: dict[Need, bool] = {}
+    known = bool(configuration)
+
+    def take(need: Need, key: str) -> None:
+        if key in configuration:
+            found[need] = configuration[key] == "true"
+
+    take(Need.SQL, "enablePropertyFilter")
+    take(Need.AUTO_CREATE_TOPIC, "autoCreateTopicEnable")
+    take(Need.RECALL, "recallMessageEnable")
+    take(Need.TIMER, "timerWheelEnable")
+    if known:
+        found.setdefault(Need.TIMER, False)
+        found.setdefault(Need.RECALL, False)
+    elif version.startswith("4.") and not ours:
+        found[Need.TIMER] = found[Need.RECALL] = False
+    trace = [
+        configuration[key] == "true" for key in ("traceTopicEnable", "autoCreateTopicEnable") if key in configuration
+    ]
+    if trace:
+        found[Need.TRACE] = any(trace)
+    # What only an endpoint for tests has is offered only where it is known.
+    found[Need.DELAYS_KNOWN] = bool(delays) and delays[0] <= _QUICK
+    found[Need.QUICK_RETRY] = len(delays) > 2 and delays[2] <= _QUICK
+    found[Need.SHORT_DELAYS] = delays == _SHORT
+    times = [int(configuration.get(key, "-1")) for key in ("transactionTimeOut", "transactionCheckInterval")]
+    found[Need.SHORT_TRANSACTIONS] = (
+        times == [_SHORT_TRANSACTION] * 2 and configuration.get("transactionCheckMax") == _CHECKS
+    )
+    most = int(configuration.get("maxTransferCountOnMessageInMemory", "0"))
+    found[Need.LONG_PULLS] = most >= _LONG_PULL and int(configuration["maxTransferBytesOnMessageInMemory"]) >= 1 << 20
+    found[Need.SHORT_PULLS] = most == _DEFAULT_PULL
+    aged = configuration.get("accessMessageInMemoryMaxRatio")
+    found[Need.AGED_QUEUES] = aged == "0"
+    found[Need.YOUNG_QUEUES] = aged is None or aged != "0"
+    return found
+
+
+def _lines(offers: Mapping[Need, bool], configuration: Mapping[str, str]) -> list[str]:
+    lines = [f"{need}: {'yes' if offers[need] else 'no'}" for need in Need if need in offers]
+    named = ("messageDelayLevel", "transactionTimeOut", "transactionCheckInterval", "aclEnable")
+    return lines + [f"{key}={configuration[key]}" for key in named if key in configuration]

@@ -1,0 +1,103 @@
+"""Reads a topic with rocketwire's own client, and tells it as the program PullAll does."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator
+from typing import Final
+
+from rocketwire.compat.endpoint import Access
+from rocketwire.compat.messages import Event
+from rocketwire.remoting.cluster import Cluster
+from rocketwire.remoting.core.incoming import message_of
+from rocketwire.remoting.pulls import pull_header
+from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.headers import decode_ext
+from rocketwire.wire.headers.pull import PullMessageResponseHeader
+from rocketwire.wire.message import Message, decode_record
+
+_GROUP: Final = "compat_reader"
+_AT_ONCE: Final = 32
+_WITHIN: Final = 120.0  # seconds
+_SHORT: Final = 4096  # bytes of a body that is shown
+_FINE: Final = (
+    ResponseCode.SUCCESS,
+    ResponseCode.PULL_NOT_FOUND,
+    ResponseCode.PULL_RETRY_IMMEDIATELY,
+    ResponseCode.PULL_OFFSET_MOVED,
+)
+
+
+def read_topic(access: Access, topic: str, count: int, *, until: float) -> list[Event]:
+    """All messages of a topic by queue and offset, once `count` of them are there or two minutes are over.
+
+    Args:
+        access: The endpoint.
+        topic: The topic.
+        count: How many messages are waited for.
+        until: When to give up at the latest, in the time of `time.monotonic`.
+
+    Raises:
+        NoSuchTopic, NotReached, Refused: it cannot be read.
+    """
+    found: list[Event] = []
+    end = min(time.monotonic() + _WITHIN, until)
+    with access.cluster() as cluster:
+        offsets = dict.fromkeys(cluster.readable_queues(topic), 0)
+        while True:
+            for broker, queue in offsets:
+                for record, size in _records(cluster, topic, broker, queue, offsets[broker, queue]):
+                    offsets[broker, queue] = record.queue_offset + 1
+                    found.append(_event(record, broker, size))
+            if len(found) >= count or time.monotonic() > end:
+                return found
+            time.sleep(0.05)
+
+
+def _records(cluster: Cluster, topic: str, broker: str, queue: int, offset: int) -> Iterator[tuple[Message, int]]:
+    """The records of a queue from an offset on, each with its size in the log."""
+    connection = cluster.brokers_of(topic)[broker]
+    while True:
+        header = pull_header(topic, queue, offset, most=_AT_ONCE, group=_GROUP)
+        answer = connection.ask(RequestCode.PULL_MESSAGE, header, fine=_FINE)
+        following = decode_ext(PullMessageResponseHeader, answer.ext).next_begin_offset
+        data = bytes(answer.body) if answer.code == ResponseCode.SUCCESS else b""
+        at = 0
+        while at < len(data):
+            size = int.from_bytes(data[at : at + 4], "big")
+            yield decode_record(data, at), size
+            at += size
+        if following <= offset:
+            return
+        offset = following
+
+
+def _event(record: Message, broker: str, size: int) -> Event:
+    """What java/sources/common/Out.java tells of a message."""
+    message = message_of(record, broker)
+    body = message.body
+    return {
+        "event": "received",
+        "topic": message.topic,
+        "queueId": record.queue_id,
+        "queueOffset": record.queue_offset,
+        "msgId": message.message_id,
+        "tags": message.tags,
+        "keys": message.properties.get("KEYS"),
+        "properties": dict(message.properties),
+        "flag": record.flag,
+        "sysFlag": record.sys_flag,
+        "bornTimestamp": record.born_timestamp,
+        "storeTimestamp": record.store_timestamp,
+        "bornHost": f"/{record.born_host[0]}:{record.born_host[1]}",
+        "storeHost": f"/{record.store_host[0]}:{record.store_host[1]}",
+        "physicalOffset": record.physical_offset,
+        "storeSize": size,
+        "reconsumeTimes": record.reconsume_times,
+        "length": len(body),
+        "sha256": hashlib.sha256(body).hexdigest(),
+        "text": body.decode("utf-8", "replace") if len(body) <= _SHORT else None,
+        "by": "pull",
+        "at": time.time_ns() // 1_000_000,
+    }

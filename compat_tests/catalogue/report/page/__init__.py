@@ -1,0 +1,5 @@
+"""The report as one HTML page that needs nothing else: no network, no other file."""
+
+from rocketwire.compat.report.page.page import page
+
+__all__ = ["page"]

@@ -1,0 +1,1 @@
+"""The scenarios by feature; importing `rocketwire.compat.scenario.catalogue` finds them all."""
