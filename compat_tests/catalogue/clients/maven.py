@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -42,15 +41,10 @@ class MavenClient(Adapter):
     remoting: str
     settings: Mapping[str, str]
 
-    @property
-    @abstractmethod
-    def left_out(self) -> frozenset[str]:
-        """The programs among its sources that this version cannot offer."""
-
     def offered(self) -> frozenset[str]:
         """The programs among its sources."""
         texts = (path.read_text("utf-8") for path in sorted((self.folder / "sources").glob("*.java")))
-        return frozenset(match[1] for text in texts if (match := _PROGRAM.search(text))) - self.left_out
+        return frozenset(match[1] for text in texts if (match := _PROGRAM.search(text)))
 
     def prepare(self, engine: Engine) -> None:
         """Fetch the jars with Maven, and compile the programs."""
@@ -71,7 +65,9 @@ class MavenClient(Adapter):
 
     def _jars(self) -> Path:
         """The folder of its jars, those it depends on among them."""
-        return cache.cached(f"jars/{self.id}-{sources.digest([self.folder / 'pom.xml'], *self._options())}", self._fetch)
+        return cache.cached(
+            f"jars/{self.id}-{sources.digest([self.folder / 'pom.xml'], *self._options())}", self._fetch
+        )
 
     def _options(self) -> list[str]:
         return [f"-D{key}={value}" for key, value in self.settings.items()]

@@ -8,6 +8,7 @@ from rocketwire.compat.clients.adapter import Adapter
 from rocketwire.compat.clients.go.adapter import GoClient
 from rocketwire.compat.clients.java.adapter import JavaClient
 from rocketwire.compat.clients.node.adapter import NodeClient
+from rocketwire.compat.clients.python.adapter import PythonClient
 from rocketwire.compat.clients.spring.adapter import STARTERS, SpringClient
 from rocketwire.compat.environment.artifacts import CLIENT_VERSIONS
 
@@ -20,5 +21,6 @@ def adapters() -> dict[str, Adapter]:
         *(SpringClient(remoting) for remoting in STARTERS),
         GoClient(),
         NodeClient(),
+        PythonClient(),
     ]
     return {each.id: each for each in found}

@@ -34,7 +34,7 @@ class GoClient(Adapter):
     secures = frozenset({Security.ACL})
     lacks = MappingProxyType(
         {
-            "push.tags": "it takes the hash of a tag's bytes, brokers that of its characters: others than ASCII match none",
+            "push.tags": "it hashes a tag's bytes, brokers its characters: only tags in ASCII match",
             "pull.by-tag": "it pulls from an offset without an expression only",
             "send.batch": _BATCH,
             "send.to-missing-queue": _CODE,

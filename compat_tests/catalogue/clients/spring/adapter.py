@@ -19,7 +19,6 @@ class SpringClient(MavenClient):
 
     name = "Spring Boot starter"
     folder = Path(__file__).resolve().parent
-    left_out: frozenset[str] = frozenset()
     lacks = MappingProxyType(
         {
             "retry.comes-again": _BY_EXCEPTION,
