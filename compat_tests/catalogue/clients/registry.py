@@ -5,9 +5,11 @@ from __future__ import annotations
 from functools import cache
 
 from rocketwire.compat.clients.adapter import Adapter
+from rocketwire.compat.clients.camel.adapter import CamelClient
 from rocketwire.compat.clients.go.adapter import GoClient
 from rocketwire.compat.clients.java.adapter import JavaClient
 from rocketwire.compat.clients.node.adapter import NodeClient
+from rocketwire.compat.clients.openmessaging.adapter import OpenMessagingClient
 from rocketwire.compat.clients.python.adapter import PythonClient
 from rocketwire.compat.clients.spring.adapter import STARTERS, SpringClient
 from rocketwire.compat.environment.artifacts import CLIENT_VERSIONS
@@ -19,6 +21,8 @@ def adapters() -> dict[str, Adapter]:
     found: list[Adapter] = [
         *(JavaClient(version) for version in sorted(CLIENT_VERSIONS)),
         *(SpringClient(remoting) for remoting in STARTERS),
+        OpenMessagingClient(),
+        CamelClient(),
         GoClient(),
         NodeClient(),
         PythonClient(),
