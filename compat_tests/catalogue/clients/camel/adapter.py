@@ -28,6 +28,8 @@ class CamelClient(MavenClient):
             "send.auto-created-topic": _NO_RESULT,
             "send.too-long-for-broker": "it has one limit for bodies, the broker's",
             "push.concurrent": _NO_PROPERTIES,
+            "delay.first-levels": "it sends no delay level",
+            "delay.by-tag": "it sends no delay level",
         }
     )
 

@@ -10,6 +10,7 @@ from rocketwire.compat.clients.adapter import Security
 from rocketwire.compat.clients.maven import MavenClient
 
 _ID_ONLY: Final = "it tells a sent message's id, and neither status nor queue"
+_ALL: Final = "it takes all messages of a topic"
 _NO_PLACE: Final = "its messages tell neither queue nor offset"
 
 
@@ -32,8 +33,10 @@ class OpenMessagingClient(MavenClient):
             "send.too-long-for-client": "it tells the client's remark, not its code",
             "send.too-long-for-broker": "it has one limit for bodies, the broker's",
             "push.concurrent": _NO_PLACE,
-            "push.tags": "it takes all messages of a topic",
-            "pull.lite-goes-on": "it takes all messages of a topic",
+            "push.tags": _ALL,
+            "pull.lite-goes-on": _ALL,
+            "delay.by-tag": _ALL,
+            "filter.tags-of-one-hash-code": _ALL,
         }
     )
 

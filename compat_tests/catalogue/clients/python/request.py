@@ -16,6 +16,10 @@ class RequestLacks(Exception):
     """A request lacks an argument that its program needs."""
 
 
+class NotExpressible(Exception):
+    """A message is asked for with something that the client cannot send."""
+
+
 class Wanted(NamedTuple):
     """A message to send, and the number of the queue that it is meant for; -1 for any."""
 
@@ -68,6 +72,8 @@ class Request:
 
 def _wanted(topic: str, fields: Mapping[str, Sequence[str]], now: int) -> Wanted:
     named = {key: values[0] for key, values in fields.items()}
+    if unknown := named.keys() & {"flag", "wait"}:
+        raise NotExpressible(*unknown)
     size = int(named["size"]) if "size" in named else None
     body = Outgoing(body=named.get("body", named.get("seed", "")), repeat=int(named.get("repeat", "1")), size=size)
     properties = {key[2:]: value for key, value in named.items() if key.startswith("p.")}

@@ -71,7 +71,7 @@ final class Oms {
         }
         out.event("received").put("by", by).put("topic", headers.getString(Message.BuiltinKeys.DESTINATION))
             .put("msgId", headers.getString(Message.BuiltinKeys.MESSAGE_ID)).put("tags", properties.get("TAGS"))
-            .put("keys", headers.getString(Message.BuiltinKeys.SEARCH_KEYS)).put("properties", properties)
+            .put("keys", properties.get("KEYS")).put("properties", properties)
             .put("bornTimestamp", headers.getLong(Message.BuiltinKeys.BORN_TIMESTAMP))
             .put("storeTimestamp", headers.getLong(Message.BuiltinKeys.STORE_TIMESTAMP))
             .put("bornHost", headers.getString(Message.BuiltinKeys.BORN_HOST))

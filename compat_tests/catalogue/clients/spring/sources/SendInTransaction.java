@@ -27,8 +27,9 @@ public final class SendInTransaction implements Scenario {
             for (Wishes.Wish wish : Wishes.of(in)) {
                 try {
                     out.sent(client.template().sendMessageInTransaction(wish.destination, wish.message, null));
-                } catch (MessagingException refused) {
-                    Wishes.refused(out, "refused", refused);
+                } catch (MessagingException refused) { // around the client's, which is around the broker's
+                    Throwable cause = refused.getCause();
+                    Wishes.refused(out, "refused", cause != null && cause.getCause() != null ? cause.getCause() : refused);
                 }
             }
             long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(in.number("seconds", Clients.LONG));
@@ -54,6 +55,7 @@ public final class SendInTransaction implements Scenario {
             String id = header(message, "TRANSACTION_ID");
             out.event("checked").put("by", "producer").put("transactionId", id).put("keys", header(message, "KEYS"))
                 .put("tags", header(message, "TAGS")).put("topic", header(message, "TOPIC"))
+                .put("queueId", Integer.valueOf(header(message, "QUEUE_ID")))
                 .put("text", new String((byte[]) message.getPayload(), java.nio.charset.StandardCharsets.UTF_8))
                 .put("at", System.currentTimeMillis()).print();
             checks.incrementAndGet();
