@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import socket
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from compat_tests import readme
+from compat_tests import cases, readme
 from compat_tests.endpoints import TARGETS
 from compat_tests.programs import Programs, find_programs
 from rocketwire.compat.brokers.apache import ApacheNameServer
@@ -21,6 +22,7 @@ from rocketwire.compat.brokers.ports import LOOPBACK, free_ports
 from rocketwire.compat.clients.client import Client, Clients
 from rocketwire.compat.environment import cache
 from rocketwire.compat.environment.artifacts import CLIENT_VERSIONS
+from rocketwire.compat.scenario import Scenario, modules
 
 _PROGRAMS = pytest.StashKey[Programs]()
 _SPARK: Final = Path(__file__).parent / "spark"
@@ -32,6 +34,7 @@ _SWIFT: Final = {
     "transactionCheckInterval": "2000",  # a producer must answer a back-check before the next one
     "transactionCheckMax": "3",
     "enablePropertyFilter": "true",
+    "recallMessageEnable": "true",
 }
 
 #: The files that take most of the time, longest first. A worker that came to one of them last would keep the other one
@@ -55,11 +58,19 @@ _LONG: Final = (
     "test_store_repair",
     "test_timer_round_trip",
     "test_command_line",
-    "test_push_consumer",
+    "test_catalogue_groups",
+    "test_catalogue_consume",
+    "test_catalogue_later",
+    "test_catalogue_finding",
+    "test_catalogue_send",
     "test_header_variants",
     "test_store_verify",
     "test_online",
 )
+
+
+for _module in modules():
+    pytest.register_assert_rewrite(_module)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -158,6 +169,24 @@ def swift(target: str) -> Iterator[Endpoint]:
         yield started
 
 
+@pytest.fixture(scope="module")
+def aged(target: str) -> Iterator[Endpoint]:
+    """An endpoint that treats every message as old, that is, no longer in memory."""
+    settings = {"accessMessageInMemoryMaxRatio": "0"}
+    folder = tempfile.TemporaryDirectory(prefix="compat-")
+    with folder as name, running(TARGETS[target](Path(name), settings=settings)) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def generous(target: str) -> Iterator[Endpoint]:
+    """An endpoint that answers a pull with as many messages as a client may ask for."""
+    settings = {"maxTransferCountOnMessageInMemory": "1024", "maxTransferBytesOnMessageInMemory": str(1 << 20)}
+    folder = tempfile.TemporaryDirectory(prefix="compat-")
+    with folder as name, running(TARGETS[target](Path(name), settings=settings)) as started:
+        yield started
+
+
 @pytest.fixture
 def own_endpoint(target: str, tmp_path: Path) -> Iterator[Endpoint]:
     """An endpoint that the test may stop and start."""
@@ -203,3 +232,34 @@ def topic(client: Client, unique: Callable[[str], str]) -> str:
     name = unique("Topic")
     client.run("CreateTopic", topic=name, queues=4)
     return name
+
+
+@pytest.fixture(scope="module")
+def clients_with(programs: Programs, clients: Clients) -> Iterator[Callable[[Mapping[str, str]], Clients]]:
+    """Clients whose processes have some variables."""
+    started: dict[frozenset[tuple[str, str]], Clients] = {}
+    with contextlib.ExitStack() as stack:
+
+        def found(env: Mapping[str, str]) -> Clients:
+            key = frozenset(env.items())
+            if env and key not in started:
+                started[key] = stack.enter_context(Clients(programs, env))
+            return started.get(key, clients)
+
+        yield found
+
+
+@pytest.fixture
+def run_scenario(
+    request: pytest.FixtureRequest,
+    clients_with: Callable[[Mapping[str, str]], Clients],
+    unique: Callable[[str], str],
+) -> Callable[[Scenario, str], None]:
+    """Run a scenario of the catalogue with the client of an id, at an endpoint with what it needs."""
+
+    def run(scenario: Scenario, client: str) -> None:
+        started: Endpoint = request.getfixturevalue(cases.endpoint_of(scenario))
+        clients = clients_with(scenario.environment)
+        cases.check(scenario, client, clients=clients, endpoint=started, prefix=unique("catalogue"))
+
+    return run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from compat_tests import postgres
+from compat_tests import chromium, postgres
 from compat_tests.programs import find_programs
 from rocketwire.compat.environment import image
 from rocketwire.compat.environment.artifacts import (
@@ -29,6 +29,8 @@ def install() -> None:
         print(f"{kind} {version}: {jars(version, kind=kind)}", flush=True)
     print(f"Go client {GO_VERSION}: {go_module()}", flush=True)
     print(f"PostgreSQL: {postgres.unpacked()}", flush=True)
+    print(f"Chromium: {chromium.unpacked()}", flush=True)
+    print(f"axe-core: {len(chromium.axe())} bytes", flush=True)
     programs = find_programs()
     print(f"Java clients: {programs.description}", flush=True)
     if programs.in_container:

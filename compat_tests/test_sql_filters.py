@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,8 @@ from compat_tests.shared_store import SharedStore
 from compat_tests.store_traffic import create_topic, send_all_kinds
 from rocketwire.compat.brokers.apache import ApacheNameServer
 from rocketwire.compat.brokers.endpoint import Endpoint
-from rocketwire.compat.clients.client import Client, Clients, events
-from rocketwire.compat.messages import Outgoing, assert_each_once
+from rocketwire.compat.clients.client import Client
+from rocketwire.compat.messages import Outgoing
 
 SEND = 10
 PULL = 11
@@ -23,66 +23,6 @@ UPDATE_CONFIG = 25
 HEARTBEAT = 34
 CHECK_CLIENT = 46
 SUBSCRIPTION_IN_REQUEST = 4
-
-# Properties of the messages that most tests filter.
-A_AND_B: tuple[Mapping[str, str], ...] = (
-    {},
-    {"a": "5"},
-    {"a": "6"},
-    {"a": "6", "b": "x"},
-    {"a": "7", "b": "y"},
-    {"a": "-3", "b": "it's"},
-    {"a": "6.5", "b": "x"},
-    {"a": "word", "b": "x"},
-    {"b": "x"},
-    {"b": "日本"},
-)
-
-
-def messages(tags: tuple[str, ...] = ("TagA", "TagB")) -> list[Outgoing]:
-    """One of each; the bodies are their numbers."""
-    return [
-        Outgoing(body=str(number), tags=tags[number % len(tags)], properties=properties)
-        for number, properties in enumerate(A_AND_B)
-    ]
-
-
-# What each expression lets through, by the number of the message.
-OPERATORS = {
-    "a > 5 AND b = 'x'": {3},
-    "a >= 6": {2, 3, 4},
-    "a < 0 OR a <= 5": {1, 5},
-    "a > 6.0": {4, 6},
-    "a = 6": {2, 3},
-    "a <> 'word' AND b <> 'x'": {4, 5},
-    "a BETWEEN 5 AND 6": {1, 2, 3},
-    "a NOT BETWEEN 5 AND 6": {4, 5},
-    "b IN ('y', 'it''s', '日本')": {4, 5, 9},
-    "b NOT IN ('x')": {4, 5, 9},
-    "a IS NULL": {0, 8, 9},
-    "a IS NOT NULL AND b IS NULL": {1, 2},
-    "NOT (b = 'x')": {4, 5, 9},
-    "(TAGS = 'TagB' AND b = 'x') OR b = 'y' -- tags too\n": {3, 4, 7},
-    "TRUE": set(range(len(A_AND_B))),
-    "NULL": set(),
-    "a": set(),
-}
-
-
-def pushed(
-    client: Client, topic: str, group: str, wanted: Mapping[str, set[int]], message: Sequence[Outgoing] = ()
-) -> dict[str, set[int]]:
-    """What push consumers got, by their expressions: numbers of messages."""
-    expressions = list(wanted)
-    count = sum(map(len, wanted.values()))
-    got = client.run("PushSql", topic=topic, group=group, sql=expressions, count=count, settle=500, message=message)
-    assert not events(got, "refused")
-    result: dict[str, set[int]] = {expression: set() for expression in expressions}
-    for event in events(got, "received"):
-        number = int(event["text"])
-        assert number not in result[expressions[int(event["by"])]]
-        result[expressions[int(event["by"])]].add(number)
-    return result
 
 
 @pytest.fixture
@@ -93,53 +33,11 @@ def swift_topic(swift_client: Client, unique: Callable[[str], str]) -> str:
     return name
 
 
-def test_operators(swift_client: Client, swift_topic: str, group: str) -> None:
-    """Groups with different expressions filter one topic; the messages arrive while their pulls are held."""
-    assert pushed(swift_client, swift_topic, group, OPERATORS, message=messages()) == OPERATORS
-
-
-def test_consumers_that_come_later_and_other_kinds(swift_client: Client, swift_topic: str, group: str) -> None:
-    """Stored messages are filtered as arriving ones are, for push, lite pull and pull consumers."""
-    sent = messages()
-    swift_client.run("SendSync", topic=swift_topic, message=sent)
-    wanted = {"a > 5 AND b = 'x'": {3}, "b IS NOT NULL": {3, 4, 5, 6, 7, 8, 9}}
-    assert pushed(swift_client, swift_topic, group, wanted) == wanted
-    got = swift_client.only("received", "OthersBySql", topic=swift_topic, group=group, sql="b = 'x'", count=4)
-    for kind in ("lite", "pull"):
-        assert_each_once([event for event in got if event["by"] == kind], [sent[n] for n in (3, 6, 7, 8)])
-
-
-def test_a_bad_expression_is_refused_at_the_start(swift_client: Client, swift_topic: str, group: str) -> None:
-    got = swift_client.run("PushSql", topic=swift_topic, group=group, sql=["a = 1 AND\n b >", "a > 'x'"], count=0)
-    first, second = events(got, "refused")
-    assert (first["code"], second["code"]) == (23, 23)
-    assert 'Encountered "<EOF>" at line 2, column 4' in first["message"]
-    assert "Value ''x'' cannot be compared" in second["message"]
-
-
-def test_functions_of_5x(clients: Clients, swift: Endpoint, swift_topic: str, group: str, target: str) -> None:
-    """4.9.7 knows none of them: it reads ``b CONTAINS 'x'`` as ``b``, which is never true, and refuses NOT CONTAINS."""
-    client = Client(clients=clients, id="java-5.5.0", namesrv=swift.namesrv)
-    wanted = {
-        "b CONTAINS 't'": {5},
-        "b NOT CONTAINS 't'": {3, 4, 6, 7, 8, 9},
-        "b STARTSWITH '日'": {9},
-        "b ENDSWITH '''s' OR a = '5'": {1, 5},
-    }
-    if target == "apache-4.9.7":
-        wanted = {expression: set() for expression in wanted if "NOT" not in expression}
-    assert pushed(client, swift_topic, group, wanted, message=messages()) == wanted
-
-
 def test_tags_of_one_hash_code(swift: Endpoint, swift_client: Client, swift_topic: str, group: str) -> None:
-    """The broker compares hash codes and sends all of them; the client compares the tags."""
+    """The broker compares hash codes and sends all of them: a client compares the tags (scenario of the catalogue)."""
     tags = ("AaAa", "BBBB", "AaBB", "Other")
     sent = [Outgoing(body=f"{tag} {n}", tags=tag, queue=0) for n in range(3) for tag in tags]
     swift_client.run("SendToQueue", topic=swift_topic, queue=0, message=sent)
-    got = swift_client.only(
-        "received", "PushConcurrent", topic=swift_topic, group=group, expression="AaAa || Nobody", count=3
-    )
-    assert_each_once(got, [message for message in sent if message.tags == "AaAa"])
     answer = pull(swift, swift_topic, group, "AaAa", "TAG")
     assert answer.code == 0
     assert sum(answer.body.count(tag.encode() + b" ") for tag in tags) == 9

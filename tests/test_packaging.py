@@ -18,7 +18,8 @@ import rocketwire
 from tools.release import build, hatchling
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("wire", "store", "server", "spark", "remoting", "cli")
+PACKAGES = ("wire", "store", "server", "spark", "remoting", "cli", "compat")
+JAVA = ROOT / "compat_tests" / "catalogue" / "clients" / "java"
 COMPILER = shutil.which((os.environ.get("CC") or "cc").split()[0])
 
 
@@ -53,6 +54,8 @@ def test_the_wheel_is_the_package_and_nothing_else(built: Path) -> None:
     assert modules_of_the_repository() <= names
     assert {name.split("/")[0] for name in names} == {"rocketwire", "pyspark_rocketmq"}
     assert "rocketwire/py.typed" in names
+    programs = {path.relative_to(JAVA).as_posix() for path in JAVA.rglob("*") if path.is_file()}
+    assert {f"rocketwire/compat/clients/java/{name}" for name in programs if "__pycache__" not in name} <= names
 
 
 def test_the_sdist_holds_real_files(built: Path) -> None:
@@ -113,3 +116,7 @@ def test_a_compiler_that_must_work_but_does_not_is_an_error(tmp_path: Path) -> N
 @pytest.mark.parametrize("package", ["wire", "store", "server", "spark"])
 def test_the_links_are_relative(package: str) -> None:
     assert (ROOT / "rocketwire" / package).readlink() == Path("..") / package
+
+
+def test_the_link_to_the_catalogue_is_relative() -> None:
+    assert (ROOT / "rocketwire" / "compat").readlink() == Path("../compat_tests/catalogue")

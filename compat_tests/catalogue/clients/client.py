@@ -14,6 +14,8 @@ from rocketwire.compat.messages import Event
 
 LONGEST: Final = 300.0
 """Seconds that no program takes: what it waits for itself, it gives up before."""
+_PATIENCE: Final = 0.6
+"""What a program waits for messages, as a part of the time that is left: then it tells what has come."""
 
 
 class Starter(Protocol):
@@ -120,7 +122,9 @@ class Client:
         """What the program printed, given arguments as a mapping, by keyword or both. Raises ProgramFailed."""
         every: dict[str, Argument] = {"namesrv": self.namesrv, **self.always, **(named or {}), **arguments}
         if self.deadline is not None:
-            within = min(within, max(0.1, self.deadline - time.monotonic()))
+            left = max(0.1, self.deadline - time.monotonic())
+            within = min(within, left)
+            every.setdefault("wait", max(1, int(left * _PATIENCE)))
         return self.clients.runner(self.id).run(program, every, within=within, watch=watch)
 
     def only(

@@ -38,7 +38,8 @@ class Tried:
 def attempt(scenario: Scenario, case: Case) -> Tried:
     """Run a scenario once.
 
-    An assertion that does not hold is a difference in behaviour; whatever else is raised, a failure.
+    What a scenario itself raises is a difference in behaviour: an assertion that does not hold, an answer that is not
+    there. What a client's program raises, or waiting too long for it, is a failure.
 
     Raises:
         Stopped: the run was stopped meanwhile.
@@ -51,8 +52,9 @@ def attempt(scenario: Scenario, case: Case) -> Tried:
     except NotPossible as error:
         return Tried(outcome=Outcome.NOT_OFFERED, reason=str(error), seconds=time.monotonic() - began)
     except Exception as error:  # noqa: BLE001 - whatever a scenario raises is its result
-        outcome = Outcome.DIFFERS if isinstance(error, AssertionError) else Outcome.FAILS
         reason, text = _told(error)
+        own = isinstance(error, AssertionError) or _modules(error.__traceback__)[-1].startswith(_OWN)
+        outcome = Outcome.DIFFERS if own else Outcome.FAILS
         return Tried(outcome=outcome, reason=reason, seconds=time.monotonic() - began, error=text)
     return Tried(outcome=Outcome.PASS, reason="", seconds=time.monotonic() - began)
 

@@ -12,7 +12,7 @@ SYMBOLS: Final[Mapping[Outcome, str]] = {
     Outcome.DIFFERS: "≠",
     Outcome.FAILS: "✗",
     Outcome.FLAKY: "↻",
-    Outcome.NOT_OFFERED: "–",
+    Outcome.NOT_OFFERED: "\u2013",
 }
 
 LETTERS: Final[Mapping[Outcome, str]] = {

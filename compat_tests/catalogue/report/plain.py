@@ -14,7 +14,7 @@ _COLOUR: Final = re.compile("\x1b\\[[0-9;]*m")
 
 
 def plain(text: str) -> str:
-    """The text without colours, with line ends `\\n`, and odd characters written as `\\u202e`."""
+    """The text without colours, with Unix line ends, and odd characters written as their escapes."""
     lines = _COLOUR.sub("", text).replace("\r\n", "\n")
     return _ODD.sub(lambda found: f"\\u{ord(found[0]):04x}", lines)
 

@@ -171,9 +171,12 @@ def _orderly(case: Case, suspend: int, least: int) -> None:
     (letter,) = case.client.only(
         "received", "PushConcurrent", topic=f"%DLQ%{group}", group=case.group("dead"), count=1, settle=0
     )
-    assert (letter["text"], letter["reconsumeTimes"]) == ("stuck", 2)
+    # The client sends a dead letter itself: one of 5.x counts its last try, too.
+    tried = 3 if case.client.version.startswith("5.") else 2
+    assert (letter["text"], letter["reconsumeTimes"]) == ("stuck", tried)
     assert letter["properties"]["RETRY_TOPIC"] == topic
-    assert letter["properties"]["ORIGIN_MESSAGE_ID"] == sent["stuck"]["msgId"]
+    if case.client.id != "java-4.4.0":  # names no message that it came from
+        assert letter["properties"]["ORIGIN_MESSAGE_ID"] == sent["stuck"]["msgId"]
 
 
 @scenario(
@@ -181,6 +184,7 @@ def _orderly(case: Case, suspend: int, least: int) -> None:
     feature="retry",
     proves="A message that an orderly consumer fails holds its queue up and comes again, until it is a dead letter.",
     source="Apache 4.9, ConsumeMessageOrderlyService.processConsumeResult",
+    needs=(Need.SHORT_DELAYS,),  # a dead letter comes after the delay of its last try
     programs=("PushFailing", "PushConcurrent"),
     background=("SendSync",),
     limit=90,
@@ -194,6 +198,7 @@ def orderly(case: Case) -> None:
     feature="retry",
     proves="An orderly consumer waits at least 10 ms before it tries a failed message again.",
     source="Apache 4.9, ConsumeMessageOrderlyService.submitConsumeRequestLater",
+    needs=(Need.SHORT_DELAYS,),  # a dead letter comes after the delay of its last try
     programs=("PushFailing", "PushConcurrent"),
     background=("SendSync",),
     limit=90,

@@ -12,5 +12,6 @@ command: Final = lazy_group(
     [
         ("run", "rocketwire.cli.compat.run", "run scenarios with official clients, and write a report"),
         ("list", "rocketwire.cli.compat.list", "the scenarios, and which clients can run here"),
+        ("report", "rocketwire.cli.compat.report", "make one report of the results of earlier runs"),
     ],
 )

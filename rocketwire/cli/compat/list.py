@@ -12,10 +12,10 @@ from rocketwire.cli.output import count_of, json_line
 _EPILOG: Final = """\
 \b
 Examples:
-  rocketwire compat list                        # all scenarios
-  rocketwire compat list --features             # how many each feature has
-  rocketwire compat list --clients              # and what each lacks here
-  rocketwire compat list --json                 # what they prove, and its source
+  rocketwire compat list                # all scenarios
+  rocketwire compat list --features     # how many each feature has
+  rocketwire compat list --clients      # and what each lacks here
+  rocketwire compat list --json         # what they prove, and its source
 """
 
 

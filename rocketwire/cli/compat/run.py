@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from rocketwire.cli.json_option import json_option
 from rocketwire.cli.mistake import INCOMPLETE, Mistake
 from rocketwire.cli.online import online
-from rocketwire.cli.output import warn
+from rocketwire.cli.output import json_line, warn
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -88,6 +89,7 @@ def _words(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str
     type=click.FloatRange(min=0, min_open=True),
     help="End each scenario after so long. [default: its own limit]",
 )
+@json_option
 @online
 def command(
     endpoint: Endpoint,
@@ -101,6 +103,7 @@ def command(
     out: Path,
     jobs: int,
     limit: float | None,
+    as_json: bool,
 ) -> int:
     """Run scenarios with official clients against an endpoint, and write a report."""
     from rocketwire.compat.clients.adapter import Engine
@@ -119,7 +122,7 @@ def command(
     facts = probe(access)
     with _until_signal():
         results = _run(facts, chosen, adapters, Engine(engine), against=against, jobs=jobs, limit=limit)
-    return _report(results, out)
+    return _report(results, out, as_json=as_json)
 
 
 def _account(text: str) -> Credentials:
@@ -207,16 +210,19 @@ def _until_signal() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _report(results: Results, out: Path) -> int:
+def _report(results: Results, out: Path, *, as_json: bool) -> int:
     from rocketwire.compat.report.files import write_report
     from rocketwire.compat.report.score import doubtful, score
 
     files = write_report(results, out)
     found = score(results)
-    counts = ", ".join(f"{count} {outcome}" for outcome, count in found.counts.items() if count)
-    print(f"{results.endpoint.name}: {found.shown} of what ran passed ({counts})")
     for each in doubtful(results):
         warn(f"the reference did not pass {each.scenario} with {each.client}: {each.reason}")
+    if as_json:
+        json_line(results)
+        return 0 if found.exit_code == 0 else INCOMPLETE
+    counts = ", ".join(f"{count} {outcome}" for outcome, count in found.counts.items() if count)
+    print(f"{results.endpoint.name}: {found.shown} of what ran passed ({counts})")
     print(f"report: {next(path for path in files if path.suffix == '.html')}")
     sys.stdout.flush()
     return 0 if found.exit_code == 0 else INCOMPLETE

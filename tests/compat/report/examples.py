@@ -69,7 +69,7 @@ def scenarios_of(feature: str, place: int) -> Iterator[Scenario]:
 
 
 def large(*, clients: int = 8, bad: float = 0.06, evidence: int = 1, reference: bool = True, seed: int = 7) -> Results:
-    """Some 120 scenarios for some clients; `bad` is the share that does not pass, `evidence` multiplies logs and frames."""
+    """Some 120 scenarios; `bad` is about the share that does not pass, `evidence` multiplies logs and frames."""
     chance = random.Random(seed)
     scenarios = [scenario for place, feature in enumerate(_FEATURES) for scenario in scenarios_of(feature, place)]
     chosen = [
@@ -182,9 +182,10 @@ def _made(
 
 
 def _error(scenario: Scenario) -> str:
+    module, _, function = scenario.id.partition(".")
     return (
         "Traceback (most recent call last):\n"
-        f'  File "rocketwire/compat/scenarios/{scenario.id.split(".")[0]}.py", line 64, in {scenario.id.split(".")[1]}\n'
+        f'  File "rocketwire/compat/scenarios/{module}.py", line 64, in {function}\n'
         "    assert offsets == [0, 1, 2, 3]\n"
         "           offsets = [0, 1, 3]\n"
         "AssertionError: expected queue offsets [0, 1, 2, 3], found [0, 1, 3]\n"
@@ -225,7 +226,7 @@ def _frames(chance: random.Random, count: int) -> Iterator[Frame]:
         )
 
 
-def small(*outcomes: Outcome, reason: str = "", reference: bool = False) -> Results:
+def small(*outcomes: Outcome, reason: str = "", reference: bool = False, endpoint: str = "rocketwire 0.1.0") -> Results:
     """One client, one feature, a scenario for each outcome."""
     scenarios = tuple(
         Scenario(id=f"send.s{number}", feature="send", proves="it works", source="the guide", limit=60.0)
@@ -247,7 +248,7 @@ def small(*outcomes: Outcome, reason: str = "", reference: bool = False) -> Resu
         started=STARTED,
         seconds=2.0,
         version="0.1.0",
-        endpoint=Endpoint(namesrv="127.0.0.1:9876", name="rocketwire 0.1.0"),
+        endpoint=Endpoint(namesrv="127.0.0.1:9876", name=endpoint),
         reference=Reference(name="Apache RocketMQ 4.9.7") if reference else None,
         clients=(Client(id="java-4.9.7", name="Java", version="4.9.7", language="Java", where="host"),),
         features=(Feature(id="send", name="Send"),),

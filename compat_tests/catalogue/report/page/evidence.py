@@ -20,8 +20,8 @@ class Limits:
     """What of the evidence is kept: characters of texts, and numbers of frames.
 
     Attributes:
-        passed_log: Of the log of an attempt that passed.
-        log: Of the log of one that did not.
+        passed_log: Of the log of a result that passed at once.
+        log: Of the log of another.
         error: Of a traceback.
         frames: How many frames of an attempt, and differences of a result.
         detail: Of a decoded frame.
@@ -122,8 +122,11 @@ class _Shaper:
 
     def _attempt(self, attempt: Attempt, outcome: Outcome) -> dict[str, Any]:
         limits = self._limits
-        frames = attempt.frames[: limits.frames]
-        self.was_cut |= len(frames) < len(attempt.frames)
+        frames = attempt.frames
+        if len(frames) > limits.frames:
+            head = limits.frames // 4
+            frames = frames[:head] + frames[len(frames) - limits.frames + head :]
+            self.was_cut = True
         first = frames[0].at if frames else 0
         calm = outcome in {Outcome.PASS, Outcome.NOT_OFFERED}
         return {

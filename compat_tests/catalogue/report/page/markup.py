@@ -7,7 +7,7 @@ from typing import Final
 
 from rocketwire.compat.report.plain import plain
 
-_VOID: Final = frozenset({"br", "col", "input", "link", "meta", "rect"})
+_VOID: Final = frozenset({"br", "col", "input", "link", "meta"})
 
 
 class Html(str):

@@ -27,7 +27,7 @@ def features(results: Results) -> Html:
     header.append(element("th", "All clients", scope="col"))
     if results.reference:
         header.append(element("th", "Reference", hidden(f", {results.reference.name}"), scope="col", class_="ref"))
-    rows = (_feature(results, cells, place) for place in range(len(results.features)))
+    rows = (_feature(results, cells, place) for place, _ in used(results))
     return element(
         "table",
         element("caption", "Scenarios that pass, of those offered, by feature and client"),
@@ -36,6 +36,12 @@ def features(results: Results) -> Html:
         class_="matrix features",
         id="by-feature",
     )
+
+
+def used(results: Results) -> list[tuple[int, Feature]]:
+    """The features that have scenarios, with their places."""
+    named = {each.feature for each in results.scenarios}
+    return [(place, each) for place, each in enumerate(results.features) if each.id in named]
 
 
 def cells_of(results: Results) -> Cells:
@@ -58,7 +64,7 @@ def _feature(results: Results, cells: Cells, place: int) -> Html:
         for number, client in enumerate(results.clients)
     ]
     everyone = [client.id for client in results.clients]
-    columns.append(_counted(_score(cells, own, everyone, Side.ENDPOINT), f"f={place}"))
+    columns.append(_counted(_score(cells, own, everyone, Side.ENDPOINT), f"f={place}", class_="all"))
     if results.reference:
         columns.append(_counted(_score(cells, own, everyone, Side.REFERENCE), f"f={place}", class_="ref"))
     link = element("a", feature.name, href=f"#feature-{place}")
@@ -111,10 +117,10 @@ def scenarios(results: Results) -> Html:
                 id=f"c{place}",
             )
         )
-        second.append(element("th", "it", hidden(", the endpoint"), scope="col", data_client=place))
+        second.append(element("th", "tested", scope="col", data_client=place))
         second.append(element("th", "ref", hidden("erence"), scope="col", class_="ref", data_client=place))
     rows = [element("tr", *header)] + ([element("tr", *second)] if both else [])
-    groups = (_group(results, cells, place, feature) for place, feature in enumerate(results.features))
+    groups = (_group(results, cells, place, feature) for place, feature in used(results))
     return element(
         "table",
         element("caption", "Outcome of each scenario for each client"),
@@ -127,8 +133,6 @@ def scenarios(results: Results) -> Html:
 
 def _group(results: Results, cells: Cells, place: int, feature: Feature) -> Html:
     own = [(number, each) for number, each in enumerate(results.scenarios) if each.feature == feature.id]
-    if not own:
-        return Html("")
     width = 1 + len(results.clients) * (2 if results.reference else 1)
     title = element("span", feature.name, class_="stick")
     header = element("tr", element("th", title, colspan=width, scope="rowgroup", id=f"feature-{place}"), class_="group")

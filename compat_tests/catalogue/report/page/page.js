@@ -341,7 +341,7 @@
         () => make("pre", { tabindex: "0", "aria-label": "Client's log" }, attempt.log)));
     }
     if (attempt.frames.length) {
-      const all = attempt.frames.length === attempt.of ? "" : `, the first ${attempt.frames.length} kept`;
+      const all = attempt.frames.length === attempt.of ? "" : `, ${attempt.frames.length} kept, from both ends`;
       inside.append(folded(`Frames: ${attempt.of}${all}`, () => framesPart(attempt.frames)));
     }
     if (!inside.hasChildNodes()) inside.append(make("p", { class: "muted" }, "Nothing more is kept of it."));
@@ -366,11 +366,11 @@
 
   function diffPart(cell) {
     if (!cell || !cell.diffs) return null;
-    const title = `Frames that differ from the reference's: ${cell.diffs}${cell.diff.length < cell.diffs ? `, ${cell.diff.length} kept` : ""}`;
+    const title = `Frames that differ from the reference's: ${cell.diffs}${cell.diff.length < cell.diffs ? `, the first ${cell.diff.length} kept` : ""}`;
     const part = folded(title, () => make("ol", {}, ...cell.diff.map((each) => {
       const [expected, actual] = marked(each.expected, each.actual);
       const figure = (name, content) => make("figure", {}, make("figcaption", {}, name), make("pre", { tabindex: "0" , "aria-label": name }, ...content));
-      return make("li", {}, make("h4", {}, each.where),
+      return make("li", {}, make("h3", {}, each.where),
         make("div", { class: "pair" }, figure("Expected: the reference's", expected), figure("Actual: the endpoint's", actual)));
     })));
     part.classList.add("diff");

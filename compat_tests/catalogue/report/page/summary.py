@@ -13,6 +13,9 @@ from rocketwire.compat.report.score import Score, doubtful, score, side_score
 from rocketwire.compat.results import Client, Outcome, Result, Results, Scenario, Side
 
 _BAR: Final = 100
+_FINDINGS: Final = frozenset({Outcome.DIFFERS, Outcome.FAILS, Outcome.FLAKY})
+_SEEN: Final = 12
+"""The scenarios that did not pass and are seen at once; the others are folded."""
 _ORDER: Final = (Outcome.PASS, Outcome.FLAKY, Outcome.DIFFERS, Outcome.FAILS)
 
 
@@ -48,11 +51,11 @@ def scores(results: Results) -> Html:
     reference = ""
     if results.reference is not None:
         told = side_score(results, Side.REFERENCE)
-        line = f"{results.reference.name}, the reference: {told.shown}"
+        line = f"{results.reference.name}, the reference: {percent(told)}"
         reference = element("p", f"{line} ({told.passed} of {told.offered})", class_="muted")
     total = element(
         "div",
-        element("p", found.shown, class_="score", id="score"),
+        element("p", percent(found), class_="score", id="score"),
         element("p", f"{found.passed} of {found.offered} scenarios that were offered pass"),
         bar(found),
         element("ul", *counts, class_="counts"),
@@ -64,7 +67,14 @@ def scores(results: Results) -> Html:
         "section",
         element("h2", "Score", id="scores", class_="vh"),
         total,
-        element("div", _clients(results), class_="card scroll-x"),
+        element(
+            "div",
+            _clients(results),
+            class_="card scroll-x",
+            tabindex=0,
+            role="group",
+            aria_label="Clients",
+        ),
         class_="scores",
         aria_labelledby="scores",
     )
@@ -94,15 +104,14 @@ def _clients(results: Results) -> Html:
 
 def _client(results: Results, client: Client) -> Html:
     found = score(results, client=client.id)
-    place = "in a container" if client.where == "container" else "on the host"
     cells = [
-        element("td", element("b", found.shown), bar(found), class_="scored"),
+        element("td", element("b", percent(found)), bar(found), class_="scored"),
         element("td", f"{found.passed}/{found.offered}", class_="n"),
         *(_count(found, each) for each in (Outcome.FLAKY, Outcome.DIFFERS, Outcome.FAILS, Outcome.NOT_OFFERED)),
     ]
     if results.reference:
-        cells.append(element("td", side_score(results, Side.REFERENCE, client=client.id).shown, class_="n"))
-    about = element("span", f"{client.name} {client.version}, {client.language}, {place}", class_="muted about")
+        cells.append(element("td", percent(side_score(results, Side.REFERENCE, client=client.id)), class_="n"))
+    about = element("span", f"{client.name} {client.version}, {client.language}, {client.where}", class_="muted about")
     return element("tr", element("th", element("code", client.id), about, scope="row"), *cells)
 
 
@@ -116,6 +125,11 @@ def _count(found: Score, outcome: Outcome) -> Html:
 def sign(outcome: Outcome) -> Html:
     """The outcome's symbol, which is not read out."""
     return element("span", SYMBOLS[outcome], class_="sign", aria_hidden="true")
+
+
+def percent(found: Score) -> str:
+    """The score, which no line breaks."""
+    return found.shown.replace(" ", "\u00a0")
 
 
 def bar(found: Score) -> Html:
@@ -138,7 +152,11 @@ def findings(results: Results) -> Html:
     if not items:
         body = element("p", "Everything that was offered passed.")
     else:
-        body = element("ul", *items, class_="findings")
+        body = element("ul", *items[:_SEEN], class_="findings")
+    more = Html("")
+    if len(items) > _SEEN:
+        title = element("summary", f"{len(items) - _SEEN} more scenarios")
+        more = element("details", title, element("ul", *items[_SEEN:], class_="findings"), class_="more")
     wrong = sorted({each.scenario for each in doubtful(results)})
     note = Html("")
     if wrong:
@@ -148,24 +166,21 @@ def findings(results: Results) -> Html:
         )
         note = element("p", said, class_="notice")
     return element(
-        "section", element("h2", "What does not pass", id="findings"), note, body, aria_labelledby="findings"
+        "section", element("h2", "What does not pass", id="findings"), note, body, more, aria_labelledby="findings"
     )
 
 
 def _findings(results: Results) -> Iterator[Html]:
-    scenarios = {each.id: each for each in results.scenarios}
+    """The scenarios that did not pass, those that were but flaky last."""
     order = {each.id: place for place, each in enumerate(results.clients)}
-    for scenario in results.scenarios:
-        told = [
-            each
-            for each in results.results
-            if each.scenario == scenario.id
-            and each.side is Side.ENDPOINT
-            and each.outcome in {Outcome.DIFFERS, Outcome.FAILS, Outcome.FLAKY}
-        ]
-        told.sort(key=lambda each: order[each.client])
-        if told:
-            yield _finding(scenarios[scenario.id], told)
+    own: dict[str, list[Result]] = {}
+    for each in results.results:
+        if each.side is Side.ENDPOINT and each.outcome in _FINDINGS:
+            own.setdefault(each.scenario, []).append(each)
+    found = [each for each in results.scenarios if each.id in own]
+    found.sort(key=lambda each: all(result.outcome is Outcome.FLAKY for result in own[each.id]))
+    for scenario in found:
+        yield _finding(scenario, sorted(own[scenario.id], key=lambda each: order[each.client]))
 
 
 def _finding(scenario: Scenario, told: list[Result]) -> Html:

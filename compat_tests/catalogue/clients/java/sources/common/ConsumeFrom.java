@@ -44,7 +44,7 @@ public final class ConsumeFrom implements Scenario {
             }
             send(producer, queues, "new");
             for (Map.Entry<String, Inbox> each : inboxes.entrySet()) {
-                each.getValue().await(in.number(each.getKey()), Clients.LONG, 100);
+                each.getValue().await(in.number(each.getKey()), in.number("wait", Clients.LONG), 100);
             }
         } finally {
             Clients.leave(producer::shutdown);

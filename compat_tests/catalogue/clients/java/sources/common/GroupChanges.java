@@ -40,7 +40,7 @@ public final class GroupChanges implements Scenario {
                         sent++;
                     }
                 }
-                inbox.await(sent, Clients.LONG, 200);
+                inbox.await(sent, in.number("wait", Clients.LONG), 200);
                 for (DefaultMQPushConsumer consumer : members.values()) {
                     consumer.getDefaultMQPushConsumerImpl().persistConsumerOffset(); // else the next taker may start behind
                 }

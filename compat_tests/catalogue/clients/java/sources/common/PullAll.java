@@ -13,22 +13,26 @@ import org.apache.rocketmq.common.message.MessageQueue;
  * a little after it acknowledged a message: the round is repeated from where it ended until `count` messages came.
  */
 public final class PullAll implements Scenario {
+    private static final int PAUSE = 10;
     private int received;
 
     @Override
     public void run(Request in, Out out) throws Exception {
         DefaultMQPullConsumer consumer = Clients.pull(in);
-        long end = System.currentTimeMillis() + 1000L * Clients.LONG;
+        long end = System.currentTimeMillis() + 1000L * in.number("wait", Clients.LONG);
         try {
             Map<MessageQueue, Long> next = new LinkedHashMap<>();
             for (MessageQueue queue : Clients.queues(consumer.fetchSubscribeMessageQueues(in.text("topic")))) {
                 next.put(queue, consumer.minOffset(queue));
             }
-            do {
+            for (boolean first = true; first || wanted(in) && System.currentTimeMillis() < end; first = false) {
+                if (!first) {
+                    Thread.sleep(PAUSE);
+                }
                 for (MessageQueue queue : next.keySet()) {
                     next.put(queue, read(consumer, queue, next.get(queue), in, out));
                 }
-            } while (received < in.number("count", 0) && System.currentTimeMillis() < end);
+            }
             for (MessageQueue queue : next.keySet()) {
                 out.event("queue").put("queue", Out.queue(queue)).put("min", consumer.minOffset(queue))
                     .put("max", consumer.maxOffset(queue)).print();
@@ -36,6 +40,10 @@ public final class PullAll implements Scenario {
         } finally {
             Clients.leave(consumer::shutdown);
         }
+    }
+
+    private boolean wanted(Request in) {
+        return received < in.number("count", 0);
     }
 
     private long read(DefaultMQPullConsumer consumer, MessageQueue queue, long from, Request in, Out out) throws Exception {

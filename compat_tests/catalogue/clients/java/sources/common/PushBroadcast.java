@@ -25,7 +25,7 @@ public final class PushBroadcast implements Scenario {
             for (Messages.Wanted wanted : all) {
                 out.sent(producer.send(wanted.message));
             }
-            inbox.await(2 * all.size(), Clients.LONG, 300);
+            inbox.await(2 * all.size(), in.number("wait", Clients.LONG), 300);
         } finally {
             Clients.leave(producer::shutdown);
             for (DefaultMQPushConsumer consumer : consumers) {

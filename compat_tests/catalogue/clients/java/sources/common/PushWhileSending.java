@@ -28,7 +28,7 @@ public final class PushWhileSending implements Scenario {
             List<Messages.Wanted> all = Messages.of(in);
             for (int i = 0; i < all.size(); i++) {
                 out.sent(producer.send(all.get(i).message));
-                inbox.await(i + 1, Clients.LONG, 0);
+                inbox.await(i + 1, in.number("wait", Clients.LONG), 0);
             }
             inbox.await(all.size(), 1, 100);
         } finally {

@@ -31,7 +31,7 @@ public final class SendAsync implements Scenario {
                     }
                 });
             }
-            out.event("answered").put("all", answered.await(Clients.LONG, TimeUnit.SECONDS)).print();
+            out.event("answered").put("all", answered.await(in.number("wait", Clients.LONG), TimeUnit.SECONDS)).print();
         } finally {
             Clients.leave(producer::shutdown);
         }

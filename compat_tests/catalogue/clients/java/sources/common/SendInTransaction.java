@@ -43,7 +43,7 @@ public final class SendInTransaction implements Scenario {
             if (helper != null) {
                 Clients.leave(producer::shutdown);
             }
-            long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(in.number("seconds", Clients.LONG));
+            long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(in.number("seconds", in.number("wait", Clients.LONG)));
             while (checks.get() < in.number("checks", 0) && System.nanoTime() < end) {
                 Thread.sleep(10);
             }

@@ -14,7 +14,7 @@ public final class SendOneway implements Scenario {
                 producer.sendOneway(wanted.message);
                 out.event("handed over").print();
             }
-            long end = System.currentTimeMillis() + 1000L * Clients.LONG;
+            long end = System.currentTimeMillis() + 1000L * in.number("wait", Clients.LONG);
             while (stored(producer, in) < all && System.currentTimeMillis() < end) {
                 Thread.sleep(20);
             }

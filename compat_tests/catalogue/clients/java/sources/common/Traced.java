@@ -31,7 +31,7 @@ public final class Traced implements Scenario {
                 out.sent(producer.send(wanted.message));
                 count++;
             }
-            inbox.await(count, Clients.LONG, SETTLE);
+            inbox.await(count, in.number("wait", Clients.LONG), SETTLE);
         } finally {
             producer.shutdown(); // the end of both sends the traces that wait
             consumer.shutdown();

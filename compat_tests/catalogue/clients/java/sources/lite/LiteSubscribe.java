@@ -15,7 +15,7 @@ public final class LiteSubscribe implements Scenario {
         consumer.setAutoCommit(false);
         consumer.start();
         try {
-            long end = System.currentTimeMillis() + 1000L * Clients.LONG;
+            long end = System.currentTimeMillis() + 1000L * in.number("wait", Clients.LONG);
             int count = 0;
             while (count < in.number("count") && System.currentTimeMillis() < end) {
                 List<MessageExt> messages = consumer.poll(500);

@@ -37,7 +37,7 @@ public final class OthersBySql implements Scenario {
         consumer.subscribe(in.text("topic"), MessageSelector.bySql(in.text("sql")));
         consumer.start();
         try {
-            long end = System.currentTimeMillis() + 1000L * Clients.LONG;
+            long end = System.currentTimeMillis() + 1000L * in.number("wait", Clients.LONG);
             int count = 0;
             while (count < in.number("count") && System.currentTimeMillis() < end) {
                 for (MessageExt message : consumer.poll(500)) {

@@ -77,7 +77,7 @@ public final class RequestReply implements Scenario {
                 }
             }, LONG);
         }
-        out.event("answered").put("all", answered.await(Clients.LONG, TimeUnit.SECONDS)).print();
+        out.event("answered").put("all", answered.await(in.number("wait", Clients.LONG), TimeUnit.SECONDS)).print();
     }
 
     private static void toNobody(DefaultMQProducer replier, Request in, Out out) {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Iterable
 from importlib.resources import files
 from typing import Any, Final
 
@@ -46,8 +47,8 @@ def _rendered(results: Results, found: Evidence) -> str:
             "main",
             _cut_notice(found),
             summary.scores(results),
-            summary.findings(results),
             _features(results),
+            summary.findings(results),
             _scenarios(results),
         ),
         _footer(),
@@ -184,9 +185,7 @@ def _filters(results: Results) -> Html:
         for each in Outcome
     )
     clients = (_check("client", str(place), element("span", each.id)) for place, each in enumerate(results.clients))
-    features = (
-        _check("feature", str(place), element("span", each.name)) for place, each in enumerate(results.features)
-    )
+    features = (_check("feature", str(place), element("span", each.name)) for place, each in matrices.used(results))
     search = element(
         "label",
         element("span", "Search ", element("kbd", "/", aria_hidden="true")),
@@ -194,14 +193,16 @@ def _filters(results: Results) -> Html:
         class_="search",
     )
     reference = (
-        _check("reference", "1", element("span", "Show the reference"), checked=True) if results.reference else ""
+        _check("reference", "1", element("span", "Show the reference"), "switch", checked=True)
+        if results.reference
+        else ""
     )
     return element(
         "form",
         search,
-        element("fieldset", element("legend", "Outcome"), *outcomes),
-        element("fieldset", element("legend", "Client"), *clients),
-        element("fieldset", element("legend", "Feature"), *features),
+        _boxes("Outcome", outcomes),
+        _boxes("Client", clients),
+        _boxes("Feature", features),
         element(
             "p",
             element("output", "", id="shown", role="status"),
@@ -216,6 +217,10 @@ def _filters(results: Results) -> Html:
     )
 
 
+def _boxes(title: str, boxes: Iterable[Html]) -> Html:
+    return element("fieldset", element("legend", title), element("div", *boxes, class_="chips"))
+
+
 def _check(name: str, value: str, content: Html, class_: str = "", *, checked: bool = False) -> Html:
     box = element("input", type="checkbox", name=name, value=value, checked=checked)
     return element("label", box, content, class_=f"chip {class_}".strip())
@@ -228,8 +233,8 @@ def _footer() -> Html:
 
 def _evidence_dialog() -> Html:
     buttons = (
-        element("button", "‹ Previous", type="button", id="previous", aria_keyshortcuts="p"),
-        element("button", "Next ›", type="button", id="next", aria_keyshortcuts="n"),
+        element("button", "Previous", type="button", id="previous", aria_keyshortcuts="p"),
+        element("button", "Next", type="button", id="next", aria_keyshortcuts="n"),
         element("button", "Close", type="button", id="close", aria_keyshortcuts="Escape"),
     )
     bar = element("div", element("span", "", id="which", class_="muted"), *buttons, class_="bar-top")
@@ -239,7 +244,7 @@ def _evidence_dialog() -> Html:
 
 def _help_dialog() -> Html:
     keys = (element("div", element("dt", element("kbd", keys)), element("dd", what)) for keys, what in _KEYS)
-    single = _check("single", "1", element("span", "Keys without Ctrl or Alt work"), checked=True)
+    single = _check("single", "1", element("span", "Single keys work"), checked=True)
     return element(
         "dialog",
         element("h2", "Keys", id="help-title"),

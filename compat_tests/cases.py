@@ -1,0 +1,105 @@
+"""The catalogue as tests: which scenarios run with which Java clients, and at which endpoint.
+
+Users run every scenario with every client that can (`rocketwire compat run`). Here each version runs what depends on
+the version, 4.9.7 everything else.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final
+
+import pytest
+
+from rocketwire.compat.brokers.endpoint import Endpoint
+from rocketwire.compat.case import Case, NotPossible
+from rocketwire.compat.clients.client import Client, Clients
+from rocketwire.compat.clients.registry import adapters
+from rocketwire.compat.endpoint import Access, Facts
+from rocketwire.compat.engine.plan import not_offered
+from rocketwire.compat.engine.probe import probe
+from rocketwire.compat.environment.artifacts import CLIENT_VERSIONS
+from rocketwire.compat.scenario import Need, Scenario, catalogue
+
+ALL: Final = tuple(CLIENT_VERSIONS)
+SINCE_4_6: Final = ("4.9.7", "5.5.0")
+USUAL: Final = "4.9.7"
+#: By feature or by id, the latter counting more.
+_VERSIONS: Final = {
+    "send": ALL,
+    "topic": ALL,
+    "pull": ALL,
+    "push": ALL,
+    "broadcast": ALL,
+    "group": ALL,
+    "query": ALL,
+    "request": SINCE_4_6,
+    "order.one-at-a-time": ALL,
+    "order.queues-handed-on": ALL,
+    "offset.queues-and-times": ALL,
+    "offset.begin-in-old-queue": ALL,
+    "retry.comes-again": ALL,
+    "transaction.checked": ("4.4.0", "5.5.0"),
+}
+#: What an endpoint needs -> the fixture with one that has it; the first that fits.
+_ENDPOINTS: Final = (
+    (Need.AGED_QUEUES, "aged"),
+    (Need.LONG_PULLS, "generous"),
+    (Need.SHORT_DELAYS, "swift"),
+    (Need.SHORT_TRANSACTIONS, "swift"),
+    (Need.DELAYS_KNOWN, "swift"),
+    (Need.SQL, "swift"),
+    (Need.RECALL, "swift"),
+)
+
+
+def cases(*features: str) -> list[object]:
+    """The scenarios of some features, each with its clients, for `pytest.mark.parametrize`."""
+    return [
+        pytest.param(each, f"java-{version}", id=f"{each.id}-{version}")
+        for each in catalogue().values()
+        if each.feature in features
+        for version in _versions(each)
+    ]
+
+
+def _versions(scenario: Scenario) -> list[str]:
+    wanted = _VERSIONS.get(scenario.id, _VERSIONS.get(scenario.feature, (USUAL,)))
+    if scenario.clients:
+        wanted = tuple(client.removeprefix("java-") for client in scenario.clients)
+    return [each for each in wanted if set(scenario.programs) <= adapters()[f"java-{each}"].programs]
+
+
+def endpoint_of(scenario: Scenario) -> str:
+    """The fixture with the endpoint that a scenario runs at."""
+    return next((fixture for need, fixture in _ENDPOINTS if need in scenario.needs), "endpoint")
+
+
+@cache
+def facts_of(endpoint: Endpoint) -> Facts:
+    """What is known of an endpoint, asked once; another one may have its address later."""
+    return probe(Access(namesrv=endpoint.namesrv))
+
+
+def check(scenario: Scenario, client: str, *, clients: Clients, endpoint: Endpoint, prefix: str) -> None:
+    """Run a scenario; a test of pytest's fails or is skipped by what it raises."""
+    facts = facts_of(endpoint)
+    helper = adapters()[f"java-{USUAL}"]
+    adapter = adapters()[client]
+    reason = not_offered(scenario, adapter, facts, security=frozenset(), helper=helper)
+    if reason:
+        assert not facts.is_rocketwire, reason  # it offers all
+        pytest.skip(reason)
+    case = Case(
+        client=Client(clients=clients, id=client, namesrv=endpoint.namesrv),
+        offered=adapter.programs,
+        helper=Client(clients=clients, id=helper.id, namesrv=endpoint.namesrv),
+        endpoint=facts,
+        prefix=prefix,
+    )
+    try:
+        scenario.run(case)
+    except NotPossible as error:
+        if facts.is_rocketwire:
+            raise
+        pytest.xfail(str(error))

@@ -1,0 +1,125 @@
+"""`rocketwire compat run` as users run it: against rocketwire and Apache, with what misbehaves, and stopped by Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compat_tests.endpoints import Rocketwire
+from compat_tests.readme import ROOT
+from rocketwire.compat.brokers.endpoint import Endpoint, running
+from rocketwire.compat.brokers.ports import LOOPBACK, free_ports
+from rocketwire.compat.brokers.processes import Process
+from rocketwire.remoting.admin.groups import group_configs
+from rocketwire.remoting.cluster import Cluster
+
+COMMAND = [sys.executable, "-m", "rocketwire", "compat"]
+QUICK = "send.sync,pull.by-tag,push.tags,query.missing-id"
+
+
+def ran(*options: str, expected: int = 0) -> str:
+    """What `compat run` prints on the standard error."""
+    done = subprocess.run(
+        [*COMMAND, "run", *options], cwd=ROOT, capture_output=True, text=True, timeout=540, check=False
+    )
+    assert done.returncode == expected, done.stdout + done.stderr
+    return done.stderr
+
+
+def found(folder: Path) -> list[dict[str, Any]]:
+    """The results of a report."""
+    results: list[dict[str, Any]] = json.loads((folder / "results.json").read_text("utf-8"))["results"]
+    return results
+
+
+def left(namesrv: str) -> list[str]:
+    """Topics and groups of runs that are still there."""
+    with Cluster(namesrv) as cluster:
+        groups = [group for broker in cluster.all_brokers().values() for group in group_configs(broker)]
+        return [name for name in (*cluster.topics(), *groups) if "rwc" in name]
+
+
+def test_the_same_scenarios_pass_here_and_against_apache(endpoint: Endpoint, tmp_path: Path) -> None:
+    folder = tmp_path / "report"
+    options = ("--clients", "java-4.9.7", "--scenarios", QUICK, "--against", "apache-4.9.7", "--out", str(folder))
+    ran("--namesrv", endpoint.namesrv, *options)
+    outcomes = {(each["scenario"], each["side"]): each["outcome"] for each in found(folder)}
+    assert outcomes == {(name, side): "pass" for name in QUICK.split(",") for side in ("endpoint", "reference")}
+    assert {path.name for path in folder.iterdir()} >= {"report.html", "junit.xml", "summary.md", "badge.svg"}
+    assert left(endpoint.namesrv) == []
+
+
+@pytest.fixture
+def misbehaving(tmp_path: Path) -> Iterator[Rocketwire]:
+    """An endpoint that refuses queries, and its third send."""
+    rules = ("answer:1,code=QUERY_MESSAGE", "answer:13,code=SEND_MESSAGE_V2,count=1")
+    options = [option for rule in rules for option in ("--fault", rule)]
+    with running(Rocketwire(tmp_path / "endpoint", options=options)) as started:
+        yield started
+
+
+@pytest.mark.usefixtures("only_rocketwire")  # Apache's broker injects no faults
+def test_what_does_not_pass_comes_with_evidence(misbehaving: Rocketwire, tmp_path: Path) -> None:
+    """One send is refused once, so its scenario is flaky; queries are refused always."""
+    folder = tmp_path / "report"
+    options = ("--scenarios", "send.to-queue,query.by-key-and-ids", "--against", "apache-4.9.7", "--jobs", "1")
+    told = ran(
+        *("--namesrv", misbehaving.namesrv, "--clients", "java-4.9.7", *options, "--limit", "30", "--out", str(folder)),
+        expected=1,
+    )
+    assert "flaky" in told
+    of = {each["scenario"]: each for each in found(folder) if each["side"] == "endpoint"}
+    flaky, refused = of["send.to-queue"], of["query.by-key-and-ids"]
+    assert (flaky["outcome"], [each["passed"] for each in flaky["attempts"]]) == ("flaky", [False, True])
+    assert refused["outcome"] in {"differs", "fails"}
+    first, second = refused["attempts"]
+    assert first["error"]
+    assert first["frames"] == []
+    assert "messages = " in second["error"]  # the scenario's variables
+    summaries = [each["summary"] for each in second["frames"]]
+    assert any(each.startswith("QUERY_MESSAGE  answer SYSTEM_ERROR") for each in summaries), summaries
+    differences = [each for each in refused["frame_diff"] if each["where"].startswith("QUERY_MESSAGE")]
+    assert {"expected": "SUCCESS", "actual": "SYSTEM_ERROR"}.items() <= differences[0].items()
+    assert left(misbehaving.namesrv) == []
+
+
+def test_ctrl_c_leaves_nothing_behind(endpoint: Endpoint, tmp_path: Path) -> None:
+    options = ["--namesrv", endpoint.namesrv, "--clients", "java-4.9.7", "--out", str(tmp_path / "report")]
+    process = Process("compat", [*COMMAND, "run", *options], cwd=ROOT, env=os.environ)
+    process.wait_for("pass ", within=180)
+    children = _children(process.pid)
+    assert children
+    assert left(endpoint.namesrv)
+    assert process.stop(signal.SIGINT) == 130
+    assert [child for child in children if Path(f"/proc/{child}").exists()] == []
+    assert left(endpoint.namesrv) == []
+    assert not (tmp_path / "report").exists()
+
+
+def _children(pid: int) -> list[str]:
+    """The processes that a process has started and that run."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return [child for task in tasks for child in (task / "children").read_text("ascii").split()]
+
+
+def test_who_is_not_there_is_told_at_once() -> None:
+    began = time.monotonic()
+    told = ran("--namesrv", f"{LOOPBACK}:{free_ports()[0]}", "--clients", "java-4.9.7", expected=3)
+    assert "name server" in told
+    assert time.monotonic() - began < 120
+
+
+def test_wrong_use_is_told_in_one_line(endpoint: Endpoint) -> None:
+    address = ("--namesrv", endpoint.namesrv)
+    assert "there is none; clients are java-4.4.0" in ran(*address, "--clients", "cobol", expected=2)
+    assert "none matches" in ran(*address, "--scenarios", "send.sink", expected=2)
+    assert "allowed is AK:SK" in ran(*address, "--acl", "half", expected=2)

@@ -1,0 +1,78 @@
+"""The declarations of all scenarios, and of all clients."""
+
+import re
+
+import pytest
+
+from rocketwire.compat.clients.adapter import Engine
+from rocketwire.compat.clients.java.build import SOURCES
+from rocketwire.compat.clients.registry import adapters
+from rocketwire.compat.scenario import FEATURES, WHAT_IT_TAKES, Need, Scenario, TwoOfOneId, catalogue, modules, scenario
+
+SCENARIOS = list(catalogue().values())
+PROGRAMS = {path.stem for path in SOURCES.rglob("*.java")}
+
+
+@pytest.mark.parametrize("each", SCENARIOS, ids=lambda each: each.id)
+def test_a_scenario_says_what_it_proves_and_where_the_claim_comes_from(each: Scenario) -> None:
+    assert re.fullmatch(r"[a-z]+\.[a-z0-9-]+", each.id)
+    assert each.feature in FEATURES
+    assert each.id.startswith(f"{each.feature}.")
+    assert re.fullmatch(r"[A-Z0-9].{20,110}\.", each.proves)
+    assert len(each.source) > 10
+    assert 0 < each.limit <= 300
+    assert set(each.needs) <= set(Need)
+
+
+@pytest.mark.parametrize("each", SCENARIOS, ids=lambda each: each.id)
+def test_a_scenario_names_programs_and_clients_that_there_are(each: Scenario) -> None:
+    assert each.programs, "it is about no client"
+    assert set(each.programs) | set(each.background) <= PROGRAMS
+    assert not set(each.programs) & set(each.background)
+    assert set(each.clients) <= set(adapters())
+    able = [client for client in adapters().values() if set(each.programs) <= client.programs]
+    assert able, "no client can run it"
+
+
+def test_each_feature_has_scenarios_and_each_module_is_found() -> None:
+    assert {each.feature for each in SCENARIOS} == set(FEATURES)
+    assert {each.run.__module__ for each in SCENARIOS} == set(modules())
+
+
+def test_each_need_says_what_it_takes() -> None:
+    assert set(WHAT_IT_TAKES) == set(Need)
+
+
+def test_an_id_is_given_once() -> None:
+    first = SCENARIOS[0]
+    again = scenario(id=first.id, feature=first.feature, proves=first.proves, source=first.source)
+    with pytest.raises(TwoOfOneId, match=re.escape(first.id)):
+        again(first.run)
+
+
+def test_scenarios_come_in_the_order_of_their_features() -> None:
+    order = list(FEATURES)
+    places = [order.index(each.feature) for each in SCENARIOS]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("client", adapters().values(), ids=lambda client: client.id)
+def test_a_client_declares_what_a_report_needs(client: object) -> None:
+    adapter = adapters()[client.id]  # type: ignore[attr-defined]
+    assert all((adapter.name, adapter.version, adapter.language))
+    assert adapter.programs <= PROGRAMS
+    assert adapter.engines
+    assert adapter.engines <= set(Engine)
+
+
+def test_what_a_machine_lacks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    java = adapters()["java-4.9.7"]
+    assert java.missing(Engine.HOST) == "missing on this machine: java, javac, mvn"
+    assert java.missing(Engine.PODMAN) == "missing on this machine: podman"
+    assert java.missing(Engine.DOCKER) == "does not run with docker"
+
+
+def test_the_old_java_client_has_no_lite_consumer() -> None:
+    assert "LiteSubscribe" not in adapters()["java-4.4.0"].programs
+    assert {"LiteSubscribe", "RequestReply", "SendSync"} <= adapters()["java-4.9.7"].programs
