@@ -76,7 +76,7 @@ class MavenClient(Adapter):
         artifacts.ensure_programs({name: artifacts.PACKAGES[name] for name in ("mvn", "java")})
         # A short life: start fast.
         quick = f"{os.environ.get('MAVEN_OPTS', '')} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-        command = ["mvn", "-q", "-B", "-f", self.folder / "pom.xml", _COPY, "-DincludeScope=runtime"]
+        command: list[str | Path] = ["mvn", "-q", "-B", "-f", self.folder / "pom.xml", _COPY, "-DincludeScope=runtime"]
         artifacts.run(
             [*command, f"-DoutputDirectory={target}", *self._options()], env={**os.environ, "MAVEN_OPTS": quick}
         )
@@ -91,6 +91,7 @@ class MavenClient(Adapter):
         return [*common, *shims, *sorted((self.folder / "sources").glob("*.java"))]
 
     def _compile(self, target: Path) -> None:
-        flags = ["-nowarn", "-Xlint:none", "-encoding", "UTF-8", "-cp", artifacts.classpath(self._jars()), "-d", target]
+        flags: list[str | Path] = ["-nowarn", "-Xlint:none", "-encoding", "UTF-8", "-d", target]
+        flags += ["-cp", artifacts.classpath(self._jars())]
         with tempfile.TemporaryDirectory() as empty:  # javac must not look for classes where it happens to run
             artifacts.run([artifacts.javac(), *flags, *self._sources()], cwd=Path(empty))
