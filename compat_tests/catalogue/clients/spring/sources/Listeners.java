@@ -15,6 +15,7 @@ final class Listeners {
     private static final String TOPIC = "${compat.topic}";
     private static final String GROUP = "${compat.group}";
     private static final String EXPRESSION = "${compat.expression}";
+    private static final String TLS = "${compat.tls}";
 
     private Listeners() {
     }
@@ -34,23 +35,25 @@ final class Listeners {
         }
     }
 
-    @RocketMQMessageListener(topic = TOPIC, consumerGroup = GROUP, selectorExpression = EXPRESSION)
+    @RocketMQMessageListener(topic = TOPIC, consumerGroup = GROUP, tlsEnable = TLS, selectorExpression = EXPRESSION)
     static class Concurrent extends Any {
     }
 
-    @RocketMQMessageListener(topic = TOPIC, consumerGroup = GROUP, consumeMode = ConsumeMode.ORDERLY, suspendCurrentQueueTimeMillis = 300)
+    @RocketMQMessageListener(topic = TOPIC, consumerGroup = GROUP, tlsEnable = TLS, consumeMode = ConsumeMode.ORDERLY,
+        suspendCurrentQueueTimeMillis = 300)
     static class Orderly extends Any {
     }
 
-    @RocketMQMessageListener(topic = TOPIC, consumerGroup = GROUP, messageModel = MessageModel.BROADCASTING)
+    @RocketMQMessageListener(topic = TOPIC, consumerGroup = GROUP, tlsEnable = TLS, messageModel = MessageModel.BROADCASTING)
     static class Broadcasting extends Any {
     }
 
-    @RocketMQMessageListener(topic = TOPIC, consumerGroup = GROUP, selectorType = SelectorType.SQL92, selectorExpression = EXPRESSION)
+    @RocketMQMessageListener(topic = TOPIC, consumerGroup = GROUP, tlsEnable = TLS, selectorType = SelectorType.SQL92,
+        selectorExpression = EXPRESSION)
     static class Sql extends Any {
     }
 
-    @RocketMQMessageListener(topic = TOPIC, consumerGroup = GROUP, enableMsgTrace = true)
+    @RocketMQMessageListener(topic = TOPIC, consumerGroup = GROUP, tlsEnable = TLS, enableMsgTrace = true)
     static class Traced extends Any {
     }
 }

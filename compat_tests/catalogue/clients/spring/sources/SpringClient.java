@@ -77,6 +77,9 @@ final class SpringClient implements AutoCloseable {
                 properties.put("rocketmq." + side + ".secret-key", in.text("secretKey"));
             }
         }
+        String tls = System.getProperty("tls.enable", "false"); // the starter takes it from its own properties
+        properties.put("rocketmq.producer.tls-enable", tls);
+        properties.put("compat.tls", tls);
         properties.put("compat.topic", in.text("topic"));
         properties.put("compat.group", in.text("group", "compat"));
         properties.put("compat.expression", in.text("expression", "*"));
