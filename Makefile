@@ -6,13 +6,16 @@
 # make fuzz    ten minutes of made-up inputs for all that reads bytes from outside (ARGS="--seconds N PART...")
 # make docs    the documentation with the API reference, into build/site
 # make wheel   build the package, with the kernel where there is a C compiler, into dist
-# make release   build sdist and wheels into dist/release, install, start and stop each (docs/releasing.md)
+# make image   build the container image `rocketwire`, with podman or ENGINE=docker (docs/containers.md)
+# make version VERSION=0.2.0   write the number and the entry in CHANGELOG.md, commit, tag (ARGS=--dry-run: only look)
+# make release   build sdist, wheels, bill of materials and sums into dist/release, and try each (docs/releasing.md)
 # make clean   forget environments and caches (never ./data)
 
 PYTHON ?= python3
 ARGS ?=
+ENGINE ?= podman
 
-.PHONY: help serve test bench bench-spark spark-demo fuzz docs wheel release clean
+.PHONY: help serve test bench bench-spark spark-demo fuzz docs wheel image version release clean
 .DELETE_ON_ERROR:
 
 help:
@@ -43,8 +46,14 @@ wheel: .venv/installed
 	rm -f dist/rocketwire-*.whl
 	.venv/bin/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
+image: wheel
+	$(ENGINE) build -f deploy/container/Containerfile $(if $(findstring podman,$(ENGINE)),--format docker) -t rocketwire .
+
 docs: .venv-dev/installed
 	.venv-dev/bin/tox run -e docs
+
+version: .venv-dev/installed
+	.venv-dev/bin/tox run -e version -- $(VERSION) $(ARGS)
 
 release: .venv-dev/installed
 	.venv-dev/bin/tox run -e release

@@ -34,7 +34,7 @@ class Page:
         self._target = target
         self._session = browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         self._trouble: list[str] = []
-        for domain in ("Page", "Runtime", "Log", "Accessibility"):
+        for domain in ("Page", "Runtime", "Log"):
             self._call(f"{domain}.enable")
         self.resize(width, height)
 

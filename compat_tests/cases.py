@@ -6,7 +6,6 @@ the version, 4.9.7 everything else.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Final
 
 import pytest
@@ -75,10 +74,16 @@ def endpoint_of(scenario: Scenario) -> str:
     return next((fixture for need, fixture in _ENDPOINTS if need in scenario.needs), "endpoint")
 
 
-@cache
+_KNOWN: Final[list[tuple[Endpoint, Facts]]] = []
+
+
 def facts_of(endpoint: Endpoint) -> Facts:
     """What is known of an endpoint, asked once; another one may have its address later."""
-    return probe(Access(namesrv=endpoint.namesrv))
+    for known, facts in _KNOWN:
+        if known is endpoint:
+            return facts
+    _KNOWN.append((endpoint, probe(Access(namesrv=endpoint.namesrv))))
+    return _KNOWN[-1][1]
 
 
 def check(scenario: Scenario, client: str, *, clients: Clients, endpoint: Endpoint, prefix: str) -> None:

@@ -41,6 +41,8 @@ _SWIFT: Final = {
 #: waiting. That of the README comes behind that of the fresh machine, since both need the README's ports.
 _LONG: Final = (
     "test_fresh_machine",
+    "test_deploy_container",
+    "test_java_library",
     "test_store_round_trip",
     "test_admin_commands",
     "test_python_client",

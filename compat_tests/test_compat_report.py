@@ -280,8 +280,11 @@ def test_it_fits_a_phone(page: Page, report: str) -> None:
 
 
 def test_a_print_has_all_rows_and_no_controls(page: Page) -> None:
+    page.resize(1046, 718)  # A4, less its margins
     page.media("print")
+    shot(page, "print")
     assert page.count(".scripted") == 0
+    assert page.evaluate("document.documentElement.scrollWidth") == 1046, "nothing is cut off at the edge"
     scroller = "document.querySelector('.tall')"
     assert page.evaluate(f"{scroller}.scrollHeight === {scroller}.clientHeight"), "nothing is scrolled away"
 
@@ -308,7 +311,7 @@ def test_hostile_text_stays_text(browser: Browser, tmp_path: Path) -> None:
 
 
 def test_much_evidence_is_cut_and_the_page_says_so(browser: Browser, tmp_path: Path) -> None:
-    results = large(bad=1, evidence=4)
+    results = large(clients=4, bad=1, evidence=6)
     file = tmp_path / "report.html"
     file.write_text(written(results), encoding="utf-8")
     assert 1_000_000 < file.stat().st_size < MEGABYTES_3

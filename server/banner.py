@@ -14,10 +14,11 @@ def ready_lines(config: ServerConfig, name_server: Address, broker: Address, htt
     """The lines that say that all is ready, with the addresses that clients use."""
     return [
         f"rocketwire ready: name server {name_server}, broker {broker}, store {config.store.folder}",
-        f'  Java:  producer.setNamesrvAddr("{_reached(name_server)}");',
-        *([] if http is None else [f"  HTTP:  http://{_reached(http)}/metrics"]),
+        f'  Java:  producer.setNamesrvAddr("{reached(name_server)}");',
+        *([] if http is None else [f"  HTTP:  http://{reached(http)}/metrics"]),
         *_about_access(config),
         "  stop:  Ctrl-C",
+        *_about_the_clock(config),
         *fault_lines(config.faults),
     ]
 
@@ -31,7 +32,15 @@ def _about_access(config: ServerConfig) -> list[str]:
     return ["  open:  no access control; whoever reaches these addresses may do everything (--acl FILE)"]
 
 
-def _reached(listened: Address) -> Address:
-    """An address for others to type where the server listens on all of the machine's."""
+def _about_the_clock(config: ServerConfig) -> list[str]:
+    """That time here may be another one than elsewhere."""
+    if not config.clock.movable_clock:
+        return []
+    how = "over HTTP" if config.http is not None else "over HTTP, which needs --http"
+    return [f"  CLOCK: may be moved {how} (movableClock, docs/testing-applications.md)"]
+
+
+def reached(listened: Address) -> Address:
+    """The address that clients use where the server listens: of a wildcard, one of this machine."""
     host = listened.host
     return replace(listened, host=machine_address(ipv6=":" in host)) if is_wildcard(host) else listened

@@ -19,6 +19,7 @@ from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.configuration import LiveConfig, ServerConfig, store_settings
 from rocketwire.server.core.cache_invalidation import CacheInvalidation
 from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.due_time import DueTime
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Peer
 from rocketwire.server.core.threads import RunSync
@@ -114,8 +115,10 @@ class Broker:
         choose: Callable[[int], int],
         run_sync: RunSync,
         run_flush: RunBlocking,
+        due_time: DueTime | None = None,
     ) -> None:
         self.clock = clock
+        self._due_time = due_time or DueTime()
         self.metrics = metrics
         self.address = str(advertised)
         self._choose = choose
@@ -274,7 +277,12 @@ class Broker:
             warn_of_lost_messages(timer.lap_ms, config.retention.file_reserved_time)
             self._tables.append((timer.table, "timer metrics", _METRICS_INTERVAL))
         self.delays = DelayDelivery(
-            store=store, table=self._delay_offsets, storing=self.storing, clock=clock, wake=wake
+            store=store,
+            table=self._delay_offsets,
+            storing=self.storing,
+            clock=clock,
+            wake=wake,
+            sleep=self._due_time.sleep,
         )
         self.transactions = Transactions(
             store,
@@ -287,6 +295,7 @@ class Broker:
             store_host=self.store_host,
             wake=wake,
             append=self.storing.append,
+            due_time=self._due_time,
             may_hear=everybody if self.access is None else self.access.may_hear,
         )
 
@@ -299,6 +308,7 @@ class Broker:
             wake=self.long_poll.wake,
             run_sync=self._run_sync,
             topics=self.topics.table.configs,
+            moved=self._due_time.moved,
         )
 
     def _make_administration(self) -> None:

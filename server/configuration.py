@@ -32,7 +32,9 @@ from rocketwire.server.guards.acl.keys import AclKeys
 from rocketwire.server.guards.throttle.keys import ThrottleKeys
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.messages.keys import PageCacheKeys
+from rocketwire.server.name_server.advertised import ForNetwork
 from rocketwire.server.net.tls.keys import TlsKeys
+from rocketwire.server.operations.clock.keys import ClockKeys
 from rocketwire.server.operations.faults.keys import FaultKeys
 from rocketwire.server.pull.keys import LongPollKeys, TransferKeys
 from rocketwire.server.query.keys import QueryKeys
@@ -74,16 +76,25 @@ class ServerConfig:
     acl: AclKeys = field(default_factory=AclKeys)
     tls: TlsKeys = field(default_factory=TlsKeys)
     faults: FaultKeys = field(default_factory=FaultKeys)
+    clock: ClockKeys = field(default_factory=ClockKeys)
 
     # What only the command line sets.
     name_server: Address = NAME_SERVER
     """Where the name server listens."""
     advertised_port: int | None = None
     """The port that clients are given, if it is not the one that the broker listens on (NAT, containers)."""
+    advertised_networks: tuple[ForNetwork, ...] = ()
+    """What clients of some networks are given instead; the first that a client is in counts."""
     http: Address | None = None
     """Where the HTTP server for metrics and health listens; None: there is none."""
     log_format: str = CONSOLE
     """The format of the log: one of `logs.FORMATS`."""
+    json_ready: bool = False
+    """Whether the line that says that the server is ready is JSON, for programs."""
+    port_file: str | None = None
+    """The file that gets this line, too; None: there is none."""
+    end_with: int | None = None
+    """The process with which the server ends; None: with none."""
 
     def groups(self) -> Iterator[object]:
         """The groups of keys."""

@@ -6,8 +6,8 @@ What it is made of is put together in `server.serving`.
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
-import os
 import resource
 import secrets
 import signal
@@ -18,12 +18,13 @@ from typing import Final
 
 import trio
 
-from rocketwire.server.banner import ready_lines
+from rocketwire.server.announcing import NotAnnounced, announcing
 from rocketwire.server.config.keys import ConfigError
 from rocketwire.server.configuration import ServerConfig
 from rocketwire.server.core.clock import system_clock
 from rocketwire.server.core.logs import complain
 from rocketwire.server.core.works import SWITCH_SECONDS
+from rocketwire.server.following import ended
 from rocketwire.server.net.addresses import HostUnknown
 from rocketwire.server.net.descriptors import DescriptorsTooFew
 from rocketwire.server.net.listener import AddressInUse
@@ -36,14 +37,7 @@ from rocketwire.wire.addresses import Address
 log = logging.getLogger(__name__)
 
 EXIT_USAGE: Final = 2
-
-
-class OutputNotWritable(Exception):
-    """The lines that say that the server is ready cannot be printed."""
-
-    def __init__(self, error: OSError) -> None:
-        """Take the error of the output."""
-        super().__init__(f"the output cannot be written: {error.strerror}")
+_GC_THRESHOLDS: Final = (50_000, 20, 50)
 
 
 def run(config: ServerConfig) -> int:
@@ -58,7 +52,7 @@ def run(config: ServerConfig) -> int:
         ConfigError,
         DescriptorsTooFew,
         HostUnknown,
-        OutputNotWritable,
+        NotAnnounced,
         StoreError,
         TlsInvalid,
     ) as errors:
@@ -77,13 +71,21 @@ def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
 
 
 async def _serve_until_signal(config: ServerConfig) -> None:
-    with _cancelled_by_signals():
+    with _cancelled_by_signals() as scope:
         async with trio.open_nursery() as nursery:
+            if config.end_with is not None:
+                nursery.start_soon(_end_with, config.end_with, scope)
             nursery.start_soon(_serve_and_announce, config)
 
 
+async def _end_with(process_id: int, scope: trio.CancelScope) -> None:
+    await ended(process_id)
+    log.info("stopping: process %(process_id)d has ended", {"process_id": process_id})
+    scope.cancel()
+
+
 @contextlib.contextmanager
-def _cancelled_by_signals() -> Iterator[None]:
+def _cancelled_by_signals() -> Iterator[trio.CancelScope]:
     """Cancel what is done within at SIGTERM or Ctrl-C. Further ones change nothing, however long the stop takes.
 
     Not trio's receiver: one that comes during the stop it would raise again at its end, as KeyboardInterrupt or worse.
@@ -102,34 +104,39 @@ def _cancelled_by_signals() -> Iterator[None]:
     former = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         with scope:
-            yield
+            yield scope
     finally:
         for number, handler in former.items():
             signal.signal(number, handler)
 
 
 async def _serve_and_announce(config: ServerConfig) -> None:
-    def announce(name_server: Address, broker: Address, http: Address | None) -> None:
-        try:
-            print(*ready_lines(config, name_server, broker, http), sep="\n", flush=True)
-        except OSError as error:
-            # The interpreter flushes the rest at its exit: to nowhere.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise OutputNotWritable(error) from error
-
     with contextlib.ExitStack() as stack:
+        announce = stack.enter_context(announcing(config))
         flush_thread = None
         if config.flush.sync_flush:
             flush_thread = stack.enter_context(contextlib.closing(FlushThread()))
             await flush_thread.warm_up()
+
+        def ready(name_server: Address, broker: Address, http: Address | None) -> None:
+            _set_the_collector()
+            announce(name_server, broker, http)
+
         await serve(
             config,
             clock=system_clock,
             choose=secrets.randbelow,
             run_sync=trio.to_thread.run_sync,
             run_flush=flush_thread,
-            ready=announce,
+            ready=ready,
         )
+
+
+def _set_the_collector() -> None:
+    """Have the collector look at new objects only: what is there now stays. The command line has switched it off."""
+    gc.freeze()
+    gc.set_threshold(*_GC_THRESHOLDS)
+    gc.enable()
 
 
 def _raise_descriptor_limit() -> None:

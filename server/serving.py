@@ -6,7 +6,6 @@ Everything that is shared is made here and handed on; nothing in the server pack
 from __future__ import annotations
 
 import contextlib
-import gc
 import logging
 import socket
 from collections.abc import Callable, Mapping, Sequence
@@ -18,10 +17,13 @@ from rocketwire.server.broker import Broker
 from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.configuration import ServerConfig
 from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.due_time import DueTime
 from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.core.movable_clock import MovableClock
 from rocketwire.server.core.threads import RunSync
 from rocketwire.server.core.works import Works
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
+from rocketwire.server.name_server.advertised import Advertising
 from rocketwire.server.name_server.config import NameServerConfig
 from rocketwire.server.name_server.key_values import KeyValueConfig
 from rocketwire.server.name_server.routes import RouteTable
@@ -46,7 +48,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _VIP_PORT_BELOW: Final = 2
-_GC_THRESHOLDS: Final = (50_000, 20, 50)
+_FREE_PAIR_ATTEMPTS: Final = 20
+"""How many free ports are tried (port 0) until the one two below is free as well."""
 
 
 async def serve(
@@ -67,9 +70,11 @@ async def serve(
         ConfigError: the accounts' file cannot be used.
         DescriptorsTooFew: the process may open too few files.
         HostUnknown: the host to tell clients of has no address.
+        OSError: the file of the movable clock cannot be read.
         StoreError: the store directory cannot be used.
         TlsInvalid: TLS cannot be had as it is configured.
     """
+    movable = _movable(clock, config)
     tls_settings = read_tls_settings(config.tls.tls_config_file, config.tls.tls_server_mode)
     tls = TlsContexts(tls_settings, clock=clock, run_sync=run_sync)
     tls.load()
@@ -85,12 +90,22 @@ async def serve(
             config,
             tls,
             shared_out(http=http is not None),
-            clock=clock,
+            clock=movable or clock,
+            movable=movable,
             choose=choose,
             run_sync=run_sync,
             run_flush=run_flush or run_sync,
             ready=ready,
         )
+
+
+def _movable(clock: Clock, config: ServerConfig) -> MovableClock | None:
+    """The clock that the configuration allows to be moved, None if it does not; the caller may have made it."""
+    if not config.clock.movable_clock:
+        return None
+    if isinstance(clock, MovableClock):
+        return clock
+    return MovableClock(clock, config.store.folder / "config" / "movableClock.json")
 
 
 async def _serve_on(
@@ -102,6 +117,7 @@ async def _serve_on(
     descriptors: Descriptors,
     *,
     clock: Clock,
+    movable: MovableClock | None,
     choose: Callable[[int], int],
     run_sync: RunSync,
     run_flush: RunBlocking,
@@ -111,13 +127,15 @@ async def _serve_on(
     advertised = Address(host=config.broker.advertised_host, port=config.advertised_port or port)
     metrics = Metrics()
     latencies = None if http_socket is None else Latencies()
-    routes = RouteTable()
+    networks = config.advertised_networks
+    routes = RouteTable(Advertising(networks, registered=advertised, listen_port=port) if networks else None)
     broker = Broker(
         config,
         advertised=advertised,
         routes=routes,
         metrics=metrics,
         clock=clock,
+        due_time=DueTime() if movable is None else movable.due_time(),
         choose=choose,
         run_sync=run_sync,
         run_flush=run_flush,
@@ -176,10 +194,7 @@ async def _serve_on(
         if http_socket is not None and latencies is not None:
             told = {"name server": (name_server_listener,), "broker": tuple(listeners)}
             hubs = [each for each in (hub, name_server_hub) if each is not None]
-            monitoring = _monitoring(http_socket, broker, told, hubs, latencies, faults, descriptors)
-        gc.collect()
-        gc.freeze()  # what is there now stays: the collector need not look at it again
-        gc.set_threshold(*_GC_THRESHOLDS)
+            monitoring = _monitoring(http_socket, broker, told, hubs, latencies, faults, descriptors, movable)
         async with trio.open_nursery() as nursery:
             broker.start(nursery)
             if faults is not None:
@@ -217,10 +232,11 @@ def _monitoring(
     latencies: Latencies,
     faults: Faults | None,
     descriptors: Descriptors,
+    movable: MovableClock | None,
 ) -> Monitoring:
-    # What these import costs 6 MB and 50 ms, for those only who ask for it.
+    # What these import costs memory and time, for those only who ask for it.
     from rocketwire.server.operations.monitoring.endpoint import Monitoring  # noqa: PLC0415 - see above
-    from rocketwire.server.operations.monitoring.scrape import Sources  # noqa: PLC0415 - see above
+    from rocketwire.server.operations.monitoring.sources import Sources  # noqa: PLC0415 - see above
     from rocketwire.server.operations.monitoring.watched import Watched  # noqa: PLC0415 - see above
 
     broker.time_flushes(latencies.flushes.note)
@@ -248,17 +264,20 @@ def _monitoring(
         faults=faults,
         descriptors=descriptors,
     )
-    return Monitoring(sock, sources)
+    return Monitoring(sock, sources, movable)
 
 
 def _bind_broker(keys: BrokerKeys) -> list[socket.socket]:
     """The broker's sockets: its port, and two below it for clients that use the VIP channel."""
-    main = bind(keys.bind_address, keys.listen_port, option="--broker")
-    port = main.getsockname()[1]
-    if not keys.fast_remoting or port <= _VIP_PORT_BELOW:
-        return [main]
-    try:
-        return [main, bind(keys.bind_address, port - _VIP_PORT_BELOW, option="--broker port - 2, fastRemoting")]
-    except AddressInUse:
-        main.close()
-        raise
+    for left in reversed(range(1 if keys.listen_port else _FREE_PAIR_ATTEMPTS)):
+        main = bind(keys.bind_address, keys.listen_port, option="--broker")
+        port = main.getsockname()[1]
+        if not keys.fast_remoting or port <= _VIP_PORT_BELOW:
+            break
+        try:
+            return [main, bind(keys.bind_address, port - _VIP_PORT_BELOW, option="--broker port - 2, fastRemoting")]
+        except AddressInUse:
+            main.close()
+            if not left:
+                raise
+    return [main]

@@ -15,10 +15,11 @@ from pathlib import Path
 import pytest
 
 import rocketwire
-from tools.release import build, hatchling
+from tools.release.build import build, digest, hatchling
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("wire", "store", "server", "spark", "remoting", "cli", "compat")
+DATA = ("compat/results.schema.json", "compat/report/page/page.css", "compat/report/page/page.js")
 JAVA = ROOT / "compat_tests" / "catalogue" / "clients" / "java"
 COMPILER = shutil.which((os.environ.get("CC") or "cc").split()[0])
 
@@ -45,7 +46,7 @@ def modules_of_the_repository() -> set[str]:
         f"rocketwire/{path.relative_to(ROOT / 'rocketwire').as_posix()}"
         for package in PACKAGES
         for path in (ROOT / "rocketwire" / package).rglob("*.py")
-    }
+    } | {f"rocketwire/{name}" for name in DATA}
 
 
 def test_the_wheel_is_the_package_and_nothing_else(built: Path) -> None:
@@ -95,17 +96,28 @@ def test_a_wheel_built_without_a_compiler_is_pure_and_runs(tmp_path: Path) -> No
 def test_a_release_has_a_wheel_made_from_its_sdist_and_one_without_the_kernel(built: Path, tmp_path: Path) -> None:
     left = tmp_path / "rocketwire-0.0.0.tar.gz"
     left.touch()
-    files = build(ROOT, tmp_path)
-    assert set(tmp_path.iterdir()) == set(files)
-    sdist, native, pure = files
+    files = build(ROOT, tmp_path, epoch=1_700_000_000, platforms={"linux_x86_64": os.environ.get("CC") or "cc"})
+    assert set(tmp_path.iterdir()) == {file.path for file in files}
     version = rocketwire.__version__
-    assert sdist.name == f"rocketwire-{version}.tar.gz"
-    assert pure.name == f"rocketwire-{version}-py3-none-any.whl"
+    assert [(file.path.name, file.kernel, file.platform) for file in files] == [
+        (f"rocketwire-{version}.tar.gz", "native", None),
+        (f"rocketwire-{version}-cp311-abi3-linux_x86_64.whl", "native", "linux_x86_64"),
+        (f"rocketwire-{version}-py3-none-any.whl", "python", None),
+    ]
+    _, native, pure = (file.path for file in files)
     assert version_of(pure, tmp_path / "pure") == f"rocketwire {version} (kernel: python)\n"
-    assert list(files.values()) == ["native", "native", "python"]
     (from_the_repository,) = built.glob("*.whl")
-    assert native.name == from_the_repository.name
     assert zipfile.ZipFile(native).namelist() == zipfile.ZipFile(from_the_repository).namelist()
+    assert zipfile.ZipFile(native).getinfo("rocketwire/__init__.py").date_time == (2023, 11, 14, 22, 13, 20)
+
+
+@pytest.mark.slow
+def test_two_builds_without_a_kernel_have_the_same_bytes(tmp_path: Path) -> None:
+    # With the kernels: `tox run -e release`.
+    first, second = (
+        [digest(file.path) for file in build(ROOT, tmp_path / name, epoch=1_700_000_000, platforms={})] for name in "ab"
+    )
+    assert first == second
 
 
 def test_a_compiler_that_must_work_but_does_not_is_an_error(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """Hatchling's hook: puts the C kernel into the wheel, or builds it in place for an editable install.
 
 Where no C compiler works the wheel is pure Python and a warning says so; `ROCKETWIRE_KERNEL=native` makes that an
-error, `ROCKETWIRE_KERNEL=python` wants no kernel.
+error, `ROCKETWIRE_KERNEL=python` wants no kernel. Where the compiler is one for another platform, or for older systems,
+than this machine, `ROCKETWIRE_WHEEL_PLATFORM=manylinux_2_17_aarch64` is what the wheel's tag says.
 """
 
 from __future__ import annotations
@@ -47,9 +48,9 @@ class KernelHook(BuildHookInterface[Any]):
             self.app.display_warning(f"rocketwire is built without its C kernel: {str(failed).splitlines()[0]}")
             return
         if version != "editable":
-            ordinary = cast("_Wheels", self.build_config.builder).get_best_matching_tag()
+            ordinary = cast("_Wheels", self.build_config.builder).get_best_matching_tag().rpartition("-")[2]
             build_data["pure_python"] = False
-            build_data["tag"] = f"cp311-abi3-{ordinary.rpartition('-')[2]}"
+            build_data["tag"] = f"cp311-abi3-{os.environ.get('ROCKETWIRE_WHEEL_PLATFORM') or ordinary}"
             build_data["force_include"][str(place)] = str(builder.PRODUCT)
 
 

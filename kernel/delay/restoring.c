@@ -50,7 +50,7 @@ static bool has_destination(const waited *from, int64_t *queue_id)
 {
     span topic = from->values[WAITED_TOPIC];
     return topic.at != NULL && utf8_valid(topic) && waited_number(from->values[WAITED_QUEUE_ID], INT32_MAX, queue_id) &&
-           !span_is(topic, TIMER_TOPIC_FIELD + 1, WAITED_FIELD_SIZE - 1) &&
+           !span_is(topic, &TIMER_TOPIC_FIELD[1], WAITED_FIELD_SIZE - 1) &&
            !span_is(topic, "RMQ_SYS_TRANS_HALF_TOPIC", sizeof "RMQ_SYS_TRANS_HALF_TOPIC" - 1);
 }
 
@@ -126,7 +126,7 @@ static PyObject *again(restoring *in, int64_t place, int64_t size, int64_t enque
     if (properties.len > PROPERTIES_MOST) {
         Py_RETURN_NONE;
     }
-    span topic = rolls ? span_of(TIMER_TOPIC_FIELD + 1, WAITED_FIELD_SIZE - 1) : from.values[WAITED_TOPIC];
+    span topic = rolls ? span_of(&TIMER_TOPIC_FIELD[1], WAITED_FIELD_SIZE - 1) : from.values[WAITED_TOPIC];
     return new_draft(in, &from, topic, queue_id, properties, place);
 }
 

@@ -5,6 +5,7 @@
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define WITH_PCLMUL
+#include <cpuid.h>
 #include <immintrin.h>
 #elif defined(__aarch64__) && defined(__ARM_FEATURE_CRC32)
 #define WITH_ARM_CRC
@@ -18,6 +19,24 @@ static uint32_t table[STEP][256];
 
 #ifdef WITH_PCLMUL
 static bool can_fold, can_fold_wide; /* this processor can */
+
+/* Whether the system keeps the upper halves of 256-bit registers (bits 1 and 2 of the register XCR0). */
+static bool keeps_wide_registers(void)
+{
+    uint32_t low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (low & 6) == 6;
+}
+
+/* Ask the processor itself: __builtin_cpu_supports needs a library that compilers for other platforms may lack. */
+static void look_at_the_processor(void)
+{
+    uint32_t a, b, c, d;
+    if (!__get_cpuid(1, &a, &b, &c, &d)) return;
+    can_fold = (c & bit_PCLMUL) && (c & bit_SSE4_1) && (c & bit_SSSE3);
+    if (!can_fold || !(c & bit_OSXSAVE) || !keeps_wide_registers()) return;
+    can_fold_wide = __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b & bit_AVX2) && (c & bit_VPCLMULQDQ);
+}
 #endif
 
 __attribute__((constructor)) static void prepare(void)
@@ -34,9 +53,7 @@ __attribute__((constructor)) static void prepare(void)
         }
     }
 #ifdef WITH_PCLMUL
-    __builtin_cpu_init();
-    can_fold = __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1");
-    can_fold_wide = can_fold && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("vpclmulqdq");
+    look_at_the_processor();
 #endif
 }
 

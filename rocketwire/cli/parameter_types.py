@@ -76,11 +76,20 @@ class _Setting(StringParamType):
         return [CompletionItem(f"{key}=") for key in sorted(known_keys()) if key.lower().startswith(typed)]
 
 
+class _Rule(StringParamType):
+    """A rule of the server's faults; those in an environment variable are separated by semicolons."""
+
+    name = "rule"
+    envvar_list_splitter = ";"
+
+
 TOPIC: Final = _NameAtEndpoint("topic", _topics_of)
 """A topic of the endpoint."""
 GROUP: Final = _NameAtEndpoint("group", _groups_of)
 """A consumer group of the endpoint."""
 FILE: Final = _Place("file", "file")
 FOLDER: Final = _Place("folder", "dir")
+RULE: Final = _Rule()
+"""A rule of the server's faults."""
 SETTING: Final = _Setting()
 """A setting of the server."""

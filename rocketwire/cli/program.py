@@ -10,6 +10,7 @@ from rocketwire.cli.lazy import LazyGroup
 
 MODULES: Final = {
     "serve": ("rocketwire.cli.serve", "run a name server and a broker"),
+    "health": ("rocketwire.cli.health", "ask a server whether it is ready"),
     "topic": ("rocketwire.cli.topic", "look at and change topics"),
     "group": ("rocketwire.cli.group", "look at and change consumer groups"),
     "offset": ("rocketwire.cli.offset", "look at and set consumer groups' offsets"),

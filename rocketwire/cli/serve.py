@@ -1,21 +1,24 @@
 """`rocketwire serve`: options and broker.conf become a `ServerConfig`, then the server runs until stopped.
 
-Precedence: an option of its own (`--broker`, `--advertise`, `--store`) overrides `--set`, which overrides `-c`, which
-overrides the default.
+Precedence: an option of its own (`--broker`, `--advertise`, `--store`), then its variable, then `--set`, then the
+variables of keys (`rocketwire.cli.environment`), then `-c`, then the default.
 """
 
 from __future__ import annotations
 
+import gc
 import logging
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from rocketwire.cli.environment import check_options, settings_of, with_variables
 from rocketwire.cli.mistake import Mistake
-from rocketwire.cli.parameter_types import FILE, FOLDER, SETTING
+from rocketwire.cli.parameter_types import FILE, FOLDER, RULE, SETTING
 
 if TYPE_CHECKING:
     from rocketwire.server.configuration import ServerConfig
@@ -35,10 +38,18 @@ Examples:
   rocketwire serve --set topicQuotas='*=100/100'    # throttled as in a cloud
   rocketwire serve --acl plain_acl.yml              # with accounts
   rocketwire serve --http 127.0.0.1:5557            # with metrics and health
+  rocketwire serve --namesrv 127.0.0.1:0 --broker 127.0.0.1:0 --json-ready
 
-An option beats --set, and --set beats -c. Keys are those of Apache's broker.conf and some of its own, such as
-autoCreateTopicEnable, defaultTopicQueueNums, flushDiskType, fileReservedTime, maxMessageSize, messageDelayLevel,
-topicQuotas, tlsServerMode; the completion of bash, zsh and fish lists all (rocketwire completion --help).
+Port 0 takes a free port. --json-ready prints, in place of the lines for people,
+{"namesrv":"HOST:PORT","broker":…,"http":… or null,"store":…,"pid":…,"version":…}.
+
+Environment variables, for containers: ROCKETWIRE_SERVE_HTTP for --http, and so for each option; rules of
+ROCKETWIRE_SERVE_FAULT are separated by ";". ROCKETWIRE_SET_topicQuotas for a key. An empty one counts as not set.
+
+An option beats its variable, both beat --set, which beats the key's variable, which beats -c. Keys are those of
+Apache's broker.conf and some of its own, such as autoCreateTopicEnable, defaultTopicQueueNums, flushDiskType,
+fileReservedTime, maxMessageSize, messageDelayLevel, topicQuotas, tlsServerMode; the completion of bash, zsh and fish
+lists all (rocketwire completion --help).
 
 RULE of --fault is ACTION[,KEY=VALUE]...; the first rule that a request matches counts:
 
@@ -65,6 +76,9 @@ class Options:
         file: `-c`.
         settings: Each `--set`.
         faults: Each `--fault`.
+        json_ready: `--json-ready`.
+        port_file: `--port-file`.
+        end_with: `--end-with`.
         log_format: `console` or `json`.
         log_level: The least severe level that is written.
         acl: `--acl`.
@@ -78,18 +92,23 @@ class Options:
     file: str | None
     settings: tuple[str, ...]
     faults: tuple[str, ...]
+    json_ready: bool
+    port_file: str | None
+    end_with: int | None
     log_format: str
     log_level: str
     acl: str | None
 
 
+@with_variables
 @click.command("serve", epilog=_EPILOG)
 @click.option("--namesrv", metavar="HOST:PORT", help="Where the name server listens. [default: 127.0.0.1:9876]")
 @click.option("--broker", metavar="HOST:PORT", help="Where the broker listens. [default: 127.0.0.1:10911]")
 @click.option(
     "--advertise",
-    metavar="HOST:PORT",
-    help="The broker's address as clients are told it, for containers and NAT. [default: that of --broker]",
+    metavar="[NETWORK=]HOST:PORT,...",
+    help="The broker's address that clients get, for containers and NAT; clients of a NETWORK (10.0.0.0/8) may get"
+    " another one, and neighbours, if listed, this machine's own. [default: that of --broker]",
 )
 @click.option("--store", metavar="DIR", type=FOLDER, help="The store's folder. [default: ./data]")
 @click.option(
@@ -97,7 +116,9 @@ class Options:
     metavar="HOST:PORT",
     help="Tell metrics and health there over HTTP: /metrics, /healthz, /readyz. [default: nowhere]",
 )
-@click.option("-c", "file", metavar="FILE", type=FILE, help="A broker.conf, Apache's too, to read keys from.")
+@click.option(
+    "-c", "--config", "file", metavar="FILE", type=FILE, help="A broker.conf, Apache's too, to read keys from."
+)
 @click.option(
     "--set", "settings", metavar="KEY=VALUE", type=SETTING, multiple=True, help="Set one key of it; repeatable."
 )
@@ -105,8 +126,26 @@ class Options:
     "--fault",
     "faults",
     metavar="RULE",
+    type=RULE,
     multiple=True,
     help="Misbehave on purpose, to test clients, as answer:215,code=SEND_MESSAGE_V2,rate=0.1; repeatable.",
+)
+@click.option(
+    "--json-ready",
+    is_flag=True,
+    help="Say that it is ready, and where, in one line of JSON: for programs that start it.",
+)
+@click.option(
+    "--port-file",
+    metavar="FILE",
+    type=FILE,
+    help="Write that line to this file, too, once it is ready; removed at a clean stop.",
+)
+@click.option(
+    "--end-with",
+    metavar="PID",
+    type=click.IntRange(min=1),
+    help="Stop when this process has ended, however it ends: the one that starts it.",
 )
 @click.option(
     "--log-format",
@@ -133,10 +172,13 @@ def command(**options: Any) -> int:  # noqa: ANN401 - those of Options
     return _serve(Options(**options))
 
 
-def configuration(options: Options, warn: Callable[[str], None]) -> ServerConfig:
-    """Build the configuration from the options and their files; `warn` gets a line for each key without effect.
+def configuration(
+    options: Options, warn: Callable[[str], None], environment: Mapping[str, str] | None = None
+) -> ServerConfig:
+    """Build the configuration from the options, the environment and files.
 
-    An unknown key is a mistake in `--set`. In a file it is a warning: the file may be of another version of Apache.
+    `warn` gets a line for each key without effect. An unknown key is a mistake in `--set` and in the environment; in a
+    file it is a warning, as the file may be of another version of Apache.
 
     Raises:
         Mistake: a value, an address or a file that cannot be used.
@@ -147,10 +189,13 @@ def configuration(options: Options, warn: Callable[[str], None]) -> ServerConfig
     from rocketwire.server.net.addresses import is_wildcard, machine_address
 
     settings = {} if options.file is None else _read_file(options.file)
+    assigned = list(settings_of(environment or {}, known_keys()).items())
     for assignment in options.settings:
         key, value = _key_and_value(assignment)
         if key not in known_keys():
             raise Mistake(f"--set {key}: unknown key{suggestion(key, known_keys())}")
+        assigned.append((key, value))
+    for key, value in assigned:
         settings.pop(key, None)  # the later of two spellings counts
         settings[key] = value
     try:
@@ -166,7 +211,15 @@ def configuration(options: Options, warn: Callable[[str], None]) -> ServerConfig
         warn(line)
     if options.faults:
         config = replace(config, faults=replace(config.faults, rules=_faults(options.faults)))
-    return config
+    if options.port_file is not None and not options.port_file.strip():
+        raise Mistake("--port-file: the file's name is empty")
+    return replace(
+        config,
+        log_format=options.log_format,
+        json_ready=options.json_ready,
+        port_file=options.port_file,
+        end_with=options.end_with,
+    )
 
 
 def _with_places(config: ServerConfig, options: Options) -> ServerConfig:
@@ -177,8 +230,7 @@ def _with_places(config: ServerConfig, options: Options) -> ServerConfig:
         listened = _address("--broker", options.broker)
         config = replace(config, broker=replace(config.broker, bind_address=listened.host, listen_port=listened.port))
     if options.advertise is not None:
-        told = _address("--advertise", options.advertise)
-        config = replace(config, broker=replace(config.broker, broker_ip1=told.host), advertised_port=told.port)
+        config = _with_advertised(config, options.advertise)
     if options.http is not None:
         config = replace(config, http=_address("--http", options.http))
     if options.store is not None:
@@ -186,6 +238,19 @@ def _with_places(config: ServerConfig, options: Options) -> ServerConfig:
             raise Mistake("--store: the folder's name is empty")
         config = replace(config, store=replace(config.store, store_path_root_dir=options.store))
     return config
+
+
+def _with_advertised(config: ServerConfig, text: str) -> ServerConfig:
+    from rocketwire.server.name_server.advertised import AdvertisedInvalid, parse_advertised
+
+    try:
+        told = parse_advertised(text)
+    except AdvertisedInvalid as error:
+        raise Mistake(f"--advertise {text}: {error}") from error
+    config = replace(config, advertised_networks=told.networks)
+    if told.others is None:
+        return config
+    return replace(config, broker=replace(config.broker, broker_ip1=told.others.host), advertised_port=told.others.port)
 
 
 def _with_accounts(config: ServerConfig, options: Options) -> ServerConfig:
@@ -249,17 +314,28 @@ def _read_file(path: str) -> dict[str, str]:
 
 
 def _serve(options: Options) -> int:
+    # Until the server is ready: there is no garbage to speak of, and looking for it takes a tenth of the start.
+    gc.disable()
+    try:
+        return _run(options)
+    finally:
+        gc.enable()
+
+
+def _run(options: Options) -> int:
     from rocketwire.server.core.logs import complain, start_logging
 
     start_logging(options.log_format, options.log_level)
     try:
+        check_options(command, os.environ)
         config = configuration(
             options,
             lambda line: complain(options.log_format, line, event="setting without effect", level=logging.WARNING),
+            os.environ,
         )
     except Mistake as mistake:
         complain(options.log_format, str(mistake), event="wrong use")
         return mistake.exit_code
     from rocketwire.server.run import run
 
-    return run(replace(config, log_format=options.log_format))
+    return run(config)

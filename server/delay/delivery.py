@@ -12,7 +12,7 @@ the level. What the store refuses for now is retried.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from operator import itemgetter
 from typing import Final, NamedTuple
 
@@ -77,6 +77,7 @@ class DelayDelivery:
         storing: Storing,
         clock: Clock,
         wake: Callable[[], None],
+        sleep: Callable[[float], Awaitable[None]] = trio.sleep,
     ) -> None:
         self.delivered = 0
         self.dropped = 0
@@ -84,6 +85,7 @@ class DelayDelivery:
         self._storing = storing
         self._clock = clock
         self._wake = wake
+        self._sleep = sleep
         self._delays = store.delay_levels
         self._progress = DelayProgress(store, table, len(self._delays))
         #: When the head of each level is due, or may be.
@@ -108,7 +110,7 @@ class DelayDelivery:
     async def run(self) -> None:
         """Deliver what is due, for ever."""
         for rest in self._settling:
-            await trio.sleep(rest / 1000)
+            await self._sleep(rest / 1000)
         while True:
             try:
                 rest = self.deliver()
@@ -117,7 +119,7 @@ class DelayDelivery:
                 rest = _RETRY_MS
             self._progress.save()
             if rest:
-                await trio.sleep(rest / 1000)
+                await self._sleep(rest / 1000)
             else:
                 await trio.lowlevel.checkpoint()
 

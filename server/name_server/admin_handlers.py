@@ -76,8 +76,8 @@ def _list_told(topics: Steps[list[str]]) -> Work:
     return Reply(body=((yield from written(TopicList(topic_list=names), len(names), texts_size(names))),))
 
 
-def _system_topics(services: NameServerAdminServices, _request: Request[None]) -> Work:
-    info = services.routes.clusters()
+def _system_topics(services: NameServerAdminServices, request: Request[None]) -> Work:
+    info = services.routes.clusters(request.peer)
     addresses = [address for broker in info.broker_addr_table.values() for address in broker.broker_addrs.values()]
     # A broker has two topics of its own: named like its cluster, and like itself.
     names = tuple(dict.fromkeys((*info.cluster_addr_table, *info.broker_addr_table)))

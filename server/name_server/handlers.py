@@ -48,7 +48,7 @@ class NameServerServices:
 
 def _route(services: NameServerServices, request: Request[headers.GetRouteInfoRequestHeader]) -> Work:
     fields = request.fields
-    found = services.routes.route(fields.topic)
+    found = services.routes.route(fields.topic, request.peer)
     order = services.key_values.get(_ORDER_NAMESPACE, fields.topic)
     if order is not None and services.config.order_messages:
         found = replace(found, order_topic_conf=order)
@@ -153,8 +153,8 @@ def _identity(
     )
 
 
-def _clusters(services: NameServerServices, _request: Request[None]) -> Work:
-    body = services.routes.clusters()
+def _clusters(services: NameServerServices, request: Request[None]) -> Work:
+    body = services.routes.clusters(request.peer)
     brokers = body.broker_addr_table
     return Reply(body=((yield from written(body, len(brokers), 2 * texts_size(brokers))),))
 

@@ -19,6 +19,7 @@ from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Peer
 from rocketwire.server.core.standstill import Rounds
 from rocketwire.server.core.works import Steps, in_parts
+from rocketwire.server.name_server.advertised import Advertising
 from rocketwire.wire.bodies.route import BrokerData, ClusterInfo, QueueData, TopicRouteData
 from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
 
@@ -93,7 +94,9 @@ def queues_of(broker: str, topics: Mapping[str, TopicConfig]) -> dict[str, Queue
 class RouteTable:
     """Brokers and the queues of their topics."""
 
-    def __init__(self) -> None:
+    def __init__(self, advertising: Advertising | None = None) -> None:
+        """Make an empty table; without `advertising` every client gets the same addresses."""
+        self._advertising = advertising
         self._live: dict[str, _LiveBroker] = {}
         self._sets: dict[str, _BrokerSet] = {}
         self._queues: dict[str, dict[str, QueueData]] = {}  # topic -> broker name -> queues
@@ -210,8 +213,8 @@ class RouteTable:
         live = self._live.get(address)
         return live.data_version if live else None
 
-    def route(self, topic: str) -> TopicRouteData:
-        """The brokers and queues of a topic.
+    def route(self, topic: str, peer: Peer | None = None) -> TopicRouteData:
+        """The brokers and queues of a topic, with the addresses for the client `peer`.
 
         Raises:
             RouteNotFound: no registered broker serves it.
@@ -219,22 +222,26 @@ class RouteTable:
         queues = [data for broker, data in self._queues.get(topic, {}).items() if broker in self._sets]
         if not queues:
             raise RouteNotFound(topic)
-        brokers = [self._broker_data(data.broker_name) for data in queues]
+        brokers = [self._broker_data(data.broker_name, peer) for data in queues]
         addresses = [address for broker in brokers for address in broker.broker_addrs.values()]
         filters = {a: live.filter_servers for a in addresses if (live := self._live.get(a)) and live.filter_servers}
         return TopicRouteData(broker_datas=tuple(brokers), queue_datas=tuple(queues), filter_server_table=filters)
 
-    def _broker_data(self, name: str) -> BrokerData:
+    def _broker_data(self, name: str, peer: Peer | None) -> BrokerData:
         brokers = self._sets[name]
-        return BrokerData(cluster=brokers.cluster, broker_name=name, broker_addrs=dict(brokers.addresses))
+        addresses = dict(brokers.addresses)
+        if self._advertising is not None and peer is not None:
+            seen_from = self._advertising.seen_from
+            addresses = {number: seen_from(peer.remote_text, address) for number, address in addresses.items()}
+        return BrokerData(cluster=brokers.cluster, broker_name=name, broker_addrs=addresses)
 
-    def clusters(self) -> ClusterInfo:
-        """All brokers by name, and their names by cluster."""
+    def clusters(self, peer: Peer | None = None) -> ClusterInfo:
+        """All brokers by name, with the addresses for the client `peer`, and their names by cluster."""
         by_cluster: dict[str, list[str]] = {}
         for name, brokers in self._sets.items():
             by_cluster.setdefault(brokers.cluster, []).append(name)
         return ClusterInfo(
-            broker_addr_table={name: self._broker_data(name) for name in self._sets},
+            broker_addr_table={name: self._broker_data(name, peer) for name in self._sets},
             cluster_addr_table={cluster: tuple(names) for cluster, names in by_cluster.items()},
         )
 

@@ -25,6 +25,7 @@ from rocketwire.server.timer.wheel.markers import Markers
 from rocketwire.server.timer.wheel.wheel import NearWheel
 from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.errors import StoreError
+from rocketwire.store.event import Event
 from rocketwire.store.store import MessageStore
 from rocketwire.store.timer.check import Check
 from rocketwire.store.timer.metrics_table import TimerMetricsTable
@@ -72,6 +73,7 @@ class Timer:
         wake: Callable[[], None],
         run_sync: RunSync,
         topics: Mapping[str, object],
+        moved: Event[[]],
     ) -> None:
         """Make the timer of a store to which nothing was appended since it was opened.
 
@@ -83,6 +85,7 @@ class Timer:
             wake: Called when messages were stored.
             run_sync: Runs functions that wait for the disk.
             topics: The existing topics, by name.
+            moved: Called when the clock has jumped ahead.
 
         Raises:
             StoreForeign: the timer's files have another size than the settings say.
@@ -101,6 +104,8 @@ class Timer:
         self._names = TopicNames(topics)
         self._interval = store.settings.timer_flush_interval / 1000
         self._arrivals = Bell()
+        self._due = Bell()
+        moved.subscribe(self._due.ring)
         self._topic = TimerTopic(store)
         self._wheel: NearWheel | None = None
         self._end_at_start = self._topic.end
@@ -164,7 +169,7 @@ class Timer:
         """Recover the index, then deliver messages when they are due, for ever."""
         await self._recover()
         index = self._index
-        changed, due = Bell(), Bell()
+        changed, due = Bell(), self._due
         markers = Markers(self._topic, index.precision, index.queue_offset)
         self._wheel = wheel = NearWheel(index, self._topic, markers, self._clock, due)
         entries_in, entries_out = trio.open_memory_channel[TimerEntries](_ENTRIES_CHANNEL)

@@ -20,6 +20,7 @@ import trio
 
 from rocketwire.server.config.live import Live
 from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.due_time import DueTime
 from rocketwire.server.core.errors import ServiceUnavailable, SystemBusy
 from rocketwire.server.messages.stored_message import StoredMessage, stored_text
 from rocketwire.server.topics.topics import BrokerTopics
@@ -68,6 +69,7 @@ class Checking:
         retention_keys: Live[RetentionKeys],
         topics: BrokerTopics,
         clock: Clock,
+        due_time: DueTime,
         wake: Callable[[], None],
     ) -> None:
         self._store = store
@@ -79,19 +81,21 @@ class Checking:
         self._retention_keys = retention_keys
         self._topics = topics
         self._clock = clock
+        self._time = due_time
         self._wake = wake
 
     async def run(self) -> None:
         """Check for ever, and note how far the queues are done with."""
-        last = trio.current_time()
+        last = self._time.elapsed()
         await _logged(self._read_copies)
         while True:
             interval = self._keys.current.transaction_check_interval / 1000
-            await trio.sleep(max(0.0, min(_LONGEST_SLEEP, last + interval - trio.current_time())))
+            await self._time.sleep(max(0.0, min(_LONGEST_SLEEP, last + interval - self._time.elapsed())))
             self._state.note_progress()
-            if trio.current_time() >= last + interval:
+            if self._time.elapsed() >= last + interval:
+                began, real = self._time.elapsed(), trio.current_time()
                 await _logged(self.check)
-                last = trio.current_time()
+                last = began + trio.current_time() - real  # without moves of the clock meanwhile: they count anew
 
     async def _read_copies(self) -> None:
         for _ in self._copies.read():
@@ -151,7 +155,7 @@ class Checking:
             return _Next.GO_ON
         keys = self._keys.current
         reserved = self._retention_keys.current.file_reserved_time * _HOUR
-        age = self._clock() - half.born_timestamp
+        age = self._clock() - self._time.of_client(half.born_timestamp)
         checks = _number(properties.get(property_names.TRANSACTION_CHECK_TIMES), INT32_MAX)
         if (checks is not None and checks >= keys.transaction_check_max) or age > reserved:
             self._give_up(offset, half, properties)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.config.live import Live
 from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.due_time import DueTime
 from rocketwire.server.messages.appending import Refusals
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.server.transactions.asking import Asking, MayHear, everybody
@@ -47,6 +48,7 @@ class Transactions:
         store_host: bytes,
         wake: Callable[[], None],
         append: Callable[[Sequence[Draft]], tuple[list[Appended], Refusals]],
+        due_time: DueTime,
         may_hear: MayHear = everybody,
     ) -> None:
         self.state = TransactionState(store, offsets)
@@ -65,6 +67,7 @@ class Transactions:
             retention_keys=retention_keys,
             topics=topics,
             clock=clock,
+            due_time=due_time,
             wake=wake,
         )
 

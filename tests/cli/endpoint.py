@@ -7,7 +7,6 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -52,10 +51,6 @@ def real_endpoint(store: Path, **changes: Any) -> Iterator[Addresses]:
     """A name server and a broker on free ports; both are stopped at the end. `changes` are of the configuration."""
     ready = threading.Event()
     state: dict[str, Any] = {}
-    patch = pytest.MonkeyPatch()
-    # The server tunes the garbage collector of its process: not of the tests'.
-    nothing = SimpleNamespace(collect=lambda: 0, freeze=lambda: None, set_threshold=lambda *_: None)
-    patch.setattr("rocketwire.server.serving.gc", nothing)
 
     def listens(name_server: Address, broker: Address, _http: Address | None) -> None:
         state["addresses"] = Addresses(name_server, broker)
@@ -81,7 +76,6 @@ def real_endpoint(store: Path, **changes: Any) -> Iterator[Addresses]:
         token, scope = state["stop"]
         token.run_sync_soon(scope.cancel)
         thread.join(SECONDS)
-        patch.undo()
         assert not thread.is_alive()
 
 

@@ -1,17 +1,28 @@
+import json
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
 from rocketwire.cli import main, serve
+from rocketwire.cli.environment import check_options
 from rocketwire.cli.mistake import Mistake
 from rocketwire.server.configuration import ServerConfig
 from rocketwire.server.net import addresses
-from tests.server.processes import Process, process
+from rocketwire.wire.codes import RequestCode
+from tests.server.processes import Caller, Process, process
 
 FREE_PORTS = ("--namesrv", "127.0.0.1:0", "--broker", "127.0.0.1:0")
+
+
+@pytest.fixture(autouse=True)
+def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith(("ROCKETWIRE_SERVE_", "ROCKETWIRE_SET_"))]:
+        monkeypatch.delenv(name)
 
 
 def options(*arguments: str) -> serve.Options:
@@ -19,7 +30,8 @@ def options(*arguments: str) -> serve.Options:
 
 
 def configured(*arguments: str) -> ServerConfig:
-    return serve.configuration(options(*arguments), warn=pytest.fail)
+    check_options(serve.command, os.environ)
+    return serve.configuration(options(*arguments), warn=pytest.fail, environment=os.environ)
 
 
 def acl_path(config: ServerConfig) -> Path:
@@ -37,9 +49,90 @@ def test_the_addresses() -> None:
     assert (config.broker.advertised_host, config.advertised_port) == ("broker.example", 443)
 
 
+def test_an_address_for_each_network() -> None:
+    config = configured("--broker", "127.0.0.2:20911", "--advertise", "neighbours,10.0.0.0/8=10.0.0.9:1")
+    assert [str(each.network) for each in config.advertised_networks] == ["None", "10.0.0.0/8"]
+    assert (config.broker.advertised_host, config.advertised_port) == ("127.0.0.2", None)
+
+
+def test_each_option_has_a_variable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "broker.conf"
+    file.write_text("regionId=r\n")
+    variables = {
+        "NAMESRV": "0.0.0.0:1",
+        "BROKER": "127.0.0.2:2",
+        "ADVERTISE": "neighbours,10.0.0.1:3",
+        "STORE": "stored",
+        "HTTP": "127.0.0.3:4",
+        "CONFIG": str(file),
+        "FAULT": "drop,topic=T;answer:1:a remark with spaces",
+        "LOG_FORMAT": "json",
+        "LOG_LEVEL": "debug",
+        "ACL": str(file),
+        "JSON_READY": "true",
+        "PORT_FILE": "",  # an empty one is as none
+    }
+    for name, value in variables.items():
+        monkeypatch.setenv(f"ROCKETWIRE_SERVE_{name}", value)
+    config = configured()
+    assert (str(config.name_server), str(config.broker.address)) == ("0.0.0.0:1", "127.0.0.2:2")
+    assert (config.broker.advertised_host, config.advertised_port) == ("10.0.0.1", 3)
+    assert len(config.advertised_networks) == 1
+    assert (config.store.folder, str(config.http)) == (Path("stored"), "127.0.0.3:4")
+    assert config.broker.region_id == "r"
+    assert len(config.faults.rules) == 2
+    assert acl_path(config) == file
+    given = options("--broker", "127.0.0.4:5")
+    assert (given.log_format, given.log_level, given.json_ready, given.port_file) == ("json", "debug", True, None)
+    assert given.broker == "127.0.0.4:5", "an option beats its variable"
+    every = {str(each.envvar).removeprefix("ROCKETWIRE_SERVE_") for each in serve.command.params if each.envvar}
+    assert every >= variables.keys()
+    assert len(every) == len(serve.command.params) - 1, "all but --set"
+
+
+def test_each_key_has_a_variable(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "broker.conf"
+    file.write_text("brokerName=file\nregionId=file\nlistenPort=1\nmessageDelayLevel=9s\n")
+    for key, value in {"brokerName": "b", "regionId": "", "listenPort": "2", "messageDelayLevel": "1s 2s"}.items():
+        monkeypatch.setenv(f"ROCKETWIRE_SET_{key}", value)
+    config = configured("-c", str(file), "--set", "brokerName=typed")
+    assert config.broker.broker_name == "typed", "--set beats a variable"
+    assert config.broker.region_id == "file", "an empty variable is as none"
+    assert config.broker.listen_port == 2, "a variable beats the file"
+    assert config.delay.message_delay_level == "1s 2s"
+    monkeypatch.setenv("ROCKETWIRE_SERVE_BROKER", "127.0.0.1:3")
+    assert configured().broker.listen_port == 3, "the variable of an option beats that of a key"
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("ROCKETWIRE_SERVE_NAMESVR", "no option has this variable; did you mean ROCKETWIRE_SERVE_NAMESRV?"),
+        ("ROCKETWIRE_SERVE_SET", "no option has this variable"),
+        ("ROCKETWIRE_SET_flushDiskTyp", "unknown key; did you mean flushDiskType?"),
+        ("ROCKETWIRE_SET_AUTO_CREATE_TOPIC_ENABLE", "unknown key; did you mean autoCreateTopicEnable?"),
+        ("ROCKETWIRE_SET_", "unknown key"),
+    ],
+)
+def test_a_variable_of_nothing_is_a_mistake(monkeypatch: pytest.MonkeyPatch, name: str, line: str) -> None:
+    monkeypatch.setenv(name, "")
+    configured()
+    monkeypatch.setenv(name, "1")
+    with pytest.raises(Mistake, match=re.escape(f"{name}: {line}")):
+        configured()
+
+
 def test_where_metrics_are_told() -> None:
     assert configured().http is None
     assert str(configured("--http", "[::1]:9557").http) == "[::1]:9557"
+
+
+def test_how_programs_are_told_that_it_is_ready() -> None:
+    config = configured()
+    assert (config.json_ready, config.port_file, config.log_format) == (False, None, "console")
+    config = configured("--json-ready", "--port-file", "ports.json", "--log-format", "json", "--end-with", "7")
+    assert (config.json_ready, config.port_file, config.log_format) == (True, "ports.json", "json")
+    assert (configured().end_with, config.end_with) == (None, 7)
 
 
 def test_where_the_accounts_are(tmp_path: Path) -> None:
@@ -133,11 +226,15 @@ def test_keys_that_change_nothing_are_warned_of(tmp_path: Path) -> None:
         (("--broker", "::1:1"), "--broker ::1:1: allowed is HOST:PORT or [IPV6]:PORT, port 0 to 65535"),
         (("--http", ":1"), "--http :1: allowed is HOST:PORT or [IPV6]:PORT, port 0 to 65535"),
         (("--acl", "no/such/file"), "--acl no/such/file: no such file"),
-        (("--advertise", "h:x"), "--advertise h:x: allowed is HOST:PORT or [IPV6]:PORT, port 0 to 65535"),
+        (
+            ("--advertise", "h:x"),
+            "--advertise h:x: allowed is [neighbours,][NETWORK=HOST:PORT,]...HOST:PORT, with a NETWORK like 10.0.0.0/8",
+        ),
         (("--set", "brokerName"), "--set brokerName: allowed is KEY=VALUE"),
         (("--set", "flushdisktype=1"), "--set flushdisktype: unknown key; did you mean flushDiskType?"),
         (("--set", "nonsense=1"), "--set nonsense: unknown key"),
         (("--store", ""), "--store: the folder's name is empty"),
+        (("--port-file", ""), "--port-file: the file's name is empty"),
         (("-c", "/dev/zero"), "-c /dev/zero: longer than 1048576 bytes, so it is no settings file"),
         (("-c", "/"), "-c /: Is a directory"),
         (("--set", "=5"), "--set =5: the key is missing; allowed is KEY=VALUE"),
@@ -209,6 +306,35 @@ def test_the_broker_conf_that_apache_distributes_starts_the_server(tmp_path: Pat
     )
     assert warned == ["brokerRole"]
     assert "Traceback" not in errors
+
+
+@pytest.mark.costly
+def test_a_program_starts_it_on_free_ports(tmp_path: Path) -> None:
+    file = tmp_path / "ports.json"
+    command = [sys.executable, "-m", "rocketwire", "serve", *FREE_PORTS, "--http", "127.0.0.1:0", "--json-ready"]
+    with subprocess.Popen(
+        [*command, "--port-file", str(file), "--store", str(tmp_path / "s"), "--log-level", "error"],
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as started:
+        try:
+            assert started.stdout is not None
+            told = json.loads(started.stdout.readline())
+            assert json.loads(file.read_text()) == told
+            assert (told["pid"], told["store"]) == (started.pid, str(tmp_path / "s"))
+            with Caller(told["namesrv"]) as name_server, Caller(told["broker"]) as broker:
+                assert told["broker"].encode() in bytes(name_server.ask(RequestCode.GET_BROKER_CLUSTER_INFO).body)
+                broker.create_topic("T")
+            with urlopen(f"http://{told['http']}/readyz", timeout=60) as answer:
+                assert answer.status == 200
+            host, port = told["broker"].split(":")
+            with Caller(f"{host}:{int(port) - 2}") as vip:
+                assert vip.send("T").header.code == 0
+        finally:
+            started.terminate()
+        assert started.stdout.read() == ""
+    assert started.returncode == 0
+    assert not file.exists()
 
 
 def test_an_output_that_is_full_is_one_line_and_code_2(tmp_path: Path) -> None:

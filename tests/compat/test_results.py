@@ -99,7 +99,7 @@ def test_what_is_read_is_written_the_same_and_fits_the_schema(document: dict[str
     assert {**again, "results": []} == {**document, "results": []}
 
 
-WRONG = [None, -1, "x", [], {}, True, 1.5]
+WRONG: list[Any] = [None, -1, "x", [], {}, True, 1.5]
 
 
 @st.composite

@@ -33,8 +33,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def collector_left_alone() -> Iterator[None]:
     """The server tunes the garbage collector of its process: not of the tests'."""
     patch = pytest.MonkeyPatch()
-    nothing = SimpleNamespace(collect=lambda: 0, freeze=lambda: None, set_threshold=lambda *_: None)
-    patch.setattr("rocketwire.server.serving.gc", nothing)
+    nothing = SimpleNamespace(freeze=lambda: None, set_threshold=lambda *_: None, enable=lambda: None)
+    patch.setattr("rocketwire.server.run.gc", nothing)
     yield
     patch.undo()
 

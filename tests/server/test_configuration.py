@@ -167,7 +167,16 @@ def test_no_name_is_declared_twice() -> None:
 def test_every_field_but_those_of_the_command_line_is_a_key() -> None:
     config = ServerConfig()
     without = {field.name for field in fields(config)} - {key.group for key in KEYS}
-    assert without == {"name_server", "advertised_port", "http", "log_format"}
+    assert without == {
+        "name_server",
+        "advertised_port",
+        "advertised_networks",
+        "http",
+        "log_format",
+        "json_ready",
+        "port_file",
+        "end_with",
+    }
     declared: list[Any] = list(config.groups())
     names = [field.name for group in declared for field in fields(group)]
     assert set(names) - {key.attribute for key in KEYS} == {"rules"}
@@ -207,7 +216,7 @@ def test_an_answer_that_no_frame_holds_cannot_be_asked_for(name: str) -> None:
 
 
 def test_keys_that_apaches_4_9_7_does_not_know_say_who_does() -> None:
-    guards = {"limits", "throttle", "acl", "tls", "faults"}
+    guards = {"limits", "throttle", "acl", "tls", "faults", "clock"}
     ours = {key.name for key in KEYS if key.known == OURS and key.group not in guards}
     assert ours == {"fastRemoting", "enableTopicMessageTypeCheck"}
     newer = {key.name for key in KEYS if key.known == NEWER and key.group not in guards}

@@ -16,7 +16,7 @@ import pytest
 from rocketwire.server import banner, run
 from rocketwire.server.broker import Broker
 from rocketwire.server.configuration import ServerConfig
-from rocketwire.server.net.listener import AddressInUse
+from rocketwire.server.net.listener import AddressInUse, bind
 from rocketwire.store.errors import ConfigInvalid, StoreForeign, StoreLocked
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import RequestCode
@@ -121,6 +121,24 @@ async def test_a_vip_port_in_use_is_refused_by_name(tmp_path: Path) -> None:
     assert str(error) == (
         f"cannot listen on 127.0.0.1:{port} (--broker port - 2, fastRemoting): Address already in use"
     )
+
+
+@pytest.mark.parametrize("taken_pairs", [0, 3])
+async def test_a_free_port_is_one_whose_vip_port_is_free_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, taken_pairs: int
+) -> None:
+    refusals = iter(range(taken_pairs))
+
+    def bind_or_refuse(host: str, port: int, *, option: str) -> socket.socket:
+        if option.endswith("fastRemoting") and next(refusals, None) is not None:
+            raise AddressInUse("taken")
+        return bind(host, port, option=option)
+
+    monkeypatch.setattr("rocketwire.server.serving.bind", bind_or_refuse)
+    async with serving(tmp_path, fast_remoting=True, listen_port=0) as server:
+        vip = server.to(replace(server.broker_address, port=server.broker_address.port - 2))
+        await vip.create_topic("T")
+        assert (await vip.send("T")).header.code == 0
 
 
 async def test_ipv6(tmp_path: Path) -> None:
@@ -348,3 +366,13 @@ def test_a_certificate_that_cannot_be_used_is_one_line_and_code_2(
         f"rocketwire: {properties}: tls.server.certPath=none.pem: No such file or directory"
     )
     assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.parametrize("http", [False, True])
+def test_the_start_says_that_the_clock_may_be_moved(tmp_path: Path, http: bool) -> None:
+    config = small_config(tmp_path / "store", movable_clock=True)
+    address = Address(host="127.0.0.1", port=1)
+    lines = banner.ready_lines(replace(config, http=address if http else None), address, address, None)
+    how = "over HTTP" if http else "over HTTP, which needs --http"
+    assert f"  CLOCK: may be moved {how} (movableClock, docs/testing-applications.md)" in lines
+    assert not any("CLOCK" in line for line in banner.ready_lines(ServerConfig(), address, address, None))

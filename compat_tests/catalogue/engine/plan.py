@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -92,8 +92,8 @@ def not_offered(
 
 def planned(
     scenarios: Sequence[Scenario],
-    clients: dict[str, Adapter],
-    sides: dict[Side, Facts],
+    clients: Mapping[str, Adapter],
+    sides: Mapping[Side, Facts],
     *,
     security: frozenset[Security],
     helper: Adapter | None,

@@ -165,7 +165,7 @@ def _run(
             if against is not None:
                 sides[Side.REFERENCE] = stack.enter_context(reference(against, facts.access, facts))
             security = _security(facts)
-            tasks = planned(chosen, dict(adapters), sides, security=security, helper=helping)
+            tasks = planned(chosen, adapters, sides, security=security, helper=helping)
             settings = Settings(
                 engine=engine,
                 clients=adapters,

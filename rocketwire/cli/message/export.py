@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Final
 
 import click
 
-from rocketwire.cli.mistake import INCOMPLETE, Mistake, Unsuccessful
+from rocketwire.cli.mistake import INCOMPLETE, Mistake
 from rocketwire.cli.online import online
 from rocketwire.cli.output import count_of, warn
 from rocketwire.cli.parameter_types import FILE, TOPIC
@@ -19,7 +19,6 @@ from rocketwire.cli.times import parsed
 if TYPE_CHECKING:
     from rocketwire.cli.message.pulls import Queue
     from rocketwire.cli.online import Endpoint
-    from rocketwire.remoting.cluster import Cluster
     from rocketwire.store.archive.read.scan import Trouble
 
 _EPILOG: Final = """\
@@ -65,8 +64,9 @@ def command(
     if as_json and form not in (None, _FORMATS[0]):
         raise click.UsageError(f"--json is --format {_FORMATS[0]}: --format {form} is another")
     bounds = _bound("--from", first), _bound("--to", end)
-    wanted = frozenset(_queue_id(text) for text in queues) or None
+    wanted = frozenset(_queue_id(text) for text in queues)
     from rocketwire.cli.message.formats import FORMATS
+    from rocketwire.cli.message.reading import queues_of
     from rocketwire.cli.shown_message import json_object
 
     complaints = 0
@@ -78,7 +78,7 @@ def command(
 
     count = 0
     with endpoint.connected() as cluster:
-        ranges = [(queue, _range(queue, *bounds)) for queue in _queues(cluster, topic, wanted)]
+        ranges = [(queue, _range(queue, *bounds)) for queue in queues_of(cluster, topic, wanted)]
         with _output(output) as file:
             write = FORMATS[form or _FORMATS[0]](file)
             for queue, offsets in ranges:
@@ -88,36 +88,6 @@ def command(
     if output is not None or count == 0:
         warn(f"{count_of(count, 'message')} of {topic} exported")
     return INCOMPLETE if complaints else 0
-
-
-def _queues(cluster: Cluster, topic: str, wanted: frozenset[int] | None) -> list[Queue]:
-    """The queues to read.
-
-    Raises:
-        Unsuccessful: no broker has a requested queue.
-        NoSuchTopic: there is no such topic.
-    """
-    from rocketwire.cli.message.pulls import Queue
-
-    brokers = cluster.brokers_of(topic)
-    queues = [
-        Queue(broker, brokers[broker], topic, queue_id)
-        for broker, queue_id in cluster.readable_queues(topic)
-        if broker in brokers
-    ]
-    known = {queue.queue_id for queue in queues}
-    for queue_id in sorted(wanted or ()):
-        if queue_id not in known:
-            raise Unsuccessful(f"--queue {queue_id}: topic {topic} has " + _listed(known))
-    return [queue for queue in queues if wanted is None or queue.queue_id in wanted]
-
-
-def _listed(queue_ids: set[int]) -> str:
-    if not queue_ids:
-        return "no queue that can be read"
-    if queue_ids == {0}:
-        return "the queue 0 only"
-    return f"the queues {min(queue_ids)} to {max(queue_ids)}"
 
 
 Bound = tuple[bool, int]

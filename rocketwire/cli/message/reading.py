@@ -48,12 +48,21 @@ def queues_of(cluster: Cluster, topic: str, wanted: frozenset[int] = frozenset()
         for broker, number in cluster.readable_queues(topic)
         if broker in brokers
     ]
-    missing = wanted - {queue.queue_id for queue in found}
-    if missing or not found:
-        numbers = sorted({queue.queue_id for queue in found})
-        known = f"has the queues {numbers[0]} to {numbers[-1]}" if numbers else "has no queue that can be read"
-        raise Unsuccessful(f"topic {topic} {known}" + (f", not {min(missing)}" if missing else ""))
+    numbers = sorted({queue.queue_id for queue in found})
+    missing = wanted.difference(numbers)
+    if missing:
+        raise Unsuccessful(f"--queue {min(missing)}: topic {topic} has {_listed(numbers)}")
+    if not found:
+        raise Unsuccessful(f"topic {topic} has {_listed(numbers)}")
     return [queue for queue in found if not wanted or queue.queue_id in wanted]
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    if not numbers:
+        return "no queue that can be read"
+    if len(numbers) == 1:
+        return f"the queue {numbers[0]} only"
+    return f"the queues {numbers[0]} to {numbers[-1]}"
 
 
 def pulled(queue: Queue, asked: int, answer: Answer, report: Report) -> Pulled:

@@ -5,14 +5,42 @@ from __future__ import annotations
 import ipaddress
 import logging
 import socket
+from importlib import import_module
+from typing import TYPE_CHECKING, Final
 
+import trio
+
+from rocketwire.server.core.movable_clock import MovableClock
+from rocketwire.server.operations.clock.http import clock_routes
 from rocketwire.server.operations.faults.http import fault_routes
+from rocketwire.server.operations.http.messages import HttpRequest, HttpResponse
 from rocketwire.server.operations.http.server import HttpServer
 from rocketwire.server.operations.monitoring.health import Readiness, healthy, listeners_check, store_check, timer_check
-from rocketwire.server.operations.monitoring.scrape import Scrape, Sources
+from rocketwire.server.operations.monitoring.sources import Sources
 from rocketwire.wire.addresses import Address
 
+if TYPE_CHECKING:
+    from rocketwire.server.operations.monitoring.scrape import Scrape
+
+_SCRAPE: Final = "rocketwire.server.operations.monitoring.scrape"
+
 log = logging.getLogger(__name__)
+
+
+class _Metrics:
+    """/metrics. What it imports takes a tenth of a second, and many servers never need it: the first scrape waits."""
+
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
+        self._scrape: Scrape | None = None
+
+    async def show(self, request: HttpRequest) -> HttpResponse:
+        if self._scrape is None:
+            # In a thread, so that clients of the broker do not wait, too.
+            module = await trio.to_thread.run_sync(import_module, _SCRAPE)
+        if self._scrape is None:  # else another request was faster
+            self._scrape = module.Scrape(self._sources)
+        return await self._scrape.metrics(request)
 
 
 class Monitoring:
@@ -21,12 +49,13 @@ class Monitoring:
     Args:
         sock: The bound socket to listen on.
         sources: What is measured.
+        clock: The clock that can be moved, if there is one.
 
     Attributes:
         address: The bound address.
     """
 
-    def __init__(self, sock: socket.socket, sources: Sources) -> None:
+    def __init__(self, sock: socket.socket, sources: Sources, clock: MovableClock | None) -> None:
         services = sources.services
         host, port = sock.getsockname()[:2]
         self.address = Address(host=host, port=port)
@@ -40,7 +69,8 @@ class Monitoring:
         routes = {
             ("GET", "/healthz"): healthy,
             ("GET", "/readyz"): readiness.ready,
-            ("GET", "/metrics"): Scrape(sources).metrics,
+            ("GET", "/metrics"): _Metrics(sources).show,
+            **clock_routes(clock),
             **fault_routes(sources.faults),
         }
         self._server = HttpServer(sock, routes, services.clock, most=sources.descriptors.http)

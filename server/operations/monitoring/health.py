@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from http import HTTPStatus
 
 from rocketwire.server.operations.http.messages import HttpRequest, HttpResponse, json_response, text_response
-from rocketwire.server.operations.monitoring.traffic import Listeners
+from rocketwire.server.operations.monitoring.sources import Listeners
 from rocketwire.server.operations.monitoring.watched import Watched
 
 Check = Callable[[], str | None]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import platform
 import resource
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import trio
@@ -18,37 +17,17 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_late
 from prometheus_client.registry import Collector
 
 from rocketwire import __version__, native
-from rocketwire.server.delay.delivery import DelayDelivery
-from rocketwire.server.net.descriptors import Descriptors
-from rocketwire.server.net.hub import Hub
-from rocketwire.server.net.in_flight import InFlight
-from rocketwire.server.operations.faults.faulty import Faults
 from rocketwire.server.operations.http.messages import HttpRequest, HttpResponse
 from rocketwire.server.operations.monitoring import groups, quotas, stored, traffic
 from rocketwire.server.operations.monitoring.families import gauges
-from rocketwire.server.operations.monitoring.latencies import Latencies
 from rocketwire.server.operations.monitoring.slices import Slices
-from rocketwire.server.operations.monitoring.watched import Watched
+from rocketwire.server.operations.monitoring.sources import Sources
 
 _BUILD: Final = {
     "version": __version__,
     "kernel": "python" if native.kernel is None else "native",
     "python": platform.python_version(),
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sources:
-    """What is measured: services own their counts, which are only read; `faults` is None if none are allowed."""
-
-    services: Watched
-    delays: DelayDelivery
-    listeners: traffic.Listeners
-    hubs: Sequence[Hub]
-    in_flight: InFlight
-    latencies: Latencies
-    faults: Faults | None
-    descriptors: Descriptors
 
 
 class Scrape:

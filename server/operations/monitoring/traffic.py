@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from prometheus_client import Metric
@@ -12,14 +12,11 @@ from rocketwire.server.core.metrics import ACL_REASONS, RECEIVE, SEND, UNSERVED,
 from rocketwire.server.guards.throttle.throttle import BACKLOG, COLD, GROUP, INSTANCE, TOPIC
 from rocketwire.server.limits.limits import LIMITS
 from rocketwire.server.net.descriptors import KEPT_FOR_STORE, Descriptors
-from rocketwire.server.net.listener import Listener
 from rocketwire.server.operations.faults.rule import COUNTED
 from rocketwire.server.operations.monitoring.families import counter, counters, gauge, gauges, histograms
 from rocketwire.server.operations.monitoring.latencies import Latencies
+from rocketwire.server.operations.monitoring.sources import Listeners
 from rocketwire.wire.codes import RequestCode
-
-Listeners = Mapping[str, Sequence[Listener]]
-"""By listener: name server, broker."""
 
 _NAMES: Final = {int(code): code.name for code in RequestCode} | {UNSERVED: "unserved"}
 _BUSIEST: Final = (

@@ -9,6 +9,7 @@ from rocketwire.compat.clients.adapter import Adapter, Engine, Security
 from rocketwire.compat.endpoint import Access, Facts, Product
 from rocketwire.compat.scenario import Need, Scenario
 
+PROGRAMS = frozenset({"Echo", "Crash", "Hang", "Die"})
 SCRIPT = Path(__file__).with_name("runner_script.py")
 
 
@@ -19,9 +20,7 @@ class Script(Adapter):
     version = "1"
     language = "Python"
 
-    def __init__(
-        self, id_: str = "script-1", programs: frozenset[str] = frozenset({"Echo", "Crash", "Hang", "Die"})
-    ) -> None:
+    def __init__(self, id_: str = "script-1", programs: frozenset[str] = PROGRAMS) -> None:
         self.id = id_
         self.programs = programs
         self.commands: list[Mapping[str, str]] = []
@@ -52,6 +51,6 @@ def facts(product: Product = Product.APACHE, version: str = "4.9.7", **offers: b
     )
 
 
-def made(run: Callable[[Case], None], id_: str = "send.made", **more: object) -> Scenario:
+def made(run: Callable[[Case], object], id_: str = "send.made", **more: object) -> Scenario:
     settings = {"feature": "send", "proves": "It is made for a test.", "source": "this test", "limit": 20.0, **more}
     return Scenario(id=id_, run=run, **settings)  # type: ignore[arg-type]

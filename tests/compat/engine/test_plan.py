@@ -2,7 +2,7 @@
 
 import pytest
 
-from rocketwire.compat.clients.adapter import Engine, Security
+from rocketwire.compat.clients.adapter import Adapter, Engine, Security
 from rocketwire.compat.endpoint import Facts, Product
 from rocketwire.compat.engine.plan import NothingChosen, chosen_clients, chosen_scenarios, not_offered, planned
 from rocketwire.compat.results import Side
@@ -63,7 +63,7 @@ def test_a_client_that_cannot_sign() -> None:
 
 def test_tasks_are_by_client_and_the_longest_come_first() -> None:
     scenarios = [made(nothing, "send.short", limit=5.0), made(nothing, "send.long", limit=50.0)]
-    clients = {each.id: each for each in (Script("a-1"), Script("b-1"))}
+    clients: dict[str, Adapter] = {each.id: each for each in (Script("a-1"), Script("b-1"))}
     sides = {Side.ENDPOINT: facts(), Side.REFERENCE: facts()}
     tasks = planned(scenarios, clients, sides, security=NOTHING, helper=None)
     assert [(task.client, task.scenario.id, task.side) for task in tasks] == [

@@ -23,7 +23,7 @@ def run_of(*scenarios: Scenario, jobs: int = 2, client: Script | None = None) ->
     clients = {adapter.id: adapter}
     sides = {Side.ENDPOINT: facts()}
     settings = Settings(engine=Engine.HOST, clients=clients, helper=None, sides=sides, jobs=jobs)
-    return Run(settings=settings, tasks=planned(scenarios, dict(clients), sides, security=frozenset(), helper=None))
+    return Run(settings=settings, tasks=planned(scenarios, clients, sides, security=frozenset(), helper=None))
 
 
 def results(*scenarios: Scenario, jobs: int = 2, client: Script | None = None) -> dict[str, Result]:
@@ -38,6 +38,14 @@ def results(*scenarios: Scenario, jobs: int = 2, client: Script | None = None) -
 def echo(case: Case) -> None:
     (event,) = case.client.only("echo", "Echo", value=case.unique("name"))
     assert event["value"].startswith(case.prefix)
+
+
+def crash(case: Case) -> None:
+    case.client.run("Crash")
+
+
+def hang(case: Case) -> None:
+    case.client.run("Hang")
 
 
 def times(fails: int) -> Callable[[Case], None]:
@@ -57,7 +65,7 @@ def test_each_outcome_with_its_attempts() -> None:
         made(echo, "send.passes"),
         made(times(1), "send.flaky"),
         made(times(9), "send.differs"),
-        made(lambda case: case.client.run("Crash") and None, "send.fails"),
+        made(crash, "send.fails"),
         made(echo, "send.lacks", programs=("Other",)),
     )
     assert {name: each.outcome for name, each in found.items()} == {
@@ -88,13 +96,17 @@ def test_processes_are_used_again_and_those_with_variables_are_others() -> None:
 
 def test_scenarios_that_wait_run_beside_each_other() -> None:
     both = threading.Barrier(2, timeout=60)
-    found = results(*(made(lambda _: both.wait() and None, f"send.{number}") for number in range(2)), jobs=2)
+
+    def meet(_: Case) -> None:
+        both.wait()
+
+    found = results(*(made(meet, f"send.{number}") for number in range(2)), jobs=2)
     assert {each.outcome for each in found.values()} == {Outcome.PASS}
 
 
 def test_a_scenario_ends_at_its_limit() -> None:
     began = time.monotonic()
-    found = results(made(lambda case: case.client.run("Hang") and None, "send.hangs", limit=1.0))
+    found = results(made(hang, "send.hangs", limit=1.0))
     assert found["send.hangs"].outcome is Outcome.FAILS
     assert time.monotonic() - began < 60
 
@@ -102,14 +114,13 @@ def test_a_scenario_ends_at_its_limit() -> None:
 def test_ctrl_c_ends_all_processes() -> None:
     pids: list[int] = []
 
-    def hang(case: Case) -> None:
+    def hang_after_telling(case: Case) -> None:
         echo(case)
         pids.append(case.client.clients.runner(case.client.id).pid)
         case.client.run("Hang")
 
-    run = run_of(
-        *(made(hang, f"send.{number}", limit=500.0) for number in range(8)), made(echo, "send.quick", limit=600.0)
-    )
+    hanging = (made(hang_after_telling, f"send.{number}", limit=500.0) for number in range(8))
+    run = run_of(*hanging, made(echo, "send.quick", limit=600.0))
 
     def told(_: Result) -> None:
         while len(pids) < 1:

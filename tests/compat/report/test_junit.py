@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 from xml.etree.ElementTree import fromstring
 
 import pytest
@@ -32,7 +33,7 @@ def test_there_is_a_suite_per_client_and_a_case_per_scenario(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("outcome", "kind"), [(Outcome.DIFFERS, Failure), (Outcome.FAILS, Error), (Outcome.NOT_OFFERED, Skipped)]
 )
-def test_each_outcome_has_its_element(tmp_path: Path, outcome: Outcome, kind: type) -> None:
+def test_each_outcome_has_its_element(tmp_path: Path, outcome: Outcome, kind: Any) -> None:
     ((case,),) = ([*suite] for suite in parsed(small(outcome, reason="the reason"), tmp_path))
     (found,) = case.result
     assert type(found) is kind

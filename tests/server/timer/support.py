@@ -36,6 +36,7 @@ from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.server.transactions.keys import TransactionKeys
 from rocketwire.store.append.drafts import Appended, Draft
 from rocketwire.store.disk.files import FileSystem, RealFileSystem
+from rocketwire.store.event import Event
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import MessageStore
 from rocketwire.store.tables.groups import GroupTable
@@ -110,6 +111,7 @@ class Timers:
             wake=self._wake,
             run_sync=run_inline,
             topics={"T": None, "U": None},
+            moved=Event(),
         )
         self.store.arrivals.subscribe(self.timer.arrived)
 

@@ -174,13 +174,13 @@ def _legend() -> Html:
 
 
 def _filters(results: Results) -> Html:
-    counts = score(results).counts
+    found = score(results)
     outcomes = (
         _check(
             "outcome",
             LETTERS[each],
-            joined(summary.sign(each), f" {each} ", element("small", str(counts[each]))),
-            f"k-{LETTERS[each]}",
+            joined(summary.sign(each), f" {each} ", element("small", str(found.counts[each]))),
+            summary.kind(each, found),
         )
         for each in Outcome
     )

@@ -45,7 +45,7 @@ def scores(results: Results) -> Html:
     """The score in all, and that of each client."""
     found = score(results)
     counts = (
-        element("li", sign(each), f" {found.counts[each]} {each}", class_=f"k-{LETTERS[each]}")
+        element("li", sign(each), f" {found.counts[each]} {each}", class_=kind(each, found))
         for each in (*_ORDER, Outcome.NOT_OFFERED)
     )
     reference = ""
@@ -84,7 +84,7 @@ def _settings(results: Results) -> Html:
     if not results.endpoint.settings:
         return Html("")
     lines = (element("li", each) for each in results.endpoint.settings)
-    return element("details", element("summary", "What was found out about the endpoint"), element("ul", *lines))
+    return element("details", element("summary", "The endpoint's settings"), element("ul", *lines))
 
 
 def _clients(results: Results) -> Html:
@@ -125,6 +125,11 @@ def _count(found: Score, outcome: Outcome) -> Html:
 def sign(outcome: Outcome) -> Html:
     """The outcome's symbol, which is not read out."""
     return element("span", SYMBOLS[outcome], class_="sign", aria_hidden="true")
+
+
+def kind(outcome: Outcome, found: Score) -> str:
+    """The class of a count of an outcome: of one that did not happen a calm one."""
+    return f"k-{LETTERS[outcome if found.counts[outcome] else Outcome.NOT_OFFERED]}"
 
 
 def percent(found: Score) -> str:

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from rocketwire.server.operations.monitoring import endpoint
-from rocketwire.server.operations.monitoring.scrape import Scrape, Sources
+from rocketwire.server.operations.monitoring import scrape
+from rocketwire.server.operations.monitoring.scrape import Scrape
+from rocketwire.server.operations.monitoring.sources import Sources
 from tests.server.harness import Server
 from tests.server.operations.monitoring.test_health import get
 
@@ -48,7 +49,7 @@ class Described:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._made: list[Scrape] = []
-        monkeypatch.setattr(endpoint, "Scrape", self._make)
+        monkeypatch.setattr(scrape, "Scrape", self._make)
 
     def _make(self, sources: Sources) -> Scrape:
         self._made.append(Scrape(sources))

@@ -6,6 +6,7 @@ import java.util.Set;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
+import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 
@@ -21,7 +22,7 @@ public final class Traced implements Scenario {
     public void run(Request in, Out out) throws Exception {
         Inbox inbox = new Inbox(out);
         DefaultMQPushConsumer consumer = consumer(in, inbox);
-        DefaultMQProducer producer = Clients.own(new DefaultMQProducer(in.text("producerGroup"), true, null), in);
+        DefaultMQProducer producer = Clients.own(new DefaultMQProducer(in.text("producerGroup"), Clients.signer(in), true, null), in);
         TraceShim.atOnce(producer);
         try {
             consumer.start();
@@ -39,7 +40,8 @@ public final class Traced implements Scenario {
     }
 
     private static DefaultMQPushConsumer consumer(Request in, Inbox inbox) throws Exception {
-        DefaultMQPushConsumer consumer = Clients.own(new DefaultMQPushConsumer(in.text("group"), true, null), in);
+        DefaultMQPushConsumer consumer = Clients.own(
+            new DefaultMQPushConsumer(in.text("group"), Clients.signer(in), new AllocateMessageQueueAveragely(), true, null), in);
         TraceShim.atOnce(consumer);
         consumer.setNamesrvAddr(in.text("namesrv") + ";" + in.text("namesrv"));
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);

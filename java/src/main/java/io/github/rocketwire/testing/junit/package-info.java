@@ -1,0 +1,2 @@
+/** The extension for JUnit 5 that starts and stops endpoints, and hands them to tests. */
+package io.github.rocketwire.testing.junit;

@@ -1,0 +1,2 @@
+/** The endpoint in a container, started by Testcontainers. */
+package io.github.rocketwire.testing.testcontainers;

@@ -1,0 +1,60 @@
+"""The environment variables of `rocketwire serve`, for containers and service managers.
+
+Each option has one: `--log-level` is `ROCKETWIRE_SERVE_LOG_LEVEL`. So has each key of broker.conf, with the key as it
+is written there: `ROCKETWIRE_SET_autoCreateTopicEnable`. An empty variable counts as not set, so that a template may
+leave it empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+import click
+
+from rocketwire.cli.mistake import Mistake
+
+_OPTIONS: Final = "ROCKETWIRE_SERVE_"
+_KEYS: Final = "ROCKETWIRE_SET_"
+
+
+def with_variables(command: click.Command) -> click.Command:
+    """The command, each of its options with its variable, but `--set`: its keys have theirs."""
+    for option in command.params:
+        name = max(option.opts, key=len)
+        if isinstance(option, click.Option) and name != "--set":
+            option.envvar = _OPTIONS + name.removeprefix("--").replace("-", "_").upper()
+    return command
+
+
+def check_options(command: click.Command, environment: Mapping[str, str]) -> None:
+    """Check that each variable of an option is that of one.
+
+    Raises:
+        Mistake: it is not; the text names the nearest.
+    """
+    known = [str(option.envvar) for option in command.params if option.envvar]
+    for name in sorted(environment):
+        if name.startswith(_OPTIONS) and environment[name] and name not in known:
+            from rocketwire.server.config.nearest import suggestion
+
+            raise Mistake(f"{name}: no option has this variable{suggestion(name, known)}")
+
+
+def settings_of(environment: Mapping[str, str], known: Collection[str]) -> dict[str, str]:
+    """The settings whose variables are set; `known` are the keys that there are.
+
+    Raises:
+        Mistake: a variable of an unknown key; the text names the nearest.
+    """
+    settings = {}
+    for name in sorted(environment):
+        if name.startswith(_KEYS) and environment[name]:
+            key = name.removeprefix(_KEYS)
+            if key not in known:
+                from rocketwire.server.config.nearest import suggestion
+
+                # AUTO_CREATE_TOPIC_ENABLE is near to no key, but without its underscores.
+                raise Mistake(f"{name}: unknown key{suggestion(key.replace('_', ''), known)}")
+            settings[key] = environment[name]
+    return settings

@@ -1,0 +1,46 @@
+"""Endpoints for the tests of applications: a fresh name server and broker in a `with` block.
+
+The names below are imported when they are used: pytest imports this package in every run, whatever it tests.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from rocketwire.testing.block import endpoint
+    from rocketwire.testing.blocking import Endpoint
+    from rocketwire.testing.control import Fault
+    from rocketwire.testing.errors import ControlRefused, NotInProcess, NotStarted, TestingError
+    from rocketwire.testing.of_trio import AsyncEndpoint
+
+__all__ = [
+    "AsyncEndpoint",
+    "ControlRefused",
+    "Endpoint",
+    "Fault",
+    "NotInProcess",
+    "NotStarted",
+    "TestingError",
+    "endpoint",
+]
+
+_HOMES: Final = {
+    "AsyncEndpoint": "of_trio",
+    "ControlRefused": "errors",
+    "Endpoint": "blocking",
+    "Fault": "control",
+    "NotInProcess": "errors",
+    "NotStarted": "errors",
+    "TestingError": "errors",
+    "endpoint": "block",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - whichever it is
+    """Import a name at its first use."""
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{home}"), name)

@@ -1,0 +1,103 @@
+"""What is asked of an endpoint over HTTP: fault rules, and its clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from rocketwire.testing.errors import ControlRefused
+from rocketwire.testing.http import Exchange, Response
+
+T = TypeVar("T")
+_SUCCESS = range(200, 300)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """A fault rule in force.
+
+    Attributes:
+        id: Its number.
+        rule: Its text.
+        struck: How many requests it has hit.
+        spent: Whether its `count` is used up.
+    """
+
+    id: int
+    rule: str
+    struck: int
+    spent: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[T]):
+    """A request, and how its response is read."""
+
+    method: str
+    target: str
+    read: Callable[[bytes], T]
+    body: bytes = b""
+
+    def exchange(self, address: str) -> Exchange:
+        """The request to an address."""
+        return Exchange(address, self.method, self.target, self.body)
+
+    def result(self, response: Response) -> T:
+        """What the response says.
+
+        Raises:
+            ControlRefused: it is a refusal.
+        """
+        if response.status not in _SUCCESS:
+            raise ControlRefused(response.body.decode(errors="replace").strip())
+        return self.read(response.body)
+
+
+Rules = list[Fault]
+"""Rules in force."""
+
+
+def add_faults(rules: tuple[str, ...]) -> Call[list[Fault]]:
+    """Put rules in force."""
+    return Call("POST", "/faults", _faults, "\n".join(rules).encode())
+
+
+def list_faults() -> Call[list[Fault]]:
+    """The rules in force."""
+    return Call("GET", "/faults", _faults)
+
+
+def remove_fault(fault: Fault | int) -> Call[list[Fault]]:
+    """Remove one; returns it."""
+    number = fault.id if isinstance(fault, Fault) else fault
+    return Call("DELETE", f"/faults?id={number}", _faults)
+
+
+def clear_faults() -> Call[list[Fault]]:
+    """Remove all; returns them."""
+    return Call("DELETE", "/faults", _faults)
+
+
+def advance(by: timedelta) -> Call[int]:
+    """Set the clock ahead; returns the new time, in ms since 1970."""
+    body = msgspec.json.encode({"advance": by // timedelta(milliseconds=1)})
+    return Call("POST", "/clock", _now, body)
+
+
+def now() -> Call[int]:
+    """The endpoint's time, in ms since 1970."""
+    return Call("GET", "/clock", _now)
+
+
+def _faults(body: bytes) -> list[Fault]:
+    told: dict[str, list[dict[str, Any]]] = msgspec.json.decode(body)
+    return [Fault(**each) for each in told["faults"]]
+
+
+def _now(body: bytes) -> int:
+    told: dict[str, int] = msgspec.json.decode(body)
+    return told["now"]

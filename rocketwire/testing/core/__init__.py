@@ -1,0 +1,1 @@
+"""What an endpoint's own client does, written once for both front ends (`rocketwire.remoting.core.steps`)."""

@@ -1,0 +1,21 @@
+"""What can go wrong with an endpoint for tests, besides what its client says (`rocketwire.remoting.errors`)."""
+
+from __future__ import annotations
+
+
+class TestingError(Exception):
+    """Base of these errors."""
+
+    __test__ = False  # pytest takes classes called Test... for tests
+
+
+class NotStarted(TestingError):
+    """The endpoint could not be started. Its text ends with what the server said."""
+
+
+class ControlRefused(TestingError):
+    """The endpoint refused a fault rule, or to move its clock. Its text says what is allowed."""
+
+
+class NotInProcess(TestingError):
+    """An endpoint within this process cannot do this: it has no process of its own."""

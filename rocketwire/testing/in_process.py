@@ -1,0 +1,97 @@
+"""The server as a task of this process, on trio."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+
+import click
+import trio
+
+from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.serve import Options, command, configuration
+from rocketwire.server.configuration import ServerConfig
+from rocketwire.server.core.clock import system_clock
+from rocketwire.server.serving import serve
+from rocketwire.testing.errors import NotInProcess, NotStarted
+from rocketwire.wire.addresses import Address
+
+
+class InProcess:
+    """One server after the other, with the same configuration.
+
+    Args:
+        arguments: Of `rocketwire serve`.
+        nursery: Where its tasks run.
+
+    Raises:
+        NotStarted: the arguments are wrong.
+    """
+
+    def __init__(self, arguments: Sequence[str], nursery: trio.Nursery) -> None:
+        self._config = _configuration(arguments)
+        self._nursery = nursery
+        self._scope = trio.CancelScope()
+        self._ended = trio.Event()
+        self._ended.set()
+
+    @property
+    def pid(self) -> int | None:
+        """It has no process of its own."""
+        return None
+
+    async def start(self) -> None:
+        """Start it, unless it runs; returns when it is ready.
+
+        Raises:
+            NotStarted: it cannot run.
+        """
+        if self._ended.is_set():
+            try:
+                await self._nursery.start(self._serve)
+            except Exception as error:
+                raise NotStarted(f"the server did not become ready: {_leaf(error)}") from error
+
+    async def _serve(self, task_status: trio.TaskStatus[None]) -> None:
+        def ready(_name_server: Address, _broker: Address, _http: Address | None) -> None:
+            task_status.started()
+
+        self._scope, self._ended = trio.CancelScope(), trio.Event()
+        try:
+            with self._scope:
+                await serve(
+                    self._config,
+                    clock=system_clock,
+                    choose=secrets.randbelow,
+                    run_sync=trio.to_thread.run_sync,
+                    ready=ready,
+                )
+        finally:
+            self._ended.set()
+
+    async def stop(self) -> None:
+        """Stop it cleanly, if it runs."""
+        self._scope.cancel()
+        await self._ended.wait()
+
+    async def kill(self) -> None:
+        """It cannot be killed alone.
+
+        Raises:
+            NotInProcess: always.
+        """
+        raise NotInProcess("an endpoint within this process cannot be killed: leave in_process out")
+
+
+def _configuration(arguments: Sequence[str]) -> ServerConfig:
+    try:
+        options = Options(**command.make_context("serve", list(arguments)).params)
+        return configuration(options, warn=lambda _: None)
+    except (Mistake, click.UsageError) as error:
+        raise NotStarted(str(error)) from error
+
+
+def _leaf(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -1,0 +1,73 @@
+"""What an endpoint for tests is started with, and the command line that follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypedDict
+
+Setting = str | int | bool
+"""The value of a key of `broker.conf`."""
+
+_DEFAULTS: Final[Mapping[str, Setting]] = {
+    "movableClock": True,
+    "faultInjectionEnable": True,
+    # Small files: a fresh one is made for each test.
+    "mappedFileSizeCommitLog": 16 << 20,
+    "mappedFileSizeConsumeQueue": 20 * 5000,
+    "maxHashSlotNum": 10_000,
+    "maxIndexNum": 40_000,
+    "mappedFileSizeTimerLog": 1 << 20,
+    # No message expires because the clock was moved.
+    "fileReservedTime": 24 * 365 * 20,
+    # How full the machine's disk is, and how slow, is no concern of a test.
+    "diskSpaceWarningLevelRatio": 100,
+    "diskSpaceCleanForciblyRatio": 100,
+    "brokerFastFailureEnable": False,
+    "syncFlushTimeout": 60_000,
+}
+
+
+class Ports(TypedDict, total=False):
+    """Ports on 127.0.0.1; free ones are taken for those that are missing."""
+
+    namesrv: int
+    broker: int
+    http: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The arguments of `endpoint`: see there."""
+
+    settings: Mapping[str, Setting]
+    acl: str | Path | Sequence[Mapping[str, object]] | None
+    faults: tuple[str, ...]
+    topics: Mapping[str, int]
+    ports: Ports
+    store: Path | None
+    log_level: str
+    start_seconds: float
+
+
+def by_name(topics: Mapping[str, int] | Iterable[str], queues: int) -> dict[str, int]:
+    """Topics as their names and numbers of queues; `queues` is for those that are only named."""
+    return dict(topics) if isinstance(topics, Mapping) else dict.fromkeys(topics, queues)
+
+
+def arguments(options: Options, *, ports: Ports, store: Path, accounts: Path | None) -> list[str]:
+    """The arguments of `rocketwire serve`."""
+    found = [f"--{name}=127.0.0.1:{port}" for name, port in ports.items()]
+    found += [f"--store={store}", f"--log-level={options.log_level}"]
+    if accounts is not None:
+        found.append(f"--acl={accounts}")
+    for name, value in {**_DEFAULTS, **options.settings}.items():
+        found += ["--set", f"{name}={_text(value)}"]
+    for rule in options.faults:
+        found += ["--fault", rule]
+    return found
+
+
+def _text(value: Setting) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,97 @@
+"""How a server's process tells that it is ready: lines for people, or one JSON object for programs.
+
+Programs that start a server on free ports (port 0) learn its addresses so: from its output, or from a file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+
+from rocketwire import __version__
+from rocketwire.server.banner import reached, ready_lines
+from rocketwire.server.configuration import ServerConfig
+from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.wire.addresses import Address
+
+Announce = Callable[[Address, Address, Address | None], None]
+"""Tells that all is ready; takes the addresses of name server, broker and HTTP."""
+
+
+class NotAnnounced(Exception):
+    """Nobody can be told that the server is ready: the output or the port file cannot be written."""
+
+    def __init__(self, where: str, error: OSError) -> None:
+        """Take what cannot be written and the system's error."""
+        super().__init__(f"{where} cannot be written: {error.strerror}")
+
+
+@contextlib.contextmanager
+def announcing(config: ServerConfig) -> Iterator[Announce]:
+    """What announces that the server is ready. The port file is removed at the end, and one left over at the start.
+
+    Raises:
+        NotAnnounced: from what is yielded: the output or the port file cannot be written.
+    """
+    port_file = None if config.port_file is None else _PortFile(config.port_file)
+
+    def announce(name_server: Address, broker: Address, http: Address | None) -> None:
+        line = _json_line(config, name_server, broker, http)
+        if port_file is not None:
+            port_file.write(line)
+        _print([line] if config.json_ready else ready_lines(config, name_server, broker, http))
+
+    with contextlib.nullcontext() if port_file is None else contextlib.closing(port_file):
+        yield announce
+
+
+def _json_line(config: ServerConfig, name_server: Address, broker: Address, http: Address | None) -> str:
+    """All that a program needs to use the server, with the addresses as clients reach them."""
+    return json.dumps(
+        {
+            "namesrv": str(reached(name_server)),
+            "broker": str(broker),
+            "http": None if http is None else str(reached(http)),
+            "store": str(config.store.folder.absolute()),
+            "pid": os.getpid(),
+            "version": __version__,
+        },
+        separators=(",", ":"),
+    )
+
+
+def _print(lines: list[str]) -> None:
+    try:
+        print(*lines, sep="\n", flush=True)
+    except OSError as error:
+        # The interpreter flushes the rest at its exit: to nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise NotAnnounced("the output", error) from error
+
+
+class _PortFile:
+    """The file that exists while the server is ready."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._files = RealFileSystem()
+        self.close()  # one that a killed server left would be taken for this one's
+
+    def write(self, line: str) -> None:
+        """Write it whole: a reader sees all of it or no file."""
+        temporary = f"{self._path}.{os.getpid()}.tmp"
+        try:
+            self._files.write(temporary, f"{line}\n".encode(), durable=False)
+            self._files.rename(temporary, self._path)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                self._files.remove(temporary)
+            raise NotAnnounced(f"--port-file {self._path}", error) from error
+
+    def close(self) -> None:
+        """Remove it."""
+        with contextlib.suppress(OSError):
+            self._files.remove(self._path)

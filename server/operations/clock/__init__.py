@@ -1,0 +1,1 @@
+"""Moving the server's clock, for tests of applications (docs/testing-applications.md)."""

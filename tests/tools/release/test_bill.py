@@ -1,0 +1,16 @@
+"""The bill of materials names rocketwire with its version; cyclonedx-py itself runs in `tox run -e release`."""
+
+import tomllib
+from pathlib import Path
+
+from tools.release.bill import with_version
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_the_description_has_the_version_that_hatchling_would_find() -> None:
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert "version" not in tomllib.loads(text)["project"]
+    described = tomllib.loads(with_version(text, "1.2.3"))["project"]
+    assert described["version"] == "1.2.3"
+    assert "dynamic" not in described

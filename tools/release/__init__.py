@@ -1,0 +1,1 @@
+"""Releases: their version, their files, and the trial of each file (docs/releasing.md)."""
