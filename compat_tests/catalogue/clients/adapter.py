@@ -6,6 +6,7 @@ import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
 
 
 class Engine(StrEnum):
@@ -40,6 +41,7 @@ class Adapter(ABC):
         host_needs: The commands that the machine must have where it runs on the host, as `java`.
         engines: Where it can run.
         secures: What it can do for endpoints that demand it. With ACL, requests carry `accessKey` and `secretKey`.
+        lacks: Ids of scenarios whose programs it offers, and which it still cannot run; each with the reason, one line.
     """
 
     id: str
@@ -50,6 +52,7 @@ class Adapter(ABC):
     host_needs: tuple[str, ...] = ()
     engines: frozenset[Engine] = frozenset({Engine.HOST})
     secures: frozenset[Security] = frozenset()
+    lacks: Mapping[str, str] = MappingProxyType({})
 
     def missing(self, engine: Engine) -> str:
         """Why it cannot run with this engine here: one line; empty if it can."""

@@ -77,6 +77,8 @@ def not_offered(
         return f"it is about {', '.join(scenario.clients)}"
     if lacking := [program for program in scenario.programs if program not in adapter.programs]:
         return f"the client does not offer {', '.join(lacking)}"
+    if reason := adapter.lacks.get(scenario.id):
+        return f"the client lacks it: {reason}"
     in_place = frozenset() if helper is None else helper.programs
     if lacking := [each for each in scenario.background if each not in adapter.programs | in_place]:
         return f"neither the client nor a helping one offers {', '.join(lacking)}"

@@ -39,6 +39,8 @@ PACKAGES: Final[Mapping[str, str]] = {
     "java": "openjdk-17-jdk-headless",
     "javac": "openjdk-17-jdk-headless",
     "go": "golang-go",
+    "node": "nodejs",
+    "npm": "npm",
 }
 CONTAINER_PACKAGES: Final[Mapping[str, str]] = {
     "podman": "podman",
@@ -220,6 +222,16 @@ def javac() -> str:
 def go() -> str:
     """The host's `go` tool; installed when missing. Raises ArtifactError."""
     return _program("go")
+
+
+def node() -> str:
+    """The host's `node`; installed when missing. Raises ArtifactError."""
+    return _program("node")
+
+
+def npm() -> str:
+    """The host's `npm`; installed when missing. Raises ArtifactError."""
+    return _program("npm")
 
 
 def _program(name: str) -> str:

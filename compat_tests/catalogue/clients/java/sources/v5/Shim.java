@@ -26,8 +26,9 @@ final class Shim {
         }
     }
 
-    static void timeoutPerTry(DefaultMQProducer producer, int ms) {
-        producer.setSendMsgMaxTimeoutPerRequest(ms);
+    /** Called by name: clients before 5.5, which Spring's starter has, lack it. */
+    static void timeoutPerTry(DefaultMQProducer producer, int ms) throws Exception {
+        DefaultMQProducer.class.getMethod("setSendMsgMaxTimeoutPerRequest", int.class).invoke(producer, ms);
     }
 
     /** A property that clients set on their own; those of the delivery time by the methods that are meant for them. */

@@ -1,0 +1,1 @@
+"""Apache Camel's component for RocketMQ; `sources` has its programs."""

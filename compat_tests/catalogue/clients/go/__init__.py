@@ -1,0 +1,1 @@
+"""Apache's Go client; `runner` has its programs."""

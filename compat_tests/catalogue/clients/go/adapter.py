@@ -1,0 +1,77 @@
+"""The adapter of Apache's Go client, whose programs are one executable."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from rocketwire.compat.clients import sources
+from rocketwire.compat.clients.adapter import Adapter, Engine, Security
+from rocketwire.compat.environment import artifacts, cache
+
+_RUNNER: Final = Path(__file__).resolve().parent / "runner"
+_PROGRAM: Final = re.compile(r'^\t"(\w+)": +\w+,$', re.MULTILINE)
+_BATCH: Final = "it leaves a field of batches empty that brokers need"
+_CODE: Final = "it tells a broker's remark, not its code"
+_ORDERLY: Final = "it forgets a message whose orderly consumer suspends the queue, until it starts anew"
+_RETRY_TOPIC: Final = "it tells of a retried message that its topic is the group's retry topic"
+
+
+class GoClient(Adapter):
+    """Apache's Go client."""
+
+    id = "go-2.1"
+    name = "Apache's Go client"
+    version = artifacts.GO_VERSION.removeprefix("v")
+    language = "Go"
+    programs = frozenset(_PROGRAM.findall((_RUNNER / "main.go").read_text("utf-8")))
+    host_needs = ("go",)
+    secures = frozenset({Security.ACL})
+    lacks = MappingProxyType(
+        {
+            "push.tags": "it hashes a tag's bytes, brokers its characters: only tags in ASCII match",
+            "pull.by-tag": "it pulls from an offset without an expression only",
+            "send.batch": _BATCH,
+            "send.to-missing-queue": _CODE,
+            "send.too-long-for-client": "it does not look at a body's length",
+            "send.too-long-for-broker": _CODE,
+            "filter.tags-of-one-hash-code": "it does not compare the tags of what it pulled",
+            "filter.sql-refused": "it does not look at the answer to its heartbeat",
+            "order.queues-handed-on": "it keeps its locks when it leaves, so that others wait until they end",
+            "type.mismatch-refused": _CODE,
+            "type.not-checked": _BATCH,
+            "retry.comes-again": _RETRY_TOPIC,
+            "retry.first-try": _RETRY_TOPIC,
+            "retry.orderly": _ORDERLY,
+            "retry.orderly-at-least-10-ms": _ORDERLY,
+        }
+    )
+
+    def prepare(self, engine: Engine) -> None:
+        """Build the programs with the go tool."""
+        del engine
+        _executable()
+
+    def command(self, engine: Engine, *, env: Mapping[str, str], name: str) -> list[str]:
+        """The executable."""
+        del engine, name
+        return ["env", *(f"{key}={value}" for key, value in env.items()), str(_executable())]
+
+
+def _executable() -> Path:
+    files = sources.files_of(_RUNNER, (".go", ".mod", ".sum"))
+    return cache.cached(f"clients/go-{sources.digest(files)}", _build) / "runner"
+
+
+def _build(target: Path) -> None:
+    """Build it in a copy of its sources, which the go tool must not change."""
+    shutil.copytree(_RUNNER, target / "sources")
+    # Whatever module settings the machine has, the tool is never replaced by another.
+    env = {**os.environ, "GOTOOLCHAIN": "local", "GOWORK": "off", "GOFLAGS": "-mod=readonly -trimpath"}
+    artifacts.run([artifacts.go(), "build", "-o", target / "runner", "."], cwd=target / "sources", env=env)
+    shutil.rmtree(target / "sources")

@@ -1,0 +1,1 @@
+"""The client for Node.js, `ali-ons`; `runner` has its programs."""

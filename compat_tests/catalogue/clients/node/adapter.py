@@ -1,0 +1,74 @@
+"""The adapter of the client for Node.js, `ali-ons` of npm."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from rocketwire.compat.clients import sources
+from rocketwire.compat.clients.adapter import Adapter, Engine, Security
+from rocketwire.compat.environment import artifacts, cache
+
+_RUNNER: Final = Path(__file__).resolve().parent / "runner"
+_PACKAGE: Final = "ali-ons"
+_NO_LENGTH: Final = "it does not look at a body's length"
+
+
+class NodeClient(Adapter):
+    """`ali-ons`, the client for Node.js."""
+
+    id = "node"
+    name = "ali-ons for Node.js"
+    version = json.loads((_RUNNER / "package.json").read_text("utf-8"))["dependencies"][_PACKAGE]
+    language = "JavaScript"
+    programs = frozenset(
+        {
+            "SendSync",
+            "SendThrough",
+            "SendAsync",
+            "PushConcurrent",
+            "PushBroadcast",
+            "PushFailing",
+            "PushSql",
+            "PushDelayed",
+            "PushWhileSending",
+        }
+    )
+    host_needs = ("node", "npm")
+    secures = frozenset({Security.ACL})
+    lacks = MappingProxyType(
+        {
+            "send.auto-created-topic": "it sends to topics that are there only",
+            "send.too-long-for-client": _NO_LENGTH,
+            "retry.comes-again": "it asks for no delay level",
+            "filter.sql-refused": "it goes on when the broker refuses its expression",
+            "retry.orderly": "it has no orderly consumer",
+            "retry.orderly-at-least-10-ms": "it has no orderly consumer",
+        }
+    )
+
+    def prepare(self, engine: Engine) -> None:
+        """Fetch the client with npm, as the lock file pins it."""
+        del engine
+        _installed()
+
+    def command(self, engine: Engine, *, env: Mapping[str, str], name: str) -> list[str]:
+        """Node with the programs."""
+        del engine, name
+        variables = [f"{key}={value}" for key, value in env.items()]
+        return ["env", *variables, artifacts.node(), str(_installed() / "main.js")]
+
+
+def _installed() -> Path:
+    """The folder of the programs, with the client among its node_modules."""
+    return cache.cached(f"clients/node-{sources.digest(sources.files_of(_RUNNER, ('.js', '.json')))}", _install)
+
+
+def _install(target: Path) -> None:
+    shutil.copytree(_RUNNER, target, dirs_exist_ok=True)
+    quiet = ["--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"]
+    artifacts.run([artifacts.npm(), "ci", *quiet], cwd=target)

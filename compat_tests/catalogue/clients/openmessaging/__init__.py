@@ -1,0 +1,1 @@
+"""The OpenMessaging client of RocketMQ; `sources` has its programs."""

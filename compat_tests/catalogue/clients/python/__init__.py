@@ -1,0 +1,1 @@
+"""rocketwire's own client, `rocketwire.remoting`."""

@@ -1,0 +1,75 @@
+"""What programs print: events as JSON lines, with the fields of java/sources/common/Out.java that the client tells."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import threading
+import time
+from typing import Final
+
+from rocketwire.remoting import ReceivedMessage, SendResult, SendStatus
+from rocketwire.remoting.errors import Refused
+
+_SHORT: Final = 4096  # bytes of a body that is shown
+_PRINTING: Final = threading.Lock()
+_STATUSES: Final = {
+    SendStatus.OK: "SEND_OK",
+    SendStatus.FLUSH_DISK_TIMEOUT: "FLUSH_DISK_TIMEOUT",
+    SendStatus.FLUSH_SLAVE_TIMEOUT: "FLUSH_SLAVE_TIMEOUT",
+    SendStatus.SLAVE_NOT_AVAILABLE: "SLAVE_NOT_AVAILABLE",
+}
+
+
+def event(name: str, **fields: object) -> None:
+    """Print an event; threads may do so at once."""
+    line = json.dumps({"event": name, **fields}, ensure_ascii=True)
+    with _PRINTING:
+        sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+
+
+def sent(result: SendResult) -> None:
+    """Print where a message is stored."""
+    event(
+        "sent",
+        status=_STATUSES[result.status],
+        msgId=",".join(result.message_ids),
+        offsetMsgId=result.offset_message_id,
+        topic=result.queue.topic,
+        broker=result.queue.broker,
+        queueId=result.queue.queue_id,
+        queueOffset=result.queue_offset,
+        handle=result.recall_handle,
+    )
+
+
+def received(by: str, message: ReceivedMessage) -> None:
+    """Print a message."""
+    body = bytes(message.body)
+    event(
+        "received",
+        topic=message.topic,
+        queueId=message.queue.queue_id,
+        queueOffset=message.queue_offset,
+        msgId=message.message_id,
+        tags=message.tags,
+        keys=" ".join(message.keys) if message.keys else None,
+        properties=dict(message.properties),
+        bornTimestamp=message.born_timestamp,
+        storeTimestamp=message.store_timestamp,
+        physicalOffset=message.physical_offset,
+        reconsumeTimes=message.reconsume_times,
+        length=len(body),
+        sha256=hashlib.sha256(body).hexdigest(),
+        text=body.decode("utf-8", "replace") if len(body) <= _SHORT else None,
+        by=by,
+        at=time.time_ns() // 1_000_000,
+    )
+
+
+def failure(name: str, problem: Exception) -> None:
+    """Print an error."""
+    code = {"code": int(problem.code), "message": problem.remark} if isinstance(problem, Refused) else {}
+    event(name, error=type(problem).__name__, text=str(problem), **code)

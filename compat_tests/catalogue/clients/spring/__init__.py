@@ -1,0 +1,1 @@
+"""Spring's starter for RocketMQ; `sources` has its programs."""
