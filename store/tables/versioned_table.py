@@ -269,15 +269,26 @@ class VersionedTable(ABC, Generic[C, W]):
         try:
             if entries or not (self._removed and self._file.kept):
                 self._file.add(entries, version)
-            self._entries += len(entries)
-            if not self._removed and self._entries <= 2 * len(self._configs) + _FEW:
-                return True
-            cleared = self._file.clear({dumps(name) for name in self._removed}, len(self._configs), version)
         except OSError as error:
-            log.info("%(file)s is written as a whole: %(reason)s", {"file": self._path, "reason": error})
+            self._log_failure(error)
             return False
+        self._entries += len(entries)
+        if not self._removed and self._entries <= 2 * len(self._configs) + _FEW:
+            return True
+        try:
+            cleared = self._file.clear({dumps(name) for name in self._removed}, len(self._configs), version)
+        except FileNotFoundError as error:  # the file is not as it was left
+            self._log_failure(error)
+            return False
+        except OSError as error:
+            self._log_failure(error)
+            # What was added is in the file. Only replaced entries are in it besides: the next change clears them.
+            return not self._removed
         self._entries = len(self._configs)
         return cleared
+
+    def _log_failure(self, error: OSError) -> None:
+        log.info("%(file)s is written as a whole: %(reason)s", {"file": self._path, "reason": error})
 
     def _write_whole(self) -> None:
         document = self._document()

@@ -474,6 +474,26 @@ def test_wherever_it_stops_the_file_is_whole(tmp_path: Path, crash: Any) -> None
         shutil.rmtree(tmp_path / str(case))
 
 
+def test_a_change_that_is_in_the_file_is_not_refused_because_replaced_entries_cannot_be_cleared(tmp_path: Path) -> None:
+    path = apache(tmp_path / "topics.json", "A", "X")
+    files = Counting()
+    table = opened(path, files)
+    table.raise_version()
+    table.persist()
+    table.raise_version()
+    table.persist()
+    table._entries += 1500
+    files.refused["write"] = refusal(errno.EIO)
+    table.put(topic("A", 2))
+    table.persist()
+    assert opened(path).configs == table.configs
+    files.refused.clear()
+    table.put(topic("A", 4))
+    table.persist()
+    assert opened(path).configs == table.configs
+    assert path.read_text().count('"A":') == 1
+
+
 NAMES = st.sampled_from(["A", "B", "C", "D", 'q"', "空", "a\\"])
 
 
