@@ -65,6 +65,7 @@ _LONG: Final = (
     "test_catalogue_later",
     "test_catalogue_finding",
     "test_catalogue_send",
+    "test_compat_run",
     "test_header_variants",
     "test_store_verify",
     "test_online",

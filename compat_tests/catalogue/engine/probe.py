@@ -6,14 +6,17 @@ endpoints allow run all the same.
 
 from __future__ import annotations
 
+import contextlib
 import re
+import time
 from collections.abc import Mapping
 from typing import Final
 
 from rocketwire.compat.endpoint import Access, Facts, Product
 from rocketwire.compat.scenario import Need
 from rocketwire.remoting.admin import brokers
-from rocketwire.remoting.errors import RemotingError
+from rocketwire.remoting.connection import Connection
+from rocketwire.remoting.errors import Refused, RemotingError
 
 _UNITS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _OURS: Final = "faultInjectionEnable"
@@ -21,6 +24,7 @@ _OURS: Final = "faultInjectionEnable"
 _QUICK: Final = 10_000  # ms that a scenario waits for a delay level
 _SHORT: Final = (1_000, 2_000, *(15 * [1_000]), 3_000)
 _SHORT_TRANSACTION: Final = 2_000
+_YOUNG: Final = 15.0  # seconds
 _CHECKS: Final = "3"
 _LONG_PULL: Final = 1_024
 _DEFAULT_PULL: Final = 32
@@ -40,10 +44,11 @@ def probe(access: Access) -> Facts:
         configuration: Mapping[str, str] = {}
         refused = ""
         try:
-            runtime = brokers.runtime_info(first)
             configuration = _properties(brokers.configuration(first))
         except RemotingError as error:
             refused = f"its settings are not known: {error}"
+        with contextlib.suppress(RemotingError):
+            runtime = _runtime(first)
     version = re.sub(r"^V?(\d+)_(\d+)_(\d+).*$", r"\1.\2.\3", runtime.get("brokerVersionDesc", ""))
     ours = _OURS in configuration
     delays = _delays(configuration.get("messageDelayLevel", ""))
@@ -63,6 +68,18 @@ def probe(access: Access) -> Facts:
         ),
         configuration=configuration,
     )
+
+
+def _runtime(broker: Connection) -> dict[str, str]:
+    """A broker's runtime information. Apache's 4.x has none in its first seconds, and throws."""
+    end = time.monotonic() + _YOUNG
+    while True:
+        try:
+            return brokers.runtime_info(broker)
+        except Refused as error:
+            if "NoSuchElementException" not in (error.remark or "") or time.monotonic() > end:
+                raise
+            time.sleep(0.2)
 
 
 def _own_version(protocol: str) -> str:
