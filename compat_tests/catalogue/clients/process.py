@@ -56,6 +56,7 @@ class Runner:
         self._reader = threading.Thread(target=self._read, args=(self._answers,), daemon=True)
         self._reader.start()
         self._is_ready = False
+        self._ended = False
 
     def _read(self, stream: IO[str]) -> None:
         with contextlib.suppress(ValueError):  # closed
@@ -65,8 +66,8 @@ class Runner:
 
     @property
     def running(self) -> bool:
-        """Whether it can take a program."""
-        return self._process.poll() is None
+        """Whether it can take a program: one that closed its output cannot, though it may take a while to end."""
+        return not self._ended and self._process.poll() is None
 
     @property
     def pid(self) -> int:
@@ -110,6 +111,7 @@ class Runner:
             self.kill()
             raise ProgramFailed(f"{self._label}: nothing more came in time; so far: {list(so_far)[-5:]}") from None
         if line is None:
+            self._ended = True
             raise ProgramFailed(f"{self._label}: its process ended: {self.log()}")
         event: dict[str, Any] = json.loads(line)
         return event
