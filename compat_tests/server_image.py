@@ -27,7 +27,10 @@ from rocketwire.compat.environment.cache import CACHE, cached, locked
 CONTAINERFILE: Final = "deploy/container/Containerfile"
 
 # What the wheel is made from; `rocketwire` has links to the other packages.
-_SOURCES: Final = ("rocketwire", "wire", "store", "server", "spark", "pyspark_rocketmq", "kernel")
+_SOURCES: Final = (
+    *("rocketwire", "compat_tests/catalogue", "wire", "store", "server", "spark"),
+    *("pyspark_rocketmq", "kernel"),
+)
 _BUILDERS: Final = ("pyproject.toml", "README.md", "LICENSE", "tools/build_kernel.py", "tools/hatch_build.py")
 _PYTHON: Final = "3.11"  # Debian 12's
 _A_DAY: Final = 24 * 60 * 60.0

@@ -116,6 +116,8 @@ class Fetching:
     def fetch(self, seconds: float, has_room: Callable[[Queue], bool] = lambda _: True) -> Operation[list[Fetched]]:
         """Pull the queues that have room, and wait for a result; nothing if none comes in time, or `signal` is set."""
         for lane in list(self._lanes.values()):
+            if self._lanes.get(lane.queue) is not lane:  # dropped while a pull before this one was sent
+                continue
             if lane.pending is None and self._now() >= lane.not_before and has_room(lane.queue):
                 yield from self._post(lane)
         found = self._collected()

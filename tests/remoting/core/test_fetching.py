@@ -1,0 +1,42 @@
+"""Pulls of many queues, one of which is dropped meanwhile."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+from rocketwire.remoting.core.client import Client
+from rocketwire.remoting.core.fetching import Fetching
+from rocketwire.remoting.core.steps import Operation, Peer
+from rocketwire.remoting.errors import NotReached
+from rocketwire.remoting.messages import Queue
+
+FIRST, SECOND = (Queue(topic="T", broker="a", queue_id=number) for number in range(2))
+
+
+def test_a_queue_that_is_dropped_while_another_ones_pull_is_sent_is_not_asked_about() -> None:
+    """As a rebalance does: whoever says whether there is room knows the queue no longer."""
+    asked = []
+
+    def located(queue: Queue) -> Operation[Peer]:
+        yield from ()
+        fetching.drop(SECOND)
+        raise NotReached("broker a", f"queue {queue.queue_id}")
+
+    def has_room(queue: Queue) -> bool:
+        asked.append(queue)
+        return True
+
+    around = SimpleNamespace(new_signal=lambda: SimpleNamespace(set=lambda: None), monotonic=lambda: 0.0)
+    client: Any = SimpleNamespace(around=around, located=located, renew=lambda _: None)
+    fetching = Fetching(cast("Client", client), {}, most=1, with_subscription=True)
+    fetching.go_to(FIRST, 0)
+    fetching.go_to(SECOND, 0)
+    fetch = fetching.fetch(1.0, has_room)
+    try:
+        while True:
+            next(fetch)
+    except StopIteration as ended:
+        found = ended.value
+    assert asked == [FIRST]
+    assert [each.queue for each in found] == [FIRST]
