@@ -416,7 +416,7 @@ def test_offsets_by_group_and_by_topic(tmp_path: Path) -> None:
     assert offsets(tmp_path).query("H", "T", 0) == 1
 
 
-@pytest.mark.costly
+@pytest.mark.slow  # the measurement of coverage would be measured
 def test_many_offsets_are_made_into_text_in_short_steps(tmp_path: Path) -> None:
     table = offsets(tmp_path)
     for number in range(20_000):
@@ -438,7 +438,7 @@ def test_many_offsets_are_made_into_text_in_short_steps(tmp_path: Path) -> None:
         text, count = finished(table.encode_in_steps(), between)
         assert count > 20
         medians.append(sorted(pieces)[len(pieces) // 2])
-    assert min(medians) < 0.01
+    assert min(medians) < 0.02
     assert text is not None
     table.write(text)
     found = offsets(tmp_path)
