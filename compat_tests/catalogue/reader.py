@@ -9,9 +9,9 @@ from typing import Final
 
 from rocketwire.compat.endpoint import Access
 from rocketwire.compat.messages import Event
-from rocketwire.remoting.cluster import Cluster
+from rocketwire.remoting.connection import Connection
 from rocketwire.remoting.core.incoming import message_of
-from rocketwire.remoting.pulls import pull_header
+from rocketwire.remoting.pulls import PULLED, pull_header
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.pull import PullMessageResponseHeader
@@ -21,12 +21,6 @@ _GROUP: Final = "compat_reader"
 _AT_ONCE: Final = 32
 _WITHIN: Final = 120.0  # seconds
 _SHORT: Final = 4096  # bytes of a body that is shown
-_FINE: Final = (
-    ResponseCode.SUCCESS,
-    ResponseCode.PULL_NOT_FOUND,
-    ResponseCode.PULL_RETRY_IMMEDIATELY,
-    ResponseCode.PULL_OFFSET_MOVED,
-)
 
 
 def read_topic(access: Access, topic: str, count: int, *, until: float) -> list[Event]:
@@ -45,9 +39,10 @@ def read_topic(access: Access, topic: str, count: int, *, until: float) -> list[
     end = min(time.monotonic() + _WITHIN, until)
     with access.cluster() as cluster:
         offsets = dict.fromkeys(cluster.readable_queues(topic), 0)
+        brokers = cluster.brokers_of(topic)
         while True:
             for broker, queue in offsets:
-                for record, size in _records(cluster, topic, broker, queue, offsets[broker, queue]):
+                for record, size in _records(brokers[broker], topic, queue, offsets[broker, queue]):
                     offsets[broker, queue] = record.queue_offset + 1
                     found.append(_event(record, broker, size))
             if len(found) >= count or time.monotonic() > end:
@@ -55,12 +50,11 @@ def read_topic(access: Access, topic: str, count: int, *, until: float) -> list[
             time.sleep(0.05)
 
 
-def _records(cluster: Cluster, topic: str, broker: str, queue: int, offset: int) -> Iterator[tuple[Message, int]]:
+def _records(connection: Connection, topic: str, queue: int, offset: int) -> Iterator[tuple[Message, int]]:
     """The records of a queue from an offset on, each with its size in the log."""
-    connection = cluster.brokers_of(topic)[broker]
     while True:
         header = pull_header(topic, queue, offset, most=_AT_ONCE, group=_GROUP)
-        answer = connection.ask(RequestCode.PULL_MESSAGE, header, fine=_FINE)
+        answer = connection.ask(RequestCode.PULL_MESSAGE, header, fine=PULLED)
         following = decode_ext(PullMessageResponseHeader, answer.ext).next_begin_offset
         data = bytes(answer.body) if answer.code == ResponseCode.SUCCESS else b""
         at = 0

@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
-from rocketwire.wire.codes import PullSysFlag
+from typing import Final
+
+from rocketwire.wire.codes import PullSysFlag, ResponseCode
 from rocketwire.wire.headers.pull import PullMessageRequestHeader
+
+PULLED: Final = (
+    ResponseCode.SUCCESS,
+    ResponseCode.PULL_NOT_FOUND,
+    ResponseCode.PULL_RETRY_IMMEDIATELY,
+    ResponseCode.PULL_OFFSET_MOVED,
+)
+"""The codes of answers that say where the next pull begins; the first one brings messages."""
 
 
 def pull_header(topic: str, queue_id: int, offset: int, *, most: int, group: str) -> PullMessageRequestHeader:

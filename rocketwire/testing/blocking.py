@@ -37,7 +37,7 @@ class Faults:
         return _asked(self._address, control.add_faults(rules))
 
     def list(self) -> Rules:
-        """The rules in force, with how often they struck."""
+        """The rules in force, with how many requests each has matched."""
         return _asked(self._address, control.list_faults())
 
     def remove(self, fault: Fault | int) -> None:

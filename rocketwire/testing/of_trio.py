@@ -80,7 +80,7 @@ class AsyncFaults:
         return await _asked(self._address, control.add_faults(rules))
 
     async def list(self) -> Rules:
-        """The rules in force, with how often they struck."""
+        """The rules in force, with how many requests each has matched."""
         return await _asked(self._address, control.list_faults())
 
     async def remove(self, fault: Fault | int) -> None:

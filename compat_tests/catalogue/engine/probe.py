@@ -17,6 +17,7 @@ from rocketwire.compat.scenario import Need
 from rocketwire.remoting.admin import brokers
 from rocketwire.remoting.connection import Connection
 from rocketwire.remoting.errors import Refused, RemotingError
+from rocketwire.server.config.java_properties import PropertiesInvalid, parse_java_properties
 
 _UNITS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _OURS: Final = "faultInjectionEnable"
@@ -44,8 +45,8 @@ def probe(access: Access) -> Facts:
         configuration: Mapping[str, str] = {}
         refused = ""
         try:
-            configuration = _properties(brokers.configuration(first))
-        except RemotingError as error:
+            configuration = parse_java_properties(brokers.configuration(first))
+        except (RemotingError, PropertiesInvalid) as error:
             refused = f"its settings are not known: {error}"
         with contextlib.suppress(RemotingError):
             runtime = _runtime(first)
@@ -84,12 +85,6 @@ def _runtime(broker: Connection) -> dict[str, str]:
 
 def _own_version(protocol: str) -> str:
     return f"(as {protocol})" if protocol else ""
-
-
-def _properties(text: str) -> dict[str, str]:
-    """The keys and values of Java's properties format, as brokers write them."""
-    pairs = (line.partition("=") for line in text.splitlines() if "=" in line and not line.startswith("#"))
-    return {key.strip(): value.strip().replace("\\:", ":").replace("\\=", "=") for key, _, value in pairs}
 
 
 def _delays(text: str) -> tuple[int, ...]:

@@ -73,7 +73,12 @@ def topic_config(broker: Connection, topic: str) -> TopicConfig | None:
 
 def put_topic(broker: Connection, config: TopicConfig, *, message_type: str | None = None) -> None:
     """Create or change a topic (17); without a message type the topic keeps the one that it has."""
-    fields = CreateTopicRequestHeader(
+    broker.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_header(config, message_type))
+
+
+def topic_header(config: TopicConfig, message_type: str | None = None) -> CreateTopicRequestHeader:
+    """The header of the request that creates or changes a topic."""
+    return CreateTopicRequestHeader(
         topic=config.topic_name,
         default_topic=AUTO_CREATE_TOPIC,
         read_queue_nums=config.read_queue_nums,
@@ -84,7 +89,6 @@ def put_topic(broker: Connection, config: TopicConfig, *, message_type: str | No
         order=config.order,
         attributes=None if message_type is None else f"+{MESSAGE_TYPE}={message_type}",
     )
-    broker.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, fields)
 
 
 def delete_topic(broker: Connection, topic: str) -> None:

@@ -14,6 +14,7 @@ from rocketwire.remoting.core.steps import Operation, Pending, Wait, posted
 from rocketwire.remoting.core.subscription import wanted
 from rocketwire.remoting.errors import NotReached, RemotingError, refusal
 from rocketwire.remoting.messages import Queue, ReceivedMessage
+from rocketwire.remoting.pulls import PULLED
 from rocketwire.wire.bodies.client import SubscriptionData
 from rocketwire.wire.codes import PullSysFlag, RequestCode, ResponseCode
 from rocketwire.wire.errors import WireError
@@ -28,14 +29,6 @@ _PAUSE: Final = 1.0
 """Seconds before a pull that failed is sent again."""
 _LONGER_PAUSE: Final = 3.0
 """The same after a refusal."""
-_PULLED: Final = frozenset(
-    {
-        ResponseCode.SUCCESS,
-        ResponseCode.PULL_NOT_FOUND,
-        ResponseCode.PULL_RETRY_IMMEDIATELY,
-        ResponseCode.PULL_OFFSET_MOVED,
-    }
-)
 
 
 @dataclass(slots=True)
@@ -195,7 +188,7 @@ class Fetching:
         return fetched
 
     def _read(self, lane: Lane, answer: Answer) -> Fetched:
-        if answer.code not in _PULLED:
+        if answer.code not in PULLED:
             raise refusal(lane.peer, answer.code, answer.remark)
         try:
             reached = decode_ext(PullMessageResponseHeader, answer.ext).next_begin_offset

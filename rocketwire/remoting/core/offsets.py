@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Final
 
 from rocketwire.remoting.core.client import Client
 from rocketwire.remoting.core.incoming import received
 from rocketwire.remoting.core.session import Request
 from rocketwire.remoting.core.steps import Operation, Tell
 from rocketwire.remoting.messages import Queue
-from rocketwire.remoting.pulls import pull_header
+from rocketwire.remoting.pulls import PULLED, pull_header
 from rocketwire.wire.bodies.client import ConsumeFromWhere
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers.offset import (
@@ -18,13 +17,6 @@ from rocketwire.wire.headers.offset import (
     GetMinOffsetRequestHeader,
     QueryConsumerOffsetRequestHeader,
     UpdateConsumerOffsetRequestHeader,
-)
-
-_PULLED: Final = (
-    ResponseCode.SUCCESS,
-    ResponseCode.PULL_NOT_FOUND,
-    ResponseCode.PULL_RETRY_IMMEDIATELY,
-    ResponseCode.PULL_OFFSET_MOVED,
 )
 
 
@@ -74,7 +66,7 @@ class Offsets:
         """When a message was stored; None if it is gone."""
         fields = pull_header(queue.topic, queue.queue_id, offset, most=1, group=self._client.settings.group)
         peer = yield from self._client.located(queue)
-        answer = yield from self._client.ask(peer, Request(RequestCode.PULL_MESSAGE, fields), _PULLED)
+        answer = yield from self._client.ask(peer, Request(RequestCode.PULL_MESSAGE, fields), PULLED)
         if answer.code != ResponseCode.SUCCESS:
             return None
         return next((each.store_timestamp for each in received(answer.body, queue.broker)), None)

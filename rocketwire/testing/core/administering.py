@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from rocketwire.remoting.admin.topics import MESSAGE_TYPE
+from rocketwire.remoting.admin.topics import topic_header
 from rocketwire.remoting.core.client import Client
 from rocketwire.remoting.core.session import Request
 from rocketwire.remoting.core.steps import Operation, Peer
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
-from rocketwire.wire.codes import Permission, RequestCode
-from rocketwire.wire.headers.admin import CreateTopicRequestHeader
-from rocketwire.wire.names import AUTO_CREATE_TOPIC
+from rocketwire.wire.bodies.topic import TopicConfig
+from rocketwire.wire.codes import RequestCode
 
 
 def create_topic(
@@ -22,17 +21,8 @@ def create_topic(
         Refused: the broker does not do it; its remark says why.
         NotReached: it does not answer.
     """
-    fields = CreateTopicRequestHeader(
-        topic=name,
-        default_topic=AUTO_CREATE_TOPIC,
-        read_queue_nums=queues,
-        write_queue_nums=queues,
-        perm=Permission.READ | Permission.WRITE,
-        topic_filter_type="SINGLE_TAG",
-        topic_sys_flag=0,
-        order=order,
-        attributes=None if message_type is None else f"+{MESSAGE_TYPE}={message_type}",
-    )
+    config = TopicConfig(topic_name=name, read_queue_nums=queues, write_queue_nums=queues, order=order)
+    fields = topic_header(config, message_type)
     yield from client.ask(broker, Request(RequestCode.UPDATE_AND_CREATE_TOPIC, fields))
     client.renew(name)
 

@@ -11,17 +11,11 @@ from rocketwire.remoting.core.offsets import Offsets
 from rocketwire.remoting.core.session import Request
 from rocketwire.remoting.core.steps import Operation
 from rocketwire.remoting.messages import Queue, ReceivedMessage
-from rocketwire.remoting.pulls import pull_header
+from rocketwire.remoting.pulls import PULLED, pull_header
 from rocketwire.wire.codes import RequestCode, ResponseCode
 
 in_store_order: Final = attrgetter("physical_offset")
 _AT_ONCE: Final = 32
-_PULLED: Final = (
-    ResponseCode.SUCCESS,
-    ResponseCode.PULL_NOT_FOUND,
-    ResponseCode.PULL_RETRY_IMMEDIATELY,
-    ResponseCode.PULL_OFFSET_MOVED,
-)
 
 
 def stored(client: Client, topic: str) -> Operation[list[ReceivedMessage]]:
@@ -48,7 +42,7 @@ def _of_queue(client: Client, queue: Queue) -> Operation[list[ReceivedMessage]]:
     while at < end:
         fields = pull_header(queue.topic, queue.queue_id, at, most=_AT_ONCE, group=client.settings.group)
         peer = yield from client.located(queue)
-        answer = yield from client.ask(peer, Request(RequestCode.PULL_MESSAGE, fields), _PULLED)
+        answer = yield from client.ask(peer, Request(RequestCode.PULL_MESSAGE, fields), PULLED)
         if answer.code == ResponseCode.SUCCESS:
             found += received(answer.body, queue.broker)
         at = max(at + 1, int(answer.ext["nextBeginOffset"]))

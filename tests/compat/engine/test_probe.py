@@ -5,6 +5,7 @@ import pytest
 from rocketwire.compat.engine import probe
 from rocketwire.compat.engine.reference import names, settings_for
 from rocketwire.compat.scenario import Need
+from rocketwire.server.config.java_properties import parse_java_properties
 
 SHORT = "1s 2s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 1s 3s"
 DEFAULT = "1s 5s 10s 30s 1m 2m 3m 4m 5m 6m 7m 8m 9m 10m 20m 30m 1h 2h"
@@ -16,7 +17,7 @@ def offers(**configuration: str) -> dict[Need, bool]:
 
 
 def test_properties_are_read() -> None:
-    assert probe._properties("#c\na=b\nurl=http\\://x\n\nempty=\n") == {"a": "b", "url": "http://x", "empty": ""}
+    assert parse_java_properties("#c\na=b\nurl=http\\://x\n\nempty=\n") == {"a": "b", "url": "http://x", "empty": ""}
 
 
 @pytest.mark.parametrize(
