@@ -176,8 +176,15 @@ TESTS = {
 }
 
 
-@pytest.mark.parametrize("end", ENDS)
-@pytest.mark.parametrize("test", TESTS)
+@pytest.mark.parametrize(
+    ("test", "end"),
+    [
+        *(("with", end) for end in ENDS),
+        *(("after", end) for end in ("return", "killed")),
+        *(("never closed", end) for end in ("return", "exit at once")),
+        *(("async with", end) for end in ("exception", "exit at once", "killed")),
+    ],
+)
 def test_no_process_is_left_of_a_test_process(test: str, end: str) -> None:
     code = (
         "import os, signal\nfrom bench.endpoints import descendants\nfrom rocketwire.testing import endpoint\n"
