@@ -17,7 +17,7 @@ from rocketwire.compat.brokers.processes import READY_WITHIN, EndpointError, Pro
 from rocketwire.compat.environment.artifacts import ArtifactError, ensure_programs, run
 
 PODMAN: Final = ("podman", "--runtime", "runc")
-# As for `image.PODMAN_RUN`. Without systemd podman runs no health checks by itself, and would complain.
+# As for `environment/containers.py`. Without systemd podman runs no health checks by itself, and would complain.
 RUN_OPTIONS: Final = ("--log-driver", "none", "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1000:1000")
 _NO_SIGNAL: Final = 0
 _DNS_PLUGIN: Final = Path("/usr/lib/cni/dnsname")

@@ -96,6 +96,29 @@ def test_ctrl_c_leaves_nothing_behind(endpoint: Endpoint, tmp_path: Path) -> Non
     assert not (tmp_path / "report").exists()
 
 
+def test_nothing_outlives_a_run_that_is_killed(endpoint: Endpoint, tmp_path: Path) -> None:
+    """Apache's processes, their watchers, and the clients."""
+    options = ["--namesrv", endpoint.namesrv, "--clients", "java-4.9.7", "--out", str(tmp_path / "report")]
+    process = Process("compat", [*COMMAND, "run", *options, "--against", "apache-4.9.7"], cwd=ROOT, env=os.environ)
+    process.wait_for("pass ", within=180)
+    children = _children(process.pid)
+    commands = b"\n".join(Path(f"/proc/{child}/cmdline").read_bytes() for child in children)
+    assert all(each in commands for each in (b"NamesrvStartup", b"BrokerStartup", b"compat.Runner", b"watcher"))
+    process.stop(signal.SIGKILL)
+    until = time.monotonic() + 60
+    while running := [child for child in children if _lives(child)]:
+        assert time.monotonic() < until, running
+        time.sleep(0.1)
+
+
+def _lives(pid: str) -> bool:
+    """Whether a process has not ended; where nobody reaps orphans, one stays as a zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
 def _children(pid: int) -> list[str]:
     """The processes that a process has started and that run."""
     tasks = Path(f"/proc/{pid}/task").iterdir()

@@ -24,6 +24,7 @@ from compat_tests.readme import ROOT, commands, printed
 from rocketwire.compat.brokers.processes import Process
 from rocketwire.compat.clients.client import Client, Clients
 from rocketwire.compat.environment import artifacts, cache, image
+from rocketwire.compat.environment.containers import PODMAN
 from rocketwire.compat.messages import Outgoing, assert_same
 
 SET_UP_WITHIN: Final = 600.0  # seconds, most of them pip's
@@ -70,7 +71,7 @@ def in_container(copy: Path, command: str, name: str) -> list[str | Path]:
     for key, value in settings.items():
         options += ["--env", f"{key}={value}"]
     fresh = image.debian_image("fresh", image.FRESH_PACKAGES)
-    return [*image.PODMAN_RUN, *options, fresh, "sh", "-c", command]
+    return [*PODMAN.run, *options, fresh, "sh", "-c", command]
 
 
 @pytest.mark.usefixtures("fixed_ports")

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from rocketwire.testing.errors import NotInProcess
+from rocketwire.testing.forker import own_forker
 from rocketwire.testing.options import Options, Ports, Setting, by_name
 
 if TYPE_CHECKING:
@@ -86,10 +87,11 @@ class EndpointBlock:
             NotStarted: it does not start.
             NotInProcess: `in_process` was asked for.
         """
-        from rocketwire.testing.blocking import Endpoint
-
         if self._in_process:
             raise NotInProcess("in_process is for trio: use `async with`")
+        own_forker().prepare()  # it imports on another core what a server needs, while this process imports a client
+        from rocketwire.testing.blocking import Endpoint
+
         self._blocking = Endpoint(self._options, self._tls)
         return self._blocking
 
@@ -104,6 +106,8 @@ class EndpointBlock:
         Raises:
             NotStarted: it does not start.
         """
+        if not self._in_process:
+            own_forker().prepare()
         from rocketwire.testing.of_trio import opened
 
         self._of_trio = opened(self._options, self._tls, in_process=self._in_process)

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import os
 import selectors
-import subprocess
-import sys
+import signal
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Final
 
 from rocketwire.testing.errors import NotStarted
+from rocketwire.testing.forker import NotForked, own_forker
+from rocketwire.testing.running import Running, spawned
 
-_ROOT: Final = Path(__file__).resolve().parents[2]
-# The same code as here, wherever this process has it from.
-_PROGRAM: Final = (
-    "import sys; sys.path.insert(0, sys.argv.pop(1)); from rocketwire.cli import main; sys.exit(main(sys.argv[1:]))"
-)
 _STOP_SECONDS: Final = 30.0
 _TAIL_LINES: Final = 20
 
@@ -32,10 +28,10 @@ class ServerProcess:
     """
 
     def __init__(self, arguments: Sequence[str], log: Path, *, start_seconds: float) -> None:
-        self._command = [sys.executable, "-P", "-c", _PROGRAM, str(_ROOT), "serve", *arguments]
+        self._arguments = ["serve", *arguments]
         self._log = log
         self._start_seconds = start_seconds
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Running | None = None
 
     @property
     def pid(self) -> int | None:
@@ -48,50 +44,44 @@ class ServerProcess:
         Raises:
             NotStarted: it ended, or took too long.
         """
-        if self._process is not None and self._process.poll() is None:
+        if self._process is not None and self._process.is_running():
             return
         self.kill()
-        with self._log.open("ab") as log:
-            self._process = process = subprocess.Popen(  # noqa: S603 - this very program
-                [*self._command, "--json-ready", "--end-with", str(os.getpid())],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                start_new_session=True,  # Ctrl-C is for the tests: they stop it
-            )
-        assert process.stdout is not None  # noqa: S101 - a pipe
         ready = b""
         try:
-            ready = _line(process.stdout, self._start_seconds)
+            self._process = process = self._started()
+            ready = _line(process.output, self._start_seconds)
         finally:
             if not ready:
                 self.kill()
         if not ready:
             raise NotStarted(f"the server did not become ready; its log ends so:\n{self._tail()}")
 
+    def _started(self) -> Running:
+        arguments = [*self._arguments, "--json-ready", "--end-with", str(os.getpid())]
+        with self._log.open("ab") as log:
+            try:
+                return own_forker().fork(arguments, log=log.fileno(), seconds=self._start_seconds)
+            except NotForked:
+                return spawned(arguments, log=log.fileno())
+
     def stop(self) -> None:
         """Stop it cleanly, if it runs."""
-        process = self._process
-        if process is not None:
-            process.terminate()
-            try:
-                process.wait(_STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-            self._forget(process)
+        self._end(signal.SIGTERM)
 
     def kill(self) -> None:
         """Kill it, if it runs: what it had not written is lost to it, as in a crash."""
+        self._end(signal.SIGKILL)
+
+    def _end(self, number: signal.Signals) -> None:
         process = self._process
         if process is not None:
-            process.kill()
-            self._forget(process)
-
-    def _forget(self, process: subprocess.Popen[bytes]) -> None:
-        process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
-        self._process = None
+            process.send(number)
+            if not process.wait(_STOP_SECONDS):
+                process.send(signal.SIGKILL)
+                process.wait()
+            self._process = None
+            process.close()
 
     def _tail(self) -> str:
         return "\n".join(self._log.read_text(encoding="utf-8", errors="replace").splitlines()[-_TAIL_LINES:])

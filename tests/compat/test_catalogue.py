@@ -70,7 +70,8 @@ def test_what_a_machine_lacks_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     java = adapters()["java-4.9.7"]
     assert java.missing(Engine.HOST) == "missing on this machine: java, javac, mvn"
     assert java.missing(Engine.PODMAN) == "missing on this machine: podman"
-    assert java.missing(Engine.DOCKER) == "does not run with docker"
+    assert java.missing(Engine.DOCKER) == "missing on this machine: docker"
+    assert adapters()["go-2.1"].missing(Engine.DOCKER) == "does not run with docker"
 
 
 def test_the_old_java_client_has_no_lite_consumer() -> None:

@@ -28,12 +28,13 @@ def test_nothing_is_left_of_ten_endpoints() -> None:
 def test_what_is_there_while_one_runs_is_seen() -> None:
     from rocketwire.testing import endpoint
 
+    measured()
     before = usage()
     with endpoint() as ep:
         ep.topic()
         port = int(ep.broker.rpartition(":")[2])
         during = usage(frozenset({port}))
-        assert during.children - before.children == {ep.pid}
+        assert during.processes - before.processes == {ep.pid}
         assert during.descriptors > before.descriptors
         assert during.threads > before.threads
         assert during.folders - before.folders == {str(ep.store.parent)}

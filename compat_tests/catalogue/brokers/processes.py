@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Final
 
+from rocketwire.compat.brokers.watcher import Watcher
+
 READY_WITHIN: Final = 180.0  # seconds; Apache's broker takes 2-4 here, many times as long on a busy machine
 STOP_WITHIN: Final = 120.0
 
@@ -22,7 +24,7 @@ class EndpointError(Exception):
 
 
 class Process:
-    """A program of the machine whose output is kept and can be waited for."""
+    """A program of the machine whose output is kept and can be waited for. It does not outlive this process."""
 
     def __init__(self, name: str, command: Sequence[str | Path], *, cwd: Path, env: Mapping[str, str]) -> None:
         self.name = name
@@ -39,6 +41,7 @@ class Process:
             errors="replace",
             start_new_session=True,  # a group of its own, see _end_group
         )
+        self._watcher = Watcher(self._process.pid)
         assert self._process.stdout is not None
         self._reader = threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True)
         self._reader.start()
@@ -85,6 +88,7 @@ class Process:
             raise EndpointError(f"{self.name} did not stop within {within:.0f} s: {self.tail()}") from error
         finally:
             self._end_group()
+            self._watcher.end()
             self._reader.join(5)
             if self._process.stdout is not None:
                 self._process.stdout.close()

@@ -20,6 +20,7 @@ from typing import IO, Any, Final
 from urllib.parse import urlencode
 
 from rocketwire.compat.brokers.processes import READY_WITHIN
+from rocketwire.compat.brokers.watcher import Watcher
 from rocketwire.compat.messages import Event, Outgoing
 
 Argument = str | int | Iterable[str] | Iterable[int] | Iterable[Outgoing]
@@ -49,6 +50,7 @@ class Runner:
             env={**os.environ, "LC_ALL": "C.UTF-8"},
             start_new_session=True,  # Ctrl-C is for the program that owns it, which ends it in order
         )
+        self._watcher = Watcher(self._process.pid)
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._requests = self._process.stdin
@@ -154,6 +156,7 @@ class Runner:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
+        self._watcher.end()
         self._reader.join(5)
         self._answers.close()
 

@@ -42,14 +42,6 @@ PACKAGES: Final[Mapping[str, str]] = {
     "node": "nodejs",
     "npm": "npm",
 }
-CONTAINER_PACKAGES: Final[Mapping[str, str]] = {
-    "podman": "podman",
-    "buildah": "buildah",
-    "runc": "runc",
-    "debootstrap": "debootstrap",
-    "gpgv": "gpgv",
-}
-
 # Java 17 hides packages that RocketMQ 4.x reaches into; both clients and servers start with these.
 JAVA_FLAGS: Final = (
     "--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED",

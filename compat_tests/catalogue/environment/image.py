@@ -15,40 +15,37 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from rocketwire.compat.environment.artifacts import CONTAINER_PACKAGES, ArtifactError, ensure_programs, run
+from rocketwire.compat.environment.artifacts import ArtifactError, ensure_programs, run
 from rocketwire.compat.environment.cache import CACHE, locked
+from rocketwire.compat.environment.containers import PODMAN, Containers
 
 _HERE: Final = Path(__file__).resolve().parent
 SUITE: Final = "bookworm"
 # What the README asks of a fresh machine.
 FRESH_PACKAGES: Final = ("ca-certificates", "make", "python3", "python3-venv")
 
-# Runs a container here: crun is not everywhere, and the limits that podman asks for by default are above a machine's.
-PODMAN_RUN: Final = (
-    "podman", "--runtime", "runc", "run", "--log-driver", "none",
-    "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1000:1000", "--network", "host",
-)  # fmt: skip
+_MAKERS: Final = {"debootstrap": "debootstrap", "gpgv": "gpgv"}
 
 
-def debian_image(name: str, packages: Sequence[str]) -> str:
+def debian_image(name: str, packages: Sequence[str], containers: Containers = PODMAN) -> str:
     """An image of a minimal Debian with `packages`; built when missing. Raises ArtifactError."""
-    ensure_programs(CONTAINER_PACKAGES)
+    containers.ensure()
     tag = f"localhost/rocketwire-{name}:{digest([SUITE.encode(), *(package.encode() for package in packages)])}"
-    if exists(tag):
+    if containers.has(tag):
         return tag
     with locked(f"{name}-image"), new_context() as context:
-        if not exists(tag):
+        if not containers.has(tag):
             debian_tree(Path(context) / "root", packages)
             run(["tar", "-C", Path(context) / "root", "-cf", Path(context) / "root.tar", "."])
             shutil.rmtree(Path(context) / "root")
             shutil.copy(_HERE / "Containerfile.base", context)
-            build(tag, Path(context), "Containerfile.base")
+            containers.make(tag, Path(context), "Containerfile.base")
     return tag
 
 
 def debian_tree(root: Path, packages: Sequence[str]) -> None:
     """Fill the new folder `root` with a minimal Debian and `packages`. Needs root's rights. Raises ArtifactError."""
-    ensure_programs({name: CONTAINER_PACKAGES[name] for name in ("debootstrap", "gpgv")})
+    ensure_programs(_MAKERS)
     run(["debootstrap", "--variant=minbase", f"--include={','.join(packages)}", SUITE, root, debian_mirror()])
     for archive in (root / "var/cache/apt/archives").glob("*.deb"):
         archive.unlink()
@@ -79,18 +76,6 @@ def digest(parts: Iterable[bytes]) -> str:
     for part in parts:
         whole.update(hashlib.sha256(part).digest())
     return whole.hexdigest()[:16]
-
-
-def exists(tag: str) -> bool:
-    """Whether podman has the image."""
-    return tag in run(["podman", "images", "--format", "{{.Repository}}:{{.Tag}}"]).split()
-
-
-def build(tag: str, context: Path, containerfile: str, *arguments: str) -> None:
-    """Build an image; its RUN steps work in a chroot, which needs no runtime of their own."""
-    options = [option for argument in arguments for option in ("--build-arg", argument)]
-    file = context / containerfile
-    run(["buildah", "bud", "--isolation", "chroot", *options, "-t", tag, "-f", file, context], timeout=600)
 
 
 def new_context() -> tempfile.TemporaryDirectory[str]:

@@ -8,7 +8,8 @@ from typing import Final
 
 from rocketwire.compat.clients.adapter import Adapter, Engine, Security
 from rocketwire.compat.clients.java import build
-from rocketwire.compat.environment import artifacts, cache, image
+from rocketwire.compat.environment import artifacts, cache
+from rocketwire.compat.environment.containers import DOCKER, PODMAN, Containers
 
 # A short life and little heap: start fast, keep the other core free.
 JVM_FLAGS: Final = (
@@ -23,8 +24,10 @@ JVM_FLAGS: Final = (
 RUNNER: Final = "compat.Runner"
 _INSIDE: Final = "/opt/compat"
 _JAVA_OPTIONS: Final = "JAVA_TOOL_OPTIONS"
+_ACL_JARS: Final = "ACL_JARS"
 _PROGRAM: Final = re.compile(r"^public final class (\w+) implements Scenario\b", re.MULTILINE)
 _WITH_LITE: Final = "4.6"
+_CONTAINERS: Final = {Engine.PODMAN: PODMAN, Engine.DOCKER: DOCKER}
 
 
 class JavaClient(Adapter):
@@ -33,7 +36,7 @@ class JavaClient(Adapter):
     name = "Apache's Java client"
     language = "Java"
     host_needs = ("java", "javac", "mvn")
-    engines = frozenset({Engine.HOST, Engine.PODMAN})
+    engines = frozenset({Engine.HOST, *_CONTAINERS})
     secures = frozenset({Security.TLS, Security.ACL})
 
     def __init__(self, version: str) -> None:
@@ -48,7 +51,7 @@ class JavaClient(Adapter):
         if engine is Engine.HOST:
             build.classes()
         else:
-            build.clients_image()
+            build.clients_image(_CONTAINERS[engine])
 
     def command(self, engine: Engine, *, env: Mapping[str, str], name: str) -> list[str]:
         """A JVM that runs programs."""
@@ -56,7 +59,7 @@ class JavaClient(Adapter):
 
     def java(self, engine: Engine, *, env: Mapping[str, str], name: str) -> list[str]:
         """A JVM with the client and the programs, short of the class to run."""
-        return self._on_host(env) if engine is Engine.HOST else self._in_container(env, name)
+        return self._on_host(env) if engine is Engine.HOST else self._in_container(_CONTAINERS[engine], env, name)
 
     def _on_host(self, env: Mapping[str, str]) -> list[str]:
         variables = [f"{key}={value}" for key, value in env.items()]
@@ -65,16 +68,18 @@ class JavaClient(Adapter):
         classes = f"{build.classes() / self.version}:{path}"
         return ["env", *variables, artifacts.java(), *JVM_FLAGS, f"-Duser.home={home}", "-cp", classes]
 
-    def _in_container(self, env: Mapping[str, str], name: str) -> list[str]:
+    def _in_container(self, containers: Containers, env: Mapping[str, str], name: str) -> list[str]:
         variables = [option for key, value in env.items() for option in ("--env", f"{key}={value}")]
         classes = f"{_INSIDE}/classes/{self.version}:{_INSIDE}/jars/client-{self.version}/*"
-        options = ["--rm", "--interactive", "--name", name, *variables, build.clients_image()]
-        return [*image.PODMAN_RUN, *options, "java", *JVM_FLAGS, "-Duser.home=/tmp", "-cp", classes]
+        if _ACL_JARS in env:
+            variables += ["--volume", f"{env[_ACL_JARS]}:{env[_ACL_JARS]}:ro"]
+        options = ["--rm", "--interactive", "--name", name, *variables, build.clients_image(containers)]
+        return [*containers.run, *options, "java", *JVM_FLAGS, "-Duser.home=/tmp", "-cp", classes]
 
     def environment(self, security: frozenset[Security]) -> dict[str, str]:
         """The JVM's option for TLS (any certificate will do), and where the jar is that signs in 4.x."""
         tls = {_JAVA_OPTIONS: "-Dtls.enable=true"} if Security.TLS in security else {}
-        acl = {"ACL_JARS": str(artifacts.jars("4.9.7", kind="server"))} if Security.ACL in security else {}
+        acl = {_ACL_JARS: str(artifacts.jars("4.9.7", kind="server"))} if Security.ACL in security else {}
         return tls | acl
 
 

@@ -14,6 +14,7 @@ from typing import Final
 from rocketwire.compat.environment import artifacts, image
 from rocketwire.compat.environment.artifacts import CLIENT_VERSIONS
 from rocketwire.compat.environment.cache import cached, locked
+from rocketwire.compat.environment.containers import Containers
 
 HERE: Final = Path(__file__).resolve().parent
 SOURCES: Final = HERE / "sources"
@@ -23,22 +24,22 @@ _JDK_PACKAGES: Final = ("ca-certificates", "openjdk-17-jdk-headless")
 BASE_VARIABLE: Final = "ROCKETWIRE_COMPAT_BASE"
 
 
-def clients_image() -> str:
+def clients_image(containers: Containers) -> str:
     """The image with the clients of all versions and their programs; built when missing. Raises ArtifactError."""
-    artifacts.ensure_programs(artifacts.CONTAINER_PACKAGES)
-    base = os.environ.get(BASE_VARIABLE) or image.debian_image("jdk", _JDK_PACKAGES)
+    containers.ensure()
+    base = os.environ.get(BASE_VARIABLE) or image.debian_image("jdk", _JDK_PACKAGES, containers)
     tag = f"localhost/rocketwire-clients:{sources_digest(base)}"
-    if image.exists(tag):
+    if containers.has(tag):
         return tag
     with locked("clients-image"), image.new_context() as context:
-        if not image.exists(tag):  # another process may have built it meanwhile
+        if not containers.has(tag):  # another process may have built it meanwhile
             for version in CLIENT_VERSIONS:
                 jars = Path(context) / "jars" / f"client-{version}"
                 shutil.copytree(artifacts.jars(version), jars, copy_function=_link)
             shutil.copytree(SOURCES, Path(context) / "java")
             (Path(context) / "java" / "compile.sh").rename(Path(context) / "compile.sh")
             shutil.copy(HERE / "Containerfile", context)
-            image.build(tag, Path(context), "Containerfile", f"BASE={base}")
+            containers.make(tag, Path(context), "Containerfile", f"BASE={base}")
     return tag
 
 

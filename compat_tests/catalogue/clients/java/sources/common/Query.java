@@ -9,7 +9,7 @@ import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.client.producer.SendResult;
 import org.apache.rocketmq.common.message.MessageExt;
 
-/** Sends messages and asks for them again: by key (waiting for the index), by offset message id, by unique key. */
+/** Sends messages and asks for them again: by unique key and by key (waiting for the index), by offset message id. */
 public final class Query implements Scenario {
     @Override
     public void run(Request in, Out out) throws Exception {
@@ -21,12 +21,13 @@ public final class Query implements Scenario {
                 sent.add(producer.send(wanted.message));
                 out.sent(sent.get(sent.size() - 1));
             }
-            for (String key : in.all("key")) {
-                byKey(producer, topic, key, in.number("most", 32), out);
-            }
             for (SendResult result : sent) {
                 out.message("by offset id", producer.viewMessage(topic, result.getOffsetMsgId())).print();
-                out.message("by unique key", producer.viewMessage(topic, result.getMsgId())).print();
+                byUniqueKey(producer, topic, result.getMsgId(), out);
+            }
+            // The index has all of them now, since it is written in their order.
+            for (String key : in.all("key")) {
+                byKey(producer, topic, key, in.number("most", 32), out);
             }
             for (String missing : in.all("missing")) {
                 try {
@@ -38,6 +39,22 @@ public final class Query implements Scenario {
             }
         } finally {
             Clients.leave(producer::shutdown);
+        }
+    }
+
+    /** The message with a unique key, once it is found; printed. */
+    private static void byUniqueKey(DefaultMQProducer producer, String topic, String key, Out out) throws Exception {
+        long end = System.currentTimeMillis() + 1000L * Clients.LONG;
+        while (true) { // the index is written behind the log
+            try {
+                out.message("by unique key", producer.viewMessage(topic, key)).print();
+                return;
+            } catch (MQClientException nothing) {
+                if (System.currentTimeMillis() > end) {
+                    throw nothing;
+                }
+                Thread.sleep(100);
+            }
         }
     }
 
