@@ -118,9 +118,8 @@ class _Parent:
             self._servers[server] = pid
             self._poll.register(server, select.POLLIN)
             socket.send_fds(self._sock, [b"%d" % pid], [server])
-        except (
-            ConnectionError
-        ):  # the owner does not wait for the answer: nobody reads what the server says, which ends it
+        except ConnectionError:
+            # The owner does not wait for the answer. Nobody reads what the server says, which ends it.
             return False
         return True
 
