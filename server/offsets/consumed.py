@@ -17,9 +17,7 @@ _OWN: Final = frozenset({TRANSACTIONS, REVIVE_GROUP})
 
 
 def may_commit(group: str) -> bool:
-    """Whether consumers may commit offsets of a group. The broker's own say which half messages are decided, and which
-    check points of POP are done.
-    """
+    """Whether consumers may commit offsets of a group: the broker's own say what it has done."""
     return group not in _OWN
 
 
