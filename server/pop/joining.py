@@ -67,13 +67,12 @@ class Points:
     def add(self, point: CheckPoint, offset: int, place: int) -> None:
         """Add a check point that was read at a queue offset; its messages stand before a place in the log."""
         key = point.key(self._broker)
-        known = self._by_key.get(key)
-        if known is None:
+        unacked: dict[int, None] = {}
+        if key not in self._by_key:  # else it is one that was delivered twice: its messages come again once
             bits = point.bit_map
             unacked = {each: None for number, each in enumerate(point.offsets) if not bits >> number & 1}
-        else:
-            unacked = known.unacked  # the same one, delivered twice: its messages come again once
-        pending = self._by_key[key] = Pending(point, offset, place, unacked)
+        pending = Pending(point, offset, place, unacked)
+        self._by_key.setdefault(key, pending)
         self._order.append(pending)
         heappush(self._due, (point.due, offset, pending))
 
