@@ -60,6 +60,8 @@ _MOST_PENDING: Final = 50_000
 _APART_MS: Final = 2000
 _LONGEST_PAUSE: Final = 0.5
 _AFTER_DUE: Final = 0.002
+#: What comes within this time is read together: check points come a second early.
+_GATHER_SECONDS: Final = 0.01
 _AGAIN_MS: Final = 1000
 #: The index may have a message as due 1 ms after its time: see `store.timer.units.due`.
 _GRAIN_MS: Final = 2
@@ -186,7 +188,9 @@ class Reviver:
             pause = _LONGEST_PAUSE
             async with self._faults.told():
                 pause = await self.round()
+            until = trio.current_time() + pause
             await self._bell.heard(pause)
+            await trio.sleep(max(0.0, min(until - trio.current_time(), _GATHER_SECONDS)))
 
     async def round(self) -> float:
         """Read what is new, and decide what can be decided; in how many seconds there may be more.
