@@ -285,7 +285,7 @@ class Reviver:
         until = self._until
         if points.read_to < self._ends.get(queue_id, 0):  # too many are in memory
             until = min(until, points.seen - _APART_MS)
-        while (points.next_due or math.inf) <= until:
+        while points.next_due is not None and points.next_due <= until:
             self._revive(queue_id, points, until)
             await trio.lowlevel.checkpoint()
         committed = points.committed
