@@ -168,7 +168,7 @@ def _user_properties(message: definition_pb2.Message, limits: CallLimits) -> dic
         raise CallInvalid(
             Code.MESSAGE_PROPERTIES_TOO_LARGE, f"too many user properties, max is {limits.user_properties}"
         )
-    properties: dict[str, str] = dict(user)
+    properties: dict[str, str] = dict(sorted(user.items()))
     for name, value in properties.items():
         if name in RESERVED:
             raise CallInvalid(Code.ILLEGAL_MESSAGE_PROPERTY_KEY, f"property is used by system: {name}")
@@ -186,7 +186,7 @@ def _user_properties(message: definition_pb2.Message, limits: CallLimits) -> dic
         )
     properties[property_names.TAGS] = tag
     if keys:
-        properties[property_names.KEYS] = KEY_SEP.join(keys).strip()
+        properties[property_names.KEYS] = KEY_SEP.join(filter(None, keys))
     return properties
 
 
