@@ -72,7 +72,7 @@ def delivered_message(
     system.store_host = str(Address(host=record.store_host[0], port=record.store_host[1]))
     system.queue_id = record.queue_id
     system.queue_offset = record.queue_offset
-    system.delivery_attempt = times + 1
+    system.delivery_attempt = min(times + 1, INT32_MAX)
     if receipt_handle:
         system.receipt_handle = receipt_handle
     _put_optional(system, properties)

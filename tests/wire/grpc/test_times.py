@@ -40,6 +40,12 @@ def test_a_time_that_was_put_is_read(ms: int) -> None:
     assert timestamp.ToMilliseconds() == duration.ToMilliseconds() == ms
 
 
+def test_milliseconds_are_seconds_and_nanoseconds() -> None:
+    duration = Duration()
+    put_duration(duration, 61_234)
+    assert (duration.seconds, duration.nanos) == (61, 234_000_000)
+
+
 @pytest.mark.parametrize(("ms", "put"), [(-(2**63), 0), (-1, 0), (_LAST_MS + 1, _LAST_MS), (2**63 - 1, _LAST_MS)])
 def test_a_time_that_protobuf_forbids_becomes_the_nearest(ms: int, put: int) -> None:
     timestamp = Timestamp()
