@@ -1,7 +1,7 @@
-"""The fast path of deliveries: from a stored record to the payload of a ReceiveMessage answer, without protobuf.
+"""The fast path of deliveries: from a stored message to the payload of a ReceiveMessage answer, without protobuf.
 
-It writes plain messages itself: IPv4 hosts, a body that is not compressed, few properties, none of them rare. All
-others take the declared way, `receiving.delivered_message`; a property test proves the two equal.
+It writes plain messages itself: a body that is not compressed, few properties, none of them rare. All others take the
+declared way, `receiving.delivered_message`; a property test proves the two equal.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Final
 
 from rocketwire.wire import properties as names
+from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.grpc.answers import message_response
 from rocketwire.wire.grpc.property_names import (
@@ -22,11 +23,9 @@ from rocketwire.wire.grpc.property_names import (
     RESERVED,
     TRACE_CONTEXT,
 )
-from rocketwire.wire.grpc.receiving import delivered_message
-from rocketwire.wire.hosts import decode_host
+from rocketwire.wire.grpc.receiving import delivered_message, offset_id
 from rocketwire.wire.java import INT32_MAX
-from rocketwire.wire.message import FIXED_V1_IPV4, MAGIC_V1, MAGIC_V2, decode_record
-from rocketwire.wire.message_id import offset_message_id
+from rocketwire.wire.message import Message
 from rocketwire.wire.properties import items_of
 
 _TOPICS_KEPT: Final = 1024
@@ -36,10 +35,7 @@ _TIMES_KEPT: Final = 1024
 _MOST_TEXT: Final = _NUMBERS_KEPT - 16  # bytes, with room for what stands before a property
 _LAST_MS: Final = 253_402_300_799_999
 _NANOS_OF_MS: Final = 1_000_000
-_NOT_PLAIN: Final = SysFlag.COMPRESSED | SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6
-_LENGTH_SIZES: Final = {MAGIC_V1: 1, MAGIC_V2: 2}
-"""Bytes of the topic's length."""
-_PROPERTIES_LENGTH_SIZE: Final = 2
+_NOT_PLAIN: Final = SysFlag.COMPRESSED
 
 _RESERVED: Final = frozenset(name.encode() for name in RESERVED)
 _RARE: Final = frozenset(
@@ -78,117 +74,70 @@ _NORMAL: Final = b"\x28\x01\x30\x01"  # body_encoding IDENTITY, message_type NOR
 _FIFO: Final = b"\x28\x01\x30\x02"
 
 
-def delivered_payload(
-    record: bytes | memoryview, *, topic: str, receipt_handle: str, reconsume_times: int | None = None
-) -> bytes:
-    """The payload of a `ReceiveMessageResponse` with a message.
-
-    Args:
-        record: One record, as it is stored; its CRC is not checked.
-        topic: The topic that the client asked for: the record may lie in a retry topic.
-        receipt_handle: Of this delivery.
-        reconsume_times: How often it was delivered before, where that is not the record's number (order mode).
-
-    Raises:
-        RecordInvalid: it is no record.
-    """
-    data = bytes(record)
-    return _plain(data, topic, receipt_handle, reconsume_times) or _declared(
-        data, topic, receipt_handle, reconsume_times
-    )
+def delivered_payload(record: Message, *, topic: str, receipt_handle: str, reconsume_times: int | None = None) -> bytes:
+    """The payload of a `ReceiveMessageResponse` with a message; the arguments are those of `delivered_message`."""
+    payload = _plain(record, topic, receipt_handle, reconsume_times)
+    return _declared(record, topic, receipt_handle, reconsume_times) if payload is None else payload
 
 
-def _declared(data: bytes, topic: str, receipt_handle: str, reconsume_times: int | None) -> bytes:
-    message = delivered_message(
-        decode_record(data, check_crc=False),
-        topic=topic,
-        receipt_handle=receipt_handle,
-        reconsume_times=reconsume_times,
-    )
+def _declared(record: Message, topic: str, receipt_handle: str, reconsume_times: int | None) -> bytes:
+    message = delivered_message(record, topic=topic, receipt_handle=receipt_handle, reconsume_times=reconsume_times)
     return message_response(message).SerializeToString()
 
 
-def _plain(data: bytes, topic: str, receipt_handle: str, reconsume_times: int | None) -> bytes | None:
-    """The payload; None if the record is not plain, or not a whole one."""
-    if len(data) < FIXED_V1_IPV4.size:
-        return None
-    (
-        total,
-        magic,
-        _crc,
-        queue_id,
-        _flag,
-        queue_offset,
-        physical_offset,
-        sys_flag,
-        born,
-        born_host,
-        stored,
-        store_host,
-        times,
-        _prepared,
-        body_length,
-    ) = FIXED_V1_IPV4.unpack_from(data)
-    length_size = _LENGTH_SIZES.get(magic)
-    if sys_flag & _NOT_PLAIN or total != len(data) or length_size is None or not receipt_handle:
-        return None
-    attempt = min((times if reconsume_times is None else reconsume_times) + 1, INT32_MAX)
-    handle = receipt_handle.encode()
-    topic_at = FIXED_V1_IPV4.size + body_length
-    name_at = topic_at + length_size
-    topic_length = int.from_bytes(data[topic_at:name_at], signed=True)
-    properties_at = name_at + topic_length + _PROPERTIES_LENGTH_SIZE
-    properties = data[properties_at:]
+def _plain(record: Message, topic: str, receipt_handle: str, reconsume_times: int | None) -> bytes | None:
+    """The payload; None if the record is not plain."""
+    attempt = min((record.reconsume_times if reconsume_times is None else reconsume_times) + 1, INT32_MAX)
+    handle, properties, body = receipt_handle.encode(), record.properties, record.body
     if (
-        min(queue_id, queue_offset, physical_offset, attempt, body_length, topic_length) < 0
-        or properties_at > total
-        or len(properties) != int.from_bytes(data[properties_at - _PROPERTIES_LENGTH_SIZE : properties_at])
+        record.sys_flag & _NOT_PLAIN
+        or not handle
+        or min(record.queue_id, record.queue_offset, attempt) < 0
         or max(len(properties), len(handle)) > _MOST_TEXT
         or not _is_utf8(properties)
-        or not _is_utf8(data[name_at : name_at + topic_length])
     ):
         return None
     items = items_of(properties)
     if not _RARE.isdisjoint(items):
         return None
     size = _NUMBERS  # all that is sized by it is shorter than `_NUMBERS_KEPT`
-    body = data[FIXED_V1_IPV4.size : topic_at]
     get = items.get
     tag, keys, group, host = get(_TAGS), get(_KEYS), get(_SHARDING_KEY), get(_BORN_HOST)
-    message_id = get(_UNIQ_KEY) or offset_message_id(store_host, physical_offset).encode()
-    system = [
-        b"" if tag is None else _TAG + size[len(tag)] + tag,
-        b"" if keys is None else b"".join([_KEY + size[len(key)] + key for key in keys.rstrip(b" ").split(b" ")]),
-        _MESSAGE_ID,
-        size[len(message_id)],
-        message_id,
-        _MD5_OF_BODY,
-        hashlib.md5(body, usedforsecurity=False).hexdigest().upper().encode(),
-        _NORMAL if group is None else _FIFO,
-        _BORN,
-        _time(born),
-        _born(born_host) if host is None else _HOST + size[len(host)] + host,
-        _STORED,
-        _time(stored),
-        _store(store_host),
-        _HANDLE,
-        size[len(handle)],
-        handle,
-        _QUEUE,
-        _number(queue_id),
-        _OFFSET,
-        _number(queue_offset),
-        _ATTEMPT,
-        _number(attempt),
-        b"" if group is None else _GROUP + size[len(group)] + group,
-    ]
+    message_id = get(_UNIQ_KEY) or offset_id(record).encode()
+    system = b"".join(
+        (
+            b"" if tag is None else _TAG + size[len(tag)] + tag,
+            b"" if keys is None else b"".join([_KEY + size[len(key)] + key for key in keys.rstrip(b" ").split(b" ")]),
+            _MESSAGE_ID,
+            size[len(message_id)],
+            message_id,
+            _MD5_OF_BODY,
+            hashlib.md5(body, usedforsecurity=False).hexdigest().upper().encode(),
+            _NORMAL if group is None else _FIFO,
+            _BORN,
+            _time(record.born_timestamp),
+            _born(record.born_host) if host is None else _HOST + size[len(host)] + host,
+            _STORED,
+            _time(record.store_timestamp),
+            _store(record.store_host),
+            _HANDLE,
+            size[len(handle)],
+            handle,
+            _QUEUE,
+            _number(record.queue_id),
+            _OFFSET,
+            _number(record.queue_offset),
+            _ATTEMPT,
+            _number(attempt),
+            b"" if group is None else _GROUP + size[len(group)] + group,
+        )
+    )
     message = [_topic(topic)]
     for name, value in items.items():
         if name not in _RESERVED:
             entry = _ENTRY_KEY + size[len(name)] + name + _ENTRY_VALUE + size[len(value)] + value
             message += (_USER, size[len(entry)], entry)
-    text = b"".join(system)
-    message += (_SYSTEM, _number(len(text)), text, _BODY, _number(body_length), body)
+    message += (_SYSTEM, _number(len(system)), system, _BODY, _number(len(body)), body)
     payload = b"".join(message)
     return _RESPONSE_MESSAGE + _number(len(payload)) + payload
 
@@ -235,11 +184,10 @@ def _topic(name: str) -> bytes:
 
 
 @lru_cache(maxsize=_HOSTS_KEPT)
-def _born(host: bytes) -> bytes:
-    return _sized(_HOST, decode_host(host)[0].encode())
+def _born(host: tuple[str, int]) -> bytes:
+    return _sized(_HOST, host[0].encode())
 
 
 @lru_cache(maxsize=_HOSTS_KEPT)
-def _store(host: bytes) -> bytes:
-    address, port = decode_host(host)
-    return _sized(_STORE, f"{address}:{port}".encode())
+def _store(host: tuple[str, int]) -> bytes:
+    return _sized(_STORE, str(Address(host=host[0], port=host[1])).encode())
