@@ -12,6 +12,8 @@ from rocketwire import native
 from rocketwire.server.admin.runtime_info import Disk, RuntimeInfo
 from rocketwire.server.admin.timer_info import TimerInfo
 from rocketwire.server.admin.topic_removal import TopicRemoval, finish_deletions
+from rocketwire.server.assignments.assignments import Assignments
+from rocketwire.server.assignments.keys import AssignmentKeys
 from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.clients.heartbeats import Heartbeats
 from rocketwire.server.clients.order_locks import OrderLocks
@@ -80,6 +82,7 @@ from rocketwire.store.tables.consumer_filters import ConsumerFilterTable
 from rocketwire.store.tables.delay_offsets import DelayOffsetTable
 from rocketwire.store.tables.groups import GroupTable
 from rocketwire.store.tables.offsets import OffsetTable
+from rocketwire.store.tables.request_modes import RequestModeTable
 from rocketwire.store.tables.saved_table import SavedTable
 from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire import names
@@ -93,6 +96,7 @@ if TYPE_CHECKING:
 
 _FILTERS_INTERVAL: Final = 10_000  # ms; Apache has no key for it
 _METRICS_INTERVAL: Final = 10_000  # ms
+_REQUEST_MODES_INTERVAL: Final = 10_000  # ms; they are written when they are set, and only later if that failed
 
 
 class Broker:
@@ -141,6 +145,15 @@ class Broker:
         self._make_pulls(config)
         self._make_waiting(config)
         self._make_administration()
+        self.assignments = Assignments(
+            self._request_modes,
+            broker_name=config.broker.broker_name,
+            clients=self.clients,
+            groups=self.groups,
+            keys=live[AssignmentKeys],
+            routes=routes.queues,
+            topics=self.topics,
+        )
         self._backlog = Backlog(live[ThrottleKeys], self.offsets, self.groups.table, self.store, self.throttle)
         self._registration = Registration(
             BrokerIdentity(
@@ -189,10 +202,12 @@ class Broker:
         self._delay_offsets = DelayOffsetTable.open(folder / "delayOffset.json")
         filter_table = ConsumerFilterTable.open(folder / "consumerFilter.json")
         self.filters = ConsumerFilters(filter_table, self.clock)
+        self._request_modes = RequestModeTable.open(folder / "messageRequestMode.json")
         self._tables: list[tuple[SavedTable, str, int]] = [
             (self.offsets, "consumer offsets", config.tables.flush_consumer_offset_interval),
             (self._delay_offsets, "delay offsets", config.tables.flush_delay_offset_interval),
             (filter_table, "consumer filters", _FILTERS_INTERVAL),
+            (self._request_modes, "message request modes", _REQUEST_MODES_INTERVAL),
         ]
 
     def _statistics(self) -> Statistics:

@@ -231,4 +231,7 @@ def test_keys_that_apaches_4_9_7_does_not_know_say_who_does() -> None:
         "mappedFileSizeTimerLog",
         "timerFlushIntervalMs",
         "recallMessageEnable",
+        "defaultMessageRequestMode",
+        "defaultPopShareQueueNum",
+        "serverLoadBalancerEnable",
     }
