@@ -96,7 +96,7 @@ class OrderInfoTable(SavedTable):
             del self._table[key]
         self._changed()
 
-    def keys(self) -> list[tuple[str, str]]:
+    def consumptions(self) -> list[tuple[str, str]]:
         """Each topic and group that popped it in order."""
         return [(topic, group) for topic, _, group in (key.partition(_SEPARATOR) for key in self._table)]
 

@@ -40,7 +40,7 @@ def having(folder: Path, data: bytes) -> OrderInfoTable:
 
 def test_batches_are_kept(tmp_path: Path) -> None:
     table = opened(tmp_path)
-    assert (table.get("T", "G", 0), table.keys(), table.encode()) == (None, [], None)
+    assert (table.get("T", "G", 0), table.consumptions(), table.encode()) == (None, [], None)
     table.put("T", "G", 0, INFO)
     table.put("T", "G", 3, OrderInfo(offset_list=(4,)))
     table.put("%RETRY%T", "H", 0, OrderInfo())
@@ -48,7 +48,7 @@ def test_batches_are_kept(tmp_path: Path) -> None:
     again = opened(tmp_path)
     assert again.get("T", "G", 0) == INFO
     assert again.of("T", "G") == {0: INFO, 3: OrderInfo(offset_list=(4,))}
-    assert again.keys() == [("T", "G"), ("%RETRY%T", "H")]
+    assert again.consumptions() == [("T", "G"), ("%RETRY%T", "H")]
     assert loads(text(tmp_path))["orderInfoCount"] == 2
 
 
@@ -60,7 +60,7 @@ def test_batches_are_removed(tmp_path: Path) -> None:
     table.remove("T", "G", 0)
     assert table.of("T", "G") == {1: INFO}
     table.remove("T", "G", 1)
-    assert (table.of("T", "G"), table.keys()) == ({}, [])
+    assert (table.of("T", "G"), table.consumptions()) == ({}, [])
     table.persist()
     for key in (("T", "G", 1), ("U", "G", 0)):
         table.remove(*key)
@@ -82,7 +82,7 @@ def test_a_batch_may_be_of_nothing() -> None:
 @pytest.mark.parametrize("data", FILES)
 def test_apaches_files_are_written_again_byte_for_byte(tmp_path: Path, data: bytes) -> None:
     table = having(tmp_path, data)
-    (topic, group), *_ = table.keys()
+    (topic, group), *_ = table.consumptions()
     queue_id, info = next(iter(table.of(topic, group).items()))
     table.put(topic, group, queue_id, info)
     table.persist()
