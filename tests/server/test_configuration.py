@@ -234,4 +234,12 @@ def test_keys_that_apaches_4_9_7_does_not_know_say_who_does() -> None:
         "defaultMessageRequestMode",
         "defaultPopShareQueueNum",
         "serverLoadBalancerEnable",
+        "reviveQueueNum",
+        "enableRetryTopicV2",
+        "retrieveMessageFromPopRetryTopicV1",
+        "popFromRetryProbability",
+        "popResponseReturnActualRetryTopic",
+        "initPopOffsetByCheckMsgInMem",
+        "popPollingSize",
+        "maxPopPollingSize",
     }

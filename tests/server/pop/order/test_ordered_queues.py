@@ -253,8 +253,8 @@ class QueueMachine(RuleBasedStateMachine):
         again = {} if same else {offset: self.times.get(offset, 0) + 1 for offset in offsets if offset in self.last}
         self.times = self.times if same else again
         assert {each.offset: each.times for each in counts if each.offset is not None} == self.times
-        # What was acknowledged behind the first comes again: a batch is read as it stands in the queue.
-        self.done -= set(offsets)
+        # What was acknowledged behind the first comes again, as from Apache: only the last batch is kept.
+        self.done = set(range(start))
         self.out = dict.fromkeys(offsets, now + invisible)
         self.last = set(offsets)
         self.attempt, self.pop_time = attempt, now
