@@ -44,7 +44,7 @@ from rocketwire.server.net.addresses import ip_address
 from rocketwire.server.net.hub import Hub, hub_kernel
 from rocketwire.server.net.in_flight import InFlight
 from rocketwire.server.pop.keys import PopKeys
-from rocketwire.server.pop.ordered import NotServed
+from rocketwire.server.pop.order.ordered_queues import OrderedQueues
 from rocketwire.server.pop.pops import Pops
 from rocketwire.server.pop.recovery import move_offsets
 from rocketwire.server.pull.answers import PullAnswers
@@ -86,6 +86,7 @@ from rocketwire.store.tables.consumer_filters import ConsumerFilterTable
 from rocketwire.store.tables.delay_offsets import DelayOffsetTable
 from rocketwire.store.tables.groups import GroupTable
 from rocketwire.store.tables.offsets import OffsetTable
+from rocketwire.store.tables.order_info import OrderInfoTable
 from rocketwire.store.tables.request_modes import RequestModeTable
 from rocketwire.store.tables.saved_table import SavedTable
 from rocketwire.store.tables.topics import TopicTable
@@ -100,6 +101,7 @@ if TYPE_CHECKING:
 
 _FILTERS_INTERVAL: Final = 10_000  # ms; Apache has no key for it
 _METRICS_INTERVAL: Final = 10_000  # ms
+_ORDER_INTERVAL: Final = 10_000  # ms
 _REQUEST_MODES_INTERVAL: Final = 10_000  # ms; they are written when they are set, and only later if that failed
 
 
@@ -208,10 +210,12 @@ class Broker:
         filter_table = ConsumerFilterTable.open(folder / "consumerFilter.json")
         self.filters = ConsumerFilters(filter_table, self.clock)
         self._request_modes = RequestModeTable.open(folder / "messageRequestMode.json")
+        self._order_info = OrderInfoTable.open(folder / "consumerOrderInfo.json")
         self._tables: list[tuple[SavedTable, str, int]] = [
             (self.offsets, "consumer offsets", config.tables.flush_consumer_offset_interval),
             (self._delay_offsets, "delay offsets", config.tables.flush_delay_offset_interval),
             (filter_table, "consumer filters", _FILTERS_INTERVAL),
+            (self._order_info, "pops in order", _ORDER_INTERVAL),
             (self._request_modes, "message request modes", _REQUEST_MODES_INTERVAL),
         ]
 
@@ -333,6 +337,14 @@ class Broker:
 
     def _make_pops(self, config: ServerConfig) -> None:
         live = self.config
+        self._ordered = OrderedQueues(
+            self._order_info,
+            self.offsets,
+            topics=self.topics,
+            groups=self.groups,
+            clock=self.clock,
+            due_time=self._due_time,
+        )
         self.pops = Pops(
             store=self.store,
             storing=self.storing,
@@ -340,7 +352,7 @@ class Broker:
             topics=self.topics,
             groups=self.groups,
             timer=self.timer,
-            ordered=NotServed(),
+            ordered=self._ordered,
             pop_keys=live[PopKeys],
             broker_keys=live[BrokerKeys],
             timer_keys=live[TimerKeys],
@@ -357,6 +369,7 @@ class Broker:
             wake=self.wake,
             store_host=self.store_host,
         )
+        self._ordered.freed.subscribe(self.pops.freed)
         self.store.arrivals.subscribe(self.pops.arrived)
         if not self.store.stopped_cleanly:
             interval = config.tables.flush_consumer_offset_interval
@@ -435,6 +448,8 @@ class Broker:
             self.throttle.forgets,
         ):
             changed.subscribe(invalidate)
+        for gone in (self.topics.table.changed, self.groups.table.changed):
+            gone.subscribe(self._ordered.unclean)
         self.invalidation.register(self.throttle.changed)
 
     def _kernel_sends(self, answers: SendAnswers) -> KernelSends | None:
@@ -491,6 +506,7 @@ class Broker:
         nursery.start_soon(self.filters.run)
         nursery.start_soon(self.long_poll.run)
         self.pops.start(nursery)
+        nursery.start_soon(self._ordered.run)
         nursery.start_soon(self.statistics.run)
         nursery.start_soon(self.rates.run)
         nursery.start_soon(self._backlog.run)

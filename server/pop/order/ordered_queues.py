@@ -35,8 +35,8 @@ log = logging.getLogger(__name__)
 
 _KEPT_IDLE: Final = 24 * 3600 * 1000  # ms
 _CLEAN_SECONDS: Final = 3600.0
-_REST_SECONDS: Final = 1.0
-"""The least time between two cleanings."""
+_REST: Final = 10
+"""After a cleaning there is none for so many times as long as it took."""
 _AT_ONCE: Final = 256
 _LONGEST_SLEEP: Final = 60.0
 
@@ -81,18 +81,22 @@ class OrderedQueues:
         until = out_until(info, invisible_time)
         return until is not None and until > self._clock()
 
-    def popped(self, taken: OrderedBatch) -> Sequence[OrderCount]:
-        """Note a batch; how often its messages were popped before, for the answer."""
-        queue = taken.queue
-        info = batch(
-            self._table.get(*queue),
+    def counts(self, taken: OrderedBatch) -> Sequence[OrderCount]:
+        """How often the messages of a batch that is to be taken were popped before, for the answer."""
+        return counts_of(self._batch(taken), taken.queue.topic, taken.queue.queue_id)
+
+    def popped(self, taken: OrderedBatch) -> None:
+        """Note a batch."""
+        self._put(taken.queue, self._batch(taken))
+
+    def _batch(self, taken: OrderedBatch) -> OrderInfo:
+        return batch(
+            self._table.get(*taken.queue),
             attempt_id=taken.attempt_id,
             pop_time=taken.pop_time,
             invisible_time=taken.invisible_time,
             offsets=taken.offsets,
         )
-        self._put(queue, info)
-        return counts_of(info, queue.topic, queue.queue_id)
 
     def ack(self, queue: PopQueue, offset: int, pop_time: int, invisible_time: int) -> None:
         """Acknowledge a message, which was popped then for so long; the group's offset moves on as far as it can.
@@ -177,8 +181,9 @@ class OrderedQueues:
             with trio.move_on_after(_CLEAN_SECONDS):
                 await self._unclean.wait()
             self._unclean = trio.Event()
+            began = trio.current_time()
             await self.clean()
-            await trio.sleep(_REST_SECONDS)
+            await trio.sleep(_REST * (trio.current_time() - began))
 
     async def clean(self) -> None:
         """Forget batches of topics, groups and queues that are gone, and those that nobody went on with for a day."""
