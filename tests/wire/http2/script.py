@@ -87,6 +87,7 @@ class Run:
         self._next = 1
         self._known: list[int] = []  # streams that an event told of
         self._ended: set[int] = set()  # streams that the client ended
+        self._left = False  # whether the client said GOAWAY
         self._disturbed: set[int] = set()  # ... and reset, or went on with: whatever comes of them is dropped
 
     @property
@@ -171,7 +172,8 @@ class Run:
         return stream
 
     def _send(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
-        if kind == 3 or (kind in {0, 1} and stream in self._ended):
+        self._left = self._left or kind == 7
+        if kind == 3 or (kind in {0, 1} and stream in self._ended) or (kind == 1 and self._left):
             self._disturbed.add(stream)
         if kind in {0, 1} and flags & _END_STREAM:
             self._ended.add(stream)
@@ -191,7 +193,7 @@ class Run:
         for server, output in zip(self.servers, self.output, strict=True):
             data = server.output(most)
             assert len(data) <= most
-            output += data
+            output.extend(data)
 
 
 def _message(size: int, cut: int) -> bytes:
