@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
+import msgspec
 from msgspec.structs import replace
 
 from rocketwire.server.core.append import Append
@@ -36,7 +37,7 @@ from rocketwire.wire.connection import RawFrame
 from rocketwire.wire.errors import EntriesTooMany, HeaderTooLarge, WireError
 from rocketwire.wire.fast_headers import FastHeader
 from rocketwire.wire.header import Header, decode_header
-from rocketwire.wire.headers import decode_ext, encode_ext
+from rocketwire.wire.headers import WireHeader, decode_ext, encode_ext
 
 log = logging.getLogger(__name__)
 
@@ -93,7 +94,9 @@ class FrameDispatcher:
             meet: Called with errors of the store.
         """
         self.now = now
-        self._routes = {int(route.code): (route, family.services) for family in families for route in family.routes}
+        every = [(route, family.services) for family in families for route in family.routes]
+        self._routes = {int(route.code): (route, services) for route, services in every if not route.by_call}
+        self._by_call = {int(route.code): (route, services) for route, services in every}
         self._fast = {
             (b'{"code":%d,"' % code)[:_START_LENGTH]: _Frequent(route.fast.decode, route, services)
             for route, services in self._routes.values()
@@ -232,8 +235,8 @@ class FrameDispatcher:
         header = request.header
         if guards and not self._admits(guards, caller, self._with_ext(request)):
             return
-        self._count(header.code)
-        known = self._routes.get(header.code)
+        known = self._by_call.get(header.code)
+        self._metrics.requests[UNSERVED if known is None else header.code] += 1
         if known is None:
             unsupported = self._refusal(caller, header, RequestUnsupported(header.code))
             caller.answer(header, request.serialize_type, unsupported)
@@ -245,11 +248,10 @@ class FrameDispatcher:
 
     def _with_ext(self, request: Request[Any]) -> Request[Any]:
         """A request whose header has its typed fields as extension fields, too, as a frame's would."""
-        known = self._routes.get(request.header.code)
+        known = self._by_call.get(request.header.code)
         if known is None or request.fields is None:
             return request
-        header = replace(request.header, ext=encode_ext(request.fields, short=known[0].short))
-        return replace(request, header=header)
+        return replace(request, header=replace(request.header, ext=_ext(request.fields, known[0])))
 
     def _carry_out(self, caller: Caller, route: Route, services: Any, request: Request[Any]) -> None:  # noqa: ANN401 - any services
         """Call a request's handler and do what that returns."""
@@ -354,3 +356,15 @@ class FrameDispatcher:
         """The response fields of a refused request: Apache writes the response header without fields."""
         found = self._routes.get(code)
         return None if found is None or found[0].response is None else {}
+
+
+def _ext(fields: msgspec.Struct, route: Route) -> dict[str, str]:
+    """The extension fields of a request with typed fields, as a frame of the route has them."""
+    if isinstance(fields, WireHeader):
+        return encode_ext(fields, short=route.short)
+    values = msgspec.to_builtins(fields)  # of a fast header: under the names that it has in a frame
+    return {name: _text(value) for name, value in values.items() if value is not None}
+
+
+def _text(value: str | int | bool) -> str:  # noqa: FBT001 - a field's value
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -15,14 +15,17 @@ from typing import Any, Final, Protocol, TypeAlias
 from google.protobuf.message import Message
 
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.core.request import NO_FRAME, Answer, Peer, Proof, Reply, Request, SharedReply
+from rocketwire.server.core.request import NO_FRAME, Answer, Peer, Reply, Request, SharedReply
 from rocketwire.server.core.works import Steps
 from rocketwire.server.grpc.metadata import CLIENT_ID, read_proof
+from rocketwire.wire.fast_headers import SendFields
 from rocketwire.wire.header import Header
 from rocketwire.wire.headers import WireHeader
 
 Asking: TypeAlias = Generator[Sequence[Request[Any]], list[Reply], Any]
 """What a method is: it yields requests, gets their replies, and returns the response, of a stream a list."""
+Response: TypeAlias = Message | Sequence[Message]
+"""What a call is answered with: a message, or those of a stream."""
 
 _NO_BODY: Final = memoryview(b"")
 
@@ -67,14 +70,14 @@ class Method:
     Attributes:
         request: Parses the request.
         response: Makes the response that says only why the call failed, from its `status`.
-        carry_out: The generator: called with the services, the call and the request.
+        carry_out: Called with the call and the request; gives the generator, or the response if it needs none.
         kind: How it answers.
         anonymous: Whether it is carried out for clients without a client id, too.
     """
 
     request: type[Message]
     response: type[Message]
-    carry_out: Callable[[Any, Call, Any], Asking]
+    carry_out: Callable[[Call, Any], Asking | Response]
     kind: Kind = Kind.UNARY
     anonymous: bool = False
 
@@ -86,32 +89,43 @@ class Call:
         stream: Its HTTP/2 stream.
         method: What is called.
         headers: What the client says beside the request.
+        line: Its connection.
+        done: Called with the response or the error, instead of answering with it.
         remote_text: The client's ``host:port``.
         born_host: The client's address as records hold it.
         undo: Called if the client cancels the call, or leaves, before the whole response has gone out.
     """
 
     __slots__ = (
-        "_line",
         "_missing",
         "_replies",
         "_steps",
         "born_host",
         "closed",
+        "done",
         "headers",
+        "line",
         "method",
         "remote_text",
         "stream",
         "undo",
     )
 
-    def __init__(self, line: Line, stream: int, method: Method, headers: Mapping[str, str]) -> None:
-        self._line = line
+    def __init__(
+        self,
+        line: Line,
+        stream: int,
+        method: Method,
+        headers: Mapping[str, str],
+        done: Callable[[Any], None] | None = None,
+    ) -> None:
+        self.line = line
         self.stream = stream
         self.method = method
         self.headers = headers
         self.remote_text = line.remote_text
         self.born_host = line.born_host
+        self.done = done
         self.closed = False
         self.undo: Callable[[], Sequence[Request[Any]]] | None = None
         self._steps: Asking
@@ -126,7 +140,7 @@ class Call:
     def request(
         self,
         code: int,
-        fields: WireHeader | None,
+        fields: WireHeader | SendFields | None,
         body: bytes | memoryview = _NO_BODY,
         *,
         peer: Peer | None = None,
@@ -136,11 +150,11 @@ class Call:
         """A request of the broker; `peer` gets its reply if a service holds it, and is the call unless it is given."""
         return Request(
             peer=self if peer is None else peer,
-            header=Header(code=code, opaque=self._line.next_opaque(), language=language, version=version),
+            header=Header(code=code, opaque=self.line.next_opaque(), language=language, version=version),
             serialize_type=NO_FRAME,
             body=memoryview(body) if body.__class__ is bytes else body,  # type: ignore[arg-type]
             fields=fields,
-            proof=read_proof(self.headers) if self._line.guarded else None,
+            proof=read_proof(self.headers) if self.line.guarded else None,
         )
 
     def begin(self, steps: Asking) -> Sequence[Request[Any]]:
@@ -188,23 +202,23 @@ class Call:
 
     def reply(self, request: Request[Any], reply: Reply | SharedReply) -> None:
         """Take the reply to a held request."""
-        self._line.reply(request, reply)
+        self.line.reply(request, reply)
 
     def flush(self) -> None:
         """Send what is written."""
-        self._line.flush()
+        self.line.flush()
 
     def keep(self, size: int) -> None:
         """Nothing is kept for a call."""
 
     def limited(self, error: LimitExceeded) -> None:
         """Count that a limit refused a request of this client."""
-        self._line.limited(error)
+        self.line.limited(error)
 
     @property
     def congested(self) -> bool:
         """Whether answers pile up because the other end does not read."""
-        return self._line.congested
+        return self.line.congested
 
 
 _NO_REPLY: Final = Reply()

@@ -1,8 +1,8 @@
 """The 5.x clients of a broker, by client id, whatever connections they have.
 
-A client is a member of its groups as a connection of the remoting protocol is: the broker's own requests to it go to its
-telemetry stream. It needs no settings to be served: what it subscribes to is learnt from its settings, and until these
-come from what it receives.
+A client is a member of its groups as a connection of the remoting protocol is: the broker's own requests to it go to
+its telemetry stream. It needs no settings to be served: what it subscribes to is learnt from its settings, and until
+these come from what it receives.
 """
 
 from __future__ import annotations
@@ -128,9 +128,7 @@ class Client:
             self.group = settings.subscription.group.name
             entries = settings.subscription.subscriptions
             filters = {entry.topic.name: read_filter(entry.expression) for entry in entries}
-            self._filters = {
-                topic: (each, self._version(topic, each, now)) for topic, each in filters.items()
-            }
+            self._filters = {topic: (each, self._version(topic, each, now)) for topic, each in filters.items()}
 
     def subscribes(self, group: str, topic: str, to: Filter, now: int) -> bool:
         """Learn what it receives; return whether that is new."""
@@ -290,7 +288,7 @@ class Clients:
 
 def _subscription(topic: str, to: Filter, version: int) -> SubscriptionData:
     kind, text = to
-    tags = frozenset()
+    tags: frozenset[str] = frozenset()
     if kind == TAG and text != EVERYTHING:
         tags = frozenset(tag for part in text.split("||") if (tag := part.strip()))
     return SubscriptionData(

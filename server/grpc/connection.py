@@ -6,10 +6,11 @@ Back-pressure: while the client does not read its answers, or grants no window f
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import socket
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final, Protocol
@@ -19,28 +20,25 @@ from google.protobuf.message import DecodeError, Message
 
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Reply, Request, SharedReply
+from rocketwire.server.core.works import Paused, Steps, Works
 from rocketwire.server.dispatch.caller import Caller
-from rocketwire.server.grpc.calls import Call, Kind, Method
+from rocketwire.server.grpc.calls import Asking, Call, Kind, Method, Response
 from rocketwire.server.grpc.reader import Reader
-from rocketwire.server.grpc.statuses import Refused, status_of
+from rocketwire.server.grpc.statuses import status_of
 from rocketwire.server.grpc.streams import Stream, Streaming
 from rocketwire.server.limits.limits import EACH_KEY
 from rocketwire.server.net.in_flight import InFlight
 from rocketwire.server.net.outgoing import HIGH_WATER, Outgoing
-from rocketwire.wire.frame import Buffer
-from rocketwire.wire.grpc.definition_pb2 import Code
+from rocketwire.wire.grpc.checks import check_client_id
+from rocketwire.wire.grpc.codes import GrpcStatus
 from rocketwire.wire.header import Header
-from rocketwire.wire.java import INT32_MAX
 from rocketwire.wire.http2 import CALL, ENDED, FAILED, MESSAGE, OPENED, RESET, Http2
+from rocketwire.wire.java import INT32_MAX
 
 log = logging.getLogger(__name__)
 
 _AT_ONCE: Final = 256
 """How many events are handled before other tasks run."""
-_INVALID_ARGUMENT: Final = 3
-_UNIMPLEMENTED: Final = 12
-_INTERNAL: Final = 13
-_REFUSED_STREAM: Final = 7
 _KEPT_EACH: Final = 512
 """Bytes that a call keeps until it is answered, beside what it holds of the request."""
 
@@ -60,24 +58,29 @@ class Serving:
     """What all gRPC connections of a broker share.
 
     Attributes:
-        services: What the methods are given.
         methods: The methods by path.
         streams: The methods whose requests are streams, by path: what makes the server's end of one.
         dispatch: Serves the requests that calls are translated into.
         peer_closed: Called for each call that ended before its requests were answered.
+        closed: Called with a connection that is closed.
         guarded: Whether guards ask who the client is.
         http2: Makes the protocol's state of a connection.
         in_flight: Counts the bytes in flight.
+        works: Carries out long work.
     """
 
-    services: Any
     methods: Mapping[str, Method]
     streams: Mapping[str, Streaming]
     dispatch: Dispatch
-    peer_closed: Callable[[Any], None]
+    peer_closed: Callable[[Call], None]
+    closed: Callable[[Connection], None]
     guarded: bool
     http2: Callable[[], Http2]
     in_flight: InFlight
+    works: Works
+
+
+_NO_METHOD: Final = Method(Message, Message, lambda *_: iter(()))  # type: ignore[arg-type]
 
 
 class Connection(Outgoing):
@@ -89,6 +92,7 @@ class Connection(Outgoing):
         "_ends",
         "_events",
         "_http2",
+        "_later",
         "_lets_others",
         "_on_close",
         "_opaques",
@@ -125,6 +129,7 @@ class Connection(Outgoing):
         self._requests: list[Request[Any]] = []
         self._returns: dict[int, Call] = {}  # answered calls that are undone if the answer does not go out
         self._served = False
+        self._later = False
         self._lets_others = False
         self._taken = 0  # bytes counted as in flight beside the outbox
         self._ends = False
@@ -207,24 +212,43 @@ class Connection(Outgoing):
     def _begin(self, stream: int, path: str, headers: Mapping[str, str], payload: bytes) -> None:
         method = self._serving.methods.get(path)
         if method is None:
-            self._http2.finish(stream, _UNIMPLEMENTED, f"unknown method {path}")
+            self._http2.finish(stream, GrpcStatus.UNIMPLEMENTED, f"unknown method {path}")
             return
         try:
             message = method.request.FromString(payload)
         except DecodeError as error:
-            self._http2.finish(stream, _INTERNAL, f"the request cannot be parsed: {error}")
+            self._http2.finish(stream, GrpcStatus.INTERNAL, f"the request cannot be parsed: {error}")
             return
         call = self._calls[stream] = Call(self, stream, method, headers)
         try:
-            if not method.anonymous and not call.client_id:
-                raise Refused(Code.CLIENT_ID_REQUIRED, "x-mq-client-id is required")  # noqa: TRY301 - as by the method
-            requests = call.begin(method.carry_out(self._serving.services, call, message))
-        except StopIteration as end:
-            self._respond(call, end.value)
+            if not method.anonymous:
+                check_client_id(call.client_id)
+            made = method.carry_out(call, message)
         except Exception as error:  # noqa: BLE001 - an unforeseen one is logged; it must not take the connection
             self._refuse(call, error)
         else:
+            if isinstance(made, Generator):
+                self._start(call, made)
+            else:
+                self._respond(call, made)
+
+    def _start(self, call: Call, steps: Asking) -> None:
+        try:
+            requests = call.begin(steps)
+        except StopIteration as end:
+            self._respond(call, end.value)
+        except Exception as error:  # noqa: BLE001 - as in `_begin`
+            self._refuse(call, error)
+        else:
             self._ask(call, requests)
+
+    def carry_out(
+        self, headers: Mapping[str, str], method: Callable[[Call], Asking], done: Callable[[Any], None]
+    ) -> None:
+        """Carry out what no call of its own asks for; `done` gets what comes of it, or the error."""
+        call = Call(self, 0, _NO_METHOD, headers, done)
+        self._start(call, method(call))
+        self._go_on()
 
     # --- requests and replies
 
@@ -242,13 +266,25 @@ class Connection(Outgoing):
         self._requests += requests
         self._go_on()
 
+    def carry_on(self, work: Steps[None]) -> None:
+        """Do further work of an answer."""
+        paused = self._serving.works.begin(work)
+        if isinstance(paused, Paused):
+            self._nursery.start_soon(self._serving.works.go_on, work, paused)
+
+    @property
+    def nursery(self) -> trio.Nursery:
+        """Runs what waits for its client."""
+        return self._nursery
+
     def _go_on(self) -> None:
-        """Serve requests that did not come with a read."""
-        if not self._served and self.serve():
+        """Serve requests that did not come with a read: in a task, as another read may be being served."""
+        if not self._served and not self._later:
+            self._later = True
             self._nursery.start_soon(self._serve_later)
 
     async def _serve_later(self) -> None:
-        await trio.lowlevel.checkpoint()
+        self._later = False
         while self.serve():
             await trio.lowlevel.checkpoint()
 
@@ -273,8 +309,11 @@ class Connection(Outgoing):
         """Take the reply to a request, which may be that of several."""
         self.answer(request.header, request.serialize_type, reply if isinstance(reply, Reply) else reply.reply)
 
-    def _respond(self, call: Call, response: Message | Sequence[Message]) -> None:
+    def _respond(self, call: Call, response: Response) -> None:
         """Write the response of a call, unless that is over."""
+        if call.done is not None:
+            call.done(response)
+            return
         stream = call.stream
         if call.closed or self._calls.pop(stream, None) is None:
             self._undo(call)
@@ -293,9 +332,12 @@ class Connection(Outgoing):
                 self._returns[stream] = call
 
     def _refuse(self, call: Call, error: Exception) -> None:
-        response = call.method.response(status=status_of(error))
         if isinstance(error, LimitExceeded):
             self.limited(error)
+        if call.done is not None:
+            call.done(error)
+            return
+        response = call.method.response(status=status_of(error))
         self._respond(call, response if call.method.kind is Kind.UNARY else [response])
 
     def _reset(self, stream: int) -> None:
@@ -357,14 +399,6 @@ class Connection(Outgoing):
         """Forget a stream of messages, which this end has finished."""
         self._streams.pop(stream, None)
 
-    def write_out(self, *chunks: Buffer) -> None:
-        """Write bytes of the protocol."""
-        super().write(*chunks)
-
-    def write(self, *chunks: Buffer) -> None:
-        """Write bytes of the protocol."""
-        super().write(*chunks)
-
     def flush(self) -> None:
         """Send what may be sent now: the client's windows allow it."""
         if self._closed:
@@ -377,7 +411,7 @@ class Connection(Outgoing):
             self._returns.clear()
         self._count_taken()
         super().flush()
-        if self._ends and not self._closed and not self._outbox.size:
+        if self._ends and not self._outbox.size:
             self.close()
 
     def _sent(self) -> None:
@@ -432,10 +466,8 @@ class Connection(Outgoing):
             self._http2.goaway(0)
             self.write(self._http2.output(HIGH_WATER))
         if not self.driver.writing and self._outbox.size:
-            try:
+            with contextlib.suppress(OSError):
                 self._outbox.send()
-            except OSError:
-                pass
         unsent = [*self._returns.values()] if self._http2.waiting or self._outbox.size else []
         super().close()
         self.in_flight.add(-self._taken)
@@ -448,4 +480,5 @@ class Connection(Outgoing):
         streams, self._streams = self._streams, {}
         for stream in streams.values():
             stream.close()
+        self._serving.closed(self)
         self._on_close(self)

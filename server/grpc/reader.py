@@ -63,8 +63,6 @@ class Reader:
             while not self._closed:
                 await trio.lowlevel.wait_readable(self._sock)
                 await connection.in_flight.room()
-                if self._closed:
-                    return
                 try:
                     size = self._sock.recv_into(_read_buffer)
                 except (BlockingIOError, InterruptedError):

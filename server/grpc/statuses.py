@@ -11,6 +11,7 @@ from rocketwire.server.core.request import Reply
 from rocketwire.store.errors import StoreError
 from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.errors import WireError
+from rocketwire.wire.grpc.answers import status_of as status
 from rocketwire.wire.grpc.codes import Code, code_of_response
 from rocketwire.wire.grpc.definition_pb2 import Status
 from rocketwire.wire.grpc.errors import CallInvalid
@@ -23,11 +24,6 @@ _OF_ERRORS: Final[dict[type[Exception], Code]] = {
     MessageTypeWrong: Code.MESSAGE_PROPERTY_CONFLICT_WITH_TYPE,
 }
 """Those that the response code does not tell from others."""
-
-
-def status(code: Code, text: str = "") -> Status:
-    """A status; its text is the code's name unless one is given."""
-    return Status(code=code.value, message=text or code.name)  # type: ignore[arg-type]
 
 
 OK: Final = status(Code.OK)

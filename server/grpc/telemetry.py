@@ -13,23 +13,22 @@ from google.protobuf.message import DecodeError
 from rocketwire.server.core.clock import Clock
 from rocketwire.server.core.request import Answer, Reply
 from rocketwire.server.core.works import Steps
-from rocketwire.server.grpc.calls import Asking, Call
+from rocketwire.server.grpc.calls import Asking, Call, Response
 from rocketwire.server.grpc.clients import Client, Clients
 from rocketwire.server.grpc.metadata import CLIENT_ID, read_language
 from rocketwire.server.grpc.settings import SettingsServices, merged
-from rocketwire.server.grpc.statuses import OK, status, status_of
+from rocketwire.server.grpc.statuses import OK, status_of, status_of_reply
 from rocketwire.server.grpc.streams import Stream
 from rocketwire.server.grpc.transactions import Pending
 from rocketwire.server.net.client_calls import ClientCalls
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.client import HeartbeatData
-from rocketwire.wire.bodies.online import ConsumeMessageDirectlyResult, ConsumerRunningInfo, ConsumeResult
+from rocketwire.wire.bodies.online import ConsumeMessageDirectlyResult, ConsumeResult, ConsumerRunningInfo
 from rocketwire.wire.codes import VERSION_5_0_0, RequestCode, ResponseCode
-from rocketwire.wire.errors import WireError
 from rocketwire.wire.grpc.checks import check_client_id
 from rocketwire.wire.grpc.codes import Code, GrpcStatus, stream_status
-from rocketwire.wire.grpc.definition_pb2 import Settings
-from rocketwire.wire.grpc.errors import CallInvalid
+from rocketwire.wire.grpc.definition_pb2 import Message, Settings
+from rocketwire.wire.grpc.receiving import delivered_message
 from rocketwire.wire.grpc.service_pb2 import (
     HeartbeatRequest,
     HeartbeatResponse,
@@ -43,6 +42,7 @@ from rocketwire.wire.grpc.service_pb2 import (
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.transaction import CheckTransactionStateRequestHeader
 from rocketwire.wire.java import INT32_MAX
+from rocketwire.wire.message import decode_record
 
 log = logging.getLogger(__name__)
 
@@ -95,14 +95,13 @@ def heartbeat(services: TelemetryServices, call: Call, request: HeartbeatRequest
     return HeartbeatResponse(status=OK if reply is None else status_of_reply(reply))
 
 
-def terminate(services: TelemetryServices, call: Call, _request: NotifyClientTerminationRequest) -> Asking:
+def terminate(services: TelemetryServices, call: Call, _request: NotifyClientTerminationRequest) -> Response:
     """Forget a client that leaves; what it holds becomes visible again."""
     client = services.clients.find(call.client_id)
     if client is not None:
         services.terminated(client)
         services.clients.leave(client)
     return NotifyClientTerminationResponse(status=OK)
-    yield  # a generator, as all methods
 
 
 class Telemetry:
@@ -182,7 +181,7 @@ class Telemetry:
         if code != RequestCode.CHECK_TRANSACTION_STATE or self.congested:
             return
         header = decode_ext(CheckTransactionStateRequestHeader, dict(ext))
-        message = message_of_record(body)
+        message = _message(body)
         transaction_id = header.transaction_id or ""
         self._services.pending.add(
             message.topic.name, transaction_id, header.tran_state_table_offset, header.commit_log_offset
@@ -214,9 +213,7 @@ class Telemetry:
         if code == RequestCode.GET_CONSUMER_RUNNING_INFO:
             command.print_thread_stack_trace_command.CopyFrom(PrintThreadStackTraceCommand(nonce=str(nonce)))
         elif code == RequestCode.CONSUME_MESSAGE_DIRECTLY:
-            command.verify_message_command.CopyFrom(
-                VerifyMessageCommand(nonce=str(nonce), message=message_of_record(body))
-            )
+            command.verify_message_command.CopyFrom(VerifyMessageCommand(nonce=str(nonce), message=_message(body)))
         else:
             done(None)
             return
@@ -232,5 +229,10 @@ class Telemetry:
             response = ResponseCode.SUCCESS if code == Code.OK else ResponseCode.SYSTEM_ERROR
             more = self._calls.answered(int(nonce), Answer(code=response, remark=None, ext={}, body=body))
             if more is not None:
-                for _ in more: 
-                    pass
+                self._stream.connection.carry_on(more)
+
+
+def _message(record: bytes) -> Message:
+    """A stored message as a client gets it."""
+    found = decode_record(record)
+    return delivered_message(found, topic=found.topic)
