@@ -32,7 +32,7 @@ from rocketwire.server.net.outgoing import HIGH_WATER, Outgoing
 from rocketwire.wire.grpc.checks import check_client_id
 from rocketwire.wire.grpc.codes import GrpcStatus
 from rocketwire.wire.header import Header
-from rocketwire.wire.http2 import CALL, ENDED, FAILED, MESSAGE, OPENED, RESET, Http2
+from rocketwire.wire.http2.events import CALL, ENDED, FAILED, MESSAGE, OPENED, RESET, Http2
 from rocketwire.wire.java import INT32_MAX
 
 log = logging.getLogger(__name__)

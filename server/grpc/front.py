@@ -26,7 +26,7 @@ from rocketwire.server.topics.topics import BrokerTopics
 if TYPE_CHECKING:
     from rocketwire.server.grpc.clients import Clients
     from rocketwire.server.grpc.connection import Connection, Dispatch, Serving
-    from rocketwire.wire.http2 import Http2
+    from rocketwire.wire.http2.events import Http2
 
 _MIB: Final = 1 << 20
 _MOST_MESSAGE: Final = 64 * _MIB
@@ -147,9 +147,12 @@ class Front:
 def _http2() -> Http2:
     """The protocol's state of one connection: in the kernel, or its twin."""
     from rocketwire.wire.grpc.methods import STREAMING  # noqa: PLC0415 - see `Front._make`
-    from rocketwire.wire.http2 import Http2  # noqa: PLC0415 - see `Front._make`
 
-    make = getattr(native.kernel, "Http2", Http2)
+    make: Any = getattr(native.kernel, "Http2", None)
+    if make is None:
+        from rocketwire.wire.http2 import connection  # noqa: PLC0415 - see `Front._make`
+
+        make = connection.Connection
     made: Http2 = make(
         streaming=STREAMING,
         max_message=_MOST_MESSAGE,

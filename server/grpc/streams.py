@@ -9,7 +9,7 @@ from google.protobuf.message import Message
 
 if TYPE_CHECKING:
     from rocketwire.server.grpc.connection import Connection
-    from rocketwire.wire.http2 import Http2
+    from rocketwire.wire.http2.events import Http2
 
 
 class Listening(Protocol):
