@@ -95,7 +95,7 @@ def change_invisible(services: AcknowledgingServices, call: Call, request: Chang
             status=status_of_reply(reply), receipt_handle=handle.changed(fields).text
         )
     return ChangeInvisibleDurationResponse(
-        status=status(_of_handle(code_of_reply(reply), reply.code), reply.remark or "")
+        status=status_of(_of_handle(code_of_reply(reply), reply.code), reply.remark or "")
     )
 
 

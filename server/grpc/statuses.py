@@ -25,6 +25,9 @@ _OF_ERRORS: Final[dict[type[Exception], Code]] = {
     MessageTypeWrong: Code.MESSAGE_PROPERTY_CONFLICT_WITH_TYPE,
 }
 """Those that the response code does not tell from others."""
+_OF_RESPONSES: Final[dict[int, Code]] = {
+    ResponseCode.ILLEGAL_OPERATION: Code.BAD_REQUEST,  # a handle of a recall; at Apache's INTERNAL_SERVER_ERROR
+}
 
 
 OK: Final = status_of(Code.OK)
@@ -57,4 +60,4 @@ def _code(error: Exception | None, response: int) -> Code:
     for cls in type(error).__mro__:
         if cls in _OF_ERRORS:
             return _OF_ERRORS[cls]
-    return code_of_response(response)
+    return _OF_RESPONSES.get(response) or code_of_response(response)
