@@ -231,4 +231,12 @@ def test_keys_that_apaches_4_9_7_does_not_know_say_who_does() -> None:
         "mappedFileSizeTimerLog",
         "timerFlushIntervalMs",
         "recallMessageEnable",
+        "reviveQueueNum",
+        "enableRetryTopicV2",
+        "retrieveMessageFromPopRetryTopicV1",
+        "popFromRetryProbability",
+        "popResponseReturnActualRetryTopic",
+        "initPopOffsetByCheckMsgInMem",
+        "popPollingSize",
+        "maxPopPollingSize",
     }

@@ -18,6 +18,7 @@ from rocketwire.server.clients.order_locks import check_size
 from rocketwire.server.guards.acl.permissions import PUB, SUB
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.client import HeartbeatData
+from rocketwire.wire.bodies.pop import BatchAckMessageRequestBody
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.online import ConsumeMessageDirectlyResultRequestHeader
@@ -25,7 +26,7 @@ from rocketwire.wire.headers.query import ViewMessageRequestHeader
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
 from rocketwire.wire.headers.transaction import EndTransactionRequestHeader
 from rocketwire.wire.message_id import parse_offset_message_id
-from rocketwire.wire.names import RETRY_PREFIX, TRACE_TOPIC, retry_topic
+from rocketwire.wire.names import RETRY_PREFIX, TRACE_TOPIC, popped_topic, retry_topic
 
 OwnerAt = Callable[[int], str]
 """Returns the topic of the message at a physical offset; raises a `ServerError` if no message begins there."""
@@ -114,7 +115,19 @@ _FORGOTTEN_READS: Final[Mapping[int, tuple[str, ...]]] = {
     RequestCode.GET_CONSUMER_RUNNING_INFO: ("consumerGroup",),
     RequestCode.CONSUME_MESSAGE_DIRECTLY: ("consumerGroup",),
 }
-_FIELDS: Final = {**_READS, **_FORGOTTEN_READS}
+_POPS: Final[Mapping[int, tuple[str, ...]]] = dict.fromkeys(
+    (
+        RequestCode.POP_MESSAGE,
+        RequestCode.ACK_MESSAGE,
+        RequestCode.PEEK_MESSAGE,
+        RequestCode.CHANGE_MESSAGE_INVISIBLETIME,
+        RequestCode.NOTIFICATION,
+        RequestCode.POLLING_INFO,
+    ),
+    ("topic", "consumerGroup"),
+)
+"""Of POP; the topic may be a retry topic of the group, and stands for the one whose messages come again there."""
+_FIELDS: Final = {**_READS, **_FORGOTTEN_READS, **_POPS}
 _EITHER: Final[frozenset[int]] = frozenset(
     {
         RequestCode.SEARCH_OFFSET_BY_TIMESTAMP,
@@ -174,6 +187,10 @@ def needed(code: int, ext: Mapping[str, str], body: memoryview, *, reply_topic: 
     if code in _LOCKS:
         check_size(body)
         return Needed(SUB, (retry_topic(decode_body(_Locks, body, lenient_limit=_LENIENT_BYTES).consumer_group),))
+    if code == RequestCode.BATCH_ACK_MESSAGE:
+        return _of_acks(body)
+    if code in _POPS:
+        ext = {**ext, "topic": popped_topic(ext.get("topic", ""), ext.get("consumerGroup", ""))}
     if code == RequestCode.VIEW_BROKER_STATS_DATA:
         return _of_statistics(ext)
     if code == RequestCode.RECALL_MESSAGE or code in _EITHER:
@@ -243,6 +260,17 @@ def _of_heartbeat(body: memoryview) -> Needed:
     for consumer in decode_body(HeartbeatData, body, most_entries=most).consumer_data_set:
         found[retry_topic(consumer.group_name)] = None
         found.update(dict.fromkeys(subscription.topic for subscription in consumer.subscription_data_set))
+    return Needed(SUB, tuple(found))
+
+
+def _of_acks(body: memoryview) -> Needed:
+    if not body:
+        return NOTHING
+    acks = decode_body(BatchAckMessageRequestBody, body, lenient_limit=_LENIENT_BYTES, most_entries=_FEWEST_ENTRIES)
+    found: dict[str, None] = {}
+    for ack in acks.acks:
+        found[popped_topic(ack.topic, ack.consumer_group)] = None
+        found[retry_topic(ack.consumer_group)] = None
     return Needed(SUB, tuple(found))
 
 
