@@ -142,7 +142,9 @@ class Client:
 
     def _version(self, topic: str, to: Filter, now: int) -> int:
         known = self._filters.get(topic)
-        return known[1] if known is not None and known[0] == to else now
+        if known is None:
+            return now
+        return known[1] if known[0] == to else max(now, known[1] + 1)
 
     def heartbeat(self) -> HeartbeatData | None:
         """What a heartbeat of the remoting protocol would say of it; None: nothing is known."""

@@ -24,7 +24,7 @@ from rocketwire.server.core.works import Paused, Steps, Works
 from rocketwire.server.dispatch.caller import Caller
 from rocketwire.server.grpc.calls import Asking, Call, Kind, Method, Response
 from rocketwire.server.grpc.reader import Reader
-from rocketwire.server.grpc.statuses import status_of
+from rocketwire.server.grpc.statuses import status_of_error
 from rocketwire.server.grpc.streams import Stream, Streaming
 from rocketwire.server.limits.limits import EACH_KEY
 from rocketwire.server.net.in_flight import InFlight
@@ -337,7 +337,7 @@ class Connection(Outgoing):
         if call.done is not None:
             call.done(error)
             return
-        response = call.method.response(status=status_of(error))
+        response = call.method.response(status=status_of_error(error))
         self._respond(call, response if call.method.kind is Kind.UNARY else [response])
 
     def _reset(self, stream: int) -> None:

@@ -100,14 +100,33 @@ class Front:
 
     def _make(self) -> Serving:
         # What these import costs memory and time, for those only who need it.
-        from rocketwire.server.grpc import methods, routing, sending, settings, telemetry, transactions  # noqa: PLC0415
+        from rocketwire.server.grpc import (  # noqa: PLC0415 - see above
+            acknowledging,
+            handles,
+            methods,
+            receiving,
+            routing,
+            sending,
+            settings,
+            telemetry,
+            transactions,
+        )
         from rocketwire.server.grpc.clients import Clients  # noqa: PLC0415 - see above
         from rocketwire.server.grpc.connection import Serving  # noqa: PLC0415 - see above
 
         parts = self._parts
         pending = transactions.Pending(trio.current_time)
         clients = self._clients = Clients(self._in_flight, self._peer_closed)
+        held = handles.Held()
         services = methods.Services(
+            acknowledging=acknowledging.AcknowledgingServices(clients=clients, clock=parts.clock, held=held),
+            receiving=receiving.ReceivingServices(
+                broker_name=parts.broker_keys.current.broker_name,
+                clients=clients,
+                clock=parts.clock,
+                groups=parts.groups,
+                held=held,
+            ),
             routing=routing.RoutingServices(broker_keys=parts.broker_keys, groups=parts.groups, topics=parts.topics),
             sending=sending.SendingServices(
                 clock=parts.clock,
@@ -121,7 +140,7 @@ class Front:
                 clock=parts.clock,
                 pending=pending,
                 settings=settings.SettingsServices(groups=parts.groups, send_keys=parts.send_keys),
-                terminated=lambda _client: None,
+                held=held,
             ),
             transactions=transactions.TransactionServices(pending=pending),
         )

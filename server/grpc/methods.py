@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from rocketwire.server.grpc import introspection, routing, sending, telemetry, transactions
+from rocketwire.server.grpc import acknowledging, introspection, receiving, routing, sending, telemetry, transactions
 from rocketwire.server.grpc.calls import Asking, Call, Kind, Method, Response
 from rocketwire.server.grpc.streams import Stream, Streaming
 from rocketwire.wire.grpc.methods import METHODS
@@ -21,6 +21,8 @@ _TELEMETRY: Final = f"{_SERVICE}Telemetry"
 class Services:
     """What the methods are given, by subject."""
 
+    acknowledging: acknowledging.AcknowledgingServices
+    receiving: receiving.ReceivingServices
     routing: routing.RoutingServices
     sending: sending.SendingServices
     telemetry: telemetry.TelemetryServices
@@ -33,10 +35,15 @@ def methods(services: Services) -> Mapping[str, Method]:
         "QueryRoute": (routing.query_route, services.routing),
         "QueryAssignment": (routing.query_assignment, services.routing),
         "SendMessage": (sending.send, services.sending),
+        "ReceiveMessage": (receiving.receive, services.receiving),
+        "AckMessage": (acknowledging.acknowledge, services.acknowledging),
+        "ChangeInvisibleDuration": (acknowledging.change_invisible, services.acknowledging),
+        "ForwardMessageToDeadLetterQueue": (acknowledging.forward_to_dead_letters, services.acknowledging),
         "RecallMessage": (sending.recall, services.sending),
         "EndTransaction": (transactions.end_transaction, services.transactions),
         "Heartbeat": (telemetry.heartbeat, services.telemetry),
         "NotifyClientTermination": (telemetry.terminate, services.telemetry),
+        "SyncLiteSubscription": (telemetry.sync_lite, None),
     }
     table = {f"{_SERVICE}{name}": _method(f"{_SERVICE}{name}", *each) for name, each in found.items()}
     for name, carry_out in (("Check", introspection.check), ("Watch", introspection.watch)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final
@@ -15,9 +15,10 @@ from rocketwire.server.core.request import Answer, Reply
 from rocketwire.server.core.works import Steps
 from rocketwire.server.grpc.calls import Asking, Call, Response
 from rocketwire.server.grpc.clients import Client, Clients
+from rocketwire.server.grpc.handles import Handle, Held
 from rocketwire.server.grpc.metadata import CLIENT_ID, read_language
 from rocketwire.server.grpc.settings import SettingsServices, merged
-from rocketwire.server.grpc.statuses import OK, status_of, status_of_reply
+from rocketwire.server.grpc.statuses import OK, status_of_error, status_of_reply
 from rocketwire.server.grpc.streams import Stream
 from rocketwire.server.grpc.transactions import Pending
 from rocketwire.server.net.client_calls import ClientCalls
@@ -25,6 +26,7 @@ from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.client import HeartbeatData
 from rocketwire.wire.bodies.online import ConsumeMessageDirectlyResult, ConsumeResult, ConsumerRunningInfo
 from rocketwire.wire.codes import VERSION_5_0_0, RequestCode, ResponseCode
+from rocketwire.wire.grpc.answers import status_of
 from rocketwire.wire.grpc.checks import check_client_id
 from rocketwire.wire.grpc.codes import Code, GrpcStatus, stream_status
 from rocketwire.wire.grpc.definition_pb2 import Message, Settings
@@ -36,6 +38,8 @@ from rocketwire.wire.grpc.service_pb2 import (
     NotifyClientTerminationResponse,
     PrintThreadStackTraceCommand,
     RecoverOrphanedTransactionCommand,
+    SyncLiteSubscriptionRequest,
+    SyncLiteSubscriptionResponse,
     TelemetryCommand,
     VerifyMessageCommand,
 )
@@ -62,7 +66,7 @@ class TelemetryServices:
     clock: Clock
     pending: Pending
     settings: SettingsServices
-    terminated: Callable[[Client], None]
+    held: Held
 
 
 def registration(call: Call, client: Client) -> Asking:
@@ -95,13 +99,25 @@ def heartbeat(services: TelemetryServices, call: Call, request: HeartbeatRequest
     return HeartbeatResponse(status=OK if reply is None else status_of_reply(reply))
 
 
-def terminate(services: TelemetryServices, call: Call, _request: NotifyClientTerminationRequest) -> Response:
-    """Forget a client that leaves; what it holds becomes visible again."""
+def terminate(services: TelemetryServices, call: Call, _request: NotifyClientTerminationRequest) -> Asking | Response:
+    """Forget a client that leaves; what it holds becomes visible again at once."""
     client = services.clients.find(call.client_id)
     if client is not None:
-        services.terminated(client)
         services.clients.leave(client)
+        held = services.held.take(client)
+        if held:
+            return _released(call, held)
     return NotifyClientTerminationResponse(status=OK)
+
+
+def _released(call: Call, held: Sequence[tuple[str, str, Handle]]) -> Asking:
+    yield [handle.change_request(call, topic, group, 0) for topic, group, handle in held]
+    return NotifyClientTerminationResponse(status=OK)
+
+
+def sync_lite(_services: object, _call: Call, _request: SyncLiteSubscriptionRequest) -> Response:
+    """Refuse lite topics."""
+    return SyncLiteSubscriptionResponse(status=status_of(Code.NOT_IMPLEMENTED, "lite topics are not supported"))
 
 
 class Telemetry:
@@ -160,7 +176,7 @@ class Telemetry:
         stream.connection.carry_out(stream.headers, lambda call: registration(call, client), done)
 
     def _end(self, error: Exception) -> None:
-        told = status_of(error)
+        told = status_of_error(error)
         self._stream.finish(stream_status(Code(told.code)), told.message)
 
     def closed(self) -> None:

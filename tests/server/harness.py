@@ -510,6 +510,7 @@ class Server:
         self.broker_address = config.broker.address
         self.advertised = config.broker.address
         self.http: Address | None = None
+        self.grpc: Address | None = None
         self._run_sync = run_sync
         self._clients: list[Client] = []
         self._scope = trio.CancelScope()
