@@ -43,7 +43,7 @@ final class SendBench {
         try {
             return timed.threads(() -> {
                 check(producer.send(message()));
-                return 1;
+                timed.count(1);
             });
         } finally {
             producer.shutdown();
@@ -55,7 +55,7 @@ final class SendBench {
         try {
             return timed.threads(() -> {
                 check(producer.send(messages()));
-                return settings.batch;
+                timed.count(settings.batch);
             });
         } finally {
             producer.shutdown();

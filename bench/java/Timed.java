@@ -7,9 +7,9 @@ import java.util.concurrent.atomic.AtomicReference;
 
 /** A run of a warm-up and a measured time: of threads that do something again and again, or of calls in flight. */
 final class Timed {
-    /** What a thread does again and again; its latency is recorded. Returns how many messages that were. */
+    /** What a thread does again and again; its latency is recorded. It counts messages itself. */
     interface Step {
-        int once() throws Exception;
+        void once() throws Exception;
     }
 
     /** Begins something whose end is told by `done`, once. */
@@ -32,9 +32,16 @@ final class Timed {
         this.settings = settings;
     }
 
-    /** Whether what is done now counts. */
-    boolean measuring() {
-        return measuring;
+    /** Counts messages, if it is time. */
+    void count(int done) {
+        if (measuring) {
+            messages.addAndGet(done);
+        }
+    }
+
+    /** How many were counted. */
+    long counted() {
+        return messages.get();
     }
 
     void failed(Exception e) {
@@ -95,10 +102,9 @@ final class Timed {
         try {
             while (!stopping) {
                 long from = System.nanoTime();
-                int done = step.once();
+                step.once();
                 if (measuring) {
                     mine.add(System.nanoTime() - from);
-                    messages.addAndGet(done);
                 }
             }
         } catch (Exception e) {
@@ -109,7 +115,6 @@ final class Timed {
     /** One thread that keeps a bounded number of messages in flight. */
     Result inFlight(Begun begun) throws Exception {
         Semaphore room = new Semaphore(settings.inFlight);
-        AtomicLong acknowledged = new AtomicLong();
         // Answers come in several threads of the client.
         Queue<Latencies> all = new ConcurrentLinkedQueue<>();
         ThreadLocal<Latencies> latencies = ThreadLocal.withInitial(() -> {
@@ -126,7 +131,7 @@ final class Timed {
                         if (error != null) {
                             failed(error);
                         } else if (measuring) {
-                            acknowledged.incrementAndGet();
+                            count(1);
                             latencies.get().add(System.nanoTime() - from);
                         }
                         room.release();
@@ -142,6 +147,6 @@ final class Timed {
         sender.join();
         rethrow();
         // All were answered, or ten seconds are over: no thread adds to its latencies any more.
-        return new Result(acknowledged.get(), took[0], took[1], 0, Latencies.join(all.toArray(new Latencies[0])));
+        return new Result(messages.get(), took[0], took[1], 0, Latencies.join(all.toArray(new Latencies[0])));
     }
 }

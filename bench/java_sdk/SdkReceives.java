@@ -43,28 +43,25 @@ final class SdkReceives {
                 List<MessageView> messages = consumer.receive(settings.batch, INVISIBLE);
                 for (MessageView message : messages) {
                     consumer.ack(message);
+                    timed.count(1);
                 }
                 consumed(messages.size());
-                return messages.size();
             });
         }
     }
 
     Result push() throws Exception {
-        AtomicLong counted = new AtomicLong();
         try (PushConsumer consumer = provider.newPushConsumerBuilder()
             .setClientConfiguration(SdkSends.configuration(settings)).setConsumerGroup(settings.group)
             .setSubscriptionExpressions(Collections.singletonMap(settings.topic, FilterExpression.SUB_ALL))
             .setConsumptionThreadCount(settings.threads)
             .setMessageListener(message -> {
-                if (timed.measuring()) {
-                    counted.incrementAndGet();
-                }
+                timed.count(1);
                 consumed(1);
                 return ConsumeResult.SUCCESS;
             }).build()) {
             double[] took = timed.measure();
-            return new Result(counted.get(), took[0], took[1], 0, new long[0]);
+            return new Result(timed.counted(), took[0], took[1], 0, new long[0]);
         }
     }
 }
