@@ -44,6 +44,7 @@ _NEWEST: Final = 1
 _REQUEST_TIMEOUT_MS: Final = 3000
 """Of clients whose settings are not known: the default of SDKs."""
 _SIZE: Final = 4
+_ADMITTED: Final = frozenset({Code.OK, Code.MESSAGE_NOT_FOUND})
 VERSION: Final = "x-mq-client-version"
 
 
@@ -74,7 +75,6 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
     wanted = read_filter(request.filter_expression)
     client = services.clients.seen(call.client_id, call.line)
     now = services.clock()
-    client.subscribes(group, topic, wanted, now)
     config = group_config(services.groups, group)
     header = PopMessageRequestHeader(
         consumer_group=group,
@@ -91,9 +91,10 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
         attempt_id=request.attempt_id or None,
     )
     (reply,) = yield (call.request(RequestCode.POP_MESSAGE, header),)
-    fields = reply.fields
+    fields, code = reply.fields, code_of_reply(reply)
+    if code in _ADMITTED:
+        client.receives(group, topic, wanted, now)
     if reply.code != ResponseCode.SUCCESS or not isinstance(fields, PopMessageResponseHeader):
-        code = code_of_reply(reply)
         return [status_response(code, "no new message" if code is Code.MESSAGE_NOT_FOUND else reply.remark or "")]
     popped = list(_popped(services.broker_name, reply, fields, renewed=request.auto_renew))
     delivery = _Delivery(services, call, client, topic, group)
@@ -147,7 +148,7 @@ def _invisible_ms(request: ReceiveMessageRequest) -> int:
 
 
 def _polling_ms(call: Call, client: Client, request: ReceiveMessageRequest) -> int:
-    settings = client.settings
+    settings = client.said.settings
     timeout = duration_ms(settings.request_timeout) if settings is not None else 0
     return polling_ms(
         duration_ms(request.long_polling_timeout) if request.HasField("long_polling_timeout") else None,

@@ -101,6 +101,23 @@ def batches(version: str) -> dict[str, Any]:
     return found
 
 
+def grpc_declarations() -> dict[str, list[str]]:
+    """Give what the official packages' .proto files declare, by package."""
+    found: dict[str, list[str]] = json.loads((_ROOT / "grpc-declarations.json").read_text(encoding="utf-8"))
+    return found
+
+
+def grpc_cases(part: str) -> list[Any]:
+    """Give what Apache's proxy makes of values: `sends`, `deliveries`, `groups`, `values`, `filters` and more."""
+    return _grpc()[part]
+
+
+@cache
+def _grpc() -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = json.loads((_ROOT / "grpc-5.5.0.json").read_text(encoding="utf-8"))
+    return found
+
+
 def _open_store(version: str) -> tarfile.TarFile:
     return tarfile.open(_ROOT / f"store-{version}.tar.xz")
 

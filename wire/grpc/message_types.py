@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from rocketwire.wire import properties as names
-from rocketwire.wire.grpc.property_names import PRIORITY
+from rocketwire.wire.grpc.property_names import LITE_TOPIC, PRIORITY
 
 NORMAL: Final = "NORMAL"
 _DELAYING: Final = frozenset(
@@ -13,14 +13,13 @@ _DELAYING: Final = frozenset(
 
 
 def type_of(properties: Mapping[str, str]) -> str:
-    """The name of a message's type in `definition.proto`: the first that a property gives it, in order of precedence.
-
-    Lite topics are not known here.
-    """
+    """The name of a message's type, as in `definition.proto`: the first that a property gives it."""
     if properties.get(names.TRANSACTION_PREPARED, "").lower() == "true":
         return "TRANSACTION"
     if not _DELAYING.isdisjoint(properties):
         return "DELAY"
     if names.SHARDING_KEY in properties:
         return "FIFO"
-    return "PRIORITY" if PRIORITY in properties else NORMAL
+    if PRIORITY in properties:
+        return "PRIORITY"
+    return "LITE" if LITE_TOPIC in properties else NORMAL

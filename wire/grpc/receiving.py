@@ -6,6 +6,7 @@ import hashlib
 from typing import Final
 
 from rocketwire.wire import properties as property_names
+from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.compression import ZLIB, compression_type, decompress
 from rocketwire.wire.errors import WireError
@@ -36,6 +37,7 @@ _MESSAGE_TYPES: Final = {
     "DELAY": definition_pb2.DELAY,
     "TRANSACTION": definition_pb2.TRANSACTION,
     "PRIORITY": definition_pb2.PRIORITY,
+    "LITE": definition_pb2.LITE,
 }
 
 
@@ -67,10 +69,10 @@ def delivered_message(
     put_timestamp(system.born_timestamp, record.born_timestamp)
     put_timestamp(system.store_timestamp, record.store_timestamp)
     system.born_host = properties.get(BORN_HOST) or record.born_host[0]
-    system.store_host = f"{record.store_host[0]}:{record.store_host[1]}"
+    system.store_host = str(Address(host=record.store_host[0], port=record.store_host[1]))
     system.queue_id = record.queue_id
     system.queue_offset = record.queue_offset
-    system.delivery_attempt = times + 1
+    system.delivery_attempt = min(times + 1, INT32_MAX)
     if receipt_handle:
         system.receipt_handle = receipt_handle
     _put_optional(system, properties)

@@ -8,6 +8,7 @@ behind Apache's proxy.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from rocketwire.wire import names
@@ -23,7 +24,7 @@ from rocketwire.wire.grpc.message_types import NORMAL, type_of
 from rocketwire.wire.grpc.property_names import BORN_HOST, BORN_TIMESTAMP, PRIORITY, RESERVED, TRACE_CONTEXT
 from rocketwire.wire.grpc.times import duration_ms, timestamp_ms
 from rocketwire.wire.java import hash_map_order
-from rocketwire.wire.properties import ITEM_SEP, KEY_SEP, NAME_SEP
+from rocketwire.wire.properties import KEY_SEP
 
 _DEFAULT_QUEUES: Final = 4
 _MS_OF_SECOND: Final = 1000
@@ -118,9 +119,10 @@ def _single(message: definition_pb2.Message, limits: CallLimits, remote: str, no
         raise CallInvalid(Code.MESSAGE_BODY_TOO_LARGE, f"message body cannot exceed the max {limits.body_bytes}")
     system = message.system_properties
     topic = message.topic.name
-    properties = _user_properties(message, limits)
-    checks.check_message_id(system.message_id)
-    properties[property_names.UNIQ_KEY] = system.message_id
+    message_id = system.message_id
+    properties = _user_properties(message.user_properties, system.tag, system.keys, limits)
+    checks.check_message_id(message_id)
+    properties[property_names.UNIQ_KEY] = message_id
     sys_flag = SysFlag.COMPRESSED if system.body_encoding == definition_pb2.GZIP else 0
     if system.message_type == definition_pb2.TRANSACTION:
         sys_flag |= SysFlag.TRANSACTION_PREPARED
@@ -144,14 +146,14 @@ def _single(message: definition_pb2.Message, limits: CallLimits, remote: str, no
         properties[property_names.SHARDING_KEY] = group
     if system.lite_topic:
         raise CallInvalid(Code.UNSUPPORTED, "lite topics are not supported")
-    _put_origin(properties, system, remote)
+    _put_origin(properties, system.trace_context, system.born_host, remote)
     born = timestamp_ms(system.born_timestamp) if system.HasField("born_timestamp") else now
     properties[BORN_TIMESTAMP] = str(born)
     return Send(
         topic,
         type_of(properties),
         group,
-        (system.message_id,),
+        (message_id,),
         sys_flag,
         _text(properties),
         body,
@@ -161,33 +163,41 @@ def _single(message: definition_pb2.Message, limits: CallLimits, remote: str, no
     )
 
 
-def _user_properties(message: definition_pb2.Message, limits: CallLimits) -> dict[str, str]:
-    """The user properties, tag and keys."""
-    user, system = message.user_properties, message.system_properties
-    if 0 < limits.user_properties < len(user):
-        raise CallInvalid(
-            Code.MESSAGE_PROPERTIES_TOO_LARGE, f"too many user properties, max is {limits.user_properties}"
-        )
-    properties: dict[str, str] = dict(user)
-    for name, value in properties.items():
-        if name in RESERVED:
-            raise CallInvalid(Code.ILLEGAL_MESSAGE_PROPERTY_KEY, f"property is used by system: {name}")
-        if checks.has_control_characters(name) or checks.has_control_characters(value):
-            raise CallInvalid(Code.ILLEGAL_MESSAGE_PROPERTY_KEY, "a property cannot contain control characters")
-    tag, keys = system.tag, system.keys
-    checks.check_tag(tag)
-    for key in keys:
-        checks.check_key(key)
-    size = len("".join((*properties, *properties.values(), tag, *keys)).encode())
+def _user_properties(user: Mapping[str, str], tag: str, keys: Sequence[str], limits: CallLimits) -> dict[str, str]:
+    """The user properties, tag and keys, as properties."""
+    properties: dict[str, str] = {}
+    size = 0
+    if user:
+        if 0 < limits.user_properties < len(user):
+            raise CallInvalid(
+                Code.MESSAGE_PROPERTIES_TOO_LARGE, f"too many user properties, max is {limits.user_properties}"
+            )
+        properties.update(sorted(user.items()))
+        _check_user_properties(properties)
+        size = len("".join((*properties, *properties.values())).encode())
+    properties[property_names.TAGS] = tag
+    if tag:
+        checks.check_tag(tag)
+        size += len(tag.encode())
+    if keys:
+        for key in keys:
+            checks.check_key(key)
+            size += len(key.encode())
+        properties[property_names.KEYS] = KEY_SEP.join(filter(None, keys))
     if 0 < limits.property_bytes < size:
         raise CallInvalid(
             Code.MESSAGE_PROPERTIES_TOO_LARGE,
             f"the total size of user property is too large, max is {limits.property_bytes}",
         )
-    properties[property_names.TAGS] = tag
-    if keys:
-        properties[property_names.KEYS] = KEY_SEP.join(keys).strip()
     return properties
+
+
+def _check_user_properties(properties: dict[str, str]) -> None:
+    if not RESERVED.isdisjoint(properties):
+        name = next(name for name in properties if name in RESERVED)
+        raise CallInvalid(Code.ILLEGAL_MESSAGE_PROPERTY_KEY, f"property is used by system: {name}")
+    if checks.has_control_characters("".join((*properties, *properties.values()))):
+        raise CallInvalid(Code.ILLEGAL_MESSAGE_PROPERTY_KEY, "a property cannot contain control characters")
 
 
 def _put_recovery(properties: dict[str, str], system: definition_pb2.SystemProperties, limits: CallLimits) -> None:
@@ -201,9 +211,8 @@ def _put_recovery(properties: dict[str, str], system: definition_pb2.SystemPrope
         properties[property_names.CHECK_IMMUNITY_TIME_IN_SECONDS] = str(seconds)
 
 
-def _put_origin(properties: dict[str, str], system: definition_pb2.SystemProperties, remote: str) -> None:
-    trace, host = system.trace_context, system.born_host
-    if checks.has_control_characters(trace) or checks.has_control_characters(host):
+def _put_origin(properties: dict[str, str], trace: str, host: str, remote: str) -> None:
+    if checks.has_control_characters(trace + host):
         raise CallInvalid(Code.BAD_REQUEST, "trace context and born host cannot contain control characters")
     if trace:
         properties[TRACE_CONTEXT] = trace
@@ -213,9 +222,5 @@ def _put_origin(properties: dict[str, str], system: definition_pb2.SystemPropert
 def _text(properties: dict[str, str]) -> str:
     """The property text; items without a name or value, which all readers skip, are left out."""
     return "".join(
-        [
-            f"{name}{NAME_SEP}{properties[name]}{ITEM_SEP}"
-            for name in hash_map_order(properties)
-            if name and properties[name]
-        ]
+        [f"{name}\x01{properties[name]}\x02" for name in hash_map_order(properties) if name and properties[name]]
     )

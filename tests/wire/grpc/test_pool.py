@@ -1,8 +1,5 @@
 """The pool of descriptors, and what our .proto files declare."""
 
-import json
-from pathlib import Path
-
 import pytest
 from google.protobuf import descriptor_pool, timestamp_pb2
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
@@ -15,9 +12,10 @@ from rocketwire.wire.grpc import (
     service_pb2,
 )
 from rocketwire.wire.grpc.pool import POOL
+from tests.wire import golden
 from tools.proto_facts import facts
 
-_OFFICIAL = json.loads((Path(__file__).parents[2] / "golden/grpc-declarations.json").read_text(encoding="utf-8"))
+_OFFICIAL = golden.grpc_declarations()
 _FILES = (definition_pb2, service_pb2, health_pb2, reflection_v1_pb2, reflection_v1alpha_pb2)
 
 
