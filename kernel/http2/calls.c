@@ -57,7 +57,8 @@ void call_forget(Http2 *self, call *which)
 
 bool call_broken(Http2 *self, call *which, uint32_t code)
 {
-    bool told = !which->finished && (which->streaming || which->ended);
+    bool undelivered = !which->finished || queue_length(&which->out) > 0;
+    bool told = undelivered && (which->streaming || which->ended);
     int32_t stream = which->in.stream;
     call_forget(self, which);
     return !told || event_of_numbers(self, EVENT_RESET, stream, code, true);

@@ -34,8 +34,8 @@ from rocketwire.wire.grpc.service_pb2 import ReceiveMessageRequest
 from rocketwire.wire.grpc.times import duration_ms
 from rocketwire.wire.headers.pop import PopMessageRequestHeader, PopMessageResponseHeader
 from rocketwire.wire.message import Message, decode_record
-from rocketwire.wire.pop_handle import kind_of, order_counts, popped_queues
-from rocketwire.wire.properties import TAGS, UNIQ_KEY, decode_stored_properties
+from rocketwire.wire.pop_handle import decode_pop_handle, kind_of, order_counts, popped_queues
+from rocketwire.wire.properties import POP_CK, TAGS, UNIQ_KEY, decode_stored_properties, value_of
 
 _LIMITS: Final = CallLimits()
 _MOST_MESSAGES: Final = 32
@@ -45,6 +45,7 @@ _REQUEST_TIMEOUT_MS: Final = 3000
 """Of clients whose settings are not known: the default of SDKs."""
 _SIZE: Final = 4
 _ADMITTED: Final = frozenset({Code.OK, Code.MESSAGE_NOT_FOUND})
+_POP_CK: Final = POP_CK.encode()
 VERSION: Final = "x-mq-client-version"
 
 
@@ -172,7 +173,13 @@ def _popped(broker: str, reply: Reply, fields: PopMessageResponseHeader, *, rene
     while at < len(data):
         record = decode_record(data, at)
         at += int.from_bytes(data[at : at + _SIZE])
-        kind, queue = kind_of(record.topic), record.queue_id
+        told_handle = value_of(record.properties, _POP_CK)  # of a retried message, which has its first topic's name
+        kind = (
+            kind_of(record.topic)
+            if told_handle is None
+            else decode_pop_handle(str(told_handle, "utf-8", "replace")).kind
+        )
+        queue = record.queue_id
         receipt = ReceiptHandle(
             starts[kind, queue],
             fields.pop_time,
@@ -186,6 +193,12 @@ def _popped(broker: str, reply: Reply, fields: PopMessageResponseHeader, *, rene
         )
         times = counts.get((kind, queue, record.queue_offset), counts.get((kind, queue, None)))
         yield Popped(record, Handle(receipt, renewed), times)
+
+
+def _kind(record: Message) -> str:
+    """The kind of the topic that a message was popped from; a retried one has the name of its first topic."""
+    told = value_of(record.properties, _POP_CK)
+    return kind_of(record.topic) if told is None else decode_pop_handle(str(told, "utf-8", "replace")).kind
 
 
 def _sorted(popped: Sequence[Popped], wanted: Filter, most: int) -> tuple[list[Popped], list[Popped], list[Popped]]:

@@ -287,7 +287,8 @@ class Connection:
         self._broken(self._calls[event.stream_id], int(event.error_code or 0))
 
     def _broken(self, call: _Call, code: int) -> None:
-        if call.trailers is None and (call.streaming or call.ended):
+        undelivered = call.trailers is None or bool(call.out)
+        if undelivered and (call.streaming or call.ended):
             self._events.append((happened.RESET, call.stream, code))
         self._forget(call)
 
