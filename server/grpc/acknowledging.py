@@ -69,8 +69,10 @@ def acknowledge(services: AcknowledgingServices, call: Call, request: AckMessage
             for place in places:
                 codes[place] = (_of_handle(code_of_reply(reply), reply.code), reply.remark or "")
     response = AckMessageResponse(status=joint_status([code for code, _ in codes]))
+    client = services.clients.find(call.client_id)
     for entry, (code, text) in zip(request.entries, codes, strict=True):
-        services.forget(call, entry.receipt_handle)
+        if client is not None:
+            services.held.remove(client, entry.receipt_handle)
         response.entries.add(
             message_id=entry.message_id, receipt_handle=entry.receipt_handle, status=status_of(code, text)
         )
