@@ -1,18 +1,20 @@
 """Receipt handles: what clients name a delivery by, and what the broker's requests say instead.
 
-A handle whose delivery the server renews (`auto_renew`) ends with a mark. Such a delivery is prolonged by steps of
-`RENEWED_MS` from the pop on, as long as its client is here. So the time until which it is invisible follows from the
-handle alone: no table has to know it, and it survives a restart.
+A handle whose delivery the broker renews (`auto_renew`) ends with a mark. By when it is visible again follows from the
+handle alone (`server.pop.renewals`): no table has to know it, and it survives a restart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from rocketwire.server.core.request import Request
 from rocketwire.server.grpc.calls import Call
 from rocketwire.server.grpc.clients import Client
+from rocketwire.server.pop.renewals import MOST_MS, invisible_ms
+from rocketwire.wire.bodies import encode_body
+from rocketwire.wire.bodies.pop import MOST_BITS, BatchAck, BatchAckMessageRequestBody, bit_set
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.grpc.errors import CallInvalid
@@ -25,10 +27,6 @@ from rocketwire.wire.headers.pop import (
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
 from rocketwire.wire.pop_handle import topic_of_kind
 
-RENEWED_MS: Final = 60_000
-"""How long a renewed delivery is invisible, and by how much it is prolonged."""
-MOST_RENEWED_MS: Final = 3 * 60 * 60 * 1000
-"""How long after the pop a delivery is renewed."""
 _MARK: Final = " R"
 _DEAD: Final = -1
 _MOST_HELD: Final = 100_000
@@ -59,9 +57,8 @@ class Handle(NamedTuple):
         receipt = self.receipt
         if now < receipt.visible_at:
             return receipt
-        if self.renewed and now < receipt.pop_time + MOST_RENEWED_MS:
-            steps = (now - receipt.pop_time) // RENEWED_MS + 1
-            return receipt._replace(invisible_ms=steps * RENEWED_MS)
+        if self.renewed and now < receipt.pop_time + MOST_MS:
+            return receipt._replace(invisible_ms=invisible_ms(receipt.pop_time, now))
         raise CallInvalid(Code.INVALID_RECEIPT_HANDLE, "receipt handle is expired")
 
     def ack_request(self, call: Call, topic: str, group: str) -> Request[Any]:
@@ -101,6 +98,42 @@ class Handle(NamedTuple):
             revive_queue=fields.revive_qid,
         )
         return Handle(receipt, renewed=False)
+
+
+def ack_requests(
+    call: Call, topic: str, group: str, handles: Mapping[int, Handle]
+) -> Iterator[tuple[Sequence[int], Request[Any]]]:
+    """The requests that acknowledge deliveries, each with the keys of those that it is about.
+
+    The deliveries of one check point are one request, and one record: a client acknowledges most of what it received
+    together.
+    """
+    points: dict[ReceiptHandle, list[int]] = {}
+    for key, handle in handles.items():
+        receipt = handle.receipt
+        near = 0 <= receipt.offset - receipt.start < MOST_BITS
+        points.setdefault(receipt._replace(offset=0, physical_offset=0) if near else receipt, []).append(key)
+    for point, keys in points.items():
+        if len(keys) == 1:
+            yield keys, handles[keys[0]].ack_request(call, topic, group)
+        else:
+            yield keys, _batch_request(call, topic, group, point, [handles[key].receipt.offset for key in keys])
+
+
+def _batch_request(call: Call, topic: str, group: str, point: ReceiptHandle, offsets: Iterable[int]) -> Request[Any]:
+    ack = BatchAck(
+        consumer_group=group,
+        topic=topic,
+        retry=point.kind,
+        start_offset=point.start,
+        queue_id=point.queue,
+        revive_queue_id=point.revive_queue,
+        pop_time=point.pop_time,
+        invisible_time=point.invisible_ms,
+        bit_set=bit_set(offset - point.start for offset in offsets),
+    )
+    body = encode_body(BatchAckMessageRequestBody(broker_name=point.broker, acks=(ack,)))
+    return call.request(RequestCode.BATCH_ACK_MESSAGE, None, body)
 
 
 def read_handle(text: str, now: int) -> Handle:
