@@ -76,12 +76,12 @@ def modes(connection: Connection) -> dict[str, tuple[str, int]]:
     return {group: (each["mode"], each["popShareQueueNum"]) for group, each in found.items()}
 
 
-def batch(store: SharedStore) -> tuple[str, list[int], int, dict[str, int] | None]:
+def batch(store: SharedStore) -> tuple[str, list[int], int, dict[str, int]]:
     """What consumerOrderInfo.json says of the queue."""
     document = store.config("consumerOrderInfo.json")
     assert (document["orderInfoCount"], document["orderedConsumptionLevel"]) == (1, "QUEUE")
     info = document["table"][f"{TOPIC}@g"]["0"]
-    return info["a"], info["o"], info["cm"], info.get("ot")
+    return info["a"], info["o"], info["cm"], info.get("ot", {})
 
 
 def test_a_directory_with_a_batch_out_moves_both_ways(store: SharedStore) -> None:
@@ -92,7 +92,7 @@ def test_a_directory_with_a_batch_out_moves_both_ways(store: SharedStore) -> Non
         first = pop(connection, 3, "a")
         assert first.fields["msgOffsetInfo"] == "0 0 0,1,2"
         assert ack(connection, first, 0) == 0
-    assert batch(store) == ("a", [0, 1, 2], 1, None)
+    assert batch(store) == ("a", [0, 1, 2], 1, {})
 
     with store.rocketwire() as rocketwire, Connection(rocketwire.broker) as connection:
         assert modes(connection) == {"g": ("POP", 3)}
