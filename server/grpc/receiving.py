@@ -16,10 +16,11 @@ from rocketwire.server.core.clock import Clock
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.grpc.calls import Asking, Call
 from rocketwire.server.grpc.clients import Client, Clients
-from rocketwire.server.grpc.handles import RENEWED_MS, Handle, Held, dead_letter_request
+from rocketwire.server.grpc.handles import Handle, Held, dead_letter_request
 from rocketwire.server.grpc.metadata import read_timeout
 from rocketwire.server.grpc.settings import group_config, most_attempts
 from rocketwire.server.grpc.statuses import code_of_reply
+from rocketwire.server.pop.renewals import STEP_MS, RenewedPopRequest
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.grpc.answers import delivered_response, message_response, status_response
@@ -32,7 +33,7 @@ from rocketwire.wire.grpc.receipt import ReceiptHandle
 from rocketwire.wire.grpc.receiving import delivered_message, offset_id
 from rocketwire.wire.grpc.service_pb2 import ReceiveMessageRequest
 from rocketwire.wire.grpc.times import duration_ms
-from rocketwire.wire.headers.pop import PopMessageRequestHeader, PopMessageResponseHeader
+from rocketwire.wire.headers.pop import PopMessageResponseHeader
 from rocketwire.wire.message import Message, decode_record
 from rocketwire.wire.pop_handle import decode_pop_handle, kind_of, order_counts, popped_queues
 from rocketwire.wire.properties import POP_CK, TAGS, UNIQ_KEY, decode_stored_properties, value_of
@@ -77,7 +78,7 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
     client = services.clients.seen(call.client_id, call.line)
     now = services.clock()
     config = group_config(services.groups, group)
-    header = PopMessageRequestHeader(
+    header = RenewedPopRequest(
         consumer_group=group,
         topic=topic,
         queue_id=request.message_queue.id,
@@ -90,6 +91,7 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
         exp=wanted.text,
         order=bool(config.consume_message_orderly),
         attempt_id=request.attempt_id or None,
+        renewer=call.client_id if request.auto_renew else None,
     )
     (reply,) = yield (call.request(RequestCode.POP_MESSAGE, header),)
     fields, code = reply.fields, code_of_reply(reply)
@@ -142,7 +144,7 @@ class _Delivery(NamedTuple):
 
 def _invisible_ms(request: ReceiveMessageRequest) -> int:
     if request.auto_renew:
-        return RENEWED_MS
+        return STEP_MS
     ms = duration_ms(request.invisible_duration)
     check_invisible_ms(ms, _LIMITS, least=_LIMITS.least_invisible_ms)
     return ms
