@@ -330,7 +330,7 @@ class Connection(Outgoing):
             call.closed = True
             return
         for message in response:  # type: ignore[union-attr]
-            self._http2.message(stream, message.SerializeToString())
+            self._http2.message(stream, message if isinstance(message, bytes) else message.SerializeToString())
         if kind is Kind.STREAM:
             self._http2.finish(stream, 0)
             call.closed = True

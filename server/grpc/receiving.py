@@ -23,14 +23,15 @@ from rocketwire.server.grpc.statuses import code_of_reply
 from rocketwire.server.pop.renewals import STEP_MS, RenewedPopRequest
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.wire.codes import RequestCode, ResponseCode
-from rocketwire.wire.grpc.answers import delivered_response, message_response, status_response
+from rocketwire.wire.grpc.answers import delivered_response, status_response
 from rocketwire.wire.grpc.checks import check_group, check_invisible_ms, check_topic
 from rocketwire.wire.grpc.codes import Code
+from rocketwire.wire.grpc.fast_delivery import delivered_payload
 from rocketwire.wire.grpc.filters import EVERYTHING, TAG, Filter, read_filter
 from rocketwire.wire.grpc.limits import CallLimits
 from rocketwire.wire.grpc.polling import polling_ms
 from rocketwire.wire.grpc.receipt import ReceiptHandle
-from rocketwire.wire.grpc.receiving import delivered_message, offset_id
+from rocketwire.wire.grpc.receiving import offset_id
 from rocketwire.wire.grpc.service_pb2 import ReceiveMessageRequest
 from rocketwire.wire.grpc.times import duration_ms
 from rocketwire.wire.headers.pop import PopMessageResponseHeader
@@ -115,7 +116,7 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
         services.held.add(client, topic, group, [each.handle for each in kept])
     return [
         status_response(Code.OK),
-        *(message_response(_message(each, topic)) for each in kept),
+        *[_payload(each, topic) for each in kept],
         delivered_response(fields.pop_time),
     ]
 
@@ -222,7 +223,7 @@ def _sorted(popped: Sequence[Popped], wanted: Filter, most: int) -> tuple[list[P
     return kept, dead, unwanted
 
 
-def _message(popped: Popped, topic: str) -> Any:  # noqa: ANN401 - protobuf's Message
-    return delivered_message(
+def _payload(popped: Popped, topic: str) -> bytes:
+    return delivered_payload(
         popped.record, topic=topic, receipt_handle=popped.handle.text, reconsume_times=popped.attempts
     )

@@ -117,6 +117,16 @@ async def test_what_is_acknowledged_does_not_come_again(sdk: Sdk, server: Server
     assert await come(sdk, server, 40) == []
 
 
+async def test_deliveries_of_one_pop_are_acknowledged_together(sdk: Sdk, server: Server) -> None:
+    await sdk.call("SendMessage", send_request(*(message(b"%d" % number, f"id{number}") for number in range(4))))
+    received = await take(sdk)
+    assert [each.body for each in received] == [b"0", b"1", b"2", b"3"]
+    response = await sdk.call("AckMessage", ack(received[0], received[3], received[1]))
+    assert [Code(entry.status.code) for entry in response.entries] == [Code.OK] * 3
+    assert await come(sdk, server, 29) == []
+    assert [each.body for each in await come(sdk, server, 5)] == [b"2"]
+
+
 async def test_handles_are_checked(sdk: Sdk, server: Server) -> None:
     await sdk.call("SendMessage", send_request())
     (received,) = await take(sdk, invisible=10)
