@@ -18,6 +18,7 @@ NAMES: Final = (
     "http",
     "tls",
     "acl",
+    "grpc",
     "sessions",
 )
 

@@ -102,6 +102,23 @@ def batches(version: str) -> dict[str, Any]:
     return found
 
 
+def grpc_declarations() -> dict[str, list[str]]:
+    """Give what the official packages' .proto files declare, by package."""
+    found: dict[str, list[str]] = json.loads((_ROOT / "grpc-declarations.json").read_text(encoding="utf-8"))
+    return found
+
+
+def grpc_cases(part: str) -> list[Any]:
+    """Give what Apache's proxy makes of values: `sends`, `deliveries`, `groups`, `values`, `filters` and more."""
+    return _grpc()[part]
+
+
+@cache
+def _grpc() -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = json.loads((_ROOT / "grpc-5.5.0.json").read_text(encoding="utf-8"))
+    return found
+
+
 def pop_rows(name: str) -> list[dict[str, Any]]:
     """Requests about assignments (`modes`) or pops in order (`order`), and what 5.5.0's broker answered and wrote."""
     found: list[dict[str, Any]] = json.loads((_POP / f"{name}.json").read_text(encoding="utf-8"))
