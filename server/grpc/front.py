@@ -56,6 +56,7 @@ class Front:
         parts: The parts of the broker.
         dispatch: Serves the requests that calls are translated into.
         peer_closed: Called for calls and clients that are gone.
+        line_closed: Called for connections that are closed.
         guarded: Whether guards ask who a client is.
         in_flight: Counts the bytes in flight.
         works: Carries out long work.
@@ -67,6 +68,7 @@ class Front:
         dispatch: Dispatch,
         *,
         peer_closed: Callable[[Any], None],
+        line_closed: Callable[[Any], None],
         guarded: bool,
         in_flight: InFlight,
         works: Works,
@@ -74,6 +76,7 @@ class Front:
         self._parts = parts
         self._dispatch = dispatch
         self._peer_closed = peer_closed
+        self._line_closed = line_closed
         self._guarded = guarded
         self._in_flight = in_flight
         self._works = works
@@ -146,12 +149,17 @@ class Front:
             ),
             transactions=transactions.TransactionServices(pending=pending),
         )
+
+        def closed(connection: Connection) -> None:
+            clients.line_closed(connection)
+            self._line_closed(connection)
+
         return Serving(
             methods=methods.methods(services),
             streams=methods.streams(services),
             dispatch=self._dispatch,
             peer_closed=self._peer_closed,
-            closed=clients.line_closed,
+            closed=closed,
             guarded=self._guarded,
             http2=_http2,
             in_flight=self._in_flight,

@@ -20,7 +20,7 @@ from hyperframe.frame import GoAwayFrame
 
 from rocketwire.wire.http2 import events as happened
 from rocketwire.wire.http2.events import NO_ERROR, PROTOCOL_ERROR, REFUSED_STREAM, Event
-from rocketwire.wire.http2.guard import GOAWAY, MOST_PAYLOAD, Guard, Violation
+from rocketwire.wire.http2.guard import MOST_PAYLOAD, Guard, Violation
 from rocketwire.wire.http2.intake import Incoming, Intake
 from rocketwire.wire.http2.messages import MessageReader, Refused, status_text, with_prefix
 from rocketwire.wire.http2.requests import Head, Malformed, check_field, read_head
@@ -114,7 +114,6 @@ class Connection:
         self._owed = 0  # bytes of the connection's window to give back
         self._out = bytearray()
         self._last: int | None = None  # the last stream to serve
-        self._leaving = False  # whether that was said
         self._failed = False
         self._waiting = 0
         self._events: list[Event] = []
@@ -164,9 +163,6 @@ class Connection:
         self._events = []
         try:
             for frame in self._guard.frames(data):
-                if frame[3] == GOAWAY:  # h2 would send no answers from now on
-                    self._last = self._h2.highest_inbound_stream_id
-                    continue
                 for event in self._h2.receive_data(frame):
                     take = self._take.get(type(event))
                     if take is not None:
@@ -365,12 +361,10 @@ class Connection:
 
     def goaway(self, code: int = NO_ERROR) -> None:
         """See `Http2`."""
-        if self._failed or self._leaving:
+        if self._failed or self._last is not None:
             return
-        self._leaving = True
-        if self._last is None:
-            self._last = self._h2.highest_inbound_stream_id
         # Not h2's way, after which it sends no answers.
+        self._last = self._h2.highest_inbound_stream_id
         self._out += self._h2.data_to_send()
         self._out += GoAwayFrame(0, last_stream_id=self._last, error_code=code).serialize()
 
