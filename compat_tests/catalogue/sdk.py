@@ -139,15 +139,18 @@ def asked_until(
 
 
 @contextlib.contextmanager
-def sent_after(case: Case, seconds: float, topic: str, body: str) -> Iterator[list[float]]:
-    """Send a message while the `with` runs, with rocketwire's own client: the list gets the time of its sending."""
+def sent_after(case: Case, seconds: float, topic: str, body: str, *, order: str = "") -> Iterator[list[float]]:
+    """Send a message while the `with` runs, with rocketwire's own client: the list gets the time of its sending.
+
+    `order`: its message group.
+    """
     access, at = case.endpoint.access, []
 
     def send() -> None:
         time.sleep(seconds)
         at.append(time.time() * 1000)
         with Producer("compat_sdk", access.namesrv, credentials=access.credentials, tls=access.tls) as producer:
-            producer.send(Message(topic, body.encode()))
+            producer.send(Message(topic, body.encode(), order_key=order or None))
 
     thread = threading.Thread(target=send)
     thread.start()

@@ -8,7 +8,7 @@ from typing import Final
 from rocketwire.compat.case import Case
 from rocketwire.compat.messages import Event, Outgoing
 from rocketwire.compat.scenario import scenario
-from rocketwire.compat.sdk import PUSH, SHORTEST, SIMPLE, publish, push, simple
+from rocketwire.compat.sdk import PUSH, SHORTEST, SIMPLE, publish, push, sent_after, simple
 
 _SOURCE: Final = "rocketmq.apache.org, FIFO Message; Apache 5.5, ConsumerOrderInfoManager of the broker"
 _GROUPS: Final = ("red", "green", "blue")
@@ -124,3 +124,20 @@ def simple_waits(case: Case) -> None:
         (third,) = consumer.receive(1, most=1)
         assert (third["text"], third["attempt"]) == ("third", 1)
         assert consumer.ack(third) == []
+
+
+@scenario(
+    id="grpc-fifo.simple-woken",
+    feature="grpc-fifo",
+    proves="A receive of an ordered group that waits is answered as soon as a message comes to any queue.",
+    source="Apache 5.5, ReceiveMessageActivity.ReceiveMessageQueueSelector: a receive is for all queues of a broker",
+    programs=SIMPLE,
+    limit=90,
+)
+def simple_woken(case: Case) -> None:
+    topic, group = case.topic(4, kind="FIFO"), case.consumers(orderly=True)
+    with simple(case, topic, group, polling=20) as consumer:
+        with sent_after(case, 2.0, topic, "wake up", order="g") as sent:
+            (received,) = consumer.receive(1, ack=True)
+        assert received["text"] == "wake up"
+        assert received["at"] - sent[0] < 5000
