@@ -240,9 +240,9 @@ async def test_answers_wait_for_the_disk(tmp_path: Path) -> None:
 async def test_what_a_flush_held_up_for_a_cancelled_call_is_visible_again(tmp_path: Path) -> None:
     flushes = trio.Event()
 
-    async def run_sync(call: Callable[..., Any], *args: Any) -> Any:
+    async def run_sync(sync_fn: Callable[..., Any], *args: Any) -> Any:
         await flushes.wait()
-        return call(*args)
+        return sync_fn(*args)
 
     async with serving(tmp_path / "store", flush_disk_type="SYNC_FLUSH", run_sync=run_sync) as server:
         broker = server.broker()
