@@ -63,6 +63,9 @@ _APART_MS: Final = 2000
 _LONGEST_PAUSE: Final = 0.5
 _AFTER_DUE: Final = 0.002
 _AGAIN_MS: Final = 1000
+#: The timer may deliver so many ms after the time that was asked for (store.timer.units): acknowledgements that are due
+#: with their check point, too.
+_GRID_MS: Final = 1
 _tags: Final = reader_of(property_names.TAGS.encode())
 _deliver_at: Final = reader_of(property_names.TIMER_DELIVER_MS.encode())
 _ACK_TAGS: Final = (ACK_TAG.encode(), BATCH_ACK_TAG.encode())
@@ -215,7 +218,7 @@ class Reviver:
             self._since = self._clock(), timer.known
         moment, known = self._since
         if timer.enqueued >= known:
-            self._until = timer.delivered_before(moment) - 1
+            self._until = timer.delivered_before(moment) - _GRID_MS - 1
             self._ends = {queue_id: self._store.max_offset(self._topic, queue_id) for queue_id in self._queues}
             self._since = None
 
