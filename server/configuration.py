@@ -28,6 +28,7 @@ from rocketwire.server.core.clock import Clock
 from rocketwire.server.core.logs import CONSOLE
 from rocketwire.server.delay.keys import DelayKeys
 from rocketwire.server.filters.keys import FilterKeys
+from rocketwire.server.grpc.keys import GrpcKeys
 from rocketwire.server.guards.acl.keys import AclKeys
 from rocketwire.server.guards.throttle.keys import ThrottleKeys
 from rocketwire.server.limits.keys import LimitKeys
@@ -77,6 +78,7 @@ class ServerConfig:
     tls: TlsKeys = field(default_factory=TlsKeys)
     faults: FaultKeys = field(default_factory=FaultKeys)
     clock: ClockKeys = field(default_factory=ClockKeys)
+    grpc: GrpcKeys = field(default_factory=GrpcKeys)
 
     # What only the command line sets.
     name_server: Address = NAME_SERVER

@@ -19,6 +19,9 @@ from rocketwire.server.clients.offset_reset import OnlineServices
 from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.core.route import Family, Route
 from rocketwire.server.filters.keys import FilterKeys
+from rocketwire.server.grpc import handlers as route
+from rocketwire.server.grpc.front import Parts
+from rocketwire.server.grpc.keys import GrpcKeys
 from rocketwire.server.guards.acl import handlers as access
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.limits.limits import Limits
@@ -35,7 +38,7 @@ from rocketwire.server.query.keys import QueryKeys
 from rocketwire.server.retry import handlers as send_back
 from rocketwire.server.send import handlers as send
 from rocketwire.server.send import reply_handlers as reply
-from rocketwire.server.send.keys import ReplyKeys
+from rocketwire.server.send.keys import ReplyKeys, SendKeys
 from rocketwire.server.statistics import handlers as statistics
 from rocketwire.server.timer import handlers as timer
 from rocketwire.server.transactions import handlers as transaction
@@ -134,6 +137,25 @@ def broker_families(broker: Broker) -> Iterator[Family]:
         "access": access.AccessServices(access=broker.access, address=broker.address, broker_keys=broker_keys),
     }
     return _families(BROKER_FAMILIES, services)
+
+
+def grpc_families(broker: Broker) -> Iterator[Family]:
+    """What a broker serves for gRPC calls only."""
+    services = route.ByCallServices(topics=broker.topics)
+    yield Family(routes=route.ROUTES, services=services)
+
+
+def front_parts(broker: Broker) -> Parts:
+    """What gRPC calls reach of a broker beside its families."""
+    live = broker.config
+    return Parts(
+        broker_keys=live[BrokerKeys],
+        clock=broker.clock,
+        groups=broker.groups,
+        keys=live[GrpcKeys],
+        send_keys=live[SendKeys],
+        topics=broker.topics,
+    )
 
 
 def name_server_families(

@@ -2,7 +2,7 @@
 
 Names and values are Apache RocketMQ's. Codes that only one of 4.9.7 and 5.5.0 knows are listed as well;
 where a number means different things in the two (209, 210 and 211 as response codes) the meaning of 4.9 is
-kept.
+kept, and `PopResponseCode` has the other one.
 """
 
 from enum import IntEnum
@@ -261,6 +261,13 @@ class ResponseCode(IntEnum):
     LITE_SUBSCRIPTION_QUOTA_EXCEEDED = 2018
     USER_NOT_EXIST = 3001
     POLICY_NOT_EXIST = 3002
+
+
+class PopResponseCode(IntEnum):
+    """What an answer of POP says with numbers that mean something else in `ResponseCode`."""
+
+    POLLING_FULL = 209
+    POLLING_TIMEOUT = 210
 
 
 FLAG_RESPONSE: Final = 1

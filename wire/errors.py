@@ -230,3 +230,15 @@ class RecallHandleInvalid(WireError):
     def __init__(self) -> None:
         """Say it in Apache's words."""
         super().__init__("recall handle is invalid")
+
+
+class PopHandleInvalid(WireError):
+    """A text that is no handle of a popped message, or no list of such."""
+
+    def __init__(self) -> None:
+        """Take nothing: the text is the client's own."""
+        super().__init__("the handle of the popped message is invalid")
+
+
+class PopRecordInvalid(WireError):
+    """The body of a record in the revive topic that is neither a check point nor an acknowledgement."""

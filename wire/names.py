@@ -17,6 +17,9 @@ LIGHT_PREFIX: Final = "%LMQ%"
 """Of 5.x's light queues: their entries lead to messages of other topics, and no table names them."""
 SYSTEM_TOPIC_PREFIX: Final = "rmq_sys_"
 SYSTEM_GROUP_PREFIX: Final = "CID_RMQ_SYS_"
+REVIVE_TOPIC_PREFIX: Final = "rmq_sys_REVIVE_LOG_"
+REVIVE_GROUP: Final = "CID_RMQ_SYS_REVIVE_GROUP"
+"""Its offsets in the revive topic say which check points are done."""
 REPLY_TOPIC_POSTFIX: Final = "REPLY_TOPIC"
 
 AUTO_CREATE_TOPIC: Final = "TBW102"
@@ -146,3 +149,26 @@ def dead_letter_topic(group: str) -> str:
 def reply_topic(cluster: str) -> str:
     """Give a cluster's topic for replies to requests."""
     return f"{cluster}_{REPLY_TOPIC_POSTFIX}"
+
+
+def pop_retry_topic(topic: str, group: str) -> str:
+    """Give the topic of messages of another one that a group popped in vain, in its older form."""
+    return f"{RETRY_PREFIX}{group}_{topic}"
+
+
+def pop_retry_topic_v2(topic: str, group: str) -> str:
+    """Give the same topic in its newer form, from which both names can be read."""
+    return f"{RETRY_PREFIX}{group}+{topic}"
+
+
+def popped_topic(topic: str, group: str) -> str:
+    """Give the topic that a group popped from, of it or of a retry topic of POP; other names stay as they are."""
+    for prefix in (f"{RETRY_PREFIX}{group}+", f"{RETRY_PREFIX}{group}_"):
+        if topic.startswith(prefix):
+            return topic[len(prefix) :]
+    return topic
+
+
+def revive_topic(cluster: str) -> str:
+    """Give the topic of a cluster's check points and acknowledgements of POP."""
+    return REVIVE_TOPIC_PREFIX + cluster

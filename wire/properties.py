@@ -70,6 +70,11 @@ TIMER_OUT_MS: Final = "TIMER_OUT_MS"
 TIMER_DEL_UNIQ_KEY: Final = "TIMER_DEL_UNIQKEY"
 START_DELIVER_TIME: Final = "__STARTDELIVERTIME"
 SHARDING_KEY: Final = "__SHARDINGKEY"
+POP_CK: Final = "POP_CK"
+"""Of a popped message: its handle."""
+FIRST_POP_TIME: Final = "1ST_POP_TIME"
+ORIGIN_GROUP: Final = "ORIGIN_GROUP"
+"""Of a message in a retry topic of POP: the group."""
 
 _NAME_SEP: Final = NAME_SEP.encode()
 _ITEM_SEP: Final = ITEM_SEP.encode()

@@ -85,3 +85,26 @@ def test_names_made_of_others() -> None:
 def test_system_groups() -> None:
     assert names.is_system_group("CID_RMQ_SYS_TRANS")
     assert not names.is_system_group("CID_RMQ")
+
+
+@pytest.mark.parametrize(
+    ("topic", "group", "popped"),
+    [
+        ("%RETRY%g_t", "g", "t"),
+        ("%RETRY%g+t", "g", "t"),
+        ("%RETRY%g+a+b", "g", "a+b"),
+        ("t", "g", "t"),
+        ("%RETRY%g", "g", "%RETRY%g"),
+        ("%RETRY%g_t", "other", "%RETRY%g_t"),
+    ],
+)
+def test_retry_topics_of_pop(topic: str, group: str, popped: str) -> None:
+    assert names.popped_topic(topic, group) == popped
+    if topic.startswith("%RETRY%g_"):
+        assert names.pop_retry_topic("t", "g") == topic
+    assert names.popped_topic(names.pop_retry_topic_v2("t", "g"), "g") == "t"
+
+
+def test_the_revive_topic() -> None:
+    assert names.revive_topic("DefaultCluster") == "rmq_sys_REVIVE_LOG_DefaultCluster"
+    assert names.is_system_group(names.REVIVE_GROUP)

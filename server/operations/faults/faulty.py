@@ -8,10 +8,11 @@ order of the requests. A fault of an answer is applied to the bytes of its frame
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.core.request import Reply
+from rocketwire.server.core.request import Reply, Request
+from rocketwire.server.dispatch.caller import Caller
 from rocketwire.server.dispatch.dispatcher import LONGEST_SECONDS, FrameDispatcher
 from rocketwire.server.net.session import Session
 from rocketwire.server.operations.faults.delay_queue import DelayQueue
@@ -105,6 +106,10 @@ class FaultyDispatcher:
             if session.pauses or session.closed:
                 return handled
         return len(frames)
+
+    def serve_requests(self, caller: Caller, requests: Sequence[Request[Any]]) -> int:
+        """Handle requests that came in no frame. No fault is applied to them."""
+        return self._behind.serve_requests(caller, requests)
 
     def _serve_one(self, session: Session, frame: RawFrame) -> None:
         try:

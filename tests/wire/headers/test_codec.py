@@ -8,7 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire.wire.errors import HeaderFieldInvalid, HeaderFieldMissing, WireError
-from rocketwire.wire.headers import acl, admin, client, group, offset, online, pull, query, route, send, transaction
+from rocketwire.wire.headers import (
+    acl,
+    admin,
+    client,
+    group,
+    offset,
+    online,
+    pop,
+    pull,
+    query,
+    route,
+    send,
+    transaction,
+)
 from rocketwire.wire.headers._codec import WireHeader, decode_ext, encode_ext
 from rocketwire.wire.headers.client import UnregisterClientRequestHeader, UnregisterClientResponseHeader
 from rocketwire.wire.headers.offset import GetMaxOffsetRequestHeader, GetMaxOffsetResponseHeader
@@ -25,7 +38,7 @@ from tests.wire import golden
 
 CLASSES = [
     cls
-    for module in (acl, admin, client, group, offset, online, pull, query, route, send, transaction)
+    for module in (acl, admin, client, group, offset, online, pop, pull, query, route, send, transaction)
     for _, cls in inspect.getmembers(module, inspect.isclass)
     if issubclass(cls, WireHeader) and cls is not WireHeader
 ]
@@ -55,6 +68,7 @@ OF_5 = {
     group.GetSubscriptionGroupConfigRequestHeader,
     group.QuerySubscriptionByConsumerRequestHeader,
     group.QueryTopicsByConsumerRequestHeader,
+    *(cls for _, cls in inspect.getmembers(pop, inspect.isclass) if cls.__module__ == pop.__name__),
 }
 ABSENT_FROM_THE_TABLE = {"_UNIQUE_KEY_QUERY"}
 ABSENT_FROM_THE_WIRE = {"plainAccessConfigs"}
@@ -67,6 +81,8 @@ NOT_NEEDED: dict[type[WireHeader], set[str]] = {
     group.QueryConsumeTimeSpanRequestHeader: {"group"},
     group.QueryCorrectionOffsetHeader: {"compareGroup"},
     online.ResetOffsetRequestHeader: {"isForce"},
+    pop.NotificationRequestHeader: {"bornTime"},
+    pop.PopMessageResponseHeader: {"popTime", "invisibleTime", "reviveQid", "restNum"},
     pull.PullMessageRequestHeader: {"commitOffset", "suspendTimeoutMillis", "subVersion"},
     query.QueryMessageRequestHeader: {"topic", "key"},
     route.AddWritePermOfBrokerRequestHeader: {"brokerName"},

@@ -1,0 +1,161 @@
+"""Receipt handles: what clients name a delivery by, and what the broker's requests say instead.
+
+A handle whose delivery the server renews (`auto_renew`) ends with a mark. Such a delivery is prolonged by steps of
+`RENEWED_MS` from the pop on, as long as its client is here. So the time until which it is invisible follows from the
+handle alone: no table has to know it, and it survives a restart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final, NamedTuple
+
+from rocketwire.server.core.request import Request
+from rocketwire.server.grpc.calls import Call
+from rocketwire.server.grpc.clients import Client
+from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.grpc.codes import Code
+from rocketwire.wire.grpc.errors import CallInvalid
+from rocketwire.wire.grpc.receipt import ReceiptHandle, parse_receipt_handle
+from rocketwire.wire.headers.pop import (
+    AckMessageRequestHeader,
+    ChangeInvisibleTimeRequestHeader,
+    ChangeInvisibleTimeResponseHeader,
+)
+from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
+from rocketwire.wire.pop_handle import topic_of_kind
+
+RENEWED_MS: Final = 60_000
+"""How long a renewed delivery is invisible, and by how much it is prolonged."""
+MOST_RENEWED_MS: Final = 3 * 60 * 60 * 1000
+"""How long after the pop a delivery is renewed."""
+_MARK: Final = " R"
+_DEAD: Final = -1
+_MOST_HELD: Final = 100_000
+
+
+class Handle(NamedTuple):
+    """A delivery.
+
+    Attributes:
+        receipt: What the handle says.
+        renewed: Whether the server renews it.
+    """
+
+    receipt: ReceiptHandle
+    renewed: bool
+
+    @property
+    def text(self) -> str:
+        """The handle as clients get it."""
+        return f"{self.receipt}{_MARK}" if self.renewed else str(self.receipt)
+
+    def current(self, now: int) -> ReceiptHandle:
+        """The delivery as it stands now: of a renewed one the step that it is in.
+
+        Raises:
+            CallInvalid: it is over, the message is visible again (`INVALID_RECEIPT_HANDLE`).
+        """
+        receipt = self.receipt
+        if now < receipt.visible_at:
+            return receipt
+        if self.renewed and now < receipt.pop_time + MOST_RENEWED_MS:
+            steps = (now - receipt.pop_time) // RENEWED_MS + 1
+            return receipt._replace(invisible_ms=steps * RENEWED_MS)
+        raise CallInvalid(Code.INVALID_RECEIPT_HANDLE, "receipt handle is expired")
+
+    def ack_request(self, call: Call, topic: str, group: str) -> Request[Any]:
+        """The request that acknowledges it."""
+        receipt = self.receipt
+        header = AckMessageRequestHeader(
+            consumer_group=group,
+            topic=topic_of_kind(receipt.kind, topic, group),
+            queue_id=receipt.queue,
+            extra_info=str(receipt),
+            offset=receipt.offset,
+        )
+        return call.request(RequestCode.ACK_MESSAGE, header)
+
+    def change_request(
+        self, call: Call, topic: str, group: str, invisible_ms: int, *, suspend: bool = False
+    ) -> Request[Any]:
+        """The request that makes the message visible so many ms from now."""
+        receipt = self.receipt
+        header = ChangeInvisibleTimeRequestHeader(
+            consumer_group=group,
+            topic=topic_of_kind(receipt.kind, topic, group),
+            queue_id=receipt.queue,
+            extra_info=str(receipt),
+            offset=receipt.offset,
+            invisible_time=invisible_ms,
+            suspend=suspend,
+        )
+        return call.request(RequestCode.CHANGE_MESSAGE_INVISIBLETIME, header)
+
+    def changed(self, fields: ChangeInvisibleTimeResponseHeader) -> Handle:
+        """The handle of the delivery after its invisible time was changed."""
+        receipt = self.receipt._replace(
+            start=self.receipt.offset,
+            pop_time=fields.pop_time,
+            invisible_ms=fields.invisible_time,
+            revive_queue=fields.revive_qid,
+        )
+        return Handle(receipt, renewed=False)
+
+
+def read_handle(text: str, now: int) -> Handle:
+    """Read a handle that a client names, of a delivery that is not over.
+
+    Raises:
+        CallInvalid: it is none, or is expired (`INVALID_RECEIPT_HANDLE`).
+    """
+    renewed = text.endswith(_MARK)
+    handle = Handle(parse_receipt_handle(text.removesuffix(_MARK)), renewed)
+    return Handle(handle.current(now), renewed)
+
+
+def dead_letter_request(call: Call, topic: str, group: str, receipt: ReceiptHandle, message_id: str) -> Request[Any]:
+    """The request that stores a message among the dead letters of a group."""
+    header = ConsumerSendMsgBackRequestHeader(
+        offset=receipt.physical_offset,
+        group=group,
+        delay_level=_DEAD,
+        origin_msg_id=message_id,
+        origin_topic=topic,
+        max_reconsume_times=0,
+    )
+    return call.request(RequestCode.CONSUMER_SEND_MSG_BACK, header)
+
+
+class Held:
+    """The deliveries that are renewed, by client: at once visible again when that says that it leaves.
+
+    A bounded number: others are visible again when their time is up.
+    """
+
+    def __init__(self) -> None:
+        self._of_clients: dict[Client, dict[str, tuple[str, str, Handle]]] = {}
+        self._count = 0
+
+    def add(self, client: Client, topic: str, group: str, handles: Iterable[Handle]) -> None:
+        """Note deliveries to a client."""
+        held = self._of_clients.setdefault(client, {})
+        for handle in handles:
+            if self._count >= _MOST_HELD:
+                return
+            self._count += 1
+            held[handle.text] = (topic, group, handle)
+
+    def remove(self, client: Client, text: str) -> None:
+        """Forget a delivery that is acknowledged, or postponed."""
+        if self._of_clients.get(client, _NONE).pop(text, None) is not None:
+            self._count -= 1
+
+    def take(self, client: Client) -> list[tuple[str, str, Handle]]:
+        """All that a client holds, with topic and group; it is forgotten."""
+        found = list(self._of_clients.pop(client, _NONE).values())
+        self._count -= len(found)
+        return found
+
+
+_NONE: Final[dict[str, tuple[str, str, Handle]]] = {}

@@ -1,0 +1,29 @@
+"""Which implementation serves an HTTP/2 connection: the kernel's, over libnghttp2, or its twin."""
+
+from __future__ import annotations
+
+from typing import NotRequired, TypedDict, Unpack
+
+from rocketwire.wire.http2.events import Http2
+
+
+class Http2Limits(TypedDict):
+    """The arguments of `Http2`, which describes them."""
+
+    streaming: frozenset[str]
+    max_message: int
+    max_header_list: int
+    max_streams: int
+    window: int
+    stream_window: NotRequired[int]
+
+
+def server_connection(**limits: Unpack[Http2Limits]) -> Http2:
+    """The server's side of a connection that is just accepted.
+
+    Raises:
+        ValueError: a window has a size that HTTP/2 does not allow.
+    """
+    from rocketwire.wire.http2.connection import Connection  # noqa: PLC0415 - h2 is for those who have gRPC clients
+
+    return Connection(**limits)

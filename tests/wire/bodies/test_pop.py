@@ -1,0 +1,43 @@
+"""Acknowledgements of several messages, against what 5.5.0's own classes write and read."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rocketwire.wire.bodies._codec import decode_body, encode_body
+from rocketwire.wire.bodies.pop import MOST_BITS, BatchAck, BatchAckMessageRequestBody, bit_set, bits
+from rocketwire.wire.errors import BodyInvalid
+
+BODY_OF_APACHE = (
+    b'{"acks":[{"b":"IQAAAAAAAIBA","c":"g","it":10000,"pt":1795251955395,"q":2,"r":"1","rq":3,"so":7,"t":"t"}],'
+    b'"brokerName":"b"}'
+)
+
+
+@given(st.lists(st.integers(0, MOST_BITS - 1), unique=True).map(sorted))
+def test_sets_round_trip(numbers: list[int]) -> None:
+    text = bit_set(numbers)
+    assert bits(text) == numbers
+    assert bits(text.rstrip("=")) == numbers
+
+
+def test_a_body_as_apache_writes_it() -> None:
+    body = decode_body(BatchAckMessageRequestBody, BODY_OF_APACHE)
+    assert encode_body(body) == BODY_OF_APACHE
+    (ack,) = body.acks
+    assert bits(ack.bit_set) == [0, 5, 63, 70]
+    assert ack == BatchAck(
+        consumer_group="g", topic="t", retry="1", start_offset=7, queue_id=2, revive_queue_id=3,
+        pop_time=1795251955395, invisible_time=10000, bit_set="IQAAAAAAAIBA",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "numbers"), [("", []), ("IQ==", [0, 5]), ("IQ", [0, 5])])
+def test_sets_that_apache_reads(text: str, numbers: list[int]) -> None:
+    assert bits(text) == numbers
+
+
+@pytest.mark.parametrize("text", ["I", "é", bit_set([MOST_BITS])])
+def test_sets_that_are_none(text: str) -> None:
+    with pytest.raises(BodyInvalid):
+        bits(text)
