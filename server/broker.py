@@ -41,6 +41,10 @@ from rocketwire.server.name_server.routes import BrokerIdentity, RouteTable
 from rocketwire.server.net.addresses import ip_address
 from rocketwire.server.net.hub import Hub, hub_kernel
 from rocketwire.server.net.in_flight import InFlight
+from rocketwire.server.pop.keys import PopKeys
+from rocketwire.server.pop.ordered import NotServed
+from rocketwire.server.pop.pops import Pops
+from rocketwire.server.pop.recovery import move_offsets
 from rocketwire.server.pull.answers import PullAnswers
 from rocketwire.server.pull.kernel import KernelPulls
 from rocketwire.server.pull.keys import LongPollKeys, TransferKeys
@@ -140,6 +144,7 @@ class Broker:
         self.rates = Rates(metrics, clock, self._page_cache.times)
         self._make_pulls(config)
         self._make_waiting(config)
+        self._make_pops(config)
         self._make_administration()
         self._backlog = Backlog(live[ThrottleKeys], self.offsets, self.groups.table, self.store, self.throttle)
         self._registration = Registration(
@@ -269,7 +274,7 @@ class Broker:
 
     def _make_waiting(self, config: ServerConfig) -> None:
         """Make what has messages wait: for a time, or for the outcome of a transaction."""
-        store, clock, wake = self.store, self.clock, self.long_poll.wake
+        store, clock, wake = self.store, self.clock, self.wake
         self.timer = timer = self._timer() if config.timer.timer_wheel_enable else None
         store.arrivals.subscribe(self.long_poll.arrived)
         if timer is not None:
@@ -305,11 +310,47 @@ class Broker:
             files=RealFileSystem(),
             storing=self.storing,
             clock=self.clock,
-            wake=self.long_poll.wake,
+            wake=self.wake,
             run_sync=self._run_sync,
             topics=self.topics.table.configs,
             moved=self._due_time.moved,
         )
+
+    def _make_pops(self, config: ServerConfig) -> None:
+        live = self.config
+        self.pops = Pops(
+            store=self.store,
+            storing=self.storing,
+            offsets=self.offsets,
+            topics=self.topics,
+            groups=self.groups,
+            timer=self.timer,
+            ordered=NotServed(),
+            pop_keys=live[PopKeys],
+            broker_keys=live[BrokerKeys],
+            timer_keys=live[TimerKeys],
+            transfer_keys=live[TransferKeys],
+            filter_keys=live[FilterKeys],
+            limit_keys=live[LimitKeys],
+            limits=self.in_flight.limits,
+            throttle=self.throttle,
+            metrics=self.metrics,
+            deliveries=self.statistics.delivered,
+            clock=self.clock,
+            due_time=self._due_time,
+            choose=self._choose,
+            wake=self.wake,
+            store_host=self.store_host,
+        )
+        self.store.arrivals.subscribe(self.pops.arrived)
+        if not self.store.stopped_cleanly:
+            interval = config.tables.flush_consumer_offset_interval
+            move_offsets(self.store, self.offsets, self.pops.services.pop_topics.revive, interval=interval)
+
+    def wake(self) -> None:
+        """Serve the requests that wait for what arrived since the last call."""
+        self.long_poll.wake()
+        self.pops.wake()
 
     def _make_administration(self) -> None:
         timer = self.timer
@@ -337,6 +378,7 @@ class Broker:
             topics=self.topics,
             offsets=self.offsets,
             long_poll=self.long_poll,
+            pops=self.pops,
             run_sync=self._run_sync,
         )
         self.runtime_info = RuntimeInfo(
@@ -366,6 +408,7 @@ class Broker:
         self.topics.changed.subscribe(self._registration.register)
         if self.access is not None:
             self.access.changed.subscribe(self.long_poll.end_all)
+            self.access.changed.subscribe(self.pops.end_all)
         self.clients.emptied.subscribe(self.filters.unregister)
         self.clients.resubscribed.subscribe(self.invalidation.invalidate_subscriptions)
         self.filters.changed.subscribe(self.invalidation.invalidate_subscriptions)
@@ -406,7 +449,7 @@ class Broker:
         return Hub(
             kernel,
             clock=self.clock,
-            settle=self.long_poll.wake,
+            settle=self.wake,
             sends=self.kernel_sends,
             pulls=KernelPulls(kernel, self.pulls, self.store),
             single_turns=self._others_are_due,
@@ -432,6 +475,7 @@ class Broker:
         nursery.start_soon(self.order_locks.run)
         nursery.start_soon(self.filters.run)
         nursery.start_soon(self.long_poll.run)
+        self.pops.start(nursery)
         nursery.start_soon(self.statistics.run)
         nursery.start_soon(self.rates.run)
         nursery.start_soon(self._backlog.run)
@@ -451,7 +495,8 @@ class Broker:
         nursery.start_soon(upkeep.flush, self.store, self.config[FlushKeys], self._run_sync)
         nursery.start_soon(upkeep.index, self.store, self._run_sync)
         for table, what, interval in self._tables:
-            nursery.start_soon(upkeep.persist, table, what, interval, self._run_sync)
+            before = self.store if table is self.offsets else None
+            nursery.start_soon(upkeep.persist, table, what, interval, self._run_sync, before)
         for growing, what in ((self.topics.table, "topics"), (self.groups.table, "groups")):
             nursery.start_soon(upkeep.save, growing, what, self._run_sync)
         if self._flush is not None:
@@ -461,6 +506,7 @@ class Broker:
         """Forget what a closed connection had."""
         self.clients.peer_closed(peer)
         self.long_poll.peer_closed(peer)
+        self.pops.peer_closed(peer)
 
     def close(self) -> None:
         """Write everything to the disk and release the store."""

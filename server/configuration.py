@@ -37,6 +37,7 @@ from rocketwire.server.name_server.advertised import ForNetwork
 from rocketwire.server.net.tls.keys import TlsKeys
 from rocketwire.server.operations.clock.keys import ClockKeys
 from rocketwire.server.operations.faults.keys import FaultKeys
+from rocketwire.server.pop.keys import PopKeys
 from rocketwire.server.pull.keys import LongPollKeys, TransferKeys
 from rocketwire.server.query.keys import QueryKeys
 from rocketwire.server.send.keys import ReplyKeys, SendKeys
@@ -66,6 +67,7 @@ class ServerConfig:
     filters: FilterKeys = field(default_factory=FilterKeys)
     query: QueryKeys = field(default_factory=QueryKeys)
     long_poll: LongPollKeys = field(default_factory=LongPollKeys)
+    pop: PopKeys = field(default_factory=PopKeys)
     store: StoreKeys = field(default_factory=StoreKeys)
     delay: DelayKeys = field(default_factory=DelayKeys)
     retention: RetentionKeys = field(default_factory=RetentionKeys)

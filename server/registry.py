@@ -31,6 +31,7 @@ from rocketwire.server.name_server.config import NameServerConfig
 from rocketwire.server.name_server.key_values import KeyValueConfig
 from rocketwire.server.name_server.routes import RouteTable
 from rocketwire.server.offsets import handlers as offset
+from rocketwire.server.pop import handlers as pop
 from rocketwire.server.pull import handlers as pull
 from rocketwire.server.query import handlers as query
 from rocketwire.server.query import queue_entries
@@ -49,6 +50,7 @@ BROKER_FAMILIES: Final[Mapping[str, tuple[Route, ...]]] = {
     "send": send.ROUTES,
     "reply": reply.ROUTES,
     "pull": pull.ROUTES,
+    "pop": pop.ROUTES,
     "send back": send_back.ROUTES,
     "transaction": transaction.ROUTES,
     "half message": resuming.ROUTES,
@@ -88,9 +90,10 @@ def broker_families(broker: Broker) -> Iterator[Family]:
             sending=broker.sending,
             storing=storing,
             store_host=broker.store_host,
-            wake=broker.long_poll.wake,
+            wake=broker.wake,
         ),
         "pull": broker.pulls,
+        "pop": broker.pops.services,
         "send back": broker.send_back,
         "transaction": broker.transactions.ending,
         "half message": broker.transactions.resuming,

@@ -38,17 +38,13 @@ class Secret:
 
     def sign(self, text: bytes, body: bytes | memoryview = b"") -> bytes:
         """The signature of a text and a body: 28 characters."""
-        return b2a_base64(self.digest(text, body), newline=False)
-
-    def digest(self, text: bytes, body: bytes | memoryview = b"") -> bytes:
-        """The HMAC-SHA1 of a text and a body: 20 bytes."""
         inner = self._inner.copy()
         inner.update(text)
         if body:
             inner.update(body)
         outer = self._outer.copy()
         outer.update(inner.digest())
-        return outer.digest()
+        return b2a_base64(outer.digest(), newline=False)
 
     def signed(self, ext: Mapping[str, str], body: bytes | memoryview) -> bool:
         """Whether a signature is that of a request's fields and body."""

@@ -23,6 +23,7 @@ import trio
 from rocketwire.server.core.errors import TopicNotFound
 from rocketwire.server.core.threads import RunSync, in_turns
 from rocketwire.server.offsets.consumed import groups_of
+from rocketwire.server.pop.pops import Pops
 from rocketwire.server.pull.long_poll import LongPoll
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.server.upkeep.queue_removal import remove_one
@@ -32,6 +33,7 @@ from rocketwire.store.retention import Retention
 from rocketwire.store.tables.deleted_topics import DeletedTopics
 from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.store.tables.topics import TopicTable
+from rocketwire.wire import names
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +55,7 @@ class TopicRemoval:
         topics: BrokerTopics,
         offsets: OffsetTable,
         long_poll: LongPoll,
+        pops: Pops,
         run_sync: RunSync,
     ) -> None:
         self._store = store
@@ -61,6 +64,7 @@ class TopicRemoval:
         self._topics = topics
         self._offsets = offsets
         self._long_poll = long_poll
+        self._pops = pops
         self._run_sync = run_sync
         self._asked, self._jobs = trio.open_memory_channel[tuple[str, Done]](math.inf)
 
@@ -79,6 +83,17 @@ class TopicRemoval:
             done(errors[0] if errors else None)
 
     async def _remove(self, topic: str, errors: list[StoreError]) -> None:
+        for retry in await self._pop_retries(topic):
+            await self._remove_one(retry, errors)
+        await self._remove_one(topic, errors)
+
+    async def _pop_retries(self, topic: str) -> list[str]:
+        """The retry topics of POP in which messages of a topic wait for its groups."""
+        groups = await in_turns(groups_of(self._offsets, topic))
+        found = [name(topic, group) for group in groups for name in (names.pop_retry_topic, names.pop_retry_topic_v2)]
+        return [each for each in found if each in self._topics.table]
+
+    async def _remove_one(self, topic: str, errors: list[StoreError]) -> None:
         if topic in self._topics.table or self._store.queue_ids(topic):
             with self._topics.leaving(topic):
                 await self._remove_existing(topic, errors)
@@ -95,7 +110,8 @@ class TopicRemoval:
         # From here on it is deleted, whatever else fails; and no message came in between.
         with _noted(errors):
             self._topics.remove(topic)
-        await in_turns(self._long_poll.end_topic(topic, TopicNotFound(topic, gap=" ")))
+        for waiting in (self._long_poll, self._pops):
+            await in_turns(waiting.end_topic(topic, TopicNotFound(topic, gap=" ")))
         with _noted(errors):
             await self._run_sync(self._deleted.save)
         saving = self._topics.table.saving()

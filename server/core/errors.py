@@ -28,6 +28,7 @@ from rocketwire.server.core.guard_errors import (
     FrameRefused,
     LimitExceeded,
 )
+from rocketwire.server.core.pop_errors import NotInQueue, ParameterInvalid, PopDisabled
 from rocketwire.server.core.server_error import ServerError as ServerError  # noqa: PLC0414 - re-exported: one import for all errors
 from rocketwire.store.errors import RecordTooLarge, StoreError, StoreGone, StoreLocked, TopicUnusable
 from rocketwire.wire.codes import ResponseCode
@@ -328,6 +329,9 @@ RESPONSE_CODES: dict[type[Exception], ResponseCode] = {
     ResetTopicMissing: ResponseCode.SYSTEM_ERROR,
     GroupWithoutOffsets: ResponseCode.SYSTEM_ERROR,
     OffsetOutOfRange: ResponseCode.SYSTEM_ERROR,
+    ParameterInvalid: ResponseCode.INVALID_PARAMETER,
+    PopDisabled: ResponseCode.SYSTEM_ERROR,
+    NotInQueue: ResponseCode.NO_MESSAGE,
     HeaderFieldMissing: ResponseCode.SYSTEM_ERROR,
     HeaderFieldInvalid: ResponseCode.SYSTEM_ERROR,
     BodyInvalid: ResponseCode.SYSTEM_ERROR,

@@ -100,7 +100,7 @@ class Proof(NamedTuple):
     Attributes:
         access_key: The account.
         signed: The text that is signed with its secret key.
-        signature: The HMAC-SHA1 of the text; other bytes if the client sent none.
+        signature: The HMAC-SHA1 of the text, in base64; other bytes if the client sent none.
     """
 
     access_key: str

@@ -8,8 +8,8 @@ these come from what it receives.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import trio
 
@@ -64,6 +64,48 @@ class Commands(Protocol):
         """Send what a request of the broker's own asks for."""
 
 
+class Said(NamedTuple):
+    """What a client says of itself.
+
+    Attributes:
+        settings: Its settings; None: none have come.
+        group: The consumer group that it receives for; empty: none is known.
+        filters: What it subscribes to by topic, each with a version that grows with each change.
+    """
+
+    settings: Settings | None
+    group: str
+    filters: Mapping[str, tuple[Filter, int]]
+
+    def heartbeat(self, client_id: str) -> HeartbeatData | None:
+        """What a heartbeat of the remoting protocol would say; None: nothing is known."""
+        # Half messages have their topic for their producer group.
+        producers = () if self.settings is None else self.settings.publishing.topics
+        names = dict.fromkeys(topic.name for topic in producers)
+        if not self.group and not names:
+            return None
+        return HeartbeatData(
+            client_id=client_id,
+            producer_data_set=tuple(ProducerData(group_name=name) for name in names),
+            consumer_data_set=(self._consumer(),) if self.group else (),
+        )
+
+    def _consumer(self) -> ConsumerData:
+        active = self.settings is not None and self.settings.client_type in _ACTIVE
+        return ConsumerData(
+            group_name=self.group,
+            consume_type=ConsumeType.CONSUME_ACTIVELY if active else ConsumeType.CONSUME_PASSIVELY,
+            message_model=MessageModel.CLUSTERING,
+            consume_from_where=ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET,
+            subscription_data_set=tuple(
+                _subscription(topic, to, version) for topic, (to, version) in self.filters.items()
+            ),
+        )
+
+
+_NOTHING: Final = Said(None, "", {})
+
+
 class Client:
     """One client: the peer of its groups' memberships.
 
@@ -71,8 +113,7 @@ class Client:
         client_id: Its id.
         remote_text: Its ``host:port``, of the connection on which it last said something about itself.
         born_host: The same as records hold it.
-        settings: What it last said of itself; None: nothing yet.
-        group: The consumer group that it receives for; empty: none is known.
+        said: What it last said of itself.
         commands: Its telemetry stream, if there is one.
         seen: When its last call came, in seconds of the event loop.
         closed: Whether it is gone.
@@ -80,41 +121,32 @@ class Client:
 
     __slots__ = (
         "__weakref__",
-        "_filters",
         "_in_flight",
         "_kept",
         "born_host",
         "client_id",
         "closed",
         "commands",
-        "group",
         "lines",
         "remote_text",
+        "said",
         "seen",
-        "settings",
     )
 
     def __init__(self, client_id: str, in_flight: InFlight) -> None:
         self.client_id = client_id
         self.remote_text = ""
         self.born_host = bytes(8)
-        self.settings: Settings | None = None
-        self.group = ""
+        self.said = _NOTHING
         self.commands: Commands | None = None
         self.seen = trio.current_time()
         self.closed = False
         self.lines: dict[Any, None] = {}
-        self._filters: dict[str, tuple[Filter, int]] = {}
         self._in_flight = in_flight
         self._kept = 0
 
-    @property
-    def consumes(self) -> bool:
-        """Whether it is known to be a consumer."""
-        return bool(self.group)
-
-    def take(self, settings: Settings, now: int) -> None:
-        """Take what it says of itself.
+    def with_settings(self, settings: Settings, now: int) -> Said:
+        """What it says with these settings; it has not said so until `said` is set to it.
 
         Args:
             settings: Its settings.
@@ -123,55 +155,24 @@ class Client:
         Raises:
             CallInvalid: a filter expression is not valid.
         """
-        self.settings = settings
-        if settings.HasField("subscription"):
-            self.group = settings.subscription.group.name
-            entries = settings.subscription.subscriptions
-            filters = {entry.topic.name: read_filter(entry.expression) for entry in entries}
-            self._filters = {topic: (each, self._version(topic, each, now)) for topic, each in filters.items()}
+        entries = settings.subscription.subscriptions  # none of a producer
+        filters = {entry.topic.name: read_filter(entry.expression) for entry in entries}
+        versions = {topic: (each, self._version(topic, each, now)) for topic, each in filters.items()}
+        return Said(settings, settings.subscription.group.name, versions)
 
-    def subscribes(self, group: str, topic: str, to: Filter, now: int) -> bool:
-        """Learn what it receives; return whether that is new."""
-        changed = self.group != group or self._filters.get(topic, (None, 0))[0] != to
-        if changed:
-            if self.group != group:
-                self._filters.clear()
-            self.group = group
-            self._filters[topic] = (to, self._version(topic, to, now))
-        return changed
+    def receives(self, group: str, topic: str, to: Filter, now: int) -> None:
+        """Learn from what it receives to what it subscribes."""
+        said = self.said
+        if said.group != group:
+            self.said = Said(said.settings, group, {topic: (to, now)})
+        elif said.filters.get(topic, (None, 0))[0] != to:
+            self.said = said._replace(filters={**said.filters, topic: (to, self._version(topic, to, now))})
 
     def _version(self, topic: str, to: Filter, now: int) -> int:
-        known = self._filters.get(topic)
+        known = self.said.filters.get(topic)
         if known is None:
             return now
         return known[1] if known[0] == to else max(now, known[1] + 1)
-
-    def heartbeat(self) -> HeartbeatData | None:
-        """What a heartbeat of the remoting protocol would say of it; None: nothing is known."""
-        settings = self.settings
-        producers: Iterable[str] = ()
-        if settings is not None and settings.HasField("publishing"):
-            producers = dict.fromkeys(topic.name for topic in settings.publishing.topics)
-        if not self.consumes and not producers:
-            return None
-        return HeartbeatData(
-            client_id=self.client_id,
-            # Half messages have their topic for their producer group.
-            producer_data_set=tuple(ProducerData(group_name=topic) for topic in producers),
-            consumer_data_set=(self._consumer(settings),) if self.consumes else (),
-        )
-
-    def _consumer(self, settings: Settings | None) -> ConsumerData:
-        active = settings is not None and settings.client_type in _ACTIVE
-        return ConsumerData(
-            group_name=self.group,
-            consume_type=ConsumeType.CONSUME_ACTIVELY if active else ConsumeType.CONSUME_PASSIVELY,
-            message_model=MessageModel.CLUSTERING,
-            consume_from_where=ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET,
-            subscription_data_set=tuple(
-                _subscription(topic, to, version) for topic, (to, version) in self._filters.items()
-            ),
-        )
 
     # --- the peer
 

@@ -37,8 +37,10 @@ from rocketwire.wire.java import INT32_MAX
 
 log = logging.getLogger(__name__)
 
-_AT_ONCE: Final = 256
-"""How many events are handled before other tasks run."""
+_AT_ONCE: Final = 64
+"""The most calls that are begun before their requests are served."""
+_ROUNDS: Final = 4
+"""How often this is done before other tasks run."""
 _KEPT_EACH: Final = 512
 """Bytes that a call keeps until it is answered, beside what it holds of the request."""
 
@@ -156,23 +158,27 @@ class Connection(Outgoing):
             return False  # further down on the stack it is done already
         self._served, self._lets_others = True, False
         try:
-            for _ in range(_AT_ONCE):
-                if not self._events or (self._events[0][0] == CALL and self._waits):
+            for _ in range(_ROUNDS):
+                for _ in range(_AT_ONCE):
+                    if not self._next_event:
+                        break
+                    self._handle(*self._events.popleft())
+                self._serve_requests()
+                if not self._next_event or self._lets_others:
                     break
-                self._handle(*self._events.popleft())
-            self._serve_requests()
         finally:
             self._served = False
         self.flush()
         self._serving.dispatch.settle()
         if self._closed:
             return False
-        return bool(self._requests) or (bool(self._events) and not (self._events[0][0] == CALL and self._waits))
+        return bool(self._requests) or self._next_event
 
     @property
-    def _waits(self) -> bool:
-        """Whether so much waits for the client that no further call is begun."""
-        return self._outbox.size + self._http2.waiting > HIGH_WATER
+    def _next_event(self) -> bool:
+        """Whether an event is to be handled; no call is begun while too much waits for the client."""
+        events = self._events
+        return bool(events) and (events[0][0] != CALL or self._outbox.size + self._http2.waiting <= HIGH_WATER)
 
     def _serve_requests(self) -> None:
         while self._requests:

@@ -34,8 +34,8 @@ from rocketwire.wire.grpc.service_pb2 import ReceiveMessageRequest
 from rocketwire.wire.grpc.times import duration_ms
 from rocketwire.wire.headers.pop import PopMessageRequestHeader, PopMessageResponseHeader
 from rocketwire.wire.message import Message, decode_record
-from rocketwire.wire.pop_handle import kind_of, order_counts, popped_queues
-from rocketwire.wire.properties import TAGS, UNIQ_KEY, decode_stored_properties
+from rocketwire.wire.pop_handle import decode_pop_handle, kind_of, order_counts, popped_queues
+from rocketwire.wire.properties import POP_CK, TAGS, UNIQ_KEY, decode_stored_properties, value_of
 
 _LIMITS: Final = CallLimits()
 _MOST_MESSAGES: Final = 32
@@ -44,6 +44,8 @@ _NEWEST: Final = 1
 _REQUEST_TIMEOUT_MS: Final = 3000
 """Of clients whose settings are not known: the default of SDKs."""
 _SIZE: Final = 4
+_ADMITTED: Final = frozenset({Code.OK, Code.MESSAGE_NOT_FOUND})
+_POP_CK: Final = POP_CK.encode()
 VERSION: Final = "x-mq-client-version"
 
 
@@ -74,7 +76,6 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
     wanted = read_filter(request.filter_expression)
     client = services.clients.seen(call.client_id, call.line)
     now = services.clock()
-    client.subscribes(group, topic, wanted, now)
     config = group_config(services.groups, group)
     header = PopMessageRequestHeader(
         consumer_group=group,
@@ -91,9 +92,10 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
         attempt_id=request.attempt_id or None,
     )
     (reply,) = yield (call.request(RequestCode.POP_MESSAGE, header),)
-    fields = reply.fields
+    fields, code = reply.fields, code_of_reply(reply)
+    if code in _ADMITTED:
+        client.receives(group, topic, wanted, now)
     if reply.code != ResponseCode.SUCCESS or not isinstance(fields, PopMessageResponseHeader):
-        code = code_of_reply(reply)
         return [status_response(code, "no new message" if code is Code.MESSAGE_NOT_FOUND else reply.remark or "")]
     popped = list(_popped(services.broker_name, reply, fields, renewed=request.auto_renew))
     delivery = _Delivery(services, call, client, topic, group)
@@ -147,7 +149,7 @@ def _invisible_ms(request: ReceiveMessageRequest) -> int:
 
 
 def _polling_ms(call: Call, client: Client, request: ReceiveMessageRequest) -> int:
-    settings = client.settings
+    settings = client.said.settings
     timeout = duration_ms(settings.request_timeout) if settings is not None else 0
     return polling_ms(
         duration_ms(request.long_polling_timeout) if request.HasField("long_polling_timeout") else None,
@@ -171,7 +173,13 @@ def _popped(broker: str, reply: Reply, fields: PopMessageResponseHeader, *, rene
     while at < len(data):
         record = decode_record(data, at)
         at += int.from_bytes(data[at : at + _SIZE])
-        kind, queue = kind_of(record.topic), record.queue_id
+        told_handle = value_of(record.properties, _POP_CK)  # of a retried message, which has its first topic's name
+        kind = (
+            kind_of(record.topic)
+            if told_handle is None
+            else decode_pop_handle(str(told_handle, "utf-8", "replace")).kind
+        )
+        queue = record.queue_id
         receipt = ReceiptHandle(
             starts[kind, queue],
             fields.pop_time,
@@ -185,6 +193,12 @@ def _popped(broker: str, reply: Reply, fields: PopMessageResponseHeader, *, rene
         )
         times = counts.get((kind, queue, record.queue_offset), counts.get((kind, queue, None)))
         yield Popped(record, Handle(receipt, renewed), times)
+
+
+def _kind(record: Message) -> str:
+    """The kind of the topic that a message was popped from; a retried one has the name of its first topic."""
+    told = value_of(record.properties, _POP_CK)
+    return kind_of(record.topic) if told is None else decode_pop_handle(str(told, "utf-8", "replace")).kind
 
 
 def _sorted(popped: Sequence[Popped], wanted: Filter, most: int) -> tuple[list[Popped], list[Popped], list[Popped]]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import count
-from typing import Any, Final
+from typing import Final
 
 from google.protobuf.message import DecodeError
 
@@ -14,8 +14,8 @@ from rocketwire.server.core.clock import Clock
 from rocketwire.server.core.request import Answer, Reply
 from rocketwire.server.core.works import Steps
 from rocketwire.server.grpc.calls import Asking, Call, Response
-from rocketwire.server.grpc.clients import Client, Clients
-from rocketwire.server.grpc.handles import Handle, Held
+from rocketwire.server.grpc.clients import Client, Clients, Said
+from rocketwire.server.grpc.handles import Held
 from rocketwire.server.grpc.metadata import CLIENT_ID, read_language
 from rocketwire.server.grpc.settings import SettingsServices, merged
 from rocketwire.server.grpc.statuses import OK, status_of_error, status_of_reply
@@ -23,11 +23,10 @@ from rocketwire.server.grpc.streams import Stream
 from rocketwire.server.grpc.transactions import Pending
 from rocketwire.server.net.client_calls import ClientCalls
 from rocketwire.wire.bodies import encode_body
-from rocketwire.wire.bodies.client import HeartbeatData
 from rocketwire.wire.bodies.online import ConsumeMessageDirectlyResult, ConsumeResult, ConsumerRunningInfo
 from rocketwire.wire.codes import VERSION_5_0_0, RequestCode, ResponseCode
 from rocketwire.wire.grpc.answers import status_of
-from rocketwire.wire.grpc.checks import check_client_id
+from rocketwire.wire.grpc.checks import check_client_id, check_group
 from rocketwire.wire.grpc.codes import Code, GrpcStatus, stream_status
 from rocketwire.wire.grpc.definition_pb2 import Message, Settings
 from rocketwire.wire.grpc.receiving import delivered_message
@@ -44,6 +43,7 @@ from rocketwire.wire.grpc.service_pb2 import (
     VerifyMessageCommand,
 )
 from rocketwire.wire.headers import decode_ext
+from rocketwire.wire.headers.client import UnregisterClientRequestHeader
 from rocketwire.wire.headers.transaction import CheckTransactionStateRequestHeader
 from rocketwire.wire.java import INT32_MAX
 from rocketwire.wire.message import decode_record
@@ -69,50 +69,53 @@ class TelemetryServices:
     held: Held
 
 
-def registration(call: Call, client: Client) -> Asking:
-    """Make a client a member of its groups, as a heartbeat does; returns the reply, None if there is nothing to say."""
-    data = client.heartbeat()
-    if data is None:
-        return None
-    (reply,) = yield (heartbeat_request(call, client, data),)
+def registration(call: Call, client: Client, said: Said) -> Asking:
+    """Make a client a member of its groups, as a heartbeat does; returns the reply, None if there is nothing to say.
+
+    What it says counts from then on: a client that the guards refuse has said nothing.
+    """
+    data = said.heartbeat(client.client_id)
+    reply = None
+    if data is not None:
+        (reply,) = yield (
+            call.request(
+                RequestCode.HEART_BEAT,
+                None,
+                encode_body(data),
+                peer=client,
+                language=read_language(call.headers),
+                version=VERSION_5_0_0,
+            ),
+        )
+    if reply is None or reply.code == ResponseCode.SUCCESS:
+        client.said = said
     return reply
 
 
-def heartbeat_request(call: Call, client: Client, data: HeartbeatData) -> Any:  # noqa: ANN401 - Request[None]
-    """The heartbeat of the remoting protocol that says what a client is."""
-    return call.request(
-        RequestCode.HEART_BEAT,
-        None,
-        encode_body(data),
-        peer=client,
-        language=read_language(call.headers),
-        version=VERSION_5_0_0,
-    )
-
-
 def heartbeat(services: TelemetryServices, call: Call, request: HeartbeatRequest) -> Asking:
-    """Register a client anew; one that did not say what it is counts as seen."""
+    """Register a client anew; of one that has not sent settings, no more is known than what it receives."""
     client = services.clients.seen(call.client_id, call.line)
-    if request.HasField("group") and not client.consumes:
-        client.group = request.group.name
-    reply = yield from registration(call, client)
+    said = client.said
+    if not said.group and request.HasField("group"):
+        check_group(request.group.name)
+        said = said._replace(group=request.group.name)
+    reply = yield from registration(call, client, said)
     return HeartbeatResponse(status=OK if reply is None else status_of_reply(reply))
 
 
-def terminate(services: TelemetryServices, call: Call, _request: NotifyClientTerminationRequest) -> Asking | Response:
+def terminate(services: TelemetryServices, call: Call, _request: NotifyClientTerminationRequest) -> Asking:
     """Forget a client that leaves; what it holds becomes visible again at once."""
     client = services.clients.find(call.client_id)
-    if client is not None:
+    if client is None:
+        return NotifyClientTerminationResponse(status=OK)
+    header = UnregisterClientRequestHeader(client_id=client.client_id, consumer_group=client.said.group or None)
+    (reply,) = yield (call.request(RequestCode.UNREGISTER_CLIENT, header, peer=client),)
+    if reply.code == ResponseCode.SUCCESS:
         services.clients.leave(client)
         held = services.held.take(client)
         if held:
-            return _released(call, held)
-    return NotifyClientTerminationResponse(status=OK)
-
-
-def _released(call: Call, held: Sequence[tuple[str, str, Handle]]) -> Asking:
-    yield [handle.change_request(call, topic, group, 0) for topic, group, handle in held]
-    return NotifyClientTerminationResponse(status=OK)
+            yield [handle.change_request(call, topic, group, 0) for topic, group, handle in held]
+    return NotifyClientTerminationResponse(status=status_of_reply(reply))
 
 
 def sync_lite(_services: object, _call: Call, _request: SyncLiteSubscriptionRequest) -> Response:
@@ -160,9 +163,7 @@ class Telemetry:
         stream, services = self._stream, self._services
         check_client_id(stream.headers.get(CLIENT_ID, ""))
         client = services.clients.seen(stream.headers[CLIENT_ID], stream.connection)
-        client.take(asked, services.clock())
-        client.commands = self
-        self._client = client
+        said = client.with_settings(asked, services.clock())
 
         def done(found: Reply | Exception | None) -> None:
             if isinstance(found, Exception):
@@ -171,9 +172,11 @@ class Telemetry:
                 told = status_of_reply(found)
                 stream.finish(stream_status(Code(told.code)), told.message)
             else:
+                client.commands = self
+                self._client = client
                 stream.send(TelemetryCommand(status=OK, settings=merged(services.settings, asked)))
 
-        stream.connection.carry_out(stream.headers, lambda call: registration(call, client), done)
+        stream.connection.carry_out(stream.headers, lambda call: registration(call, client, said), done)
 
     def _end(self, error: Exception) -> None:
         told = status_of_error(error)

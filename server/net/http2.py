@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NotRequired, TypedDict, Unpack
 
+from rocketwire import native
 from rocketwire.wire.http2.events import Http2
 
 
@@ -18,12 +19,20 @@ class Http2Limits(TypedDict):
     stream_window: NotRequired[int]
 
 
+def library() -> str | None:
+    """The version of the libnghttp2 that the kernel uses; None: the twin, on h2, serves HTTP/2."""
+    return None if native.kernel is None else native.kernel.nghttp2_version()
+
+
 def server_connection(**limits: Unpack[Http2Limits]) -> Http2:
     """The server's side of a connection that is just accepted.
 
     Raises:
         ValueError: a window has a size that HTTP/2 does not allow.
     """
-    from rocketwire.wire.http2.connection import Connection  # noqa: PLC0415 - h2 is for those who have gRPC clients
+    if native.kernel is not None and library() is not None:
+        made: Http2 = native.kernel.Http2(**limits)
+        return made
+    from rocketwire.wire.http2.connection import Connection  # noqa: PLC0415 - h2 is for those who lack the other
 
     return Connection(**limits)

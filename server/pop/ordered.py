@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+from rocketwire.server.core.errors import NotPermitted
 from rocketwire.wire.pop_handle import OrderCount
 
 
@@ -66,3 +67,27 @@ class Ordered(Protocol):
     def change(self, queue: PopQueue, offset: int, pop_time: int, visible_at: int) -> None:
         """Keep a message until another time, in ms since 1970; nothing is done for one that is not out."""
         ...
+
+
+class NotServed:
+    """Stands where nothing keeps what is taken in order: such pops are refused."""
+
+    def blocks(self, queue: PopQueue, _attempt_id: str | None, _invisible_time: int) -> bool:
+        """Refuse a pop."""
+        raise _refusal(queue)
+
+    def popped(self, batch: OrderedBatch) -> Sequence[OrderCount]:
+        """Refuse a pop."""
+        raise _refusal(batch.queue)
+
+    def ack(self, queue: PopQueue, _offset: int, _pop_time: int, _invisible_time: int) -> None:
+        """Refuse an acknowledgement."""
+        raise _refusal(queue)
+
+    def change(self, queue: PopQueue, _offset: int, _pop_time: int, _visible_at: int) -> None:
+        """Refuse a change."""
+        raise _refusal(queue)
+
+
+def _refusal(queue: PopQueue) -> NotPermitted:
+    return NotPermitted(f"the topic[{queue.topic}] pop message in order is forbidden")

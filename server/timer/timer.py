@@ -126,6 +126,15 @@ class Timer:
         """How many records of the timer's topic were ever put into the index."""
         return self._index.queue_offset
 
+    @property
+    def known(self) -> int:
+        """How many records the timer's topic has ever got."""
+        return self._topic.end
+
+    def delivered_before(self, now: int) -> int:
+        """All messages of the index that are due before this time in ms are delivered; `now` at most."""
+        return 0 if self._wheel is None else self._wheel.delivered_before(now)
+
     def check(self) -> Check:
         """The progress, as it will be saved in config/timercheck."""
         return self._index.check_now() if self.ready else Check()

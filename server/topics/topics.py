@@ -157,9 +157,9 @@ class BrokerTopics:
             check_queues(f"topic[{topic.topic_name}]", _queues(topic), most=_queues(self.get(topic.topic_name)))
         self._enter(topics)
 
-    def _enter(self, topics: Sequence[TopicConfig]) -> None:
+    def _enter(self, topics: Sequence[TopicConfig], *, own: bool = False) -> None:
         for topic in topics:
-            problem = names.topic_problem(topic.topic_name)
+            problem = names.topic_problem(topic.topic_name.replace("+", "_") if own else topic.topic_name)
             if problem is not None:
                 raise NameInvalid(problem)
             if topic.topic_name in self._leaving:
@@ -242,6 +242,15 @@ class BrokerTopics:
             return known
         made = retry_config(topic, queues, sys_flag)
         self._enter([made])
+        return made
+
+    def create_own_retry(self, topic: str, queues: int) -> TopicConfig:
+        """As `create_retry`, of a topic whose name the broker makes of others: it may have a ``+`` in it."""
+        known = self.get(topic)
+        if known is not None:
+            return known
+        made = retry_config(topic, queues)
+        self._enter([made], own=True)
         return made
 
     def create_retries(self, wanted: Iterable[TopicConfig]) -> None:

@@ -71,13 +71,20 @@ async def index(store: MessageStore, run_sync: RunSync) -> None:
             await _report("index", error)
 
 
-async def persist(table: SavedTable, what: str, interval: int, run_sync: RunSync) -> None:
-    """Check every `interval` ms whether a table has changed, and save it if so; never returns."""
+async def persist(
+    table: SavedTable, what: str, interval: int, run_sync: RunSync, before: MessageStore | None = None
+) -> None:
+    """Check every `interval` ms whether a table has changed, and save it if so; never returns.
+
+    With `before` the log of that store is flushed first: the table must not say more than the disk has.
+    """
     while True:
         await trio.sleep(interval / 1000)
         try:
             text = await in_turns(table.encode_in_steps())
             if text is not None:
+                if before is not None:
+                    await run_sync(before.flush_to, before.max_physical_offset)
                 await run_sync(table.write, text)
         except _FAULTS as error:
             await _report(what, error)

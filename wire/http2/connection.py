@@ -206,14 +206,13 @@ class Connection:
             self._events.append((happened.OPENED, stream, head.path, head.fields))
 
     def _trailers(self, event: h2_events.TrailersReceived) -> None:
-        call = self._calls.get(event.stream_id)
+        call = self._calls[event.stream_id]
         try:
             for name, value in event.headers:
                 check_field(name, value)
         except Malformed:
-            if call is not None:
-                self._h2.reset_stream(call.stream, PROTOCOL_ERROR)
-                self._broken(call, PROTOCOL_ERROR)
+            self._h2.reset_stream(call.stream, PROTOCOL_ERROR)
+            self._broken(call, PROTOCOL_ERROR)
 
     def _data(self, event: h2_events.DataReceived) -> None:
         length = event.flow_controlled_length
@@ -221,8 +220,8 @@ class Connection:
         if self._owed >= self._give_back_at:
             self._h2.increment_flow_control_window(self._owed)
             self._owed = 0
-        call = self._calls.get(event.stream_id)
-        if call is None or call.trailers is not None:  # answered, and its client does not know yet
+        call = self._calls[event.stream_id]
+        if call.trailers is not None:  # answered, and its client does not know yet
             return
         call.owed += length - len(event.data)
         try:
@@ -243,6 +242,7 @@ class Connection:
             self._events.append((happened.MESSAGE, call.stream, reader.take()))
             call.owed += size - call.granted
             self._intake.finish(call)
+            reader.measure()
         if reader.held > reader.size > 0 and not call.streaming:
             raise Refused(happened.INTERNAL, "the request has more than one message")
         if reader.size and not reader.whole:
@@ -257,7 +257,7 @@ class Connection:
 
     def _end(self, event: h2_events.StreamEnded) -> None:
         call = self._calls.get(event.stream_id)
-        if call is None:
+        if call is None:  # reset with its headers
             return
         call.ended = True
         if call.trailers is not None:
@@ -282,14 +282,13 @@ class Connection:
         self.finish(call.stream, refused.status, str(refused))
 
     def _over(self, event: h2_events.StreamReset) -> None:
-        call = self._calls.get(event.stream_id)
         if not event.remote_reset:
             self._guard.charge_reset()
-        if call is not None:
-            self._broken(call, int(event.error_code or 0))
+        self._broken(self._calls[event.stream_id], int(event.error_code or 0))
 
     def _broken(self, call: _Call, code: int) -> None:
-        if call.trailers is None and (call.streaming or call.ended):
+        undelivered = call.trailers is None or bool(call.out)
+        if undelivered and (call.streaming or call.ended):
             self._events.append((happened.RESET, call.stream, code))
         self._forget(call)
 

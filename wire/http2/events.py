@@ -13,7 +13,8 @@ MESSAGE: Final = 2
 ENDED: Final = 3
 """`(ENDED, stream)`: such a request has no further message; its answer may go on."""
 RESET: Final = 4
-"""`(RESET, stream, code)`: an unfinished call is over; `code` is HTTP/2's. Its client cancelled it, or broke a rule."""
+"""`(RESET, stream, code)`: a call is over that is not answered, or whose answer has messages that `output` has not
+returned; `code` is HTTP/2's. Its client cancelled it, or broke a rule."""
 FAILED: Final = 5
 """`(FAILED, 0, text)`: the connection is of no use any more: write what `output` has, then close it. The last event."""
 

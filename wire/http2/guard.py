@@ -22,6 +22,7 @@ MOST_CONTINUATIONS: Final = 8
 _HEADER: Final = 9
 _GIVEN_BACK: Final = 4  # for a read, and for a frame of an answer
 _RESET_COST: Final = 4
+_MOST_SETTINGS: Final = 32  # in one frame; HTTP/2 has ten
 _SETTINGS_COST: Final = 40  # they change the windows of all streams
 _FEW: Final = 64  # bytes; a shorter DATA frame makes more work than it carries
 _DATA, _HEADERS, _PRIORITY, _RST_STREAM, _SETTINGS = range(5)
@@ -50,7 +51,17 @@ class Violation(WireError):
 class Guard:
     """Cuts the bytes of a connection into frames and checks them; `most_headers` bounds a block of headers in bytes."""
 
-    __slots__ = ("_begun", "_block", "_block_of", "_continuations", "_credit", "_data", "_most_headers", "_preface")
+    __slots__ = (
+        "_begun",
+        "_block",
+        "_block_of",
+        "_checked",
+        "_continuations",
+        "_credit",
+        "_data",
+        "_most_headers",
+        "_preface",
+    )
 
     def __init__(self, most_headers: int) -> None:
         self._most_headers = most_headers
@@ -58,6 +69,7 @@ class Guard:
         self._data = bytearray()
         self._preface = False  # whether it has come
         self._begun = False  # whether the first frame has come
+        self._checked = False  # whether the frame that `_data` begins with is, though it is not whole
         self._block_of = self._block = self._continuations = 0  # stream, bytes, frames of a block that is not whole
 
     def give_back(self) -> None:
@@ -90,18 +102,20 @@ class Guard:
         while len(rest) - at >= _HEADER:
             length, kind, flags = int.from_bytes(rest[at : at + 3], "big"), rest[at + 3], rest[at + 4]
             stream = int.from_bytes(rest[at + 5 : at + 9], "big") & 0x7FFF_FFFF
-            if length > MOST_PAYLOAD:
-                raise Violation(FRAME_SIZE_ERROR, f"frame of {length} bytes")
+            if not self._checked:
+                self._check(kind, flags, stream, length)
             end = at + _HEADER + length
-            if end > len(rest):
+            self._checked = end > len(rest)
+            if self._checked:
                 break
-            self._check(kind, flags, stream, length)
             if kind in _KNOWN:
                 yield bytes(rest[at:end])
             at = end
         del rest[:at]
 
     def _check(self, kind: int, flags: int, stream: int, length: int) -> None:
+        if length > MOST_PAYLOAD:
+            raise Violation(FRAME_SIZE_ERROR, f"frame of {length} bytes")
         if not self._begun:
             if kind != _SETTINGS or flags & _ACK:
                 raise Violation(PROTOCOL_ERROR, "the first frame is not SETTINGS")
@@ -114,6 +128,8 @@ class Guard:
             raise Violation(PROTOCOL_ERROR, f"frame of type {kind} on stream {stream}")
         if length != _SIZES.get(kind, length) or (kind == _SETTINGS and (length % 6 or (flags & _ACK and length))):
             raise Violation(FRAME_SIZE_ERROR, f"frame of type {kind} with {length} bytes")
+        if kind == _SETTINGS and length > _MOST_SETTINGS * 6:
+            raise Violation(ENHANCE_YOUR_CALM, f"SETTINGS of {length} bytes")
         self._credit -= self._cost(kind, flags, length)
         if self._credit < 0:
             raise Violation(ENHANCE_YOUR_CALM, "too many frames that carry no request")

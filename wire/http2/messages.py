@@ -56,21 +56,21 @@ class MessageReader:
             Refused: a message is compressed or too long.
         """
         self._data += data
-        self._measure()
+        self.measure()
 
     def take(self) -> bytes:
-        """The message that is whole, without its prefix.
-
-        Raises:
-            Refused: the next message is compressed or too long.
-        """
+        """The message that is whole, without its prefix. `measure` looks at the next one."""
         payload = bytes(memoryview(self._data)[PREFIX.size : self.size])
         del self._data[: self.size]
         self.size = 0
-        self._measure()
         return payload
 
-    def _measure(self) -> None:
+    def measure(self) -> None:
+        """Read the prefix of the next message, if it has come.
+
+        Raises:
+            Refused: the message is compressed or too long.
+        """
         if self.size or len(self._data) < PREFIX.size:
             return
         flag, length = PREFIX.unpack_from(self._data)

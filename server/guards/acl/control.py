@@ -372,4 +372,4 @@ def _signed(secret: Secret, ext: dict[str, str], body: memoryview, proof: Proof 
     """Whether a request is signed with a secret key."""
     if proof is None:
         return secret.signed(ext, body)
-    return compare_digest(secret.digest(proof.signed), proof.signature)
+    return compare_digest(secret.sign(proof.signed), proof.signature)

@@ -8,6 +8,7 @@ from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.core.clock import Clock
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.guards.throttle.throttle import Throttle
+from rocketwire.server.pop.pops import Pops
 from rocketwire.server.pull.long_poll import LongPoll
 from rocketwire.server.timer.timer import Timer
 from rocketwire.server.topics.topics import BrokerTopics
@@ -27,6 +28,7 @@ class Watched:
     long_poll: LongPoll
     metrics: Metrics
     offsets: OffsetTable
+    pops: Pops
     store: MessageStore
     throttle: Throttle
     timer: Timer | None

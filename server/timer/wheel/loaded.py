@@ -93,6 +93,8 @@ class LoadedSlots:
         self._slots: dict[int, LoadedSlot] = {}
         self._due: list[tuple[int, int]] = []
         self._rolling: set[int] = set()
+        #: How many messages of each due time were taken out and are not settled.
+        self._out: dict[int, int] = {}
         #: The slot of the last message that rolled, and the end of the timer's topic then.
         self._rolled = start
         self._rolled_to = 0
@@ -118,6 +120,16 @@ class LoadedSlots:
     def next_due(self) -> int | None:
         """When the next message in memory is due, in ms since 1970."""
         return self._due[0][0] if self._due else None
+
+    @property
+    def oldest(self) -> int | None:
+        """When the first message of those in memory or taken out, which are not settled, is or was due, in ms."""
+        moments = [slot.start for slot in self._slots.values() if not slot.loaded]
+        if self._out:
+            moments.append(min(self._out))
+        if self._due:
+            moments.append(self._due[0][0])
+        return min(moments, default=None)
 
     def begin(self, start: int) -> LoadedSlot:
         """Add a slot whose units are about to be read."""
@@ -184,20 +196,27 @@ class LoadedSlots:
                 taken = bucket[-most:]
                 del bucket[-most:]
             runs.append(DueRun(slot, due, taken))
+            self._out[due] = self._out.get(due, 0) + len(taken)
             most -= len(taken)
             self.count -= len(taken)
         return runs
 
-    def settled(self, slot: LoadedSlot, *, rolled_to: int | None) -> bool:
+    def settled(self, slot: LoadedSlot, due: int, *, rolled_to: int | None) -> bool:
         """Mark a message that was taken out as settled; true if others need not wait any longer.
 
         Args:
             slot: The message's.
+            due: When it was due, as `take` gave it.
             rolled_to: The end of the timer's topic, for one that rolled.
         """
         if slot.dropped:
             return False
         slot.waiting -= 1
+        left = self._out[due] - 1
+        if left:
+            self._out[due] = left
+        else:
+            del self._out[due]
         if rolled_to is None:
             return not slot.waiting
         self._rolled, self._rolled_to = slot.start, rolled_to
@@ -218,5 +237,6 @@ class LoadedSlots:
         self._slots.clear()
         self._due.clear()
         self._rolling.clear()
+        self._out.clear()
         self.count = 0
         self.to = start

@@ -234,7 +234,7 @@ class NearWheel:
         end = self._topic.end
         goes_on = False
         for copy in copies:
-            goes_on |= self.loaded.settled(copy.slot, rolled_to=end if copy.rolls else None)
+            goes_on |= self.loaded.settled(copy.slot, copy.due, rolled_to=end if copy.rolls else None)
         if goes_on:
             self._bell.ring()
 
@@ -276,6 +276,11 @@ class NearWheel:
         if slot is not None and slot.waiting:
             moments.append(slot.start + self._precision)
         return max(0, now - min(moments))
+
+    def delivered_before(self, now: int) -> int:
+        """All messages of the index that are due before this time in ms are delivered; `now` at most."""
+        oldest = self.loaded.oldest
+        return min(now, self._searched if self._next is None else self._next, now if oldest is None else oldest)
 
     def rest(self, now: int) -> float:
         """How many seconds to pause at most, unless the bell rings."""

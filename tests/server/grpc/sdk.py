@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
+import ssl
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -80,8 +82,11 @@ class Sdk:
         headers: Mapping[str, str] | None = None,
         *,
         window: int | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.sock = socket.create_connection((address.host, address.port))
+        self.incoming_tls, self.outgoing_tls = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.tls = None if tls is None else tls.wrap_bio(self.incoming_tls, self.outgoing_tls)
         self.sock.setblocking(False)
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.client_id = client_id
@@ -104,9 +109,31 @@ class Sdk:
         """Close the connection."""
         self.sock.close()
 
+    async def shake_hands(self) -> None:
+        """Agree on keys."""
+        assert self.tls is not None
+        while True:
+            try:
+                self.tls.do_handshake()
+            except ssl.SSLWantReadError:
+                await self._send(self.outgoing_tls.read())
+                await trio.lowlevel.wait_readable(self.sock)
+                self.incoming_tls.write(self.sock.recv(1 << 16))
+            else:
+                await self._send(self.outgoing_tls.read())
+                return
+
     async def send_out(self) -> None:
         """Write what the protocol has to write."""
-        rest = memoryview(self.http2.data_to_send())
+        data = self.http2.data_to_send()
+        if self.tls is not None:
+            if data:
+                self.tls.write(data)
+            data = self.outgoing_tls.read()
+        await self._send(data)
+
+    async def _send(self, data: bytes) -> None:
+        rest = memoryview(data)
         while rest:
             try:
                 rest = rest[self.sock.send(rest) :]
@@ -195,6 +222,12 @@ class Sdk:
         if not data:
             self.ended = True
             return False
+        if self.tls is not None:
+            self.incoming_tls.write(data)
+            data = b""
+            with contextlib.suppress(ssl.SSLWantReadError):
+                while more := self.tls.read(1 << 16):
+                    data += more
         for event in self.http2.receive_data(data):
             if isinstance(event, ConnectionTerminated):
                 self.goaway = int(event.error_code or 0)

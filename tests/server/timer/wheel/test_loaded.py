@@ -15,14 +15,15 @@ def test_a_slot_that_is_being_read_gives_nothing() -> None:
     loaded = LoadedSlots(0, P)
     slot = loaded.begin(0)
     loaded.add(slot, 52, 500, rolls=False)
-    assert loaded.next_due is None
+    assert [loaded.next_due, loaded.oldest] == [None, 0]
     assert taken(loaded, 2000) == []
     loaded.finish(slot)
     assert [loaded.next_due, loaded.count, loaded.to] == [500, 1, P]
     assert taken(loaded, 499) == []
     assert taken(loaded, 500) == [(500, [52])]
-    assert [loaded.next_due, loaded.count, slot.waiting] == [None, 0, 1]
-    assert loaded.settled(slot, rolled_to=None)
+    assert [loaded.next_due, loaded.count, slot.waiting, loaded.oldest] == [None, 0, 1, 500]
+    assert loaded.settled(slot, 500, rolled_to=None)
+    assert loaded.oldest is None
 
 
 def test_messages_come_out_by_time_and_the_oldest_of_a_time_first() -> None:
@@ -43,7 +44,7 @@ def test_a_slot_waits_for_those_that_roll_before_it() -> None:
     assert taken(loaded, 5000) == [(0, [52])]
     assert loaded.held_up(9)
     assert taken(loaded, 5000) == []
-    assert loaded.settled(first, rolled_to=8)
+    assert loaded.settled(first, 0, rolled_to=8)
     assert loaded.held_up(7)
     assert taken(loaded, 5000, enqueued=7) == []
     assert taken(loaded, 5000, enqueued=8) == [(P + 1, [104])]
@@ -56,10 +57,12 @@ def test_a_message_of_the_same_slot_does_not_wait_for_what_rolled() -> None:
     loaded.add(slot, 104, 0, rolls=True)
     loaded.add(slot, 156, 3, rolls=False)
     assert taken(loaded, 1) == [(0, [52, 104])]
-    assert not loaded.settled(slot, rolled_to=8)
+    assert not loaded.settled(slot, 0, rolled_to=8)
     assert taken(loaded, 5) == [(3, [156])]
-    assert loaded.settled(slot, rolled_to=9)
-    assert loaded.settled(slot, rolled_to=None)
+    assert loaded.oldest == 0
+    assert loaded.settled(slot, 0, rolled_to=9)
+    assert loaded.oldest == 3
+    assert loaded.settled(slot, 3, rolled_to=None)
 
 
 def test_what_is_dropped_is_forgotten() -> None:
@@ -71,7 +74,7 @@ def test_what_is_dropped_is_forgotten() -> None:
     loaded.drop(500)
     assert slot.dropped
     assert [loaded.first, loaded.next_due, loaded.count, loaded.to, len(loaded)] == [None, None, 0, 500, 0]
-    assert not loaded.settled(slot, rolled_to=None)
+    assert not loaded.settled(slot, P + 5, rolled_to=None)
     assert not loaded.held_up(0)
 
 

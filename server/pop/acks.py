@@ -1,0 +1,232 @@
+"""What clients say of messages that they popped: acknowledged, or to be kept from others for another time.
+
+An acknowledgement is a record for the revive topic, and nothing else. A change of the time writes a new check point for
+the one message, and acknowledges it in the old one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from rocketwire.server.config.live import Live
+from rocketwire.server.core.append import Append
+from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.errors import response_code
+from rocketwire.server.core.pop_errors import NotInQueue
+from rocketwire.server.core.request import Reply, SharedReply
+from rocketwire.server.messages.storing import Storing
+from rocketwire.server.pop.checks import PopChecks
+from rocketwire.server.pop.ordered import Ordered, PopQueue
+from rocketwire.server.pop.pop_topics import PopTopics
+from rocketwire.server.pop.records import PopRecords, check_time
+from rocketwire.server.timer.keys import TimerKeys
+from rocketwire.store.append.drafts import Appended, Draft
+from rocketwire.wire.bodies.pop import BatchAck, bits
+from rocketwire.wire.codes import ResponseCode, SerializeType
+from rocketwire.wire.errors import PopHandleInvalid
+from rocketwire.wire.headers.pop import (
+    AckMessageRequestHeader,
+    ChangeInvisibleTimeRequestHeader,
+    ChangeInvisibleTimeResponseHeader,
+)
+from rocketwire.wire.pop_handle import ORDER_REVIVE_QUEUE, PopHandle, decode_pop_handle, topic_of_kind
+from rocketwire.wire.pop_records import Ack, CheckPoint, ack_of_several
+
+_JSON: Final = int(SerializeType.JSON)
+
+
+class Stored:
+    """An answer that does not depend on where something was stored, nor on whether the disk has it in time."""
+
+    __slots__ = ("_shared",)
+
+    def __init__(self, reply: Reply) -> None:
+        self._shared = SharedReply(reply)
+
+    def reply(self, _appended: Sequence[Appended], _code: ResponseCode) -> Reply:
+        """The answer."""
+        return self._shared.reply
+
+    def frame(self, opaque: int, _appended: Sequence[Appended], _code: ResponseCode) -> bytes:
+        """The frame of that answer."""
+        return self._shared.head(opaque, _JSON)
+
+    def refused(self, error: Exception) -> Reply:
+        """The code and text of the error."""
+        return Reply(code=response_code(error), remark=str(error))
+
+
+_ACKED: Final = Stored(Reply())
+
+
+class Acks:
+    """Makes what one broker stores of acknowledgements and changes."""
+
+    def __init__(
+        self,
+        *,
+        checks: PopChecks,
+        pop_topics: PopTopics,
+        records: PopRecords,
+        ordered: Ordered,
+        storing: Storing,
+        timer_keys: Live[TimerKeys],
+        clock: Clock,
+    ) -> None:
+        self._checks = checks
+        self._pop_topics = pop_topics
+        self._records = records
+        self._ordered = ordered
+        self._storing = storing
+        self._timer_keys = timer_keys
+        self._clock = clock
+
+    def ack(self, fields: AckMessageRequestHeader, remote: str) -> Reply | Append:
+        """Acknowledge a message; `remote` is the client's address, for the remark of a refusal.
+
+        Raises:
+            ServerError: the message is not known; see `PopChecks.popped`.
+            PopHandleInvalid: the handle is not one.
+        """
+        queue = PopQueue(fields.topic, fields.consumer_group, fields.queue_id)
+        self._checks.popped(queue, fields.offset, remote, behind=1)
+        handle = self._handle(fields.extra_info)
+        if handle.in_order:
+            self._ordered.ack(queue, fields.offset, handle.pop_time, handle.invisible_time)
+            return Reply()
+        return self._appended([self._ack(queue, handle, fields.offset)])
+
+    def ack_all(self, acks: Sequence[BatchAck], broker: str | None, remote: str) -> Reply | Append:
+        """Acknowledge messages of several check points; offsets outside their queues are passed over.
+
+        Raises:
+            NotInQueue: there are none.
+            TopicNotFound, GroupNotFound, MessageIllegal, PopHandleInvalid: as `ack`, of any of them; then none that is
+                not in order is acknowledged.
+            BodyInvalid: a set of offsets is not one.
+        """
+        if not acks:
+            raise NotInQueue
+        drafts: list[Draft] = []
+        now = self._clock()
+        for each in acks:
+            queue = PopQueue(
+                topic_of_kind(each.retry, each.topic, each.consumer_group), each.consumer_group, each.queue_id
+            )
+            least, end = self._checks.ends(queue)
+            self._checks.popped(queue, least, remote, behind=1)
+            offsets = [each.start_offset + bit for bit in bits(each.bit_set)]
+            offsets = [offset for offset in offsets if least <= offset <= end]
+            if each.revive_queue_id == ORDER_REVIVE_QUEUE:
+                for offset in offsets:
+                    self._ordered.ack(queue, offset, each.pop_time, each.invisible_time)
+            elif offsets:
+                self._check(each.revive_queue_id, broker or "")
+                due = each.pop_time + each.invisible_time
+                ack = ack_of_several(_ack_of(queue, each.start_offset, each.pop_time, broker), offsets)
+                drafts.append(self._records.ack(ack, each.revive_queue_id, due, now))
+        return self._appended(drafts) if drafts else Reply()
+
+    def change(self, fields: ChangeInvisibleTimeRequestHeader, remote: str) -> Reply | Append:
+        """Keep a message from others for another time from now on.
+
+        Raises:
+            ServerError: the message is not known, or the time is too long.
+            PopHandleInvalid: the handle is not one.
+        """
+        queue = PopQueue(fields.topic, fields.consumer_group, fields.queue_id)
+        self._checks.popped(queue, fields.offset, remote, behind=0)
+        handle = self._handle(fields.extra_info)
+        now = self._clock()
+        if handle.in_order:
+            visible_at = now + fields.invisible_time
+            self._ordered.change(queue, fields.offset, handle.pop_time, visible_at)
+            return Reply(fields=_changed(handle.pop_time, visible_at - handle.pop_time, handle))
+        check_time(fields.invisible_time, self._timer_keys.current.timer_max_delay_sec)
+        now = _after(handle, now)
+        drafts = self._changed(queue, handle, fields.offset, now, fields.invisible_time, suspend=fields.suspend)
+        reply = Reply(fields=_changed(now, fields.invisible_time, handle))
+        return Append(drafts, Stored(reply), wait=True)
+
+    def give_back(self, messages: Iterable[tuple[PopQueue, PopHandle]]) -> None:
+        """Make messages visible again at once, as if nobody had taken them: their client is gone.
+
+        What cannot be stored now is visible again when its time is up.
+        """
+        now = self._clock()
+        drafts: list[Draft] = []
+        for queue, handle in messages:
+            if handle.in_order:
+                self._ordered.change(queue, handle.offset, handle.pop_time, now)
+            else:
+                drafts += self._changed(queue, handle, handle.offset, _after(handle, now), 0, suspend=True)
+        if drafts:
+            self._storing.append(drafts)
+
+    def _handle(self, text: str) -> PopHandle:
+        handle = decode_pop_handle(text)
+        if not handle.in_order:
+            self._check(handle.revive_queue, handle.broker)
+        return handle
+
+    def _check(self, revive_queue: int, broker: str) -> None:
+        """Check what is written into a record."""
+        if not 0 <= revive_queue < self._pop_topics.revive_queues or (broker and not broker.isprintable()):
+            raise PopHandleInvalid
+        self._pop_topics.make_own()
+
+    def _appended(self, drafts: list[Draft]) -> Append:
+        return Append(drafts, _ACKED, wait=True)
+
+    def _ack(self, queue: PopQueue, handle: PopHandle, offset: int) -> Draft:
+        ack = Ack(
+            topic=queue.topic,
+            group=queue.group,
+            queue_id=queue.queue_id,
+            start_offset=handle.start_offset,
+            pop_time=handle.pop_time,
+            broker=handle.broker,
+            offset=offset,
+        )
+        return self._records.ack(ack, handle.revive_queue, handle.due, self._clock())
+
+    def _changed(
+        self, queue: PopQueue, handle: PopHandle, offset: int, now: int, invisible_time: int, *, suspend: bool
+    ) -> list[Draft]:
+        """The new check point of a message, and its acknowledgement in the old one."""
+        point = CheckPoint(
+            topic=queue.topic,
+            group=queue.group,
+            queue_id=queue.queue_id,
+            start_offset=offset,
+            differences=(0,),
+            pop_time=now,
+            invisible_time=invisible_time,
+            broker=handle.broker,
+            count=1,
+            suspend=suspend,
+        )
+        return [self._records.check_point(point, handle.revive_queue, now), self._ack(queue, handle, offset)]
+
+
+def _after(handle: PopHandle, now: int) -> int:
+    """When the new check point of a message begins: its acknowledgements must not be taken for those of the old one."""
+    return max(now, handle.pop_time + 1)
+
+
+def _ack_of(queue: PopQueue, start_offset: int, pop_time: int, broker: str | None) -> Ack:
+    return Ack(
+        topic=queue.topic,
+        group=queue.group,
+        queue_id=queue.queue_id,
+        start_offset=start_offset,
+        pop_time=pop_time,
+        broker=broker,
+    )
+
+
+def _changed(pop_time: int, invisible_time: int, handle: PopHandle) -> ChangeInvisibleTimeResponseHeader:
+    return ChangeInvisibleTimeResponseHeader(
+        pop_time=pop_time, invisible_time=invisible_time, revive_qid=handle.revive_queue
+    )

@@ -1,0 +1,170 @@
+"""POP: take messages for a while, acknowledge them, keep them longer, look whether there are any."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from rocketwire.server.core.append import Append
+from rocketwire.server.core.pop_errors import NotInQueue
+from rocketwire.server.core.request import Reply, Request
+from rocketwire.server.core.route import Route
+from rocketwire.server.pop.polls import Polls, Wait
+from rocketwire.server.pop.records import check_time
+from rocketwire.server.pop.services import PopServices, WaitingNotification, WaitingPop, line_of
+from rocketwire.server.pop.taking import Ask
+from rocketwire.wire.bodies import decode_body
+from rocketwire.wire.bodies.pop import BatchAckMessageRequestBody
+from rocketwire.wire.codes import PopResponseCode, RequestCode
+from rocketwire.wire.headers.pop import (
+    AckMessageRequestHeader,
+    ChangeInvisibleTimeRequestHeader,
+    ChangeInvisibleTimeResponseHeader,
+    NotificationRequestHeader,
+    NotificationResponseHeader,
+    PeekMessageRequestHeader,
+    PollingInfoRequestHeader,
+    PollingInfoResponseHeader,
+    PopMessageRequestHeader,
+    PopMessageResponseHeader,
+)
+
+_TOO_LATE_MS: Final = 500
+"""A request whose time is up for so long comes from a client that does not wait any more."""
+_LENIENT_BYTES: Final = 1 << 15
+_MOST_ENTRIES: Final = 16_384
+
+
+def _pop(services: PopServices, request: Request[PopMessageRequestHeader]) -> Reply | Append | None:
+    fields = request.fields
+    remote = request.peer.remote_text
+    left = services.left(fields.born_time, fields.poll_time)
+    checks = services.checks
+    if left < -_TOO_LATE_MS:
+        host = checks.broker_keys.current.advertised_host
+        remark = f"the broker[{host}] pop message is timeout too much"
+        return Reply(code=PopResponseCode.POLLING_TIMEOUT, remark=remark, ext={})
+    group, topic = fields.consumer_group, fields.topic
+    checks.pop(group, topic, fields.queue_id, fields.max_msg_nums, remote)
+    ask = Ask(fields, services.wanted(fields.exp, fields.exp_type))
+    check_time(fields.invisible_time, checks.timer_keys.current.timer_max_delay_sec)
+    services.pop_topics.check_retry(topic, group)
+    services.pop_topics.make_own()
+    refusal = services.refusal(group, topic)
+    if refusal is not None:
+        return refusal
+    taken = services.taking.take(ask)
+    if taken.rest:  # others that wait may get it
+        services.polls.wake_queue(line_of(topic, group, fields.queue_id))
+    if taken.drafts:
+        return taken.append()
+    if taken.count:
+        taken.stored()
+        return taken.found()
+    if left <= 0:
+        return taken.in_vain(PopResponseCode.POLLING_TIMEOUT)
+    if _hold(services.polls, request, WaitingPop(services, ask, remote), left):
+        return None
+    return taken.in_vain(PopResponseCode.POLLING_FULL)
+
+
+def _hold(polls: Polls, request: Request[Any], wait: Wait, left: int) -> bool:
+    return polls.hold(request.held(), wait, left / 1000)
+
+
+def _ack(services: PopServices, request: Request[AckMessageRequestHeader]) -> Reply | Append:
+    return services.acks.ack(request.fields, request.peer.remote_text)
+
+
+def _ack_all(services: PopServices, request: Request[None]) -> Reply | Append:
+    if not request.body:
+        raise NotInQueue
+    body = decode_body(
+        BatchAckMessageRequestBody, request.body, lenient_limit=_LENIENT_BYTES, most_entries=_MOST_ENTRIES
+    )
+    return services.acks.ack_all(body.acks, body.broker_name, request.peer.remote_text)
+
+
+def _change(services: PopServices, request: Request[ChangeInvisibleTimeRequestHeader]) -> Reply | Append:
+    return services.acks.change(request.fields, request.peer.remote_text)
+
+
+def _peek(services: PopServices, request: Request[PeekMessageRequestHeader]) -> Reply:
+    fields = request.fields
+    config = services.checks.peek(fields.consumer_group, fields.topic, fields.queue_id, request.peer.remote_text)
+    refusal = services.refusal(fields.consumer_group, fields.topic)
+    return refusal or services.peeking.peek(fields, config)
+
+
+def _notify(services: PopServices, request: Request[NotificationRequestHeader]) -> Reply | None:
+    fields = request.fields
+    wait = WaitingNotification(services, fields, request.peer.remote_text)
+    found = wait.try_now()
+    if isinstance(found, Reply):
+        return found
+    left = services.left(fields.born_time, fields.poll_time)
+    if left <= 0:
+        return wait.time_up()
+    if _hold(services.notifications, request, wait, left):
+        return None
+    return Reply(fields=NotificationResponseHeader(has_msg=False, polling_full=True))
+
+
+def _polling_info(services: PopServices, request: Request[PollingInfoRequestHeader]) -> Reply:
+    fields = request.fields
+    services.checks.wait(fields.consumer_group, fields.topic, fields.queue_id, request.peer.remote_text)
+    waiting = services.polls.count(line_of(fields.topic, fields.consumer_group, fields.queue_id))
+    return Reply(fields=PollingInfoResponseHeader(polling_num=waiting))
+
+
+ROUTES: Final = (
+    Route(
+        code=RequestCode.POP_MESSAGE,
+        header=PopMessageRequestHeader,
+        response=PopMessageResponseHeader,
+        handler=_pop,
+        appends=True,
+        heading="take messages for a while, or wait for one",
+    ),
+    Route(
+        code=RequestCode.ACK_MESSAGE,
+        header=AckMessageRequestHeader,
+        handler=_ack,
+        appends=True,
+        heading="a message that was taken is consumed",
+    ),
+    Route(
+        code=RequestCode.BATCH_ACK_MESSAGE,
+        handler=_ack_all,
+        appends=True,
+        heading="messages that were taken are consumed",
+    ),
+    Route(
+        code=RequestCode.CHANGE_MESSAGE_INVISIBLETIME,
+        header=ChangeInvisibleTimeRequestHeader,
+        response=ChangeInvisibleTimeResponseHeader,
+        handler=_change,
+        appends=True,
+        heading="keep a message that was taken for another time",
+    ),
+    Route(
+        code=RequestCode.PEEK_MESSAGE,
+        header=PeekMessageRequestHeader,
+        response=PopMessageResponseHeader,
+        handler=_peek,
+        heading="read what a group would take",
+    ),
+    Route(
+        code=RequestCode.NOTIFICATION,
+        header=NotificationRequestHeader,
+        response=NotificationResponseHeader,
+        handler=_notify,
+        heading="wait until there is a message to take",
+    ),
+    Route(
+        code=RequestCode.POLLING_INFO,
+        header=PollingInfoRequestHeader,
+        response=PollingInfoResponseHeader,
+        handler=_polling_info,
+        heading="how many requests wait for messages to take",
+    ),
+)

@@ -1,0 +1,364 @@
+"""Requests of POP that wait for a message: pops, and notifications, which take nothing.
+
+Requests for the same queue of the same group (or for any queue of the topic) form a line. When a message arrives in the
+topic, or in a retry topic that the group reads with it, the first of each line is tried, and the next one as long as
+messages are left. What the pops of one wake-up take is stored as one group, and answered with one write a connection.
+Arrivals cost nothing where nobody waits.
+
+At its deadline a request is tried once more, and answered in any case. One task waits for the earliest deadline. A
+client that does not read its answers gets no messages.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Generator, Iterable
+from heapq import heapify, heappop, heappush
+from itertools import count
+from typing import Any, Final, Protocol
+
+import trio
+
+from rocketwire.server.config.live import Live
+from rocketwire.server.core.errors import ServerError, response_code
+from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.core.request import Peer, Reply, Request
+from rocketwire.server.filters import MessageFilter
+from rocketwire.server.filters.held import HeldFilters
+from rocketwire.server.limits.limits import Limits
+from rocketwire.server.messages.appending import Refusals, refusal_of
+from rocketwire.server.messages.storing import Storing
+from rocketwire.server.pop.keys import PopKeys
+from rocketwire.server.pop.ordered import PopQueue
+from rocketwire.server.pop.taken import Taken
+from rocketwire.store.append.drafts import Draft
+from rocketwire.wire import names
+from rocketwire.wire.codes import ResponseCode
+
+log = logging.getLogger(__name__)
+
+ANY_QUEUE: Final = -1
+"""The queue id of a request for all queues of a topic."""
+BYTES_EACH: Final = 2048
+"""Memory of a waiting request, at most, without its filter."""
+LONGEST_SECONDS: Final = 60.0
+"""No request waits longer, whatever it asks for: as pulls."""
+_LOOK_SECONDS: Final = 0.002
+_MOST_DUE: Final = 500
+_SLACK: Final = 1024
+
+
+class Wait(Protocol):
+    """One request that waits, as its handler made it."""
+
+    @property
+    def queue(self) -> PopQueue:
+        """What it waits for; with `ANY_QUEUE` any queue of the topic."""
+
+    @property
+    def wanted(self) -> MessageFilter:
+        """Its filter."""
+
+    def try_now(self) -> Taken | Reply | None:
+        """What it gets: messages, an answer without any, or nothing yet."""
+
+    def time_up(self) -> Reply:
+        """The answer when it gets nothing at its deadline."""
+
+    def undone(self, taken: Taken) -> None:
+        """Its client went away before the messages could be sent."""
+
+
+class Waiting:
+    """One waiting request and its place in a line."""
+
+    __slots__ = ("line", "peer", "request", "wait")
+
+    def __init__(self, request: Request[Any], wait: Wait, line: PopQueue) -> None:
+        self.request = request
+        self.peer: Peer = request.peer
+        self.wait = wait
+        self.line: PopQueue | None = line
+
+
+class Polls:
+    """All waiting requests of one kind of a broker."""
+
+    def __init__(self, keys: Live[PopKeys], limits: Limits, storing: Storing) -> None:
+        self._keys = keys
+        self._limits = limits
+        self._storing = storing
+        self._lines: dict[PopQueue, dict[Waiting, None]] = {}
+        #: The lines that an arrival in a topic concerns: those of the topic, and those that read it as a retry topic.
+        self._by_topic: dict[str, dict[PopQueue, None]] = {}
+        self._by_peer: dict[Peer, set[Waiting]] = {}
+        self._deadlines: list[tuple[float, int, Waiting]] = []
+        self._numbers = count()
+        self._held = 0
+        self._filters = HeldFilters()
+        self._touched: dict[tuple[str, int], None] = {}
+        self._late: dict[PopQueue, None] = {}
+        self._batch: list[tuple[Waiting, Taken]] = []
+        self._unsent: dict[Peer, None] = {}
+        self._sooner = trio.Event()
+
+    # --- waiting ---
+
+    @property
+    def held(self) -> int:
+        """How many requests wait."""
+        return self._held
+
+    def count(self, queue: PopQueue) -> int:
+        """How many wait for a queue, or with `ANY_QUEUE` for any."""
+        return len(self._lines.get(queue, ()))
+
+    def hold(self, request: Request[Any], wait: Wait, seconds: float) -> bool:
+        """Keep a request (its `held`) until it gets something, or its time is up; false: too many wait.
+
+        Raises:
+            LimitExceeded: its connection holds as many as it may, or the memory for all is used up.
+        """
+        peer, line, keys = request.peer, wait.queue, self._keys.current
+        waiting = self._lines.get(line)
+        if self._held >= keys.max_pop_polling_size or (waiting and len(waiting) >= keys.pop_polling_size):
+            return False
+        self._check_room(peer, wait)
+        entry = Waiting(request, wait, line)
+        if waiting is None:
+            waiting = self._lines[line] = {}
+            for topic in _topics_of(line):
+                self._by_topic.setdefault(topic, {})[line] = None
+        waiting[entry] = None
+        self._by_peer.setdefault(peer, set()).add(entry)
+        self._filters.take(wait.wanted)
+        self._held += 1
+        deadline = trio.current_time() + min(seconds, LONGEST_SECONDS)
+        if not self._deadlines or deadline < self._deadlines[0][0]:
+            self._sooner.set()
+        heappush(self._deadlines, (deadline, next(self._numbers), entry))
+        if len(self._deadlines) > 2 * self._held + _SLACK:  # mostly of requests that were answered long ago
+            self._deadlines = [each for each in self._deadlines if each[2].line is not None]
+            heapify(self._deadlines)
+        return True
+
+    def _check_room(self, peer: Peer, wait: Wait) -> None:
+        limits = self._limits.keys.current
+        if len(self._by_peer.get(peer, ())) >= limits.max_requests_per_connection:
+            raise LimitExceeded("maxRequestsPerConnection", limits.max_requests_per_connection)
+        if (self._held + 1) * BYTES_EACH + self._filters.size_with(wait.wanted) > limits.max_in_flight_bytes:
+            raise LimitExceeded("maxInFlightBytes", limits.max_in_flight_bytes)
+
+    def _forget(self, entry: Waiting) -> None:
+        line = entry.line
+        if line is None:
+            return
+        entry.line = None
+        waiting = self._lines[line]
+        del waiting[entry]
+        if not waiting:
+            del self._lines[line]
+            for topic in _topics_of(line):
+                lines = self._by_topic[topic]
+                del lines[line]
+                if not lines:
+                    del self._by_topic[topic]
+        of_peer = self._by_peer[entry.peer]
+        of_peer.remove(entry)
+        if not of_peer:
+            del self._by_peer[entry.peer]
+        self._filters.drop(entry.wait.wanted)
+        self._held -= 1
+
+    def peer_closed(self, peer: Peer) -> None:
+        """Drop the requests of a closed connection."""
+        for entry in list(self._by_peer.get(peer, ())):
+            self._forget(entry)
+
+    # --- waking ---
+
+    def arrived(self, queues: Iterable[tuple[str, int]]) -> None:
+        """Remember that messages were stored in these queues; `wake` serves who waits for them."""
+        if self._held:
+            self._touched.update(dict.fromkeys(queues))
+
+    def wake_queue(self, queue: PopQueue) -> None:
+        """Remember that a queue has messages again for a group; `wake` serves who waits for it."""
+        for line in (queue, queue._replace(queue_id=ANY_QUEUE)):
+            if line in self._lines:
+                self._late[line] = None
+        if self._late:
+            self._sooner.set()
+
+    def wake(self) -> None:
+        """Try the requests that wait for what arrived since the last call."""
+        if not self._touched and not self._late:
+            return
+        touched, self._touched = self._touched, {}
+        for topic, queue_id in touched:
+            for line in self._by_topic.get(topic, ()):
+                if line.queue_id in {ANY_QUEUE, queue_id} or line.topic != topic:
+                    self._late[line] = None
+        self._look()
+
+    def _look(self) -> None:
+        """Try requests that may get something now, for a moment; the task continues with the rest."""
+        until = trio.current_time() + _LOOK_SECONDS
+        while self._late:
+            line = next(iter(self._late))
+            del self._late[line]
+            if self._serve(line):
+                self._late[line] = None  # behind the others
+            if trio.current_time() > until:
+                break
+        self._store()
+        if self._late:
+            self._sooner.set()
+
+    def _serve(self, line: PopQueue) -> bool:
+        """Try the first request of a line, others only if their filter is another; whether the next may get more."""
+        self._store_before(line)
+        tried: list[MessageFilter] = []
+        for entry in list(self._lines.get(line, ())):
+            wanted = entry.wait.wanted
+            if self._does_not_read(entry.peer) or wanted in tried:
+                continue
+            made = self._tried(entry)
+            if made is not None:
+                return self._settle(entry, made)
+            tried.append(wanted)
+        return False
+
+    def _store_before(self, line: PopQueue) -> None:
+        """Store what another request of the group takes: it moves the offsets."""
+        if any(entry.wait.queue.group == line.group for entry, _ in self._batch):
+            self._store()
+
+    def _tried(self, entry: Waiting) -> Taken | Reply | None:
+        try:
+            return entry.wait.try_now()
+        except ServerError as error:
+            return Reply(code=response_code(error), remark=str(error), ext={})
+        except Exception as error:  # answered to this request: the sender of the message did not cause it
+            log.exception("a request of %(peer)s that waits", {"peer": entry.peer.remote_text})
+            return Reply(code=response_code(error), remark=str(error))
+
+    def _settle(self, entry: Waiting, made: Taken | Reply) -> bool:
+        """Answer a request, or take its messages; whether the next one may get something."""
+        if isinstance(made, Reply):
+            self._answer(entry, made)
+            return True
+        self._forget(entry)
+        if made.drafts:
+            self._batch.append((entry, made))
+        else:
+            made.stored()
+            self._send(entry, made.found())
+        return made.rest > 0
+
+    def _store(self) -> None:
+        """Store what requests take, and answer them."""
+        batch, self._batch = self._batch, []
+        if batch:
+            drafts: list[Draft] = []
+            ends: list[int] = []
+            for _, taken in batch:
+                drafts += taken.drafts
+                ends.append(len(drafts))
+            appended, refusals = self._storing.append(drafts)
+            for (_, taken), first, end in zip(batch, [0, *ends], ends, strict=False):
+                if refusal_of(refusals, first, end) is None:
+                    taken.stored()
+
+            def outcome(_appended: object, _code: ResponseCode, refused: Refusals) -> None:
+                for (entry, taken), first, end in zip(batch, [0, *ends], ends, strict=False):
+                    error = refusal_of(refused, first, end)
+                    if error is not None:
+                        self._send(entry, Reply(code=response_code(error), remark=str(error), ext={}))
+                    elif entry.peer.closed:
+                        entry.wait.undone(taken)
+                    else:
+                        self._send(entry, taken.found())
+                self._flush()
+
+            self._storing.report(appended, refusals, outcome, wait=True)
+        self._flush()
+
+    def _does_not_read(self, peer: Peer) -> bool:
+        if peer.congested:
+            peer.flush()  # the outbox may be full of answers of this wake-up only
+        return peer.congested
+
+    def _answer(self, entry: Waiting, reply: Reply) -> None:
+        self._forget(entry)
+        self._send(entry, reply)
+
+    def _send(self, entry: Waiting, reply: Reply) -> None:
+        entry.peer.reply(entry.request, reply)
+        self._unsent[entry.peer] = None
+
+    def _flush(self) -> None:
+        unsent, self._unsent = self._unsent, {}
+        for peer in unsent:
+            peer.flush()
+
+    # --- ending ---
+
+    def end_all(self) -> None:
+        """Answer all soon, as if their time was up, so that the next requests are checked again."""
+        now = trio.current_time()
+        self._deadlines = [(now, number, entry) for _, number, entry in self._deadlines if entry.line is not None]
+        heapify(self._deadlines)
+        self._sooner.set()
+
+    def end_topic(self, topic: str, error: Exception) -> Generator[None, None, None]:
+        """Answer all that wait for a topic with an error, some at each step."""
+        reply = Reply(code=response_code(error), remark=str(error))
+        entries = [entry for line, waiting in self._lines.items() if line.topic == topic for entry in waiting]
+        for start in range(0, len(entries), _MOST_DUE):
+            for entry in entries[start : start + _MOST_DUE]:
+                if entry.line is not None:
+                    self._answer(entry, reply)
+            self._flush()
+            yield
+
+    async def run(self) -> None:
+        """Answer requests whose time is up, for ever."""
+        while True:
+            while due := self._due():
+                for entry in due:
+                    self._end(entry)
+                self._store()
+                await trio.lowlevel.checkpoint()
+            self._sooner = trio.Event()
+            self._look()
+            with trio.move_on_at(self._deadlines[0][0] if self._deadlines else math.inf):
+                await self._sooner.wait()
+
+    def _due(self) -> list[Waiting]:
+        """Requests whose time is up; only so many that other tasks wait little."""
+        now = trio.current_time()
+        due: list[Waiting] = []
+        while len(due) < _MOST_DUE and self._deadlines and self._deadlines[0][0] <= now:
+            entry = heappop(self._deadlines)[2]
+            if entry.line is not None:
+                due.append(entry)
+        return due
+
+    def _end(self, entry: Waiting) -> None:
+        """Try a request whose time is up once more, and answer it."""
+        if entry.line is None:
+            return
+        self._store_before(entry.line)
+        made = None if self._does_not_read(entry.peer) else self._tried(entry)
+        if made is None:
+            self._answer(entry, entry.wait.time_up())
+        else:
+            self._settle(entry, made)
+
+
+def _topics_of(line: PopQueue) -> tuple[str, str, str]:
+    """The topics in which an arrival may be one for a line."""
+    topic, group, _ = line
+    return topic, names.pop_retry_topic(topic, group), names.pop_retry_topic_v2(topic, group)

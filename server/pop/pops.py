@@ -1,0 +1,185 @@
+"""POP of one broker, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable
+
+import trio
+
+from rocketwire.server.config.broker_keys import BrokerKeys
+from rocketwire.server.config.live import Live
+from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.due_time import DueTime
+from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.core.request import Peer
+from rocketwire.server.filters.keys import FilterKeys
+from rocketwire.server.guards.throttle.throttle import Throttle
+from rocketwire.server.limits.keys import LimitKeys
+from rocketwire.server.limits.limits import Limits
+from rocketwire.server.messages.storing import Storing
+from rocketwire.server.pop.acks import Acks
+from rocketwire.server.pop.checks import PopChecks
+from rocketwire.server.pop.keys import PopKeys
+from rocketwire.server.pop.ordered import Ordered
+from rocketwire.server.pop.peeking import Peeking
+from rocketwire.server.pop.polls import Polls
+from rocketwire.server.pop.pop_topics import PopTopics
+from rocketwire.server.pop.records import PopRecords
+from rocketwire.server.pop.reviver import Delivered, Reviver
+from rocketwire.server.pop.services import PopServices
+from rocketwire.server.pop.taking import Taking
+from rocketwire.server.pull.keys import TransferKeys
+from rocketwire.server.statistics.counters import Counters
+from rocketwire.server.statistics.statistics import GroupTopic
+from rocketwire.server.timer.keys import TimerKeys
+from rocketwire.server.topics.subscription_groups import SubscriptionGroups
+from rocketwire.server.topics.topics import BrokerTopics
+from rocketwire.store.protocol import Messages
+from rocketwire.store.tables.offsets import OffsetTable
+
+
+class Pops:
+    """POP of one broker.
+
+    Attributes:
+        services: What its handlers are given.
+        reviver: Makes messages visible again; None where check points cannot be written, as there is no timer.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: Messages,
+        storing: Storing,
+        offsets: OffsetTable,
+        topics: BrokerTopics,
+        groups: SubscriptionGroups,
+        timer: Delivered | None,
+        ordered: Ordered,
+        pop_keys: Live[PopKeys],
+        broker_keys: Live[BrokerKeys],
+        timer_keys: Live[TimerKeys],
+        transfer_keys: Live[TransferKeys],
+        filter_keys: Live[FilterKeys],
+        limit_keys: Live[LimitKeys],
+        limits: Limits,
+        throttle: Throttle,
+        metrics: Metrics,
+        deliveries: Counters[GroupTopic],
+        clock: Clock,
+        due_time: DueTime,
+        choose: Callable[[int], int],
+        wake: Callable[[], None],
+        store_host: bytes,
+    ) -> None:
+        """Put it together; `wake` is called when messages were stored, and serves all who wait."""
+        pop_topics = PopTopics(pop_keys, broker_keys, topics)
+        records = PopRecords(pop_topics.revive, store_host)
+        checks = PopChecks(broker_keys=broker_keys, timer_keys=timer_keys, topics=topics, groups=groups, store=store)
+        broker_name = broker_keys.current.broker_name
+        taking = Taking(
+            store=store,
+            offsets=offsets,
+            keys=pop_keys,
+            transfer_keys=transfer_keys,
+            topic=topics.get,
+            pop_topics=pop_topics,
+            records=records,
+            ordered=ordered,
+            clock=clock,
+            choose=choose,
+            metrics=metrics,
+            deliveries=deliveries,
+            throttle=throttle,
+            broker_name=broker_name,
+        )
+        acks = Acks(
+            checks=checks,
+            pop_topics=pop_topics,
+            records=records,
+            ordered=ordered,
+            storing=storing,
+            timer_keys=timer_keys,
+            clock=clock,
+        )
+        peeking = Peeking(
+            store=store,
+            offsets=offsets,
+            pop_topics=pop_topics,
+            ordered=ordered,
+            choose=choose,
+            metrics=metrics,
+            deliveries=deliveries,
+        )
+        self.services = PopServices(
+            acks=acks,
+            broker_name=broker_name,
+            checks=checks,
+            clock=clock,
+            due_time=due_time,
+            filter_keys=filter_keys,
+            limit_keys=limit_keys,
+            notifications=Polls(pop_keys, limits, storing),
+            peeking=peeking,
+            polls=Polls(pop_keys, limits, storing),
+            pop_topics=pop_topics,
+            taking=taking,
+            throttle=throttle,
+        )
+        self._polls = self.services.polls, self.services.notifications
+        self.reviver: Reviver | None = None
+        if timer is not None:
+            self.reviver = Reviver(
+                store=store,
+                storing=storing,
+                offsets=offsets,
+                pop_topics=pop_topics,
+                records=records,
+                groups=groups,
+                timer=timer,
+                clock=clock,
+                wake=wake,
+                broker_name=broker_name,
+                host=store_host,
+            )
+            due_time.moved.subscribe(self.reviver.moved)
+
+    @property
+    def held(self) -> int:
+        """How many requests wait."""
+        return sum(polls.held for polls in self._polls)
+
+    def arrived(self, queues: Iterable[tuple[str, int]]) -> None:
+        """Note that messages were stored in these queues; `wake` serves who waits for them."""
+        queues = list(queues)
+        for polls in self._polls:
+            polls.arrived(queues)
+        if self.reviver is not None:
+            self.reviver.arrived(queues)
+
+    def wake(self) -> None:
+        """Serve who waits for what arrived."""
+        for polls in self._polls:
+            polls.wake()
+
+    def start(self, nursery: trio.Nursery) -> None:
+        """Start the recurring work."""
+        for polls in self._polls:
+            nursery.start_soon(polls.run)
+        if self.reviver is not None:
+            nursery.start_soon(self.reviver.run)
+
+    def end_all(self) -> None:
+        """Answer all requests that wait soon, so that the next ones are checked again."""
+        for polls in self._polls:
+            polls.end_all()
+
+    def end_topic(self, topic: str, error: Exception) -> Generator[None, None, None]:
+        """Answer all requests that wait for a topic with an error, some at each step."""
+        for polls in self._polls:
+            yield from polls.end_topic(topic, error)
+
+    def peer_closed(self, peer: Peer) -> None:
+        """Drop the requests of a closed connection."""
+        for polls in self._polls:
+            polls.peer_closed(peer)

@@ -1,0 +1,68 @@
+"""The drafts of check points and acknowledgements: timer messages for the revive topic, as Apache 5.5.0 stores them.
+
+A check point is due a second before its messages are visible again, an acknowledgement when they are. So the check
+point of an acknowledgement always stands before it. What would be due in the past goes to the revive topic at once,
+but only check points: an acknowledgement must not overtake one that still is with the timer.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rocketwire.server.core.errors import MessageIllegal
+from rocketwire.server.messages.real_queue import with_real_queue
+from rocketwire.store.append.drafts import Draft
+from rocketwire.store.timer.units import out_time
+from rocketwire.wire.fast import tags_code
+from rocketwire.wire.names import TIMER_TOPIC
+from rocketwire.wire.pop_records import ACK_TAG, BATCH_ACK_TAG, CHECK_POINT_TAG, Ack, CheckPoint
+
+AHEAD: Final = 1000
+"""So many ms before its messages are visible again a check point comes to the revive topic."""
+
+_CODES: Final = {tag: tags_code(tag) for tag in (CHECK_POINT_TAG, ACK_TAG, BATCH_ACK_TAG)}
+_MS_PER_SECOND: Final = 1000
+
+
+class PopRecords:
+    """Makes the drafts of one broker.
+
+    Args:
+        revive_topic: The name of the revive topic.
+        host: The broker's address, as records have it.
+    """
+
+    def __init__(self, revive_topic: str, host: bytes) -> None:
+        self._topic = revive_topic
+        self._host = host
+
+    def check_point(self, point: CheckPoint, revive_queue: int, now: int) -> Draft:
+        """The draft of a check point at a time in ms since 1970."""
+        return self._draft(CHECK_POINT_TAG, point.unique_key, point.body(), revive_queue, point.due - AHEAD, now)
+
+    def ack(self, ack: Ack, revive_queue: int, due: int, now: int) -> Draft:
+        """The draft of an acknowledgement of messages that are visible again at a time, made at another."""
+        return self._draft(ack.tag, ack.unique_key, ack.body(), revive_queue, max(due, now + 1), now)
+
+    def settled(self, ack: Ack, revive_queue: int, due: int, now: int) -> Draft:
+        """The draft of an acknowledgement by the broker, whose check point is in the revive topic already."""
+        return self._draft(ack.tag, ack.unique_key, ack.body(), revive_queue, min(due, now), now)
+
+    def _draft(self, tag: str, key: str, body: bytes, queue_id: int, deliver: int, now: int) -> Draft:
+        text = f"TAGS\x01{tag}\x02UNIQ_KEY\x01{key}\x02TIMER_DELIVER_MS\x01{deliver}".encode()
+        topic = self._topic
+        if deliver > now:
+            text = with_real_queue(b"%b\x02TIMER_OUT_MS\x01%d" % (text, out_time(deliver)), topic, queue_id)
+            topic, queue_id = TIMER_TOPIC, 0
+        return Draft(topic, queue_id, body, text, 0, 0, now, self._host, 0, 0, _CODES[tag], key)
+
+
+def check_time(invisible_time: int, most_seconds: int) -> None:
+    """Check that a timer message may wait for so many ms.
+
+    Raises:
+        MessageIllegal: it may not.
+    """
+    most = most_seconds * _MS_PER_SECOND
+    if invisible_time > most:
+        raise MessageIllegal(f"timer message illegal, the delay time should not be bigger than the max delay {most}ms")

@@ -1,0 +1,150 @@
+"""The dependencies of POP's handlers, and the requests that they have wait."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rocketwire.server.config.live import Live
+from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.due_time import DueTime
+from rocketwire.server.core.metrics import RECEIVE
+from rocketwire.server.core.request import Reply
+from rocketwire.server.filters import EVERYTHING, MessageFilter, selection
+from rocketwire.server.filters.keys import FilterKeys
+from rocketwire.server.guards.throttle.throttle import Throttle
+from rocketwire.server.limits.keys import LimitKeys
+from rocketwire.server.pop.acks import Acks
+from rocketwire.server.pop.checks import PopChecks
+from rocketwire.server.pop.ordered import PopQueue
+from rocketwire.server.pop.peeking import Peeking
+from rocketwire.server.pop.polls import ANY_QUEUE, Polls
+from rocketwire.server.pop.pop_topics import PopTopics
+from rocketwire.server.pop.taken import Taken
+from rocketwire.server.pop.taking import Ask, Taking
+from rocketwire.wire.codes import PopResponseCode, ResponseCode
+from rocketwire.wire.headers.pop import NotificationRequestHeader, NotificationResponseHeader
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PopServices:
+    """The dependencies of serving POP.
+
+    Attributes:
+        polls: Pops that wait.
+        notifications: Notifications that wait.
+    """
+
+    acks: Acks
+    broker_name: str
+    checks: PopChecks
+    clock: Clock
+    due_time: DueTime
+    filter_keys: Live[FilterKeys]
+    limit_keys: Live[LimitKeys]
+    notifications: Polls
+    peeking: Peeking
+    polls: Polls
+    pop_topics: PopTopics
+    taking: Taking
+    throttle: Throttle
+
+    def wanted(self, expression: str | None, expression_type: str | None) -> MessageFilter:
+        """The filter of a request.
+
+        Raises:
+            ServerError: the expression cannot be parsed, or is not evaluated.
+        """
+        if not expression:
+            return EVERYTHING
+        most = self.limit_keys.current.max_heartbeat_bytes
+        return selection.of_request(self.filter_keys.current, expression, expression_type, most_bytes=most)
+
+    def refusal(self, group: str, topic: str) -> Reply | None:
+        """The refusal of a group that is over its quota of receives; None: it is not."""
+        throttle = self.throttle
+        gate = throttle.receive(topic, group) if throttle.receives else None
+        if gate is None or throttle.passes(RECEIVE, gate):
+            return None
+        return Reply(code=ResponseCode.FLOW_CONTROL, remark=throttle.receive_remark, ext={})
+
+    def left(self, born_time: int, poll_time: int) -> int:
+        """For how many ms more a request may wait that a client made at a time; 0 stands for now."""
+        born = self.due_time.of_client(born_time) if born_time else self.clock()
+        return min(poll_time, born + poll_time - self.clock())
+
+
+def line_of(topic: str, group: str, queue_id: int) -> PopQueue:
+    """What a request waits for."""
+    return PopQueue(topic, group, max(queue_id, ANY_QUEUE))
+
+
+class WaitingPop:
+    """A pop that waits."""
+
+    __slots__ = ("_ask", "_remote", "_services")
+
+    def __init__(self, services: PopServices, ask: Ask, remote: str) -> None:
+        self._services = services
+        self._ask = ask
+        self._remote = remote
+
+    @property
+    def queue(self) -> PopQueue:
+        """What it waits for."""
+        fields = self._ask.fields
+        return line_of(fields.topic, fields.consumer_group, fields.queue_id)
+
+    @property
+    def wanted(self) -> MessageFilter:
+        """Its filter."""
+        return self._ask.wanted
+
+    def try_now(self) -> Taken | Reply | None:
+        """Pop."""
+        services, fields = self._services, self._ask.fields
+        services.checks.pop(fields.consumer_group, fields.topic, fields.queue_id, fields.max_msg_nums, self._remote)
+        taken = services.taking.take(self._ask)
+        if not taken.count:
+            return None
+        return services.refusal(fields.consumer_group, fields.topic) or taken
+
+    def time_up(self) -> Reply:
+        """The answer without messages."""
+        return self._services.taking.nothing(self._ask.fields).in_vain(PopResponseCode.POLLING_TIMEOUT)
+
+    def undone(self, taken: Taken) -> None:
+        """Make the messages visible again."""
+        self._services.acks.give_back(taken.handles(self._services.broker_name))
+
+
+class WaitingNotification:
+    """A notification that waits."""
+
+    __slots__ = ("_fields", "_remote", "_services", "wanted")
+
+    def __init__(self, services: PopServices, fields: NotificationRequestHeader, remote: str) -> None:
+        self._services = services
+        self._fields = fields
+        self._remote = remote
+        self.wanted = EVERYTHING
+
+    @property
+    def queue(self) -> PopQueue:
+        """What it waits for."""
+        fields = self._fields
+        return line_of(fields.topic, fields.consumer_group, fields.queue_id)
+
+    def try_now(self) -> Taken | Reply | None:
+        """Look."""
+        services, fields = self._services, self._fields
+        config = services.checks.wait(fields.consumer_group, fields.topic, fields.queue_id, self._remote)
+        if not services.peeking.has_message(fields, config):
+            return None
+        return Reply(fields=NotificationResponseHeader(has_msg=True))
+
+    def time_up(self) -> Reply:
+        """The answer that there is none."""
+        return Reply(fields=NotificationResponseHeader(has_msg=False))
+
+    def undone(self, taken: Taken) -> None:
+        """Nothing was taken."""

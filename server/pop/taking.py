@@ -1,0 +1,293 @@
+"""Taking messages: a pop reads queues from its group's offsets on, and writes a check point for each that it takes of.
+
+Nothing changes before the check points are stored: then `Taken.stored` moves the offsets. So of two pops of one queue
+in a group of appends the second is made again (`Append.decides`), and one whose check points are refused takes nothing.
+Only where there is nothing to take an offset moves at once: to the group's first one, past messages that its filter
+does not want, and into the queue if it was outside.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import Final, NamedTuple
+
+from rocketwire.server.config.live import Live
+from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.filters import MessageFilter
+from rocketwire.server.guards.throttle.throttle import Throttle
+from rocketwire.server.offsets.consumed import commit_offset
+from rocketwire.server.pop.keys import PERCENT, PopKeys
+from rocketwire.server.pop.ordered import Ordered, OrderedBatch, PopQueue
+from rocketwire.server.pop.pop_topics import PopTopics
+from rocketwire.server.pop.records import PopRecords
+from rocketwire.server.pop.taken import Taken, TakenQueue
+from rocketwire.server.pull.keys import TransferKeys
+from rocketwire.server.statistics.counters import Counters
+from rocketwire.server.statistics.statistics import GroupTopic
+from rocketwire.store.protocol import Messages
+from rocketwire.store.read.fetch import Fetched, FetchStatus
+from rocketwire.store.tables.offsets import OffsetTable
+from rocketwire.wire import names
+from rocketwire.wire import properties as property_names
+from rocketwire.wire.bodies.topic import TopicConfig
+from rocketwire.wire.errors import RecordInvalid
+from rocketwire.wire.headers.pop import PopMessageRequestHeader
+from rocketwire.wire.message import MAGIC_V1, MAX_PROPERTIES_LENGTH, decode_record, encode_record
+from rocketwire.wire.pop_handle import ORDER_REVIVE_QUEUE, PopHandle, PoppedQueue, kind_of
+from rocketwire.wire.pop_records import CheckPoint
+from rocketwire.wire.property_edits import with_items
+
+_FROM_MIN: Final = 0
+_PLACE: Final = struct.Struct(">i16xq")
+"""Size and queue offset, with which each record begins."""
+_POP_CK: Final = property_names.POP_CK.encode()
+_ELSEWHERE: Final = frozenset(
+    {FetchStatus.OFFSET_TOO_SMALL, FetchStatus.OFFSET_OVERFLOW_BADLY, FetchStatus.OFFSET_FOUND_NULL}
+)
+"""The offset is wrong, and the fetch says where the messages are."""
+_PASSED: Final = frozenset(
+    {
+        FetchStatus.NO_MATCHED_MESSAGE,
+        FetchStatus.OFFSET_FOUND_NULL,
+        FetchStatus.MESSAGE_WAS_REMOVING,
+        FetchStatus.NO_MATCHED_LOGIC_QUEUE,
+    }
+)
+
+
+class Ask(NamedTuple):
+    """A pop that is served: its header and its filter."""
+
+    fields: PopMessageRequestHeader
+    wanted: MessageFilter
+
+
+class Taking:
+    """Takes messages of one broker.
+
+    Args:
+        store: Its store.
+        offsets: The groups' offsets.
+        pop_topics: Finds retry topics.
+        records: Makes check points.
+        ordered: Keeps what is taken in order.
+        choose: Gives a random number below another.
+        broker_name: The broker's name.
+    """
+
+    def __init__(
+        self,
+        *,
+        store: Messages,
+        offsets: OffsetTable,
+        keys: Live[PopKeys],
+        transfer_keys: Live[TransferKeys],
+        topic: Callable[[str], TopicConfig | None],
+        pop_topics: PopTopics,
+        records: PopRecords,
+        ordered: Ordered,
+        clock: Clock,
+        choose: Callable[[int], int],
+        metrics: Metrics,
+        deliveries: Counters[GroupTopic],
+        throttle: Throttle,
+        broker_name: str,
+    ) -> None:
+        self._store = store
+        self._offsets = offsets
+        self._keys = keys
+        self._transfer_keys = transfer_keys
+        self._topic = topic
+        self._pop_topics = pop_topics
+        self._records = records
+        self._ordered = ordered
+        self._clock = clock
+        self._choose = choose
+        self._metrics = metrics
+        self._deliveries = deliveries
+        self._throttle = throttle
+        self._broker_name = broker_name
+        self._numbers = count()
+
+    def take(self, ask: Ask) -> Taken:
+        """What a pop gets now.
+
+        Raises:
+            LimitExceeded: the group's offset in a queue is a new one, and too many are kept.
+        """
+        fields = ask.fields
+        group, topic = fields.consumer_group, fields.topic
+        coin = self._choose(PERCENT)
+        taken = self.nothing(fields)
+        retries = [] if fields.order else list(self._pop_topics.retries(topic, group, coin))
+        retries_first = coin < self._keys.current.pop_from_retry_probability
+        if retries_first:
+            self._take_of_topics(ask, taken, retries, coin)
+        if fields.queue_id >= 0:
+            self._take_of_queue(ask, taken, PopQueue(topic, group, fields.queue_id))
+        else:
+            config = self._topic(topic)
+            self._take_of_topics(ask, taken, [] if config is None else [config], coin)
+        if not retries_first:
+            self._take_of_topics(ask, taken, retries, coin)
+        return taken
+
+    def nothing(self, fields: PopMessageRequestHeader) -> Taken:
+        """What a pop gets before it looks: nothing."""
+        revive_queue = ORDER_REVIVE_QUEUE if fields.order else next(self._numbers) % self._pop_topics.revive_queues
+        return Taken(fields, self._clock(), revive_queue, self._count)
+
+    def _take_of_topics(self, ask: Ask, taken: Taken, topics: Sequence[TopicConfig], first: int) -> None:
+        group = ask.fields.consumer_group
+        for config in topics:
+            topic, queues = config.topic_name, config.read_queue_nums
+            for number in range(first, first + queues):
+                self._take_of_queue(ask, taken, PopQueue(topic, group, number % queues))
+
+    def _take_of_queue(self, ask: Ask, taken: Taken, queue: PopQueue) -> None:
+        fields = ask.fields
+        topic, _, queue_id = queue
+        offset = self.offset(queue, fields.init_mode)
+        if fields.order and self._ordered.blocks(queue, fields.attempt_id, fields.invisible_time):
+            return  # what is behind does not count: the pop would be woken for nothing
+        most = fields.max_msg_nums - taken.count
+        most_bytes = self._transfer_keys.current.max_transfer_bytes_on_message_in_memory - taken.size
+        end = self._store.max_offset(topic, queue_id)
+        if most <= 0 or most_bytes <= 0 or offset == end:
+            taken.rest += end - offset
+            return
+        fetched = self._fetch(queue, offset, most, most_bytes, ask.wanted)
+        if fetched.status in _ELSEWHERE:
+            offset = fetched.next_offset
+            self._move(queue, offset)
+            fetched = self._fetch(queue, offset, most, most_bytes, ask.wanted)
+        if fetched.count:
+            self._add(taken, queue, offset, fetched, fields)
+        elif fetched.status in _PASSED and fetched.next_offset >= 0:
+            self._move(queue, fetched.next_offset)
+        taken.rest += max(0, fetched.max_offset - fetched.next_offset)
+
+    def _fetch(self, queue: PopQueue, offset: int, most: int, most_bytes: int, wanted: MessageFilter) -> Fetched:
+        return self._store.get(
+            queue.topic,
+            queue.queue_id,
+            offset,
+            most,
+            most_bytes,
+            wanted.by_code,
+            wanted.by_properties,
+            wanted.most_text,
+        )
+
+    def _move(self, queue: PopQueue, offset: int) -> None:
+        commit_offset(self._offsets, queue.group, queue.topic, queue.queue_id, offset)
+
+    def _add(
+        self, taken: Taken, queue: PopQueue, offset: int, fetched: Fetched, fields: PopMessageRequestHeader
+    ) -> None:
+        """Add what was fetched of a queue from an offset on."""
+        topic, group, queue_id = queue
+        if fetched.count == fetched.next_offset - offset:
+            offsets: Sequence[int] = range(offset, fetched.next_offset)
+        else:
+            offsets = [_PLACE.unpack_from(chunk, at)[1] for chunk, at, _ in _records(fetched.chunks)]
+        body = self._body(taken, offset, fetched, fields) if topic != fields.topic else b"".join(fetched.chunks)
+        popped = PoppedQueue(kind_of(topic), queue_id, offset, offsets)
+        if fields.order:
+            batch = OrderedBatch(queue, fields.attempt_id, taken.pop_time, fields.invisible_time, offsets)
+            taken.add(TakenQueue(queue, popped, None, body), self._ordered.popped(batch))
+            return
+        point = CheckPoint(
+            topic=topic,
+            group=group,
+            queue_id=queue_id,
+            start_offset=offset,
+            differences=tuple([each - offset for each in offsets]),
+            pop_time=taken.pop_time,
+            invisible_time=fields.invisible_time,
+            broker=self._broker_name,
+            count=len(offsets),
+        )
+        taken.drafts.append(self._records.check_point(point, taken.revive_queue, taken.pop_time))
+        taken.add(TakenQueue(queue, popped, fetched.next_offset, body))
+
+    def _body(self, taken: Taken, start: int, fetched: Fetched, fields: PopMessageRequestHeader) -> bytes:
+        """Records of a retry topic as consumers get them: with the topic that they were sent to, and their handle."""
+        if self._keys.current.pop_response_return_actual_retry_topic:
+            return b"".join(fetched.chunks)
+        found: list[bytes] = []
+        for chunk, at, size in _records(fetched.chunks):
+            record = bytes(chunk[at : at + size])
+            try:
+                message = decode_record(record, check_crc=False)
+            except RecordInvalid:  # the client decides what becomes of it
+                found.append(record)
+                continue
+            handle = PopHandle(
+                start,
+                taken.pop_time,
+                fields.invisible_time,
+                taken.revive_queue,
+                kind_of(message.topic),
+                self._broker_name,
+                message.queue_id,
+                message.queue_offset,
+            )
+            properties = with_items(message.properties, ((_POP_CK, handle.text.encode()),))
+            if len(properties) <= MAX_PROPERTIES_LENGTH:  # else the client makes the handle of the answer's lists
+                record = encode_record(replace(message, topic=fields.topic, properties=properties, magic=MAGIC_V1))
+            found.append(record)
+        return b"".join(found)
+
+    def offset(self, queue: PopQueue, init_mode: int) -> int:
+        """Where a group goes on in a queue, or begins; the beginning is noted.
+
+        Raises:
+            LimitExceeded: too many offsets are kept.
+        """
+        topic, group, queue_id = queue
+        known = self._offsets.query(group, topic, queue_id)
+        if known is not None:
+            return known
+        offset = self._first(queue, init_mode)
+        self._move(queue, offset)
+        return offset
+
+    def _first(self, queue: PopQueue, init_mode: int) -> int:
+        topic, queue_id = queue.topic, queue.queue_id
+        store = self._store
+        least = store.min_offset(topic, queue_id)
+        if init_mode == _FROM_MIN or topic.startswith(names.RETRY_PREFIX):
+            return least
+        if least <= 0 and self._keys.current.init_pop_offset_by_check_msg_in_mem:
+            first = store.get(topic, queue_id, 0, 1)
+            if first.count and not first.far_behind:
+                return 0
+        return max(0, store.max_offset(topic, queue_id) - 1)
+
+    def _count(self, taken: Taken, fields: PopMessageRequestHeader) -> None:
+        """Move the offsets of a group, whose check points are stored, and count what it gets."""
+        group = fields.consumer_group
+        for queue, popped, next_offset, body in taken.queues:
+            if next_offset is not None:
+                self._offsets.commit(group, queue.topic, queue.queue_id, next_offset)
+            self._deliveries.add((group, queue.topic), len(popped.offsets), len(body))
+        self._metrics.delivered(taken.count, taken.size)
+        throttle = self._throttle
+        gate = throttle.receive(fields.topic, group) if throttle.receives else None
+        if gate is not None:
+            throttle.received(gate, [memoryview(each.body) for each in taken.queues])
+
+
+def _records(chunks: Sequence[memoryview]) -> Iterator[tuple[memoryview, int, int]]:
+    """Where each record begins, and its size."""
+    for chunk in chunks:
+        at = 0
+        while at < len(chunk):
+            size = _PLACE.unpack_from(chunk, at)[0]
+            yield chunk, at, size
+            at += size
