@@ -125,7 +125,7 @@ class Broker:
         self._due_time = due_time or DueTime()
         self.metrics = metrics
         self.address = str(advertised)
-        self._choose = choose
+        self.choose = choose
         self._run_sync = run_sync
         self._run_flush = run_flush
         self.config = live = LiveConfig(config, clock)
@@ -163,7 +163,7 @@ class Broker:
         self.send_answers = SendAnswers(
             region=config.broker.region_id, trace_on=config.broker.trace_on, version=VERSION_4_9_7
         )
-        self.kernel_sends = self._kernel_sends(self.send_answers)
+        self.kernel_sends = self._kernel_sends()
 
     def _access_control(self, config: ServerConfig) -> AccessControl:
         from rocketwire.server.guards.acl.control import AccessControl  # noqa: PLC0415 - it brings a YAML reader along
@@ -227,7 +227,7 @@ class Broker:
         self.storing = Storing(self.store, flush=self._flush, metrics=self.metrics, page_cache=self._page_cache)
         retries = RetryTopics(self.groups, topics)
         timer_sends = TimerSends(live[TimerKeys], broker_keys, topics, self.clock)
-        checks = SendChecks(send_keys, broker_keys, live[TransactionKeys], topics, choose=self._choose, retries=retries)
+        checks = SendChecks(send_keys, broker_keys, live[TransactionKeys], topics, choose=self.choose, retries=retries)
         levels = len(self.store.delay_levels)
         drafts = SendDrafts(send_keys, config.broker, topics, checks, timer_sends, delay_levels=levels)
         self.sending = Sending(drafts, self.throttle)
@@ -235,7 +235,7 @@ class Broker:
             broker_keys=broker_keys,
             store=self.store,
             retries=retries,
-            choose=self._choose,
+            choose=self.choose,
             invalidation=self.invalidation,
             counters=self.statistics.sent_back,
         )
@@ -338,7 +338,7 @@ class Broker:
             deliveries=self.statistics.delivered,
             clock=self.clock,
             due_time=self._due_time,
-            choose=self._choose,
+            choose=self.choose,
             wake=self.wake,
             store_host=self.store_host,
         )
@@ -422,20 +422,25 @@ class Broker:
             changed.subscribe(invalidate)
         self.invalidation.register(self.throttle.changed)
 
-    def _kernel_sends(self, answers: SendAnswers) -> KernelSends | None:
+    def kernel_sends_of_calls(self) -> KernelSends | None:
+        """Sends by the kernel that come in calls of 5.x clients, whose messages are of a type that the topic takes."""
+        return self._kernel_sends(typed=True)
+
+    def _kernel_sends(self, *, typed: bool = False) -> KernelSends | None:
         if native.kernel is None:
             return None
         return KernelSends(
             sending=self.sending,
             storing=self.storing,
             store=self.store,
-            answers=answers,
+            answers=self.send_answers,
             store_host=self.store_host,
             keys=self.config[SendKeys],
             metrics=self.metrics,
             page_cache=self._page_cache,
             flush=self._flush,
             invalidation=self.invalidation,
+            typed=typed,
         )
 
     def make_hub(self, guarded: Callable[[], bool]) -> Hub | None:

@@ -218,6 +218,7 @@ async def _serve_on(
             served_by,
             peer_closed=broker.peer_closed,
             guarded=broker.access is not None,
+            kernel_guarded=lambda: dispatcher.guarded,
             in_flight=broker.in_flight,
             works=works,
         )

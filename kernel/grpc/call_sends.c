@@ -187,13 +187,13 @@ static void drop_plans(CallSends *self)
 static PyObject *serve(PyObject *object, PyObject *args)
 {
     CallSends *self = (CallSends *)object;
-    PyObject *events, *session, *host, *remote;
+    PyObject *events, *host, *remote;
     long long now;
     turn in = {.self = self};
-    if (!PyArg_ParseTuple(args, "O!OSUL:serve", &PyList_Type, &events, &session, &host, &remote, &now)) return NULL;
+    if (!PyArg_ParseTuple(args, "O!SUL:serve", &PyList_Type, &events, &host, &remote, &now)) return NULL;
     Py_ssize_t length;
     const char *text = PyUnicode_AsUTF8AndSize(remote, &length);
-    in.context = (path_context){.now = now, .session = session};
+    in.context = (path_context){.now = now};
     if (text == NULL || !span_of_bytes(host, &in.context.born_host)) return NULL;
     in.remote = span_of(text, (size_t)length);
     if (self->busy || (in.context.born_host.len != 8 && in.context.born_host.len != 20)) {

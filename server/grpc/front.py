@@ -15,10 +15,12 @@ import trio
 from rocketwire import native
 from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.config.live import Live
+from rocketwire.server.core.cache_invalidation import CacheInvalidation
 from rocketwire.server.core.clock import Clock
 from rocketwire.server.core.works import Works
 from rocketwire.server.grpc.keys import GrpcKeys
 from rocketwire.server.net.in_flight import InFlight
+from rocketwire.server.send.kernel import KernelSends
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
@@ -26,6 +28,7 @@ from rocketwire.server.topics.topics import BrokerTopics
 if TYPE_CHECKING:
     from rocketwire.server.grpc.clients import Clients
     from rocketwire.server.grpc.connection import Connection, Dispatch, Serving
+    from rocketwire.server.grpc.kernel import KernelCalls
     from rocketwire.wire.http2.events import Http2
 
 _MIB: Final = 1 << 20
@@ -45,6 +48,9 @@ class Parts:
     keys: Live[GrpcKeys]
     send_keys: Live[SendKeys]
     topics: BrokerTopics
+    choose: Callable[[int], int]
+    invalidation: CacheInvalidation
+    kernel_sends: Callable[[], KernelSends | None]
 
 
 class Front:
@@ -55,6 +61,7 @@ class Front:
         dispatch: Serves the requests that calls are translated into.
         peer_closed: Called for calls and clients that are gone.
         guarded: Whether guards ask who a client is.
+        kernel_guarded: Whether Python must see every request now.
         in_flight: Counts the bytes in flight.
         works: Carries out long work.
     """
@@ -66,6 +73,7 @@ class Front:
         *,
         peer_closed: Callable[[Any], None],
         guarded: bool,
+        kernel_guarded: Callable[[], bool],
         in_flight: InFlight,
         works: Works,
     ) -> None:
@@ -73,6 +81,7 @@ class Front:
         self._dispatch = dispatch
         self._peer_closed = peer_closed
         self._guarded = guarded
+        self._kernel_guarded = kernel_guarded
         self._in_flight = in_flight
         self._works = works
         self._serving: Serving | None = None
@@ -154,6 +163,25 @@ class Front:
             http2=_http2,
             in_flight=self._in_flight,
             works=self._works,
+            sends=self._kernel_calls(),
+        )
+
+    def _kernel_calls(self) -> KernelCalls | None:
+        from rocketwire.server.grpc import kernel  # noqa: PLC0415 - see `_make`
+
+        parts = self._parts
+        sends = parts.kernel_sends()
+        if sends is None:
+            return None
+        return kernel.KernelCalls(
+            sends=sends,
+            topics=parts.topics,
+            keys=parts.keys,
+            send_keys=parts.send_keys,
+            clock=parts.clock,
+            choose=parts.choose,
+            guarded=self._kernel_guarded,
+            invalidation=parts.invalidation,
         )
 
     async def run(self) -> None:
