@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, Final
 
+from rocketwire.server.assignments.keys import AssignmentKeys
 from rocketwire.server.config.apache_keys import (
     APACHE_KEYS_WITHOUT_EFFECT,
     NEWER_KEYS_WITHOUT_EFFECT,
@@ -67,6 +68,7 @@ class ServerConfig:
     filters: FilterKeys = field(default_factory=FilterKeys)
     query: QueryKeys = field(default_factory=QueryKeys)
     long_poll: LongPollKeys = field(default_factory=LongPollKeys)
+    assignments: AssignmentKeys = field(default_factory=AssignmentKeys)
     pop: PopKeys = field(default_factory=PopKeys)
     store: StoreKeys = field(default_factory=StoreKeys)
     delay: DelayKeys = field(default_factory=DelayKeys)

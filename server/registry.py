@@ -12,6 +12,7 @@ from typing import Final
 from rocketwire.server.admin import group_offsets, progress, topic_lists
 from rocketwire.server.admin import groups as group
 from rocketwire.server.admin import handlers as admin
+from rocketwire.server.assignments import handlers as assignment
 from rocketwire.server.broker import Broker
 from rocketwire.server.clients import handlers as client
 from rocketwire.server.clients import online_handlers as online
@@ -56,6 +57,7 @@ BROKER_FAMILIES: Final[Mapping[str, tuple[Route, ...]]] = {
     "half message": resuming.ROUTES,
     "timer": timer.ROUTES,
     "offset": offset.ROUTES,
+    "assignment": assignment.ROUTES,
     "client": client.ROUTES,
     "query": query.ROUTES,
     "queue": queue_entries.ROUTES,
@@ -99,6 +101,7 @@ def broker_families(broker: Broker) -> Iterator[Family]:
         "half message": broker.transactions.resuming,
         "timer": timer.TimerServices(broker_keys=broker_keys, recall=broker.recall, timer=broker.timer),
         "offset": offset.OffsetServices(offsets=offsets, store=store),
+        "assignment": broker.assignments,
         "client": client.ClientServices(
             clients=clients,
             filter_keys=live[FilterKeys],

@@ -118,7 +118,8 @@ def system_topic_problem(topic: str, own: Container[str] = ()) -> str | None:
 
 def not_sendable_problem(topic: str) -> str | None:
     """Tell why clients may not send to a topic; the remark of an answer of code 16."""
-    return f"Sending message to topic[{topic}] is forbidden." if topic in NOT_SENDABLE_TOPICS else None
+    refused = topic in NOT_SENDABLE_TOPICS or topic.startswith(REVIVE_TOPIC_PREFIX)
+    return f"Sending message to topic[{topic}] is forbidden." if refused else None
 
 
 def is_system_topic(topic: str) -> bool:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from rocketwire import native
 from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.config.live import Live
 from rocketwire.server.core.cache_invalidation import CacheInvalidation
 from rocketwire.server.core.clock import Clock
 from rocketwire.server.core.works import Works
 from rocketwire.server.grpc.keys import GrpcKeys
+from rocketwire.server.net.http2 import server_connection
 from rocketwire.server.net.in_flight import InFlight
 from rocketwire.server.send.kernel import KernelSends
 from rocketwire.server.send.keys import SendKeys
@@ -192,19 +192,13 @@ class Front:
 
 
 def _http2() -> Http2:
-    """The protocol's state of one connection: in the kernel, or its twin."""
+    """The protocol's state of one connection."""
     from rocketwire.wire.grpc.methods import STREAMING  # noqa: PLC0415 - see `Front._make`
 
-    make: Any = getattr(native.kernel, "Http2", None)
-    if make is None:
-        from rocketwire.wire.http2 import connection  # noqa: PLC0415 - see `Front._make`
-
-        make = connection.Connection
-    made: Http2 = make(
+    return server_connection(
         streaming=STREAMING,
         max_message=_MOST_MESSAGE,
         max_header_list=_MOST_HEADER_LIST,
         max_streams=_MOST_STREAMS,
         window=_WINDOW,
     )
-    return made

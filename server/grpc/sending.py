@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import count
 from typing import Final
 
 from rocketwire.server.config.live import Live
@@ -36,25 +39,32 @@ from rocketwire.wire.headers.send import (
 )
 from rocketwire.wire.message_id import parse_offset_message_id
 
-_ANY_QUEUE: Final = -1
 _TRANSACTION: Final = "TRANSACTION"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendingServices:
-    """What sends are given."""
+    """What sends are given.
+
+    Attributes:
+        turns: Numbers that say which queue a message without a message group goes to.
+    """
 
     clock: Clock
     keys: Live[GrpcKeys]
     send_keys: Live[SendKeys]
     pending: Pending
     topics: BrokerTopics
+    turns: Iterator[int] = field(default_factory=count)
 
     def limits(self) -> CallLimits:
         """How large a send may be."""
-        return CallLimits(
-            body_bytes=self.send_keys.current.max_message_size, delay_ms=self.keys.current.max_delay_time_mills
-        )
+        return _limits(self.send_keys.current.max_message_size, self.keys.current.max_delay_time_mills)
+
+
+@lru_cache(maxsize=1)
+def _limits(body_bytes: int, delay_ms: int) -> CallLimits:
+    return CallLimits(body_bytes=body_bytes, delay_ms=delay_ms)
 
 
 def send(services: SendingServices, call: Call, request: SendMessageRequest) -> Asking:
@@ -68,8 +78,8 @@ def send(services: SendingServices, call: Call, request: SendMessageRequest) -> 
     accepted = accepted_types(config)
     if told.message_type not in accepted and services.send_keys.current.enable_topic_message_type_check:
         raise MessageTypeWrong(told.topic, " or ".join(accepted), told.message_type)
-    group = told.message_group
-    queue_id = queue_of_group(group, config.write_queue_nums) if group else _ANY_QUEUE
+    group, queues = told.message_group, config.write_queue_nums
+    queue_id = queue_of_group(group, queues) if group else next(services.turns) % queues
     code = RequestCode.SEND_BATCH_MESSAGE if told.batch else RequestCode.SEND_MESSAGE_V2
     (reply,) = yield (call.request(code, told.fields(queue_id), told.body),)
     return _answer(services, told, reply)

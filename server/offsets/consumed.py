@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from typing import Final
 
 from rocketwire.server.core.errors import NotPermitted
 from rocketwire.server.core.guard_errors import LimitExceeded
@@ -10,11 +11,14 @@ from rocketwire.server.core.works import ROWS
 from rocketwire.server.transactions.half import GROUP as TRANSACTIONS
 from rocketwire.store.errors import OffsetsTooMany
 from rocketwire.store.tables.offsets import OffsetTable
+from rocketwire.wire.names import REVIVE_GROUP
+
+_OWN: Final = frozenset({TRANSACTIONS, REVIVE_GROUP})
 
 
 def may_commit(group: str) -> bool:
-    """Whether consumers may commit offsets of a group. The broker's own say which half messages are decided."""
-    return group != TRANSACTIONS
+    """Whether consumers may commit offsets of a group: the broker's own say what it has done."""
+    return group not in _OWN
 
 
 def commit_offset(offsets: OffsetTable, group: str, topic: str, queue_id: int, offset: int) -> None:

@@ -20,7 +20,7 @@ from rocketwire.server.messages.storing import Storing
 from rocketwire.server.pop.acks import Acks
 from rocketwire.server.pop.checks import PopChecks
 from rocketwire.server.pop.keys import PopKeys
-from rocketwire.server.pop.ordered import Ordered
+from rocketwire.server.pop.ordered import Ordered, PopQueue
 from rocketwire.server.pop.peeking import Peeking
 from rocketwire.server.pop.polls import Polls
 from rocketwire.server.pop.pop_topics import PopTopics
@@ -156,6 +156,11 @@ class Pops:
             polls.arrived(queues)
         if self.reviver is not None:
             self.reviver.arrived(queues)
+
+    def freed(self, queue: PopQueue) -> None:
+        """Note that a queue gives messages again that were to be taken in order; `wake` serves who waits for them."""
+        for polls in self._polls:
+            polls.wake_queue(queue)
 
     def wake(self) -> None:
         """Serve who waits for what arrived."""

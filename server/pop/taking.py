@@ -199,7 +199,8 @@ class Taking:
         popped = PoppedQueue(kind_of(topic), queue_id, offset, offsets)
         if fields.order:
             batch = OrderedBatch(queue, fields.attempt_id, taken.pop_time, fields.invisible_time, offsets)
-            taken.add(TakenQueue(queue, popped, None, body), self._ordered.popped(batch))
+            taken.add(TakenQueue(queue, popped, None, body), self._ordered.counts(batch))
+            taken.batches.append(batch)
             return
         point = CheckPoint(
             topic=topic,
@@ -272,6 +273,8 @@ class Taking:
     def _count(self, taken: Taken, fields: PopMessageRequestHeader) -> None:
         """Move the offsets of a group, whose check points are stored, and count what it gets."""
         group = fields.consumer_group
+        for batch in taken.batches:
+            self._ordered.popped(batch)
         for queue, popped, next_offset, body in taken.queues:
             if next_offset is not None:
                 self._offsets.commit(group, queue.topic, queue.queue_id, next_offset)

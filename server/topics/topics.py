@@ -29,6 +29,7 @@ from rocketwire.wire.headers.send import SendMessageRequestHeader
 log = logging.getLogger(__name__)
 
 READ_WRITE: Final = Permission.READ | Permission.WRITE
+_PARTICULAR: Final = (names.RETRY_PREFIX, names.REVIVE_TOPIC_PREFIX)
 _ALL: Final = READ_WRITE | Permission.INHERIT
 MOST_QUEUES: Final = 16_384
 """The most queues that an administrator may give a topic or a group's retry topic: requests about all of them then take
@@ -114,7 +115,7 @@ class BrokerTopics:
                 self.typed.pop(name, None)
             else:
                 self.typed[name] = accepted
-            if accepted is not None or name.startswith(names.RETRY_PREFIX) or names.topic_problem(name):
+            if accepted is not None or name.startswith(_PARTICULAR) or names.topic_problem(name):
                 self.particular.add(name)
 
     def get(self, topic: str) -> TopicConfig | None:

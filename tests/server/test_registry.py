@@ -22,7 +22,7 @@ PROMISED = {
 
 
 def test_what_nobody_serves_is_known() -> None:
-    assert RequestCode.POP_MESSAGE in UNSUPPORTED
+    assert RequestCode.POP_ROLLBACK in UNSUPPORTED
     assert set(RequestCode) == SERVED | UNSUPPORTED
 
 

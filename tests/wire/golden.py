@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 _ROOT: Final = Path(__file__).resolve().parents[1] / "golden"  # which has a README
 _PROTOCOL: Final = _ROOT / "protocol"
+_POP: Final = _ROOT / "pop-5.5.0"
 HEADER_VARIANTS: Final = _ROOT / "header-variants-4.9.7.json"
 """What Apache's servers make of header fields that are missing, empty or malformed."""
 
@@ -116,6 +117,17 @@ def grpc_cases(part: str) -> list[Any]:
 def _grpc() -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = json.loads((_ROOT / "grpc-5.5.0.json").read_text(encoding="utf-8"))
     return found
+
+
+def pop_rows(name: str) -> list[dict[str, Any]]:
+    """Requests about assignments (`modes`) or pops in order (`order`), and what 5.5.0's broker answered and wrote."""
+    found: list[dict[str, Any]] = json.loads((_POP / f"{name}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def pop_file(name: str) -> bytes:
+    """A file that it wrote meanwhile."""
+    return (_POP / name).read_bytes()
 
 
 def _open_store(version: str) -> tarfile.TarFile:

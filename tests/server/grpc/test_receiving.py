@@ -85,7 +85,7 @@ async def test_a_message_is_received_as_it_was_sent(sdk: Sdk, broker: Client) ->
     assert dict(received.user_properties) == {"colour": "red"}
     assert (system.message_id, system.tag, list(system.keys)) == ("id1", "tag", ["k1", "k2"])
     assert (system.delivery_attempt, system.message_type) == (1, d.NORMAL)
-    assert (system.queue_id, system.queue_offset) == (1, 0)
+    assert (system.queue_id, system.queue_offset) == (0, 0)
     assert system.born_timestamp.ToMilliseconds() == NOW
     assert system.receipt_handle
     assert broker is not None
@@ -102,7 +102,7 @@ async def test_messages_of_remoting_producers_are_received(sdk: Sdk, broker: Cli
 async def test_what_is_acknowledged_does_not_come_again(sdk: Sdk, server: Server) -> None:
     for number in range(3):
         await sdk.call("SendMessage", send_request(message(b"%d" % number, f"id{number}")))
-    received = await take(sdk)
+    received = sorted(await take(sdk), key=lambda each: each.body)
     assert len(received) == 3
     response = await sdk.call("AckMessage", ack(*received[:2]))
     assert code_of(response) is Code.OK

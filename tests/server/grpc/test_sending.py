@@ -177,5 +177,5 @@ async def test_recalls_may_be_wrong_or_off(sdk: Sdk, broker: Client) -> None:
 
 async def test_remoting_clients_see_what_became_of_a_send(sdk: Sdk, broker: Client) -> None:
     await sdk.call("SendMessage", send_request())
-    answer = await broker.ask(RequestCode.GET_MAX_OFFSET, {"topic": "T", "queueId": "1"})
+    answer = await broker.ask(RequestCode.GET_MAX_OFFSET, {"topic": "T", "queueId": "0"})
     assert code_and_remark(answer) == (0, None)

@@ -2,11 +2,14 @@ from __future__ import annotations
 
 import pytest
 
+from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.guards.acl.permissions import PUB, SUB
 from rocketwire.server.guards.acl.resources import ADMIN_CODES, Needed, needed, needed_for_message, shown
 from rocketwire.server.registry import BROKER_FAMILIES
 from rocketwire.wire.bodies import encode_body
+from rocketwire.wire.bodies.assignment import QueryAssignmentRequestBody
 from rocketwire.wire.bodies.client import LockBatchRequestBody
+from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.errors import BodyInvalid
 from tests.server.harness import consumer, heartbeat, subscription
 
@@ -73,6 +76,10 @@ def asked(code: int, ext: dict[str, str], body: bytes = b"") -> Needed:
         (315, {"statsName": "GROUP_GET_NUMS", "statsKey": "T@G"}, PUB | SUB, ("T", "%RETRY%G")),
         (315, {"statsName": "BROKER_PUT_NUMS", "statsKey": "C"}, SUB, ()),
         (315, {"statsName": "TOPIC_PUT_NUMS"}, SUB, ()),
+        (200050, {"topic": "T", "consumerGroup": "G"}, SUB, ("T", "%RETRY%G")),
+        (200051, {"topic": "%RETRY%G_T", "consumerGroup": "G"}, SUB, ("T", "%RETRY%G")),
+        (200053, {"topic": "%RETRY%G+T", "consumerGroup": "G"}, SUB, ("T", "%RETRY%G")),
+        (200051, {"topic": "%RETRY%H_T", "consumerGroup": "G"}, SUB, ("%RETRY%H_T", "%RETRY%G")),
         (9999, {"topic": "T"}, SUB, ()),
     ],
 )
@@ -81,6 +88,14 @@ def test_what_requests_need(code: int, ext: dict[str, str], permission: int, res
 
 
 FOR_EVERY_ACCOUNT = {28, 46}
+ACKS = b'{"acks":[{"c":"G","t":"T"},{"c":"G","t":"%RETRY%G_U"}]}'
+
+
+def test_acknowledgements_of_several_messages_need_all_their_groups_and_topics() -> None:
+    assert asked(200151, {}, ACKS) == (SUB, ("T", "%RETRY%G", "U"))
+    assert asked(200151, {}, b"") == (SUB, ())
+    with pytest.raises(BodyInvalid):
+        asked(200151, {}, b"nothing")
 
 
 def test_each_request_that_is_served_needs_something_or_is_known_to_need_nothing() -> None:
@@ -89,8 +104,16 @@ def test_each_request_that_is_served_needs_something_or_is_known_to_need_nothing
     body = heartbeat("c", consumer("G", subscription("T")))
     for routes in BROKER_FAMILIES.values():
         for route in routes:
-            open_to_all = route.code not in ADMIN_CODES and not asked(route.code, ext, body).resources
+            own = ACKS if route.code == RequestCode.BATCH_ACK_MESSAGE else body
+            open_to_all = route.code not in ADMIN_CODES and not asked(route.code, ext, own).resources
             assert open_to_all == (route.code in FOR_EVERY_ACCOUNT), route.code
+
+
+def test_a_client_that_asks_for_its_queues_needs_what_it_needs_to_read_them() -> None:
+    body = encode_body(QueryAssignmentRequestBody(topic="T", consumer_group="G", client_id="c"))
+    assert asked(400, {}, body) == (SUB, ("T", "%RETRY%G"))
+    with pytest.raises(LimitExceeded, match="assignmentBytes"):
+        asked(400, {}, b" " * 8193)
 
 
 @pytest.mark.parametrize("code", [41, 42])
