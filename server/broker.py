@@ -131,7 +131,7 @@ class Broker:
         self._due_time = due_time or DueTime()
         self.metrics = metrics
         self.address = str(advertised)
-        self.choose = choose
+        self._choose = choose
         self._run_sync = run_sync
         self._run_flush = run_flush
         self.config = live = LiveConfig(config, clock)
@@ -246,7 +246,7 @@ class Broker:
         self.storing = Storing(self.store, flush=self._flush, metrics=self.metrics, page_cache=self._page_cache)
         retries = RetryTopics(self.groups, topics)
         timer_sends = TimerSends(live[TimerKeys], broker_keys, topics, self.clock)
-        checks = SendChecks(send_keys, broker_keys, live[TransactionKeys], topics, choose=self.choose, retries=retries)
+        checks = SendChecks(send_keys, broker_keys, live[TransactionKeys], topics, choose=self._choose, retries=retries)
         levels = len(self.store.delay_levels)
         drafts = SendDrafts(send_keys, config.broker, topics, checks, timer_sends, delay_levels=levels)
         self.sending = Sending(drafts, self.throttle)
@@ -254,7 +254,7 @@ class Broker:
             broker_keys=broker_keys,
             store=self.store,
             retries=retries,
-            choose=self.choose,
+            choose=self._choose,
             invalidation=self.invalidation,
             counters=self.statistics.sent_back,
         )
@@ -365,7 +365,7 @@ class Broker:
             deliveries=self.statistics.delivered,
             clock=self.clock,
             due_time=self._due_time,
-            choose=self.choose,
+            choose=self._choose,
             wake=self.wake,
             store_host=self.store_host,
         )

@@ -161,7 +161,6 @@ def front_parts(broker: Broker) -> Parts:
         keys=live[GrpcKeys],
         send_keys=live[SendKeys],
         topics=broker.topics,
-        choose=broker.choose,
         invalidation=broker.invalidation,
         kernel_sends=broker.kernel_sends_of_calls,
     )

@@ -48,7 +48,6 @@ class Parts:
     keys: Live[GrpcKeys]
     send_keys: Live[SendKeys]
     topics: BrokerTopics
-    choose: Callable[[int], int]
     invalidation: CacheInvalidation
     kernel_sends: Callable[[], KernelSends | None]
 
@@ -179,7 +178,6 @@ class Front:
             keys=parts.keys,
             send_keys=parts.send_keys,
             clock=parts.clock,
-            choose=parts.choose,
             guarded=self._kernel_guarded,
             invalidation=parts.invalidation,
         )

@@ -8,6 +8,7 @@ the general way.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from typing import Final, NamedTuple, Protocol
 
 from rocketwire import native
@@ -82,7 +83,6 @@ class KernelCalls:
         keys: Live[GrpcKeys],
         send_keys: Live[SendKeys],
         clock: Clock,
-        choose: Callable[[int], int],
         guarded: Callable[[], bool],
         invalidation: CacheInvalidation,
     ) -> None:
@@ -94,7 +94,6 @@ class KernelCalls:
             keys: The configuration of calls.
             send_keys: That of sends.
             clock: The store time of messages.
-            choose: Returns a random number below its argument.
             guarded: Whether Python must see every request now.
             invalidation: Says when decisions are to be made again.
         """
@@ -104,7 +103,7 @@ class KernelCalls:
         self._keys = keys
         self._send_keys = send_keys
         self._clock = clock
-        self._choose = choose
+        self._turns = count()
         self._guarded = guarded
         made = self._native = native.kernel.CallSends(
             sends=sends.native, plan=self._plan, path=SEND, client_id=CLIENT_ID, reserved=LEFT
@@ -134,7 +133,7 @@ class KernelCalls:
         types = _ALL
         if self._send_keys.current.enable_topic_message_type_check:
             types = sum(_TYPES.get(name, 0) for name in accepted_types(config))
-        return TopicPlan(queues, self._choose(queues), types)
+        return TopicPlan(queues, next(self._turns) % queues, types)
 
     def serve(self, events: list[Event], line: Line) -> list[tuple[int, bytes]]:
         """Serve the calls that a read begins with, up to the first that is not plain: the stream and answer of each.
