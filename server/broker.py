@@ -47,6 +47,7 @@ from rocketwire.server.pop.keys import PopKeys
 from rocketwire.server.pop.order.ordered_queues import OrderedQueues
 from rocketwire.server.pop.pops import Pops
 from rocketwire.server.pop.recovery import move_offsets
+from rocketwire.server.pop.renewals import Renewals
 from rocketwire.server.pull.answers import PullAnswers
 from rocketwire.server.pull.kernel import KernelPulls
 from rocketwire.server.pull.keys import LongPollKeys, TransferKeys
@@ -337,9 +338,11 @@ class Broker:
 
     def _make_pops(self, config: ServerConfig) -> None:
         live = self.config
+        self.renewals = Renewals(trio.current_time)
         self._ordered = OrderedQueues(
             self._order_info,
             self.offsets,
+            renewals=self.renewals,
             topics=self.topics,
             groups=self.groups,
             clock=self.clock,
@@ -368,6 +371,7 @@ class Broker:
             choose=self._choose,
             wake=self.wake,
             store_host=self.store_host,
+            renewals=self.renewals,
         )
         self._ordered.freed.subscribe(self.pops.freed)
         self.store.arrivals.subscribe(self.pops.arrived)

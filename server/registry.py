@@ -159,6 +159,7 @@ def front_parts(broker: Broker) -> Parts:
         clock=broker.clock,
         groups=broker.groups,
         keys=live[GrpcKeys],
+        renewals=broker.renewals,
         send_keys=live[SendKeys],
         topics=broker.topics,
         invalidation=broker.invalidation,

@@ -21,6 +21,8 @@ SYSTEM_PROPERTIES: Final = frozenset(
         "MIN_OFFSET",
         "MAX_OFFSET",
         "CONSUME_START_TIME",
+        "1ST_POP_TIME",
+        "POP_CK",
         "MSG_REGION",
         "TRACE_ON",
         # Spring makes properties of the headers that it gives each message.

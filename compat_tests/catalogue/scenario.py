@@ -22,6 +22,7 @@ FEATURES: Final[Mapping[str, str]] = {
     "topic": "Topics",
     "pull": "Pull",
     "push": "Push",
+    "pop": "Pop",
     "batch": "Batches of messages",
     "broadcast": "Broadcasting",
     "order": "Order",
@@ -46,6 +47,7 @@ class Need(StrEnum):
     SQL = "sql"
     TIMER = "timer"
     RECALL = "recall"
+    POP = "pop"
     DELAYS_KNOWN = "known delays"
     QUICK_RETRY = "quick retry"
     SHORT_DELAYS = "short delays"
@@ -63,6 +65,7 @@ WHAT_IT_TAKES: Final[Mapping[Need, str]] = {
     Need.SQL: "filters by SQL92 (enablePropertyFilter)",
     Need.TIMER: "messages with a delivery time (Apache has them since 5.0)",
     Need.RECALL: "recalls of timed messages (recallMessageEnable)",
+    Need.POP: "consumers that pop (Apache has them since 5.0)",
     Need.DELAYS_KNOWN: "a known first delay level of at most 10 s (messageDelayLevel)",
     Need.QUICK_RETRY: "a third delay level, that of a first retry, of at most 10 s (messageDelayLevel)",
     Need.SHORT_DELAYS: "levels of 1 to 3 s (messageDelayLevel=1s 2s 1s ... 3s, as docs/compat.md has it)",

@@ -144,7 +144,7 @@ static PyObject *reset(PyObject *object, PyObject *args)
     int stream;
     unsigned int code;
     if (!PyArg_ParseTuple(args, "iI:reset", &stream, &code)) return NULL;
-    call *which = call_of((Http2 *)object, stream);
+    call *which = answered(object, stream);
     if (which != NULL) {
         reset_stream((Http2 *)object, stream, code);
         call_forget((Http2 *)object, which);
@@ -208,7 +208,7 @@ static PyMethodDef methods[] = {
     {"unary", unary, METH_VARARGS, "Answer a call with one message and status OK."},
     {"message", message, METH_VARARGS, "Send one message of an answer that has several."},
     {"finish", (PyCFunction)(void (*)(void))finish, METH_VARARGS | METH_KEYWORDS, "End an answer with a status."},
-    {"reset", reset, METH_VARARGS, "End a call without an answer."},
+    {"reset", reset, METH_VARARGS, "End a call whose answer is not finished."},
     {"goaway", (PyCFunction)(void (*)(void))goaway, METH_VARARGS | METH_KEYWORDS,
      "Tell the client to use another connection."},
     {"output", output, METH_O, "The next bytes to write."},

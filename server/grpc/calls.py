@@ -24,8 +24,8 @@ from rocketwire.wire.headers import WireHeader
 
 Asking: TypeAlias = Generator[Sequence[Request[Any]], list[Reply], Any]
 """What a method is: it yields requests, gets their replies, and returns the response, of a stream a list."""
-Response: TypeAlias = Message | Sequence[Message]
-"""What a call is answered with: a message, or those of a stream."""
+Response: TypeAlias = Message | bytes | Sequence[Message | bytes]
+"""What a call is answered with: a message, or those of a stream; those in bytes are written already."""
 
 _NO_BODY: Final = memoryview(b"")
 

@@ -17,6 +17,7 @@ from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Answer, Reply, Request, SharedReply
 from rocketwire.server.core.standstill import Rounds
 from rocketwire.server.core.works import Steps
+from rocketwire.server.pop.renewals import Renewals
 from rocketwire.wire.bodies.client import (
     ConsumeFromWhere,
     ConsumerData,
@@ -229,11 +230,13 @@ class Clients:
     Args:
         in_flight: Counts what is kept for them.
         peer_closed: Called when one is gone.
+        renewals: Is told who is here.
     """
 
-    def __init__(self, in_flight: InFlight, peer_closed: Callable[[Client], None]) -> None:
+    def __init__(self, in_flight: InFlight, peer_closed: Callable[[Client], None], renewals: Renewals) -> None:
         self._in_flight = in_flight
         self._peer_closed = peer_closed
+        self._renewals = renewals
         self._clients: dict[str, Client] = {}
         self._of_lines: dict[Any, dict[Client, None]] = {}
         self._rounds = Rounds()
@@ -255,16 +258,18 @@ class Clients:
                 raise LimitExceeded(_LIMIT, _MOST_OF_CONNECTION)
             if client is None:
                 client = self._clients[client_id] = Client(client_id, self._in_flight)
+                self._renewals.enter(client_id)
             of_line[client] = None
             client.lines[line] = None
         client.seen = trio.current_time()
         client.remote_text, client.born_host = line.remote_text, line.born_host
         return client
 
-    def leave(self, client: Client) -> None:
-        """Forget a client."""
+    def leave(self, client: Client, *, for_good: bool = False) -> None:
+        """Forget a client; unless it said that it leaves, it may be back soon."""
         if self._clients.get(client.client_id) is client:
             del self._clients[client.client_id]
+            self._renewals.leave(client.client_id, for_good=for_good)
         for line in client.lines:
             self._of_lines[line].pop(client, None)
         client.lines.clear()

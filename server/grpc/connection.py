@@ -345,11 +345,11 @@ class Connection(Outgoing):
             return
         kind = call.method.kind
         if kind is Kind.UNARY:
-            self._http2.unary(stream, response.SerializeToString())  # type: ignore[union-attr]
+            self._http2.unary(stream, _written(response))  # type: ignore[arg-type]
             call.closed = True
             return
         for message in response:  # type: ignore[union-attr]
-            self._http2.message(stream, message.SerializeToString())
+            self._http2.message(stream, _written(message))  # type: ignore[arg-type]
         if kind is Kind.STREAM:
             self._http2.finish(stream, 0)
             call.closed = True
@@ -507,3 +507,7 @@ class Connection(Outgoing):
             stream.close()
         self._serving.closed(self)
         self._on_close(self)
+
+
+def _written(message: Message | bytes) -> bytes:
+    return message if isinstance(message, bytes) else message.SerializeToString()

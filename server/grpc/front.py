@@ -20,6 +20,7 @@ from rocketwire.server.core.works import Works
 from rocketwire.server.grpc.keys import GrpcKeys
 from rocketwire.server.net.http2 import server_connection
 from rocketwire.server.net.in_flight import InFlight
+from rocketwire.server.pop.renewals import Renewals
 from rocketwire.server.send.kernel import KernelSends
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
@@ -46,6 +47,7 @@ class Parts:
     clock: Clock
     groups: SubscriptionGroups
     keys: Live[GrpcKeys]
+    renewals: Renewals
     send_keys: Live[SendKeys]
     topics: BrokerTopics
     invalidation: CacheInvalidation
@@ -124,7 +126,7 @@ class Front:
 
         parts = self._parts
         pending = transactions.Pending(trio.current_time)
-        clients = self._clients = Clients(self._in_flight, self._peer_closed)
+        clients = self._clients = Clients(self._in_flight, self._peer_closed, parts.renewals)
         held = handles.Held()
         services = methods.Services(
             acknowledging=acknowledging.AcknowledgingServices(clients=clients, clock=parts.clock, held=held),

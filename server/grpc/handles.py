@@ -1,8 +1,7 @@
 """Receipt handles: what clients name a delivery by, and what the broker's requests say instead.
 
-A handle whose delivery the server renews (`auto_renew`) ends with a mark. Such a delivery is prolonged by steps of
-`RENEWED_MS` from the pop on, as long as its client is here. So the time until which it is invisible follows from the
-handle alone: no table has to know it, and it survives a restart.
+A handle whose delivery the broker renews (`auto_renew`) ends with a mark. By when it is visible again follows from the
+handle alone (`server.pop.renewals`): no table has to know it, and it survives a restart.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from rocketwire.server.core.request import Request
 from rocketwire.server.grpc.calls import Call
 from rocketwire.server.grpc.clients import Client
+from rocketwire.server.pop.renewals import MOST_MS, invisible_ms
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.grpc.errors import CallInvalid
@@ -25,10 +25,6 @@ from rocketwire.wire.headers.pop import (
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
 from rocketwire.wire.pop_handle import topic_of_kind
 
-RENEWED_MS: Final = 60_000
-"""How long a renewed delivery is invisible, and by how much it is prolonged."""
-MOST_RENEWED_MS: Final = 3 * 60 * 60 * 1000
-"""How long after the pop a delivery is renewed."""
 _MARK: Final = " R"
 _DEAD: Final = -1
 _MOST_HELD: Final = 100_000
@@ -59,9 +55,8 @@ class Handle(NamedTuple):
         receipt = self.receipt
         if now < receipt.visible_at:
             return receipt
-        if self.renewed and now < receipt.pop_time + MOST_RENEWED_MS:
-            steps = (now - receipt.pop_time) // RENEWED_MS + 1
-            return receipt._replace(invisible_ms=steps * RENEWED_MS)
+        if self.renewed and now < receipt.pop_time + MOST_MS:
+            return receipt._replace(invisible_ms=invisible_ms(receipt.pop_time, now))
         raise CallInvalid(Code.INVALID_RECEIPT_HANDLE, "receipt handle is expired")
 
     def ack_request(self, call: Call, topic: str, group: str) -> Request[Any]:

@@ -16,23 +16,26 @@ from rocketwire.server.core.clock import Clock
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.grpc.calls import Asking, Call
 from rocketwire.server.grpc.clients import Client, Clients
-from rocketwire.server.grpc.handles import RENEWED_MS, Handle, Held, dead_letter_request
+from rocketwire.server.grpc.deliveries import plain_payloads
+from rocketwire.server.grpc.handles import Handle, Held, dead_letter_request
 from rocketwire.server.grpc.metadata import read_timeout
 from rocketwire.server.grpc.settings import group_config, most_attempts
 from rocketwire.server.grpc.statuses import code_of_reply
+from rocketwire.server.pop.renewals import STEP_MS, RenewedPopRequest
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.wire.codes import RequestCode, ResponseCode
-from rocketwire.wire.grpc.answers import delivered_response, message_response, status_response
+from rocketwire.wire.grpc.answers import delivered_response, status_response
 from rocketwire.wire.grpc.checks import check_group, check_invisible_ms, check_topic
 from rocketwire.wire.grpc.codes import Code
+from rocketwire.wire.grpc.fast_delivery import delivered_payload
 from rocketwire.wire.grpc.filters import EVERYTHING, TAG, Filter, read_filter
 from rocketwire.wire.grpc.limits import CallLimits
 from rocketwire.wire.grpc.polling import polling_ms
 from rocketwire.wire.grpc.receipt import ReceiptHandle
-from rocketwire.wire.grpc.receiving import delivered_message, offset_id
+from rocketwire.wire.grpc.receiving import offset_id
 from rocketwire.wire.grpc.service_pb2 import ReceiveMessageRequest
 from rocketwire.wire.grpc.times import duration_ms
-from rocketwire.wire.headers.pop import PopMessageRequestHeader, PopMessageResponseHeader
+from rocketwire.wire.headers.pop import PopMessageResponseHeader
 from rocketwire.wire.message import Message, decode_record
 from rocketwire.wire.pop_handle import decode_pop_handle, kind_of, order_counts, popped_queues
 from rocketwire.wire.properties import POP_CK, TAGS, UNIQ_KEY, decode_stored_properties, value_of
@@ -46,6 +49,7 @@ _REQUEST_TIMEOUT_MS: Final = 3000
 _SIZE: Final = 4
 _ADMITTED: Final = frozenset({Code.OK, Code.MESSAGE_NOT_FOUND})
 _POP_CK: Final = POP_CK.encode()
+_OK: Final = status_response(Code.OK).SerializeToString()
 VERSION: Final = "x-mq-client-version"
 
 
@@ -77,7 +81,7 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
     client = services.clients.seen(call.client_id, call.line)
     now = services.clock()
     config = group_config(services.groups, group)
-    header = PopMessageRequestHeader(
+    header = RenewedPopRequest(
         consumer_group=group,
         topic=topic,
         queue_id=request.message_queue.id,
@@ -90,6 +94,7 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
         exp=wanted.text,
         order=bool(config.consume_message_orderly),
         attempt_id=request.attempt_id or None,
+        renewer=call.client_id if request.auto_renew else None,
     )
     (reply,) = yield (call.request(RequestCode.POP_MESSAGE, header),)
     fields, code = reply.fields, code_of_reply(reply)
@@ -97,10 +102,16 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
         client.receives(group, topic, wanted, now)
     if reply.code != ResponseCode.SUCCESS or not isinstance(fields, PopMessageResponseHeader):
         return [status_response(code, "no new message" if code is Code.MESSAGE_NOT_FOUND else reply.remark or "")]
+    delivery, most, tags = _Delivery(services, call, client, topic, group), most_attempts(config), _tags(wanted)
+    if not request.auto_renew:
+        broker = services.broker_name
+        payloads = plain_payloads(reply, topic=topic, broker=broker, tags=tags, most_attempts=most)
+        if payloads is not None:
+            call.undo = lambda: delivery.give_back(list(_popped(broker, reply, fields, renewed=False)))
+            return [_OK, *payloads, delivered_response(fields.pop_time)]
     popped = list(_popped(services.broker_name, reply, fields, renewed=request.auto_renew))
-    delivery = _Delivery(services, call, client, topic, group)
     call.undo = partial(delivery.give_back, popped)
-    kept, dead, unwanted = _sorted(popped, wanted, most_attempts(config))
+    kept, dead, unwanted = _sorted(popped, tags, most)
     if dead:
         replies = yield [delivery.dead_letter(each) for each in dead]
         unwanted += [each for each, told in zip(dead, replies, strict=True) if told.code == ResponseCode.SUCCESS]
@@ -111,11 +122,7 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
         return [status_response(Code.MESSAGE_NOT_FOUND, "no new message")]
     if request.auto_renew:
         services.held.add(client, topic, group, [each.handle for each in kept])
-    return [
-        status_response(Code.OK),
-        *(message_response(_message(each, topic)) for each in kept),
-        delivered_response(fields.pop_time),
-    ]
+    return [_OK, *(_payload(each, topic) for each in kept), delivered_response(fields.pop_time)]
 
 
 class _Delivery(NamedTuple):
@@ -142,7 +149,7 @@ class _Delivery(NamedTuple):
 
 def _invisible_ms(request: ReceiveMessageRequest) -> int:
     if request.auto_renew:
-        return RENEWED_MS
+        return STEP_MS
     ms = duration_ms(request.invisible_duration)
     check_invisible_ms(ms, _LIMITS, least=_LIMITS.least_invisible_ms)
     return ms
@@ -201,11 +208,17 @@ def _kind(record: Message) -> str:
     return kind_of(record.topic) if told is None else decode_pop_handle(str(told, "utf-8", "replace")).kind
 
 
-def _sorted(popped: Sequence[Popped], wanted: Filter, most: int) -> tuple[list[Popped], list[Popped], list[Popped]]:
+def _tags(wanted: Filter) -> frozenset[str] | None:
+    """The tags of the messages that the client wants; None: all that the pop gives."""
+    if wanted.kind != TAG or wanted.text == EVERYTHING:
+        return None
+    return frozenset(tag.strip() for tag in wanted.text.split("||"))
+
+
+def _sorted(
+    popped: Sequence[Popped], tags: frozenset[str] | None, most: int
+) -> tuple[list[Popped], list[Popped], list[Popped]]:
     """Those for the client, those for the dead letter topic, and those that the filter does not want."""
-    tags = None
-    if wanted.kind == TAG and wanted.text != EVERYTHING:
-        tags = {tag.strip() for tag in wanted.text.split("||")}
     kept: list[Popped] = []
     dead: list[Popped] = []
     unwanted: list[Popped] = []
@@ -220,7 +233,7 @@ def _sorted(popped: Sequence[Popped], wanted: Filter, most: int) -> tuple[list[P
     return kept, dead, unwanted
 
 
-def _message(popped: Popped, topic: str) -> Any:  # noqa: ANN401 - protobuf's Message
-    return delivered_message(
+def _payload(popped: Popped, topic: str) -> bytes:
+    return delivered_payload(
         popped.record, topic=topic, receipt_handle=popped.handle.text, reconsume_times=popped.attempts
     )

@@ -68,7 +68,7 @@ class Points:
         """Add a check point that was read at a queue offset; its messages stand before a place in the log."""
         key = point.key(self._broker)
         known = self._by_key.get(key)
-        if known is None:
+        if known is None or known.point.invisible_time != point.invisible_time:  # one that is renewed has the same key
             bits = point.bit_map
             unacked = {each: None for number, each in enumerate(point.offsets) if not bits >> number & 1}
         else:

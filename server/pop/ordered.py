@@ -28,6 +28,7 @@ class OrderedBatch(NamedTuple):
         pop_time: When, in ms since 1970.
         invisible_time: For how long from then on, in ms.
         offsets: The queue offsets of the messages.
+        renewer: The client for whom they are kept for longer as long as it is here; None: for nobody.
     """
 
     queue: PopQueue
@@ -35,6 +36,7 @@ class OrderedBatch(NamedTuple):
     pop_time: int
     invisible_time: int
     offsets: Sequence[int]
+    renewer: str | None = None
 
 
 class Ordered(Protocol):

@@ -25,6 +25,7 @@ from rocketwire.server.pop.peeking import Peeking
 from rocketwire.server.pop.polls import Polls
 from rocketwire.server.pop.pop_topics import PopTopics
 from rocketwire.server.pop.records import PopRecords
+from rocketwire.server.pop.renewals import Renewals
 from rocketwire.server.pop.reviver import Delivered, Reviver
 from rocketwire.server.pop.services import PopServices
 from rocketwire.server.pop.taking import Taking
@@ -71,6 +72,7 @@ class Pops:
         choose: Callable[[int], int],
         wake: Callable[[], None],
         store_host: bytes,
+        renewals: Renewals,
     ) -> None:
         """Put it together; `wake` is called when messages were stored, and serves all who wait."""
         pop_topics = PopTopics(pop_keys, broker_keys, topics)
@@ -141,6 +143,7 @@ class Pops:
                 wake=wake,
                 broker_name=broker_name,
                 host=store_host,
+                renewals=renewals,
             )
             due_time.moved.subscribe(self.reviver.moved)
 

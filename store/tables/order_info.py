@@ -40,6 +40,8 @@ class OrderInfo:
     offset_next_visible_time: dict[Int64, Int64] | None = field(default=None, metadata={"wire": "ot"})
     """By queue offset: until when a message is out, if not until the batch's time is up."""
     pop_time: Int64 = 0
+    renewer: str | None = field(default=None, metadata={"wire": "rn"})
+    """The client for whom the batch is kept for longer as long as it is here. Ours, no Apache broker's."""
 
     @property
     def offsets(self) -> tuple[int, ...]:

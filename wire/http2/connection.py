@@ -355,7 +355,7 @@ class Connection:
     def reset(self, stream: int, code: int) -> None:
         """See `Http2`."""
         call = self._calls.get(stream)
-        if call is not None:
+        if call is not None and call.trailers is None:
             self._h2.reset_stream(stream, code)
             self._forget(call)
 

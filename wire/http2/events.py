@@ -88,7 +88,7 @@ class Http2(Protocol):
         ...
 
     def reset(self, stream: int, code: int) -> None:
-        """End a call without an answer; `code` is HTTP/2's."""
+        """End a call whose answer is not finished; `code` is HTTP/2's."""
         ...
 
     def goaway(self, code: int = NO_ERROR) -> None:

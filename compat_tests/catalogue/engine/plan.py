@@ -14,7 +14,7 @@ from rocketwire.compat.scenario import FEATURES, WHAT_IT_TAKES, Need, Scenario, 
 
 HELPER = "java-4.9.7"
 """The client that does what the client under test does not offer."""
-_ONLY_WHERE_KNOWN = frozenset({Need.TIMER, Need.RECALL})
+_ONLY_WHERE_KNOWN = frozenset({Need.TIMER, Need.RECALL, Need.POP})
 
 
 class NothingChosen(Exception):

@@ -22,6 +22,8 @@ from rocketwire.server.config.java_properties import PropertiesInvalid, parse_ja
 _UNITS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _OURS: Final = "faultInjectionEnable"
 """A key that only rocketwire has."""
+_MODE: Final = "defaultMessageRequestMode"
+"""A key that only brokers have whose messages can be popped."""
 _QUICK: Final = 10_000  # ms that a scenario waits for a delay level
 _SHORT: Final = (1_000, 2_000, *(15 * [1_000]), 3_000)
 _SHORT_TRANSACTION: Final = 2_000
@@ -108,8 +110,9 @@ def _offers(configuration: Mapping[str, str], delays: tuple[int, ...], *, versio
     if known:
         found.setdefault(Need.TIMER, False)
         found.setdefault(Need.RECALL, False)
+        found[Need.POP] = found[Need.TIMER] and _MODE in configuration
     elif version.startswith("4.") and not ours:
-        found[Need.TIMER] = found[Need.RECALL] = False
+        found[Need.TIMER] = found[Need.RECALL] = found[Need.POP] = False
     trace = [
         configuration[key] == "true" for key in ("traceTopicEnable", "autoCreateTopicEnable") if key in configuration
     ]

@@ -15,7 +15,13 @@ from rocketwire.wire.pop_handle import OrderCount, kind_of
 
 
 def batch(
-    former: OrderInfo | None, *, attempt_id: str | None, pop_time: int, invisible_time: int, offsets: Sequence[int]
+    former: OrderInfo | None,
+    *,
+    attempt_id: str | None,
+    pop_time: int,
+    invisible_time: int,
+    offsets: Sequence[int],
+    renewer: str | None = None,
 ) -> OrderInfo:
     """The batch that a pop made, after the former one of the queue, if there was any. Times in ms."""
     first = offsets[0]
@@ -26,6 +32,7 @@ def batch(
         offset_list=(first, *[each - first for each in offsets[1:]]),
         offset_consumed_count=None if former is None else _consumed(former, attempt_id, offsets),
         pop_time=pop_time,
+        renewer=renewer,
     )
 
 
@@ -73,6 +80,12 @@ def out_until(info: OrderInfo, invisible_time: int = 0) -> int | None:
     due = info.pop_time + (info.invisible_time or invisible_time)
     times = info.offset_next_visible_time or {}
     return max((times.get(offset, due) for offset in _waited_for(info)), default=None)
+
+
+def is_held(info: OrderInfo) -> bool:
+    """Whether a message is neither acknowledged nor kept until a time of its own: its client is busy with it."""
+    times = info.offset_next_visible_time or {}
+    return any(offset not in times for offset in _waited_for(info))
 
 
 def _waited_for(info: OrderInfo) -> Iterator[int]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import trio
@@ -21,9 +22,18 @@ from rocketwire.server.core.clock import Clock
 from rocketwire.server.core.due_time import DueTime
 from rocketwire.server.core.errors import MessageIllegal
 from rocketwire.server.offsets.consumed import commit_offset
-from rocketwire.server.pop.order.batches import acknowledged, batch, counts_of, kept, next_offset, out_until
+from rocketwire.server.pop.order.batches import (
+    acknowledged,
+    batch,
+    counts_of,
+    is_held,
+    kept,
+    next_offset,
+    out_until,
+)
 from rocketwire.server.pop.order.free_times import FreeTimes
 from rocketwire.server.pop.ordered import OrderedBatch, PopQueue
+from rocketwire.server.pop.renewals import Renewals
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.store.event import Event
@@ -57,6 +67,7 @@ class OrderedQueues:
         groups: SubscriptionGroups,
         clock: Clock,
         due_time: DueTime,
+        renewals: Renewals,
     ) -> None:
         self.freed = Event[[PopQueue]]()
         self._table = table
@@ -65,6 +76,7 @@ class OrderedQueues:
         self._groups = groups
         self._clock = clock
         self._due_time = due_time
+        self._renewals = renewals
         self._free = FreeTimes()
         self._sleeping = trio.CancelScope()
         self._sleeps_until: float = -math.inf
@@ -79,7 +91,17 @@ class OrderedQueues:
         if info is None or (info.attempt_id is not None and info.attempt_id == attempt_id):
             return False
         until = out_until(info, invisible_time)
-        return until is not None and until > self._clock()
+        if until is None:
+            return False
+        return until > self._clock() or self._renewed(queue, info)
+
+    def _renewed(self, queue: PopQueue, info: OrderInfo) -> bool:
+        """Whether a batch whose time is up is kept for longer, for its client is here."""
+        invisible_time = self._renewals.renewed(info.renewer, info.pop_time, self._clock())
+        if invisible_time is None or not is_held(info):
+            return False
+        self._put(queue, replace(info, invisible_time=invisible_time))
+        return True
 
     def counts(self, taken: OrderedBatch) -> Sequence[OrderCount]:
         """How often the messages of a batch that is to be taken were popped before, for the answer."""
@@ -96,6 +118,7 @@ class OrderedQueues:
             pop_time=taken.pop_time,
             invisible_time=taken.invisible_time,
             offsets=taken.offsets,
+            renewer=taken.renewer,
         )
 
     def ack(self, queue: PopQueue, offset: int, pop_time: int, invisible_time: int) -> None:
@@ -161,8 +184,10 @@ class OrderedQueues:
             nursery.start_soon(self._clean_at_times)
             while True:
                 await self._sleep()
-                for queue in self._free.due(self._clock()):
-                    self.freed(queue)
+                for queue in list(self._free.due(self._clock())):
+                    info = self._table.get(*queue)
+                    if info is None or not self._renewed(queue, info):
+                        self.freed(queue)
 
     async def _sleep(self) -> None:
         """Wait until a queue is free, or another one may be sooner."""

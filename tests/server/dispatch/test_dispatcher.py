@@ -114,7 +114,7 @@ class Gate:
         self.active = active
         self.asked: list[tuple[Any, int, str, int]] = []
 
-    def admit(self, peer: Any, header: Header, body: memoryview, _proof: Any) -> None:
+    def admit(self, peer: Any, header: Header, body: memoryview, _proof: Any = None) -> None:
         ext = header.ext or {}
         self.asked.append((peer, header.code, ext["topic"], len(body)))
         if ext["queueId"] == "2":
@@ -162,7 +162,7 @@ async def test_what_a_guard_cannot_decide_is_refused(caplog: pytest.LogCaptureFi
 
 async def test_a_guard_that_cannot_look_into_the_store_refuses(caplog: pytest.LogCaptureFixture) -> None:
     class Looking(Gate):
-        def admit(self, peer: Any, header: Header, body: memoryview, _proof: Any) -> None:
+        def admit(self, peer: Any, header: Header, body: memoryview, _proof: Any = None) -> None:
             raise StoreClosed("here")
 
     dispatcher = FrameDispatcher(

@@ -10,6 +10,7 @@ from rocketwire.server.core.due_time import DueTime
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.pop.order.ordered_queues import OrderedQueues
 from rocketwire.server.pop.ordered import PopQueue
+from rocketwire.server.pop.renewals import Renewals
 from rocketwire.server.topics.keys import TopicKeys
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
@@ -51,6 +52,7 @@ class Setting:
             groups=self.groups,
             clock=self.clock,
             due_time=DueTime(),
+            renewals=Renewals(lambda: 0.0),
         )
         self.ordered.freed.subscribe(self.freed.append)
 
