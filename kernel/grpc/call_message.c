@@ -5,7 +5,6 @@
 #include "message/text.h"
 
 enum { GZIP = 2, TRANSACTION = 4 };
-enum { RESOURCE_NAMESPACE = 1, RESOURCE_NAME = 2 };
 enum { MESSAGE_TOPIC = 1, MESSAGE_USER = 2, MESSAGE_SYSTEM = 3, MESSAGE_BODY = 4 };
 enum {
     SYSTEM_TAG = 1,
@@ -27,43 +26,15 @@ enum {
 #define LAST_SECOND 253402300799    /* 9999-12-31 */
 enum { NANOS_OF_MS = 1000000, NANOS_OF_SECOND = 1000000000, MS_OF_SECOND = 1000 };
 
-/* Two texts or numbers, each once at most, with the numbers 1 and 2. */
-typedef struct {
-    field each[3];
-} pair;
-
-static bool pair_read(span message, uint32_t first_form, uint32_t second_form, pair *found)
-{
-    fields from = fields_of(message);
-    uint32_t seen = 0;
-    field one;
-    fields_state state;
-    *found = (pair){.each = {{0}}};
-    while ((state = next_field(&from, &one)) == FIELDS_ONE) {
-        bool known = (one.number == 1 && one.form == first_form) || (one.number == 2 && one.form == second_form);
-        if (!known || !first_time(&seen, one.number)) return false;
-        found->each[one.number] = one;
-    }
-    return state == FIELDS_END;
-}
-
-static bool topic_read(span message, span *topic)
-{
-    pair found;
-    if (!pair_read(message, FIELD_BYTES, FIELD_BYTES, &found)) return false;
-    *topic = found.each[RESOURCE_NAME].bytes;
-    return topic->len > 0 && text_is_plain(*topic) && text_is_plain(found.each[RESOURCE_NAMESPACE].bytes);
-}
-
 static bool digest_read(span message)
 {
-    pair found;
+    field_pair found;
     return pair_read(message, FIELD_NUMBER, FIELD_BYTES, &found) && text_is_plain(found.each[2].bytes);
 }
 
 static bool time_read(span message, int64_t *ms)
 {
-    pair found;
+    field_pair found;
     if (!pair_read(message, FIELD_NUMBER, FIELD_NUMBER, &found)) return false;
     int64_t seconds = (int64_t)found.each[1].value;
     int32_t nanos = (int32_t)found.each[2].value;
@@ -100,7 +71,7 @@ static int compare(span a, span b)
 /* Enter a user property in its place. False: it is not plain, or there are too many, or two of a name. */
 static bool user_read(span entry, const reserved_names *reserved, call_message *found)
 {
-    pair item;
+    field_pair item;
     if (found->user_count == CALL_USER_MOST || !pair_read(entry, FIELD_BYTES, FIELD_BYTES, &item)) return false;
     span name = item.each[1].bytes, value = item.each[2].bytes;
     int32_t hash = java_hash(0, name);
@@ -212,7 +183,7 @@ static bool message_read(span message, const reserved_names *reserved, call_mess
         if (one.number != MESSAGE_USER && !first_time(&seen, one.number)) return false;
         bool taken = true;
         if (one.number == MESSAGE_TOPIC) {
-            taken = topic_read(one.bytes, &found->topic);
+            taken = resource_read(one.bytes, &found->topic);
         } else if (one.number == MESSAGE_USER) {
             taken = user_read(one.bytes, reserved, found);
         } else if (one.number == MESSAGE_SYSTEM) {

@@ -39,3 +39,27 @@ bool text_is_solid(span text)
     }
     return false;
 }
+
+bool pair_read(span message, uint32_t first_form, uint32_t second_form, field_pair *found)
+{
+    fields from = fields_of(message);
+    uint32_t seen = 0;
+    field one;
+    fields_state state;
+    *found = (field_pair){.each = {{0}}};
+    while ((state = next_field(&from, &one)) == FIELDS_ONE) {
+        bool known = (one.number == 1 && one.form == first_form) || (one.number == 2 && one.form == second_form);
+        if (!known || !first_time(&seen, one.number)) return false;
+        found->each[one.number] = one;
+    }
+    return state == FIELDS_END;
+}
+
+bool resource_read(span message, span *name)
+{
+    enum { NAMESPACE = 1, NAME = 2 };
+    field_pair found;
+    if (!pair_read(message, FIELD_BYTES, FIELD_BYTES, &found)) return false;
+    *name = found.each[NAME].bytes;
+    return name->len > 0 && text_is_plain(*name) && text_is_plain(found.each[NAMESPACE].bytes);
+}

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from rocketwire.server.core.clock import Clock
 from rocketwire.server.core.request import Request
+from rocketwire.server.grpc.batch_acks import BatchedAcks, acknowledge_all
 from rocketwire.server.grpc.calls import Asking, Call
 from rocketwire.server.grpc.clients import Clients
 from rocketwire.server.grpc.handles import Held, dead_letter_request, read_handle
@@ -46,8 +47,16 @@ class AcknowledgingServices:
             self.held.remove(client, text)
 
 
-def acknowledge(services: AcknowledgingServices, call: Call, request: AckMessageRequest) -> Asking:
+def acknowledge(services: AcknowledgingServices, call: Call, request: AckMessageRequest | BatchedAcks) -> Asking:
     """Acknowledge messages, each with a status of its own."""
+    if not isinstance(request, BatchedAcks):
+        return _acknowledge_each(services, call, request)
+    if call.line.guarded or services.clock() >= request.until:
+        return _acknowledge_each(services, call, AckMessageRequest.FromString(request.request))
+    return acknowledge_all(call, request)
+
+
+def _acknowledge_each(services: AcknowledgingServices, call: Call, request: AckMessageRequest) -> Asking:
     topic, group = request.topic.name, request.group.name
     check_topic(topic)
     check_group(group)

@@ -85,7 +85,7 @@ class Serving:
     sends: KernelCalls | None = None
 
 
-_NO_METHOD: Final = Method(Message, Message, lambda *_: iter(()))  # type: ignore[arg-type]
+_NO_METHOD: Final = Method(bytes, Message, lambda *_: iter(()))  # type: ignore[arg-type]
 
 
 class Connection(Outgoing):
@@ -240,7 +240,7 @@ class Connection(Outgoing):
             self._http2.finish(stream, GrpcStatus.UNIMPLEMENTED, f"unknown method {path}")
             return
         try:
-            message = method.request.FromString(payload)
+            message = method.read(payload)
         except DecodeError as error:
             self._http2.finish(stream, GrpcStatus.INTERNAL, f"the request cannot be parsed: {error}")
             return

@@ -27,7 +27,7 @@ _RARE: Final = 7
 
 def known_names() -> tuple[tuple[bytes, int], ...]:
     """The names of properties that are not simply a user's, with what the kernel does with them."""
-    kinds = {name: _HIDDEN for name in RESERVED} | dict.fromkeys((*RARE_NAMES, names.POP_CK), _RARE) | _KINDS
+    kinds = dict.fromkeys(RESERVED, _HIDDEN) | dict.fromkeys((*RARE_NAMES, names.POP_CK), _RARE) | _KINDS
     return tuple((name.encode(), kind) for name, kind in kinds.items())
 
 
