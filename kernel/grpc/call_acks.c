@@ -1,7 +1,7 @@
 #include "grpc/call_acks.h"
 
 #include "grpc/call_texts.h"
-#include "grpc/fields.h"
+#include "wire/fields.h"
 
 enum { REQUEST_GROUP = 1, REQUEST_TOPIC = 2, REQUEST_ENTRIES = 3 };
 enum { ENTRY_MESSAGE_ID = 1, ENTRY_HANDLE = 2, ENTRY_STATUS = 3, ENTRIES = 2 };

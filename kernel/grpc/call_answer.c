@@ -1,6 +1,6 @@
 #include "grpc/call_answer.h"
 
-#include "grpc/fields.h"
+#include "wire/fields.h"
 
 enum { ENTRIES = 2 };
 enum { ENTRY_MESSAGE_ID = 2, ENTRY_OFFSET = 4, ENTRY_RECALL_HANDLE = 5 };

@@ -1,8 +1,8 @@
 #include "grpc/call_message.h"
 
 #include "grpc/call_texts.h"
-#include "grpc/fields.h"
 #include "message/text.h"
+#include "wire/fields.h"
 
 enum { GZIP = 2, TRANSACTION = 4 };
 enum { MESSAGE_TOPIC = 1, MESSAGE_USER = 2, MESSAGE_SYSTEM = 3, MESSAGE_BODY = 4 };

@@ -35,7 +35,8 @@ static void put_number(put_list *list, span name, uint32_t bucket, int64_t value
 }
 
 #define NAME(text) span_of(text, sizeof text - 1)
-#define PUT(name, bucket, value) list->each[list->count++] = (call_property){NAME(name), value, bucket}
+#define PUT(name, bucket, value) \
+    list->each[list->count++] = (call_property) { NAME(name), value, bucket }
 
 static void put_all(put_list *list, const call_message *from, span remote, int64_t born)
 {

@@ -4,7 +4,10 @@
 
 /* Bytes that begin no white space and no control character of Unicode: all of that is below U+0020, at U+007F, from
  * U+0080 to U+00A0, at U+1680, from U+2000 to U+205F, and at U+3000. */
-static bool begins_text(uint8_t byte) { return (byte > ' ' && byte < 0x7F) || (byte > 0xC2 && byte != 0xE1 && byte != 0xE2 && byte != 0xE3); }
+static bool begins_text(uint8_t byte)
+{
+    return (byte > ' ' && byte < 0x7F) || (byte > 0xC2 && byte != 0xE1 && byte != 0xE2 && byte != 0xE3);
+}
 
 /* The first byte that is not from ' ' to '~'. */
 static const uint8_t *past_printable(const uint8_t *p, const uint8_t *end)

@@ -3,7 +3,7 @@
 #define ROCKETWIRE_CALL_TEXTS_H
 
 #include "core/span.h"
-#include "grpc/fields.h"
+#include "wire/fields.h"
 
 /* UTF-8 without control characters. */
 bool text_is_plain(span text);

@@ -1,7 +1,7 @@
 #include "core/decimal.h"
 #include "grpc/delivery.h"
-#include "grpc/fields.h"
-#include "grpc/md5.h"
+#include "message/md5.h"
+#include "wire/fields.h"
 
 enum { MESSAGE_TOPIC = 1, MESSAGE_USER = 2, MESSAGE_SYSTEM = 3, MESSAGE_BODY = 4 };
 enum { RESPONSE_MESSAGE = 2, RESOURCE_NAME = 2, ENTRY_KEY = 1, ENTRY_VALUE = 2 };

@@ -75,8 +75,7 @@ static bool write_all(run *in, span records)
     int64_t start;
     while (records.len > 0) {
         if (!delivered_read(records, &in->self->known, &in->self->message)) return false;
-        bool same = message->topic.len == in->topic.len &&
-                    memcmp(message->topic.at, in->topic.at, in->topic.len) == 0;
+        bool same = message->topic.len == in->topic.len && memcmp(message->topic.at, in->topic.at, in->topic.len) == 0;
         if (!same || message->reconsume_times >= in->most_attempts || !is_wanted(in) || !start_of(in, &start)) {
             return false;
         }

@@ -38,7 +38,7 @@ typedef struct {
     span topic, body, tag, keys, id, group, born_host; /* at == NULL: none, but for the first two */
     int32_t queue_id, reconsume_times;
     int64_t queue_offset, physical_offset, born, stored; /* the last two in ms since 1970 */
-    const uint8_t *host, *store_host; /* 8 bytes each */
+    const uint8_t *host, *store_host;                    /* 8 bytes each */
     delivered_property user[DELIVERED_PROPERTIES_MOST];
     size_t user_count;
     size_t size; /* of the record */

@@ -22,8 +22,8 @@ static bool hashes_of(PyObject *names, int32_t hashes[RESERVED_MOST])
 static PyObject *message_tuple(const call_message *message, PyObject *text, int32_t queue)
 {
     return Py_BuildValue("(NiNNNNNNi)", bytes_of(message->topic), (int)call_message_type(message),
-                         bytes_of(message->group), bytes_of(message->id), PyBool_FromLong(message->compressed),
-                         text, bytes_of(message->body),
+                         bytes_of(message->group), bytes_of(message->id), PyBool_FromLong(message->compressed), text,
+                         bytes_of(message->body),
                          message->has_born ? PyLong_FromLongLong(message->born) : Py_NewRef(Py_None), (int)queue);
 }
 
@@ -37,8 +37,8 @@ static PyObject *read_send_call(PyObject *self, PyObject *args)
     call_limits limits;
     long long now, user, property, group, delay;
     int queues;
-    if (!PyArg_ParseTuple(args, "y*y*O!Li(LLLL):read_send_call", &request, &remote, &PyTuple_Type, &names, &now, &queues,
-                          &user, &property, &group, &delay)) {
+    if (!PyArg_ParseTuple(args, "y*y*O!Li(LLLL):read_send_call", &request, &remote, &PyTuple_Type, &names, &now,
+                          &queues, &user, &property, &group, &delay)) {
         return NULL;
     }
     limits = (call_limits){user, property, group, delay};
@@ -84,10 +84,11 @@ static PyObject *check_points_of(const call_acks *acks)
         if (told[i]) continue;
         const ack_handle *one = &acks->acks[i].handle;
         PyObject *offsets = offsets_of(acks, i, told);
-        PyObject *point = offsets == NULL ? NULL
-                                          : Py_BuildValue("(s#LLLiiN)", &one->kind, (Py_ssize_t)1, (long long)one->start,
-                                                          (long long)one->pop_time, (long long)one->invisible_time,
-                                                          (int)one->revive_queue, (int)one->queue, offsets);
+        PyObject *point = offsets == NULL
+                              ? NULL
+                              : Py_BuildValue("(s#LLLiiN)", &one->kind, (Py_ssize_t)1, (long long)one->start,
+                                              (long long)one->pop_time, (long long)one->invisible_time,
+                                              (int)one->revive_queue, (int)one->queue, offsets);
         if (!append_value(points, point)) Py_CLEAR(points);
     }
     return points;
@@ -110,8 +111,12 @@ static PyObject *read_acks(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "y*:read_acks", &request)) return NULL;
     PyObject *result;
     if (call_acks_read(span_of(request.buf, (size_t)request.len), &acks)) {
-        PyObject *values[] = {text_of(acks.topic), text_of(acks.group), text_of(acks.acks[0].handle.broker),
-                              PyLong_FromLongLong(acks.until), check_points_of(&acks), answer_of(&acks)};
+        PyObject *values[] = {text_of(acks.topic),
+                              text_of(acks.group),
+                              text_of(acks.acks[0].handle.broker),
+                              PyLong_FromLongLong(acks.until),
+                              check_points_of(&acks),
+                              answer_of(&acks)};
         result = tuple_of(values, 6);
     } else {
         result = Py_NewRef(Py_None);
@@ -122,9 +127,11 @@ static PyObject *read_acks(PyObject *self, PyObject *args)
 
 static PyMethodDef functions[] = {
     {"read_acks", read_acks, METH_VARARGS,
-     "A plain AckMessage request: topic, group, broker, when the first is over, check points with offsets, the response if all is well."},
+     "A plain AckMessage request: topic, group, broker, when the first is over, check points with offsets, the "
+     "response if all is well."},
     {"read_send_call", read_send_call, METH_VARARGS,
-     "A plain SendMessage request: topic, type, group, id, compressed, properties, body, born time, queue of the group."},
+     "A plain SendMessage request: topic, type, group, id, compressed, properties, body, born time, queue of the "
+     "group."},
     {NULL, NULL, 0, NULL},
 };
 

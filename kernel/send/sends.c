@@ -305,8 +305,8 @@ path_result sends_store(PyObject *sends, const send_request *send, span body, pa
     if (result == PATH_TAKEN) {
         bool is_free = plan->quota == NULL; /* refusals are Python's */
         uint8_t *scratch = self->scratch;
-        result =
-            is_free ? store_message(self, send, send->properties, scratch, body, plan, context, sent) : PATH_HANDED_OVER;
+        result = is_free ? store_message(self, send, send->properties, scratch, body, plan, context, sent)
+                         : PATH_HANDED_OVER;
         if (result == PATH_HANDED_OVER && plan->queue == NULL) plan->spent = true;
         if (result == PATH_TAKEN) self->requests[1]++;
     }

@@ -1,6 +1,6 @@
 /* RFC 1321. */
 
-#include "grpc/md5.h"
+#include "message/md5.h"
 
 enum { BLOCK = 64, LENGTH_AT = 56, ROUNDS = 4, WORDS = 4 };
 
@@ -18,12 +18,11 @@ static const uint32_t sines[BLOCK] = {
 static inline uint32_t turned(uint32_t value, int bits) { return value << bits | value >> (32 - bits); }
 
 /* One step; the next one has the four words in another order. */
-#define STEP(f, a, b, c, d, word, number, bits) \
-    a = b + turned(a + (f) + words[word] + sines[number], bits)
-#define FOUR(f, first, n0, n1, n2, n3, b0, b1, b2, b3)                \
-    STEP(f(b, c, d), a, b, c, d, n0, first, b0);                      \
-    STEP(f(a, b, c), d, a, b, c, n1, first + 1, b1);                  \
-    STEP(f(d, a, b), c, d, a, b, n2, first + 2, b2);                  \
+#define STEP(f, a, b, c, d, word, number, bits) a = b + turned(a + (f) + words[word] + sines[number], bits)
+#define FOUR(f, first, n0, n1, n2, n3, b0, b1, b2, b3) \
+    STEP(f(b, c, d), a, b, c, d, n0, first, b0);       \
+    STEP(f(a, b, c), d, a, b, c, n1, first + 1, b1);   \
+    STEP(f(d, a, b), c, d, a, b, n2, first + 2, b2);   \
     STEP(f(c, d, a), b, c, d, a, n3, first + 3, b3)
 #define F(x, y, z) (((x) & ((y) ^ (z))) ^ (z))
 #define G(x, y, z) (((z) & ((x) ^ (y))) ^ (y))
