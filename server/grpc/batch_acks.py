@@ -78,7 +78,7 @@ def read_acks(payload: bytes) -> BatchedAcks | AckMessageRequest:
     """
     if native.kernel is not None:
         found = native.kernel.read_acks(payload)
-        return AckMessageRequest.FromString(payload) if found is None else BatchedAcks(*found, payload)
+        return AckMessageRequest.FromString(payload) if found is None else BatchedAcks(*found, request=payload)
     request = AckMessageRequest.FromString(payload)
     return batched(request, payload) or request
 

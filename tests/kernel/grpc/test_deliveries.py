@@ -28,7 +28,15 @@ MOST = 16
 texts = st.text(max_size=12)
 values = st.text(st.characters(exclude_characters="\x00\x01\x02", exclude_categories=["Cs"]), max_size=20)
 well_known = st.sampled_from(
-    [names.TAGS, names.KEYS, names.UNIQ_KEY, names.SHARDING_KEY, BORN_HOST, *sorted(RESERVED | RARE_NAMES), names.POP_CK]
+    [
+        names.TAGS,
+        names.KEYS,
+        names.UNIQ_KEY,
+        names.SHARDING_KEY,
+        BORN_HOST,
+        *sorted(RESERVED | RARE_NAMES),
+        names.POP_CK,
+    ]
 )
 items = st.dictionaries(well_known | values, values | st.just("a b  c "), max_size=12)
 property_texts = items.map(lambda found: "".join(f"{name}\x01{value}\x02" for name, value in found.items()).encode())
@@ -153,7 +161,7 @@ def test_the_checksum(body: bytes) -> None:
 
 def test_wrong_arguments() -> None:
     with pytest.raises(TypeError, match="a name has a kind"):
-        kernel.CallDeliveries(names=(b"a",))
+        kernel.CallDeliveries(names=(b"a",))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="the same hash"):
         kernel.CallDeliveries(names=((b"Aa", 6), (b"BB", 6)))
     with pytest.raises(TypeError, match="tags are a tuple"):
