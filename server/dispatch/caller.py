@@ -46,3 +46,19 @@ class Caller(Protocol):
 
     def limited(self, error: LimitExceeded) -> None:
         """Count that a limit refused a request of this client."""
+
+
+class CallCaller(Caller, Protocol):
+    """A connection of gRPC calls."""
+
+    def divert(self, request: Header, take: Callable[[Reply], None]) -> None:
+        """Pass the reply to one request to `take` instead of its call."""
+
+    def abort(self, request: Header) -> None:
+        """End the call of a request without an answer."""
+
+    def failed(self, error: Exception) -> None:
+        """Close the connection because of a bug in serving it."""
+
+    def close(self) -> None:
+        """Close the connection."""

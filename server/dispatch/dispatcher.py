@@ -26,7 +26,7 @@ from rocketwire.server.core.metrics import UNSERVED, Metrics
 from rocketwire.server.core.request import Reply, Request, SharedReply
 from rocketwire.server.core.route import Family, Made, Route
 from rocketwire.server.core.works import Paused, Steps, Work, Works
-from rocketwire.server.dispatch.caller import Caller
+from rocketwire.server.dispatch.caller import CallCaller, Caller
 from rocketwire.server.dispatch.group import AppendGroup
 from rocketwire.server.dispatch.guard import Guard
 from rocketwire.server.messages.storing import Storing
@@ -126,7 +126,7 @@ class FrameDispatcher:
         """
         return self._serve_all(session, frames, self._serve_frame)
 
-    def serve_requests(self, caller: Caller, requests: Sequence[Request[Any]]) -> int:
+    def serve_requests(self, caller: CallCaller, requests: Sequence[Request[Any]]) -> int:
         """Handle requests with typed header fields that came in one read, as `serve` handles frames."""
         return self._serve_all(caller, requests, self._serve_request)
 
@@ -233,7 +233,7 @@ class FrameDispatcher:
     def _serve_request(self, caller: Caller, request: Request[Any], guards: tuple[Guard, ...]) -> None:
         """Carry out one request whose header fields are typed."""
         header = request.header
-        if guards and not self._admits(guards, caller, self._with_ext(request)):
+        if guards and not self._admits(guards, caller, self.with_ext(request)):
             return
         known = self._by_call.get(header.code)
         self._metrics.requests[UNSERVED if known is None else header.code] += 1
@@ -246,7 +246,7 @@ class FrameDispatcher:
             self._finish_group(caller)
         self._carry_out(caller, route, services, request)
 
-    def _with_ext(self, request: Request[Any]) -> Request[Any]:
+    def with_ext(self, request: Request[Any]) -> Request[Any]:
         """A request whose header has its typed fields as extension fields, too, as a frame's would."""
         known = self._by_call.get(request.header.code)
         if known is None or request.fields is None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from rocketwire.server.core.clock import Clock
-from rocketwire.server.core.request import Request
 from rocketwire.server.grpc.batch_acks import BatchedAcks, acknowledge_all
 from rocketwire.server.grpc.calls import Asking, Call
 from rocketwire.server.grpc.clients import Clients
-from rocketwire.server.grpc.handles import Held, dead_letter_request, read_handle
-from rocketwire.server.grpc.statuses import code_of_reply, status_of_reply
+from rocketwire.server.grpc.handles import Handle, Held, ack_requests, dead_letter_request, read_handle
+from rocketwire.server.grpc.statuses import code_of_handle, status_of_reply
 from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.grpc.answers import joint_status, status_of
 from rocketwire.wire.grpc.checks import check_group, check_invisible_ms, check_topic
@@ -51,7 +50,7 @@ def acknowledge(services: AcknowledgingServices, call: Call, request: AckMessage
     """Acknowledge messages, each with a status of its own."""
     if not isinstance(request, BatchedAcks):
         return _acknowledge_each(services, call, request)
-    if call.line.guarded or services.clock() >= request.until:
+    if services.clock() >= request.until:
         return _acknowledge_each(services, call, AckMessageRequest.FromString(request.request))
     return acknowledge_all(call, request)
 
@@ -64,24 +63,25 @@ def _acknowledge_each(services: AcknowledgingServices, call: Call, request: AckM
         raise CallInvalid(Code.BAD_REQUEST, "no entry to acknowledge")
     now = services.clock()
     codes: list[tuple[Code, str]] = []
-    requests: list[Request[Any]] = []
-    asked: list[int] = []
+    handles: dict[int, Handle] = {}
     for place, entry in enumerate(request.entries):
         try:
-            handle = read_handle(entry.receipt_handle, now)
+            handles[place] = read_handle(entry.receipt_handle, now)
         except CallInvalid as error:
             codes.append((error.code, str(error)))
         else:
             codes.append((Code.OK, ""))
-            asked.append(place)
-            requests.append(handle.ack_request(call, topic, group))
-    if requests:
-        replies = yield requests
-        for place, reply in zip(asked, replies, strict=True):
-            codes[place] = (_of_handle(code_of_reply(reply), reply.code), reply.remark or "")
+    if handles:
+        asked = list(ack_requests(call, topic, group, handles))
+        replies = yield [request for _, request in asked]
+        for (places, _), reply in zip(asked, replies, strict=True):
+            for place in places:
+                codes[place] = (code_of_handle(reply), reply.remark or "")
     response = AckMessageResponse(status=joint_status([code for code, _ in codes]))
+    client = services.clients.find(call.client_id)
     for entry, (code, text) in zip(request.entries, codes, strict=True):
-        services.forget(call, entry.receipt_handle)
+        if client is not None:
+            services.held.remove(client, entry.receipt_handle)
         response.entries.add(
             message_id=entry.message_id, receipt_handle=entry.receipt_handle, status=status_of(code, text)
         )
@@ -103,9 +103,7 @@ def change_invisible(services: AcknowledgingServices, call: Call, request: Chang
         return ChangeInvisibleDurationResponse(
             status=status_of_reply(reply), receipt_handle=handle.changed(fields).text
         )
-    return ChangeInvisibleDurationResponse(
-        status=status_of(_of_handle(code_of_reply(reply), reply.code), reply.remark or "")
-    )
+    return ChangeInvisibleDurationResponse(status=status_of(code_of_handle(reply), reply.remark or ""))
 
 
 def forward_to_dead_letters(
@@ -121,8 +119,3 @@ def forward_to_dead_letters(
         services.forget(call, request.receipt_handle)
         (reply,) = yield (handle.ack_request(call, topic, group),)
     return ForwardMessageToDeadLetterQueueResponse(status=status_of_reply(reply))
-
-
-def _of_handle(code: Code, response: int) -> Code:
-    """The code for a handle that the broker refuses: the message is not in the queue any more."""
-    return Code.INVALID_RECEIPT_HANDLE if response == ResponseCode.NO_MESSAGE else code

@@ -1,31 +1,40 @@
-"""AckMessage calls for several deliveries as one request: acknowledgements of a check point make one record together.
+"""AckMessage calls of several deliveries, as the kernel reads them: what `acknowledging` does, without looking at each.
 
-Calls are read by the kernel, or by its twin here. Those with a delivery that is renewed, or with a handle that is not
-good, are none of these: each of their entries becomes a request of its own.
+Calls with a delivery that is renewed, or with a handle that is not good, are not among them.
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from rocketwire import native
+from rocketwire.server.core.request import Reply
 from rocketwire.server.grpc.calls import Asking, Call
-from rocketwire.server.grpc.statuses import code_of_reply
-from rocketwire.wire.bodies import encode_body
-from rocketwire.wire.bodies.pop import MOST_BITS, BatchAck, BatchAckMessageRequestBody, bit_set
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.server.grpc.handles import Handle, batch_request
+from rocketwire.server.grpc.statuses import code_of_handle
+from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.grpc.answers import joint_status, status_of
 from rocketwire.wire.grpc.checks import check_group, check_topic
-from rocketwire.wire.grpc.codes import Code
-from rocketwire.wire.grpc.errors import CallInvalid
 from rocketwire.wire.grpc.receipt import ReceiptHandle, parse_receipt_handle
 from rocketwire.wire.grpc.service_pb2 import AckMessageRequest, AckMessageResponse
 
-_LEAST: Final = 2
-_MOST: Final = 128
 
-CheckPoint: TypeAlias = tuple[str, int, int, int, int, int, list[int]]
-"""The kind of the topic, start offset, pop time, invisible time, revive queue, queue, and the offsets of messages."""
+class CheckPoint(NamedTuple):
+    """The deliveries of one check point, whose handles differ in `offsets` only."""
+
+    kind: str
+    start: int
+    pop_time: int
+    invisible_ms: int
+    revive_queue: int
+    queue: int
+    offsets: list[int]
+
+    def receipt(self, broker: str) -> ReceiptHandle:
+        """The first of the handles, without the message's place in the commit log."""
+        kind, start, pop_time, invisible_ms, revive_queue, queue, offsets = self
+        return ReceiptHandle(start, pop_time, invisible_ms, revive_queue, kind, broker, queue, offsets[0])
 
 
 class BatchedAcks(NamedTuple):
@@ -49,26 +58,6 @@ class BatchedAcks(NamedTuple):
     answer: bytes
     request: bytes
 
-    def body(self) -> bytes:
-        """The body of the request that acknowledges them."""
-        acks = tuple(
-            [
-                BatchAck(
-                    consumer_group=self.group,
-                    topic=self.topic,
-                    retry=kind,
-                    start_offset=start,
-                    queue_id=queue,
-                    revive_queue_id=revive_queue,
-                    pop_time=pop_time,
-                    invisible_time=invisible_time,
-                    bit_set=bit_set([offset - start for offset in offsets]),
-                )
-                for kind, start, pop_time, invisible_time, revive_queue, queue, offsets in self.points
-            ]
-        )
-        return encode_body(BatchAckMessageRequestBody(broker_name=self.broker, acks=acks))
-
 
 def read_acks(payload: bytes) -> BatchedAcks | AckMessageRequest:
     """Read a call.
@@ -76,61 +65,44 @@ def read_acks(payload: bytes) -> BatchedAcks | AckMessageRequest:
     Raises:
         DecodeError: it cannot be parsed.
     """
-    if native.kernel is not None:
-        found = native.kernel.read_acks(payload)
-        return AckMessageRequest.FromString(payload) if found is None else BatchedAcks(*found, request=payload)
-    request = AckMessageRequest.FromString(payload)
-    return batched(request, payload) or request
-
-
-def batched(request: AckMessageRequest, payload: bytes) -> BatchedAcks | None:
-    """A call as one request; None: its entries are acknowledged one by one."""
-    if not _LEAST <= len(request.entries) <= _MOST:
-        return None
-    try:
-        handles = [parse_receipt_handle(entry.receipt_handle) for entry in request.entries]
-    except CallInvalid:
-        return None
-    broker = handles[0].broker
-    if any(each.broker != broker or not 0 <= each.offset - each.start < MOST_BITS for each in handles):
-        return None
-    points: dict[tuple[str, int, int, int, int, int], list[int]] = {}
-    for each in handles:
-        points.setdefault(_point(each), []).append(each.offset)
-    response = AckMessageResponse(status=status_of(Code.OK))
-    for entry in request.entries:
-        response.entries.add(
-            message_id=entry.message_id, receipt_handle=entry.receipt_handle, status=status_of(Code.OK)
-        )
-    return BatchedAcks(
-        request.topic.name,
-        request.group.name,
-        broker,
-        min(each.visible_at for each in handles),
-        [(*point, offsets) for point, offsets in points.items()],
-        response.SerializeToString(),
-        payload,
-    )
-
-
-def _point(handle: ReceiptHandle) -> tuple[str, int, int, int, int, int]:
-    return handle.kind, handle.start, handle.pop_time, handle.invisible_ms, handle.revive_queue, handle.queue
+    found = None if native.kernel is None else native.kernel.read_acks(payload)
+    if found is None:
+        return AckMessageRequest.FromString(payload)
+    topic, group, broker, until, points, answer = found
+    return BatchedAcks(topic, group, broker, until, [CheckPoint(*point) for point in points], answer, payload)
 
 
 def acknowledge_all(call: Call, acks: BatchedAcks) -> Asking:
-    """Acknowledge the messages of a call; what the broker answers counts for all of them."""
-    check_topic(acks.topic)
-    check_group(acks.group)
-    (reply,) = yield (call.request(RequestCode.BATCH_ACK_MESSAGE, None, acks.body()),)
-    if reply.code == ResponseCode.SUCCESS:
+    """Acknowledge the messages of a call, those of each check point with one request."""
+    topic, group, broker = acks.topic, acks.group, acks.broker
+    check_topic(topic)
+    check_group(group)
+    receipts = [point.receipt(broker) for point in acks.points]
+    replies = yield [
+        Handle(receipt, renewed=False).ack_request(call, topic, group)
+        if len(point.offsets) == 1
+        else batch_request(call, topic, group, receipt, point.offsets)
+        for receipt, point in zip(receipts, acks.points, strict=True)
+    ]
+    if all(reply.code == ResponseCode.SUCCESS for reply in replies):
         return acks.answer
-    return _refused(acks, code_of_reply(reply), reply.remark or "")
+    return _answer(acks, {_point(receipt): reply for receipt, reply in zip(receipts, replies, strict=True)})
 
 
-def _refused(acks: BatchedAcks, code: Code, text: str) -> AckMessageResponse:
-    response = AckMessageResponse(status=joint_status([code]))
-    for entry in AckMessageRequest.FromString(acks.request).entries:
+def _answer(acks: BatchedAcks, replies: Mapping[ReceiptHandle, Reply]) -> AckMessageResponse:
+    """The response with what became of each message: what the broker says of its check point."""
+    entries = AckMessageRequest.FromString(acks.request).entries
+    told = [replies[_point(parse_receipt_handle(entry.receipt_handle))] for entry in entries]
+    codes = [code_of_handle(reply) for reply in told]
+    response = AckMessageResponse(status=joint_status(codes))
+    for entry, code, reply in zip(entries, codes, told, strict=True):
         response.entries.add(
-            message_id=entry.message_id, receipt_handle=entry.receipt_handle, status=status_of(code, text)
+            message_id=entry.message_id,
+            receipt_handle=entry.receipt_handle,
+            status=status_of(code, reply.remark or ""),
         )
     return response
+
+
+def _point(receipt: ReceiptHandle) -> ReceiptHandle:
+    return receipt._replace(offset=0, physical_offset=0)

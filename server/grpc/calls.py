@@ -93,6 +93,7 @@ class Call:
         done: Called with the response or the error, instead of answering with it.
         remote_text: The client's ``host:port``.
         born_host: The client's address as records hold it.
+        asked: The requests that it was last translated into.
         undo: Called if the client cancels the call, or leaves, before the whole response has gone out.
     """
 
@@ -100,6 +101,7 @@ class Call:
         "_missing",
         "_replies",
         "_steps",
+        "asked",
         "born_host",
         "closed",
         "done",
@@ -127,6 +129,7 @@ class Call:
         self.born_host = line.born_host
         self.done = done
         self.closed = False
+        self.asked: Sequence[Request[Any]] = ()
         self.undo: Callable[[], Sequence[Request[Any]]] | None = None
         self._steps: Asking
         self._replies: list[Reply] = []

@@ -10,7 +10,7 @@ import contextlib
 import logging
 import socket
 from collections import deque
-from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final, Protocol
@@ -21,7 +21,7 @@ from google.protobuf.message import DecodeError, Message
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Reply, Request, SharedReply
 from rocketwire.server.core.works import Paused, Steps, Works
-from rocketwire.server.dispatch.caller import Caller
+from rocketwire.server.dispatch.caller import CallCaller
 from rocketwire.server.grpc.calls import Asking, Call, Kind, Method, Response
 from rocketwire.server.grpc.kernel import KernelCalls
 from rocketwire.server.grpc.reader import Reader
@@ -33,7 +33,7 @@ from rocketwire.server.net.outgoing import HIGH_WATER, Outgoing
 from rocketwire.wire.grpc.checks import check_client_id
 from rocketwire.wire.grpc.codes import GrpcStatus
 from rocketwire.wire.header import Header
-from rocketwire.wire.http2.events import CALL, ENDED, FAILED, MESSAGE, OPENED, RESET, Event, Http2
+from rocketwire.wire.http2.events import CALL, ENDED, FAILED, INTERNAL_ERROR, MESSAGE, OPENED, RESET, Event, Http2
 from rocketwire.wire.java import INT32_MAX
 
 log = logging.getLogger(__name__)
@@ -42,6 +42,8 @@ _AT_ONCE: Final = 64
 """The most calls that are begun before their requests are served."""
 _ROUNDS: Final = 4
 """How often this is done before other tasks run."""
+_MOST_LATE: Final = 256
+"""How many requests of cancelled calls may be replied to late."""
 _KEPT_EACH: Final = 512
 """Bytes that a call keeps until it is answered, beside what it holds of the request."""
 
@@ -49,7 +51,7 @@ _KEPT_EACH: Final = 512
 class Dispatch(Protocol):
     """Serves the requests of one read."""
 
-    def serve_requests(self, caller: Caller, requests: Sequence[Request[Any]]) -> int:
+    def serve_requests(self, caller: CallCaller, requests: Sequence[Request[Any]]) -> int:
         """Handle requests in order; return how many were handled before the connection had to pause."""
 
     def settle(self) -> None:
@@ -94,9 +96,11 @@ class Connection(Outgoing):
     __slots__ = (
         "_asked",
         "_calls",
+        "_diverted",
         "_ends",
         "_events",
         "_http2",
+        "_late",
         "_later",
         "_lets_others",
         "_on_close",
@@ -131,9 +135,11 @@ class Connection(Outgoing):
         self._calls: dict[int, Call] = {}
         self._streams: dict[int, Stream] = {}
         self._asked: dict[int, tuple[Call, int]] = {}
+        self._diverted: dict[int, Callable[[Reply], None]] = {}
         self._requests: list[Request[Any]] = []
         self._returns: dict[int, Call] = {}  # answered calls that are undone if the answer does not go out
         self._served = False
+        self._late: deque[int] = deque()
         self._later = False
         self._lets_others = False
         self._taken = 0  # bytes counted as in flight beside the outbox
@@ -281,10 +287,12 @@ class Connection(Outgoing):
         """A number for a request that no waiting one of the connection has."""
         return next(self._opaques) & INT32_MAX
 
-    def _ask(self, call: Call, requests: Iterable[Request[Any]]) -> None:
+    def _ask(self, call: Call, requests: Sequence[Request[Any]]) -> None:
+        asked = self._asked
         for index, request in enumerate(requests):
-            self._asked[request.header.opaque] = (call, index)
+            asked[request.header.opaque] = (call, index)
             self._requests.append(request)
+        call.asked = requests
 
     def send(self, requests: Sequence[Request[Any]]) -> None:
         """Have requests served whose replies nobody waits for."""
@@ -315,9 +323,13 @@ class Connection(Outgoing):
 
     def answer(self, request: Header, _serialize_type: int, reply: Reply) -> None:
         """Take the reply to a request; those of requests that nobody waits for are dropped."""
-        asked = self._asked.pop(request.opaque, None)
+        asked = self._asked.get(request.opaque)
         if asked is None:
             return
+        if self._diverted and request.opaque in self._diverted:
+            self._diverted.pop(request.opaque)(reply)
+            return
+        del self._asked[request.opaque]
         call, index = asked
         try:
             requests = call.replied(index, reply)
@@ -378,6 +390,12 @@ class Connection(Outgoing):
         call.closed = True
         self._serving.peer_closed(call)
         self._undo(call)
+        # Replies may come still, of requests that a flush or long work holds up; to others never.
+        for request in call.asked:
+            if request.header.opaque in self._asked:
+                self._late.append(request.header.opaque)
+        while len(self._late) > _MOST_LATE:
+            self._asked.pop(self._late.popleft(), None)
 
     def _undo(self, call: Call) -> None:
         undo, call.undo = call.undo, None
@@ -390,6 +408,18 @@ class Connection(Outgoing):
     def pauses(self) -> bool:
         """Whether the rest of the requests must wait: other tasks are to run."""
         return self._lets_others
+
+    def divert(self, request: Header, take: Callable[[Reply], None]) -> None:
+        """Pass the reply to one request to `take` instead of its call."""
+        self._diverted[request.opaque] = take
+
+    def abort(self, request: Header) -> None:
+        """End the call of a request without an answer."""
+        asked = self._asked.pop(request.opaque, None)
+        if asked is not None:
+            call, _ = asked
+            self._http2.reset(call.stream, INTERNAL_ERROR)
+            self._reset(call.stream)
 
     @property
     def diverts(self) -> bool:

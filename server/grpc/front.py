@@ -61,6 +61,7 @@ class Front:
         parts: The parts of the broker.
         dispatch: Serves the requests that calls are translated into.
         peer_closed: Called for calls and clients that are gone.
+        line_closed: Called for connections that are closed.
         guarded: Whether guards ask who a client is.
         kernel_guarded: Whether Python must see every request now.
         in_flight: Counts the bytes in flight.
@@ -73,6 +74,7 @@ class Front:
         dispatch: Dispatch,
         *,
         peer_closed: Callable[[Any], None],
+        line_closed: Callable[[Any], None],
         guarded: bool,
         kernel_guarded: Callable[[], bool],
         in_flight: InFlight,
@@ -81,6 +83,7 @@ class Front:
         self._parts = parts
         self._dispatch = dispatch
         self._peer_closed = peer_closed
+        self._line_closed = line_closed
         self._guarded = guarded
         self._kernel_guarded = kernel_guarded
         self._in_flight = in_flight
@@ -154,12 +157,17 @@ class Front:
             ),
             transactions=transactions.TransactionServices(pending=pending),
         )
+
+        def closed(connection: Connection) -> None:
+            clients.line_closed(connection)
+            self._line_closed(connection)
+
         return Serving(
             methods=methods.methods(services),
             streams=methods.streams(services),
             dispatch=self._dispatch,
             peer_closed=self._peer_closed,
-            closed=clients.line_closed,
+            closed=closed,
             guarded=self._guarded,
             http2=_http2,
             in_flight=self._in_flight,

@@ -6,13 +6,15 @@ handle alone (`server.pop.renewals`): no table has to know it, and it survives a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from rocketwire.server.core.request import Request
 from rocketwire.server.grpc.calls import Call
 from rocketwire.server.grpc.clients import Client
 from rocketwire.server.pop.renewals import MOST_MS, invisible_ms
+from rocketwire.wire.bodies import encode_body
+from rocketwire.wire.bodies.pop import MOST_BITS, BatchAck, BatchAckMessageRequestBody, bit_set
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.grpc.errors import CallInvalid
@@ -96,6 +98,43 @@ class Handle(NamedTuple):
             revive_queue=fields.revive_qid,
         )
         return Handle(receipt, renewed=False)
+
+
+def ack_requests(
+    call: Call, topic: str, group: str, handles: Mapping[int, Handle]
+) -> Iterator[tuple[Sequence[int], Request[Any]]]:
+    """The requests that acknowledge deliveries, each with the keys of those that it is about.
+
+    The deliveries of one check point are one request, and one record: a client acknowledges most of what it received
+    together.
+    """
+    points: dict[ReceiptHandle, list[int]] = {}
+    for key, handle in handles.items():
+        receipt = handle.receipt
+        near = 0 <= receipt.offset - receipt.start < MOST_BITS
+        points.setdefault(receipt._replace(offset=0, physical_offset=0) if near else receipt, []).append(key)
+    for point, keys in points.items():
+        if len(keys) == 1:
+            yield keys, handles[keys[0]].ack_request(call, topic, group)
+        else:
+            yield keys, batch_request(call, topic, group, point, [handles[key].receipt.offset for key in keys])
+
+
+def batch_request(call: Call, topic: str, group: str, point: ReceiptHandle, offsets: Iterable[int]) -> Request[Any]:
+    """The request that acknowledges deliveries of the check point of a handle."""
+    ack = BatchAck(
+        consumer_group=group,
+        topic=topic,
+        retry=point.kind,
+        start_offset=point.start,
+        queue_id=point.queue,
+        revive_queue_id=point.revive_queue,
+        pop_time=point.pop_time,
+        invisible_time=point.invisible_ms,
+        bit_set=bit_set(offset - point.start for offset in offsets),
+    )
+    body = encode_body(BatchAckMessageRequestBody(broker_name=point.broker, acks=(ack,)))
+    return call.request(RequestCode.BATCH_ACK_MESSAGE, None, body)
 
 
 def read_handle(text: str, now: int) -> Handle:

@@ -42,6 +42,8 @@ from rocketwire.wire.properties import POP_CK, TAGS, UNIQ_KEY, decode_stored_pro
 
 _LIMITS: Final = CallLimits()
 _MOST_MESSAGES: Final = 32
+_ANY_QUEUE: Final = -1
+"""As behind Apache's proxy: a simple consumer names one queue after the other, whichever has messages."""
 _NEWEST: Final = 1
 """Where a new group begins: with new messages, but with all of a queue that has lost none."""
 _REQUEST_TIMEOUT_MS: Final = 3000
@@ -84,7 +86,7 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
     header = RenewedPopRequest(
         consumer_group=group,
         topic=topic,
-        queue_id=request.message_queue.id,
+        queue_id=_ANY_QUEUE,
         max_msg_nums=min(max(1, request.batch_size), _MOST_MESSAGES),
         invisible_time=_invisible_ms(request),
         poll_time=_polling_ms(call, client, request),

@@ -51,7 +51,7 @@ class OrderInfo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _OrderInfos:
+class OrderInfos:
     """The file."""
 
     order_info_count: Int32 = 0
@@ -62,7 +62,7 @@ class _OrderInfos:
 class OrderInfoTable(SavedTable):
     """Batches by (topic, group, queue id)."""
 
-    def __init__(self, path: str, files: FileSystem, saved: _OrderInfos, unknown: UnknownFields) -> None:
+    def __init__(self, path: str, files: FileSystem, saved: OrderInfos, unknown: UnknownFields) -> None:
         super().__init__(path, files)
         self._table = {key: dict(queues) for key, queues in saved.table.items()}
         self._unknown = unknown
@@ -75,7 +75,7 @@ class OrderInfoTable(SavedTable):
             ConfigInvalid: the file and its .bak are unreadable.
         """
         files = files or RealFileSystem()
-        saved, unknown = load_body(str(path), files, _OrderInfos)
+        saved, unknown = load_body(str(path), files, OrderInfos)
         return cls(str(path), files, saved, unknown)
 
     def get(self, topic: str, group: str, queue_id: int) -> OrderInfo | None:
@@ -107,10 +107,10 @@ class OrderInfoTable(SavedTable):
         return dict(self._table.get(topic + _SEPARATOR + group, {}))
 
     def _document(self) -> dict[str, Any]:
-        document = to_builtins(_OrderInfos(order_info_count=len(self._table)))
+        document = to_builtins(OrderInfos(order_info_count=len(self._table)))
         if not self._unknown:  # then each is encoded by itself, step by step
             return {**document, _TABLE: self._table}
-        return self._unknown.restore({**document, _TABLE: to_builtins(_OrderInfos(table=self._table))[_TABLE]})
+        return self._unknown.restore({**document, _TABLE: to_builtins(OrderInfos(table=self._table))[_TABLE]})
 
     def _text(self) -> Generator[None, None, bytes]:
         return in_steps(self._document(), newer=True)

@@ -16,6 +16,7 @@ NAMES: Final = (
     "settings",
     "faults",
     "http",
+    "http2",
     "tls",
     "acl",
     "grpc",

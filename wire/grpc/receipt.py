@@ -6,11 +6,12 @@ message's commit log offset behind it in gRPC.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from functools import lru_cache
+from typing import Final, NamedTuple, cast
 
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.grpc.errors import CallInvalid
-from rocketwire.wire.java import INT32_MAX, INT64_MAX, natural_number
+from rocketwire.wire.java import INT32_MAX, natural_number
 
 TOPIC_ITSELF: Final = "0"
 RETRY_TOPIC_V1: Final = "1"
@@ -21,6 +22,8 @@ ORDERED: Final = 999
 _SEPARATOR: Final = " "
 _KINDS: Final = frozenset({TOPIC_ITSELF, RETRY_TOPIC_V1, RETRY_TOPIC_V2})
 _PARTS: Final = 8
+_OF_POINT: Final = _PARTS - 1
+_POINTS_KEPT: Final = 1024
 _NO_OFFSET: Final = -1
 
 
@@ -66,30 +69,22 @@ def parse_receipt_handle(text: str) -> ReceiptHandle:
         CallInvalid: it is none (`INVALID_RECEIPT_HANDLE`; at Apache's `INTERNAL_SERVER_ERROR`).
     """
     parts = text.split(_SEPARATOR, _PARTS)
-    if len(parts) < _PARTS:
-        raise _invalid(text)
-    start, pop_time, invisible, revive_queue, kind, broker, queue, offset = parts[:_PARTS]
-    if kind not in _KINDS or not broker:
-        raise _invalid(text)
-    return ReceiptHandle(
-        _number(text, start),
-        _number(text, pop_time),
-        _number(text, invisible),
-        _number(text, revive_queue, INT32_MAX),
-        kind,
-        broker,
-        _number(text, queue, INT32_MAX),
-        _number(text, offset),
-        _number(text, parts[_PARTS]) if len(parts) > _PARTS else _NO_OFFSET,
-    )
+    point = _point(*parts[:_OF_POINT]) if len(parts) >= _PARTS else None
+    offset = natural_number(parts[_OF_POINT]) if point is not None else None
+    physical_offset = natural_number(parts[_PARTS]) if len(parts) > _PARTS else _NO_OFFSET
+    if point is None or offset is None or physical_offset is None:
+        raise CallInvalid(Code.INVALID_RECEIPT_HANDLE, f"receipt handle is invalid: {text[:100]!r}")
+    return ReceiptHandle(*point, offset, physical_offset)
 
 
-def _number(text: str, part: str, most: int = INT64_MAX) -> int:
-    number = natural_number(part, most)
-    if number is None:
-        raise _invalid(text)
-    return number
-
-
-def _invalid(text: str) -> CallInvalid:
-    return CallInvalid(Code.INVALID_RECEIPT_HANDLE, f"receipt handle is invalid: {text[:100]!r}")
+# Messages that were delivered together differ in their offsets only.
+@lru_cache(maxsize=_POINTS_KEPT)
+def _point(
+    start: str, pop_time: str, invisible: str, revive_queue: str, kind: str, broker: str, queue: str
+) -> tuple[int, int, int, int, str, str, int] | None:
+    """What stands in a handle before the offsets; None if it is not that."""
+    times = natural_number(start), natural_number(pop_time), natural_number(invisible)
+    queues = natural_number(revive_queue, INT32_MAX), natural_number(queue, INT32_MAX)
+    if None in times or None in queues or kind not in _KINDS or not broker:
+        return None
+    return cast("tuple[int, int, int, int, str, str, int]", (*times, queues[0], kind, broker, queues[1]))

@@ -24,6 +24,7 @@ commas. It has `:authority`, and no other pseudo-header."""
 
 NO_ERROR: Final = 0
 PROTOCOL_ERROR: Final = 1
+INTERNAL_ERROR: Final = 2
 FRAME_SIZE_ERROR: Final = 6
 REFUSED_STREAM: Final = 7
 ENHANCE_YOUR_CALM: Final = 11

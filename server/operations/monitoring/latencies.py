@@ -15,7 +15,7 @@ import trio
 
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Request
-from rocketwire.server.dispatch.caller import Caller
+from rocketwire.server.dispatch.caller import CallCaller
 from rocketwire.server.net.hub import Hub
 from rocketwire.server.net.session import Dispatcher, Session
 from rocketwire.wire.connection import RawFrame
@@ -36,7 +36,7 @@ AskedT = TypeVar("AskedT")
 class Served(Dispatcher, Protocol):
     """What serves frames and what serves requests that came in none."""
 
-    def serve_requests(self, caller: Caller, requests: Sequence[Request[Any]]) -> int:
+    def serve_requests(self, caller: CallCaller, requests: Sequence[Request[Any]]) -> int:
         """Handle requests in order; return how many were handled before the connection had to pause."""
 
 
@@ -113,7 +113,7 @@ class TimedDispatcher:
         """Serve the frames of one read."""
         return self._timed(self._dispatcher.serve, session, frames)
 
-    def serve_requests(self, caller: Caller, requests: Sequence[Request[Any]]) -> int:
+    def serve_requests(self, caller: CallCaller, requests: Sequence[Request[Any]]) -> int:
         """Serve requests that came in no frame."""
         return self._timed(self._dispatcher.serve_requests, caller, requests)
 

@@ -62,9 +62,9 @@ def acknowledged(info: OrderInfo, offset: int) -> OrderInfo | None:
     return replace(info, commit_offset_bit=info.commit_offset_bit | 1 << info.offsets.index(offset))
 
 
-def next_offset(info: OrderInfo) -> int:
-    """The queue offset of the first message that is not acknowledged, or behind the last one."""
-    return next(_waited_for(info), info.offsets[-1] + 1)
+def next_offset(info: OrderInfo, consumed: int = 0) -> int:
+    """The queue offset of the first message that is waited for, or behind the last one; see `out_until`."""
+    return next(_waited_for(info, consumed), max(consumed, info.offsets[-1] + 1))
 
 
 def kept(info: OrderInfo, offset: int, until: int) -> OrderInfo:
@@ -72,21 +72,26 @@ def kept(info: OrderInfo, offset: int, until: int) -> OrderInfo:
     return replace(info, offset_next_visible_time={**(info.offset_next_visible_time or {}), offset: until})
 
 
-def out_until(info: OrderInfo, invisible_time: int = 0) -> int | None:
+def out_until(info: OrderInfo, invisible_time: int = 0, *, consumed: int = 0) -> int | None:
     """Until when the batch is out, in ms since 1970; None when all is acknowledged.
 
-    `invisible_time` counts for a batch without one of its own.
+    Args:
+        info: The batch.
+        invisible_time: For how long one without a time of its own is out, in ms.
+        consumed: The group's offset: nobody waits for messages before it. After a kill, or when an administrator moved
+            it, it may be ahead of the batch.
     """
     due = info.pop_time + (info.invisible_time or invisible_time)
     times = info.offset_next_visible_time or {}
-    return max((times.get(offset, due) for offset in _waited_for(info)), default=None)
+    return max((times.get(offset, due) for offset in _waited_for(info, consumed)), default=None)
 
 
-def is_held(info: OrderInfo) -> bool:
+def is_held(info: OrderInfo, consumed: int = 0) -> bool:
     """Whether a message is neither acknowledged nor kept until a time of its own: its client is busy with it."""
     times = info.offset_next_visible_time or {}
-    return any(offset not in times for offset in _waited_for(info))
+    return any(offset not in times for offset in _waited_for(info, consumed))
 
 
-def _waited_for(info: OrderInfo) -> Iterator[int]:
-    return (offset for bit, offset in enumerate(info.offsets) if not info.commit_offset_bit >> bit & 1)
+def _waited_for(info: OrderInfo, consumed: int) -> Iterator[int]:
+    not_acknowledged = ~info.commit_offset_bit
+    return (offset for bit, offset in enumerate(info.offsets) if offset >= consumed and not_acknowledged >> bit & 1)

@@ -83,14 +83,15 @@ class OrderedQueues:
         self._unclean = trio.Event()
         for topic, group in table.consumptions():
             for queue_id, info in table.of(topic, group).items():
-                self._free.put(PopQueue(topic, group, queue_id), out_until(info))
+                queue = PopQueue(topic, group, queue_id)
+                self._free.put(queue, self._out_until(queue, info))
 
     def blocks(self, queue: PopQueue, attempt_id: str | None, invisible_time: int) -> bool:
         """Whether the queue gives nothing now to an attempt that wants its messages for so many ms."""
         info = self._table.get(*queue)
         if info is None or (info.attempt_id is not None and info.attempt_id == attempt_id):
             return False
-        until = out_until(info, invisible_time)
+        until = self._out_until(queue, info, invisible_time)
         if until is None:
             return False
         return until > self._clock() or self._renewed(queue, info)
@@ -98,7 +99,7 @@ class OrderedQueues:
     def _renewed(self, queue: PopQueue, info: OrderInfo) -> bool:
         """Whether a batch whose time is up is kept for longer, for its client is here."""
         invisible_time = self._renewals.renewed(info.renewer, info.pop_time, self._clock())
-        if invisible_time is None or not is_held(info):
+        if invisible_time is None or not is_held(info, self._committed(queue)):
             return False
         self._put(queue, replace(info, invisible_time=invisible_time))
         return True
@@ -145,7 +146,7 @@ class OrderedQueues:
             key = "@".join(map(str, queue))
             raise MessageIllegal(f"offset is illegal, key:{key}, old:{committed}, commit:{offset}, next:-1")
         self._put(queue, left)
-        self._commit(queue, next_offset(left))
+        self._commit(queue, next_offset(left, committed))
         if not self.blocks(queue, None, invisible_time):
             self.freed(queue)
 
@@ -163,6 +164,9 @@ class OrderedQueues:
                 self.freed(queue)
         return True
 
+    def _out_until(self, queue: PopQueue, info: OrderInfo, invisible_time: int = 0) -> int | None:
+        return out_until(info, invisible_time, consumed=self._committed(queue))
+
     def _committed(self, queue: PopQueue) -> int:
         return self._offsets.query(queue.group, queue.topic, queue.queue_id) or 0
 
@@ -171,7 +175,7 @@ class OrderedQueues:
 
     def _put(self, queue: PopQueue, info: OrderInfo) -> None:
         self._table.put(*queue, info)
-        self._free.put(queue, out_until(info))
+        self._free.put(queue, self._out_until(queue, info))
         first = self._free.first
         if first is not None and first < self._sleeps_until:
             self._sleeping.cancel()

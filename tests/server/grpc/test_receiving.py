@@ -91,6 +91,11 @@ async def test_a_message_is_received_as_it_was_sent(sdk: Sdk, broker: Client) ->
     assert broker is not None
 
 
+async def test_the_queue_that_a_client_names_does_not_matter(sdk: Sdk, broker: Client) -> None:
+    await broker.send("T", b"x", queue_id=1)
+    assert [each.body for each in await take(sdk, queue=0)] == [b"x"]
+
+
 async def test_messages_of_remoting_producers_are_received(sdk: Sdk, broker: Client) -> None:
     sent = await broker.send("T", b"old")
     (received,) = await take(sdk)
@@ -115,6 +120,16 @@ async def test_what_is_acknowledged_does_not_come_again(sdk: Sdk, server: Server
     assert again.topic.name == "T"
     assert code_of(await sdk.call("AckMessage", ack(again))) is Code.OK
     assert await come(sdk, server, 40) == []
+
+
+async def test_deliveries_of_one_pop_are_acknowledged_together(sdk: Sdk, server: Server) -> None:
+    await sdk.call("SendMessage", send_request(*(message(b"%d" % number, f"id{number}") for number in range(4))))
+    received = await take(sdk)
+    assert [each.body for each in received] == [b"0", b"1", b"2", b"3"]
+    response = await sdk.call("AckMessage", ack(received[0], received[3], received[1]))
+    assert [Code(entry.status.code) for entry in response.entries] == [Code.OK] * 3
+    assert await come(sdk, server, 29) == []
+    assert [each.body for each in await come(sdk, server, 5)] == [b"2"]
 
 
 async def test_handles_are_checked(sdk: Sdk, server: Server) -> None:
@@ -236,7 +251,6 @@ async def test_the_time_of_a_change_is_bounded(sdk: Sdk, seconds: float) -> None
         (receive_request(invisible=9), Code.ILLEGAL_INVISIBLE_TIME),
         (receive_request(invisible=0), Code.ILLEGAL_INVISIBLE_TIME),
         (receive_request(expression="||"), Code.ILLEGAL_FILTER_EXPRESSION),
-        (receive_request(queue=7), Code.BAD_REQUEST),
     ],
 )
 async def test_a_receive_is_refused(sdk: Sdk, request_: s.ReceiveMessageRequest, code: Code) -> None:

@@ -25,13 +25,33 @@ LIMITS: Final = {
     "window": 128 * KIB,
 }
 OPS: Final = (
-    *("frame", "call", "begin", "data", "cancel", "settings", "window", "read", "write"),
+    *("frame", "call", "begin", "data", "cancel", "settings", "window", "read", "part", "write"),
     *("unary", "message", "finish", "reset", "goaway"),
 )
 """What the first byte of a step says."""
 _MOST_OUTPUT: Final = 1 << 20
 _END_STREAM, _END_HEADERS = 1, 4
 _STATUSES: Final = (0, 5, 13)
+
+
+def step(op: str, *numbers: int, data: bytes = b"") -> bytes:
+    """A step of a script."""
+    return bytes([OPS.index(op), *numbers]) + data
+
+
+def scripts() -> Iterator[bytes]:
+    """Some that are sound."""
+    for answer in (step("unary", 0, 3), step("finish", 0, 1), step("reset", 0, 8)):
+        yield step("call", 0, 4, data=b"ping") + step("read", 0) + answer + step("write", 100)
+    telemetry = step("begin", 1) + step("data", 1, 0, 3, 255) + step("read", 0) + step("message", 0, 9)
+    yield telemetry + step("data", 1, 1, 0, 5) + step("read", 0) + step("finish", 0, 0) + step("write", 255)
+    yield telemetry + step("cancel", 1) + step("read", 0) + step("call", 0, 1, data=b"x") + step("part", 77)
+    windows = step("settings", 0) + step("call", 0, 4, data=b"ping") + step("unary", 0, 255) + step("write", 255)
+    yield windows + step("window", 1, 9) + step("write", 9) + step("settings", 200) + step("read", 0)
+    yield step("begin", 0) + b"".join(step("data", 1, 0, 255, size) for size in (199, *[200] * 6)) + step("read", 0)
+    for kind in range(10):
+        yield step("begin", 1) + step("frame", 1, kind, 4, 8, data=bytes(8)) + step("goaway", 0, 0) + step("begin", 0)
+    yield b"".join(step("begin", number) for number in range(len(_BLOCKS))) + step("frame", 0, 6, 0, 8, data=bytes(8))
 
 
 def block(*headers: Any) -> bytes:
@@ -142,6 +162,8 @@ class Run:
                 self._send(4, 0, 0, b"\0\4\0\0\0" + bytes([stream]))
             case "window":
                 self._send(8, 0, stream, b"\0\0" + bytes([data.number(), 1]))
+            case "part":
+                self._deliver(stream)
             case "write":
                 self._write(stream * 64)
             case _:
@@ -179,8 +201,9 @@ class Run:
             self._ended.add(stream)
         self._read += frame(kind, flags, stream, payload)
 
-    def _deliver(self) -> None:
-        data, self._read = bytes(self._read), bytearray()
+    def _deliver(self, most: int | None = None) -> None:
+        data = bytes(self._read[:most])
+        del self._read[:most]
         for server, events in zip(self.servers, self.events, strict=True):
             more = server.receive(data)
             events += [(FAILED,) if event[0] == FAILED else event for event in more]

@@ -176,6 +176,33 @@ async def test_what_was_out_before_a_restart_is_out(tmp_path: Path) -> None:
     assert not setting.ordered.blocks(QUEUE, None, 1)
 
 
+def test_messages_that_the_offset_has_passed_keep_nobody_waiting(tmp_path: Path) -> None:
+    """The offset is saved more often than the batch: after a kill it may be ahead."""
+    setting = Setting(tmp_path)
+    setting.ordered.popped(taken([0, 1]))
+    setting.table.persist()
+    setting.offsets.commit("G", "T", 0, 1)
+    assert setting.ordered.blocks(QUEUE, None, 1)
+    setting.ordered.ack(QUEUE, 1, NOW, 60_000)
+    setting.offsets.persist()
+    setting.start()
+    assert setting.table.get("T", "G", 0) is not None
+    assert not setting.ordered.blocks(QUEUE, None, 1)
+
+
+def test_an_offset_that_was_moved_ahead_does_not_go_back(tmp_path: Path) -> None:
+    setting = Setting(tmp_path)
+    setting.ordered.popped(taken([3, 4, 5]))
+    setting.offsets.commit("G", "T", 0, 5)
+    setting.ordered.ack(QUEUE, 4, NOW, 60_000)
+    assert setting.offsets.query("G", "T", 0) == 5
+    setting.offsets.commit("G", "T", 0, 4)
+    setting.ordered.ack(QUEUE, 5, NOW, 60_000)
+    assert setting.offsets.query("G", "T", 0) == 4
+    setting.ordered.ack(QUEUE, 4, NOW, 60_000)
+    assert setting.offsets.query("G", "T", 0) == 6
+
+
 async def test_batches_of_what_is_gone_are_forgotten(tmp_path: Path) -> None:
     setting = Setting(tmp_path)
     fresh, old = OrderInfo(last_consume_timestamp=NOW), OrderInfo(last_consume_timestamp=NOW - 86_400_001)
