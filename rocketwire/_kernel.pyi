@@ -14,6 +14,7 @@ from rocketwire.store.log.commit_log import CommitLog
 from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.timer.units import DueUnit, Waiting
 from rocketwire.wire.connection import RawFrame
+from rocketwire.wire.http2.connection import Connection
 
 # text_module.c: for tests and fuzzers
 _Found: TypeAlias = tuple[bytes, bytes | None, bytes | None, bytes | None, bool | None, bool, bool]
@@ -306,3 +307,8 @@ def record_columns(
 def arrow_of_columns(
     names: tuple[str, ...], count: int, memory: Buffer, places: tuple[tuple[int, ...], ...], /
 ) -> int: ...
+
+# nghttp2_library.c, http2_type.c
+def nghttp2_version() -> str | None: ...
+
+class Http2(Connection): ...

@@ -37,8 +37,19 @@ FEATURES: Final[Mapping[str, str]] = {
     "request": "Request and reply",
     "trace": "Message trace",
     "type": "Message types",
+    "grpc-send": "5.x: send",
+    "grpc-simple": "5.x: simple consumers",
+    "grpc-push": "5.x: push consumers",
+    "grpc-fifo": "5.x: order",
+    "grpc-delay": "5.x: delays and recalls",
+    "grpc-transaction": "5.x: transactions",
+    "grpc-filter": "5.x: filters",
+    "grpc-mixed": "5.x and 4.x together",
 }
 """The name of each feature, in the order of reports."""
+
+GRPC: Final = "grpc-"
+"""Begins the features of clients of 5.x."""
 
 
 class Need(StrEnum):
@@ -111,6 +122,11 @@ class Scenario:
     environment: Mapping[str, str] = field(default_factory=dict)
     ours_only: bool = False
     clients: tuple[str, ...] = ()
+
+    @property
+    def grpc(self) -> bool:
+        """Whether it is for clients of 5.x, which speak gRPC; else it is for those that speak remoting."""
+        return self.feature.startswith(GRPC)
 
 
 _FOUND: dict[str, Scenario] = {}

@@ -190,9 +190,7 @@ class Connection(Outgoing):
             self._served = False
         self.flush()
         self._serving.dispatch.settle()
-        if self._closed:
-            return False
-        return bool(self._requests) or self._next_event
+        return bool(self._requests) or (self._next_event and not self._closed)
 
     @property
     def _next_event(self) -> bool:

@@ -27,7 +27,7 @@ from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
 
 if TYPE_CHECKING:
-    from rocketwire.server.grpc.clients import Clients
+    from rocketwire.server.grpc.clients import Client, Clients
     from rocketwire.server.grpc.connection import Connection, Dispatch, Serving
     from rocketwire.server.grpc.kernel import KernelCalls
     from rocketwire.wire.http2.events import Http2
@@ -132,8 +132,13 @@ class Front:
 
         parts = self._parts
         pending = transactions.Pending(trio.current_time)
-        clients = self._clients = Clients(self._in_flight, self._peer_closed, parts.renewals)
         held = handles.Held()
+
+        def gone(client: Client) -> None:
+            held.take(client)  # visible again when their time is up
+            self._peer_closed(client)
+
+        clients = self._clients = Clients(self._in_flight, gone, parts.renewals)
         services = methods.Services(
             acknowledging=acknowledging.AcknowledgingServices(clients=clients, clock=parts.clock, held=held),
             receiving=receiving.ReceivingServices(
