@@ -18,6 +18,7 @@ from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import NO_FRAME, Answer, Peer, Reply, Request, SharedReply
 from rocketwire.server.core.works import Steps
 from rocketwire.server.grpc.metadata import CLIENT_ID, read_proof
+from rocketwire.wire.bodies.pop import BatchAckMessageRequestBody
 from rocketwire.wire.fast_headers import SendFields
 from rocketwire.wire.header import Header
 from rocketwire.wire.headers import WireHeader
@@ -143,7 +144,7 @@ class Call:
     def request(
         self,
         code: int,
-        fields: WireHeader | SendFields | None,
+        fields: WireHeader | SendFields | BatchAckMessageRequestBody | None,
         body: bytes | memoryview = _NO_BODY,
         *,
         peer: Peer | None = None,

@@ -64,6 +64,7 @@ class Front:
         line_closed: Called for connections that are closed.
         guarded: Whether guards ask who a client is.
         kernel_guarded: Whether Python must see every request now.
+        note_sends: Called with how many seconds it took the kernel to serve so many sends.
         in_flight: Counts the bytes in flight.
         works: Carries out long work.
     """
@@ -77,6 +78,7 @@ class Front:
         line_closed: Callable[[Any], None],
         guarded: bool,
         kernel_guarded: Callable[[], bool],
+        note_sends: Callable[[float, int], None] | None = None,
         in_flight: InFlight,
         works: Works,
     ) -> None:
@@ -86,6 +88,7 @@ class Front:
         self._line_closed = line_closed
         self._guarded = guarded
         self._kernel_guarded = kernel_guarded
+        self._note_sends = note_sends
         self._in_flight = in_flight
         self._works = works
         self._serving: Serving | None = None
@@ -194,6 +197,7 @@ class Front:
             send_keys=parts.send_keys,
             clock=parts.clock,
             guarded=self._kernel_guarded,
+            note=self._note_sends,
             invalidation=parts.invalidation,
         )
 

@@ -133,8 +133,10 @@ def batch_request(call: Call, topic: str, group: str, point: ReceiptHandle, offs
         invisible_time=point.invisible_ms,
         bit_set=bit_set(offset - point.start for offset in offsets),
     )
-    body = encode_body(BatchAckMessageRequestBody(broker_name=point.broker, acks=(ack,)))
-    return call.request(RequestCode.BATCH_ACK_MESSAGE, None, body)
+    body = BatchAckMessageRequestBody(broker_name=point.broker, acks=(ack,))
+    if call.line.guarded:  # guards read bodies
+        return call.request(RequestCode.BATCH_ACK_MESSAGE, None, encode_body(body))
+    return call.request(RequestCode.BATCH_ACK_MESSAGE, body)
 
 
 def read_handle(text: str, now: int) -> Handle:

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from itertools import count
 from typing import Final, NamedTuple, Protocol
 
+import trio
+
 from rocketwire import native
 from rocketwire.server.config.live import Live
 from rocketwire.server.core.cache_invalidation import CacheInvalidation
@@ -85,6 +87,8 @@ class KernelCalls:
         clock: Clock,
         guarded: Callable[[], bool],
         invalidation: CacheInvalidation,
+        note: Callable[[float, int], None] | None = None,
+        monotonic: Callable[[], float] = trio.current_time,
     ) -> None:
         """Make it.
 
@@ -96,6 +100,8 @@ class KernelCalls:
             clock: The store time of messages.
             guarded: Whether Python must see every request now.
             invalidation: Says when decisions are to be made again.
+            note: Called with how many seconds it took to serve so many calls.
+            monotonic: Measures that.
         """
         assert native.kernel is not None  # noqa: S101 - whoever makes one has looked
         self._sends = sends
@@ -104,6 +110,8 @@ class KernelCalls:
         self._send_keys = send_keys
         self._clock = clock
         self._turns = count()
+        self._note = note
+        self._monotonic = monotonic
         self._guarded = guarded
         made = self._native = native.kernel.CallSends(
             sends=sends.native, plan=self._plan, path=SEND, client_id=CLIENT_ID, reserved=LEFT
@@ -141,8 +149,7 @@ class KernelCalls:
         Raises:
             OSError: the store failed; nothing is answered.
         """
-        now = self._clock()
-        sends = self._sends
+        began, now, sends = self._monotonic(), self._clock(), self._sends
         sends.before_round(now, guarded=self._guarded())
         if not sends.native.enabled:
             return []
@@ -150,4 +157,6 @@ class KernelCalls:
             answers: list[tuple[int, bytes]] = self._native.serve(events, line.born_host, line.remote_text, now)
         finally:
             sends.after_round()
+        if answers and self._note is not None:
+            self._note(self._monotonic() - began, len(answers))
         return answers
