@@ -54,9 +54,7 @@ class Simple:
 
     def rest(self, seconds: float = 1.0, *, invisible: int = 30) -> list[Event]:
         """What more comes within so many seconds, and one polling."""
-        return events(
-            self._run("Receive", count=1000, invisible=invisible, wait=max(1, round(seconds))), "received"
-        )
+        return events(self._run("Receive", count=1000, invisible=invisible, wait=max(1, round(seconds))), "received")
 
     def ack(self, *received: Event) -> list[Event]:
         """Acknowledge messages; what was refused."""
@@ -118,9 +116,7 @@ def publish(case: Case, topic: str, messages: Sequence[Outgoing], **more: Argume
     return sent
 
 
-def asked_until(
-    run: Callable[..., list[Event]], messages: Sequence[Outgoing], wanted: Sequence[str]
-) -> list[Event]:
+def asked_until(run: Callable[..., list[Event]], messages: Sequence[Outgoing], wanted: Sequence[str]) -> list[Event]:
     """Send messages in transactions, and answer checks until each of `wanted` was asked of, as often as it is there.
 
     A broker of 5.x may ask of a message once more than it has to, while it takes the answer before.

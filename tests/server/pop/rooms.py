@@ -91,16 +91,8 @@ class PopTimers(Timers):
         self.offsets = OffsetTable.open(folder / "offsets.json")
         self._saved_at = self.clock.now
         self.chosen = 0
-        renewals, due_time = Renewals(lambda: 0.0), DueTime(moved=self.moved)
-        ordered = OrderedQueues(
-            OrderInfoTable.open(folder / "order.json"),
-            self.offsets,
-            renewals=renewals,
-            topics=self.topics,
-            groups=self.groups,
-            clock=self.clock,
-            due_time=due_time,
-        )
+        due_time = DueTime(moved=self.moved)
+        renewals = Renewals(lambda: 0.0)
         self.pops = Pops(
             store=self.store,
             storing=self.storing,
@@ -108,7 +100,15 @@ class PopTimers(Timers):
             topics=self.topics,
             groups=self.groups,
             timer=self.timer,
-            ordered=ordered,
+            ordered=OrderedQueues(
+                OrderInfoTable.open(folder / "consumerOrderInfo.json"),
+                self.offsets,
+                topics=self.topics,
+                groups=self.groups,
+                clock=self.clock,
+                due_time=due_time,
+                renewals=renewals,
+            ),
             pop_keys=live[PopKeys],
             broker_keys=live[BrokerKeys],
             timer_keys=live[TimerKeys],
