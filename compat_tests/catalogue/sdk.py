@@ -99,7 +99,7 @@ def push(case: Case, topic: str, group: str, **filtered: str) -> Iterator[Push]:
 @contextlib.contextmanager
 def _opened(case: Case, program: str, name: str, **arguments: Argument) -> Iterator[None]:
     try:
-        got = case.client.run(program, name=name, **arguments)
+        got = case.client.run(program, {"name": name, **arguments})
         if not events(got, "opened"):
             raise NotOpened(str(got))
         yield
@@ -109,7 +109,7 @@ def _opened(case: Case, program: str, name: str, **arguments: Argument) -> Itera
 
 def publish(case: Case, topic: str, messages: Sequence[Outgoing], **more: Argument) -> dict[str, Event]:
     """Send messages with the client under test; what it told of each, by the body. All must be taken."""
-    got = case.client.run("Publish", topic=topic, message=messages, **more)
+    got = case.client.run("Publish", {"topic": topic, "message": messages, **more})
     assert events(got, "refused") == []
     sent = {event["text"]: event for event in events(got, "sent")}
     assert len(sent) == len(messages)
