@@ -74,6 +74,7 @@ typedef struct {
     bool failed;       /* the connection is of no use */
     bool only_control; /* answers are not to be sent */
     int goaways;       /* which this side wants and has not made yet */
+    bool left;         /* the client has said that it leaves */
     bool leaving;      /* one of them was asked for */
     int32_t last;      /* the last stream that began */
     call *first;

@@ -18,7 +18,7 @@ from hyperframe.frame import GoAwayFrame
 from rocketwire.wire.http2 import events as happened
 from rocketwire.wire.http2.answers import CONTENT_TYPE, Answers, Call
 from rocketwire.wire.http2.events import NO_ERROR, PROTOCOL_ERROR, REFUSED_STREAM, Event
-from rocketwire.wire.http2.guard import Guard, Violation
+from rocketwire.wire.http2.guard import GOAWAY, Guard, Violation
 from rocketwire.wire.http2.intake import Intake
 from rocketwire.wire.http2.library import Library
 from rocketwire.wire.http2.messages import Refused
@@ -57,6 +57,7 @@ class Connection:
         self._owed = 0  # bytes of the connection's window to give back
         self._out = bytearray()
         self._last: int | None = None  # the last stream to serve
+        self._left = False  # whether the client has said that it leaves
         self._failed = False
         self._events: list[Event] = []
         self._take: dict[type[h2_events.Event], Callable[[Any], None]] = {
@@ -91,17 +92,29 @@ class Connection:
         self._events = []
         try:
             for frame in self._guard.frames(data):
-                for event in self._h2.receive_data(frame):
-                    take = self._take.get(type(event))
-                    if take is not None:
-                        take(event)
+                self._frame(frame)
             self._answers.send_ends()
+            self._check_left()
         except Violation as violation:
             self._h2.close_connection(violation.code)
             self._fail(str(violation))
         except ProtocolError as error:  # h2 has made the GOAWAY
             self._fail(str(error))
         return self._events
+
+    def _frame(self, frame: bytes) -> None:
+        if frame[3] == GOAWAY:  # h2 would send no answers from now on
+            self._left = True
+        else:
+            for event in self._h2.receive_data(frame):
+                take = self._take.get(type(event))
+                if take is not None:
+                    take(event)
+        self._check_left()
+
+    def _check_left(self) -> None:
+        if self._left and not self._calls:
+            raise Violation(NO_ERROR, "the client has left")
 
     def _fail(self, text: str) -> None:
         self._failed = True
