@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,7 +18,7 @@ pytestmark = pytest.mark.skipif(native.kernel is None, reason="there is no kerne
 
 
 @pytest.fixture
-def taken(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many calls of each read the kernel served."""
     counts: list[int] = []
     serve = KernelCalls.serve
