@@ -23,7 +23,7 @@ from rocketwire.wire.http2.events import NO_ERROR, PROTOCOL_ERROR, REFUSED_STREA
 from rocketwire.wire.http2.guard import MOST_PAYLOAD, Guard, Violation
 from rocketwire.wire.http2.intake import Incoming, Intake
 from rocketwire.wire.http2.messages import MessageReader, Refused, status_text, with_prefix
-from rocketwire.wire.http2.requests import Head, Malformed, check_field, read_head
+from rocketwire.wire.http2.requests import Head, Malformed, check_field, head_size, read_head
 
 _CONFIG: Final = H2Configuration(
     client_side=False,
@@ -111,6 +111,8 @@ class Connection:
         self._calls: dict[int, _Call] = {}
         self._ready: deque[_Call] = deque()  # have something to send, and room in their window
         self._blocked: set[_Call] = set()  # have something to send
+        self._most_heads = window
+        self._heads = 0  # bytes of the headers of all calls
         self._owed = 0  # bytes of the connection's window to give back
         self._out = bytearray()
         self._last: int | None = None  # the last stream to serve
@@ -152,6 +154,11 @@ class Connection:
         return self._intake.held
 
     @property
+    def heads(self) -> int:
+        """See `Http2`."""
+        return self._heads
+
+    @property
     def streams(self) -> int:
         """See `Http2`."""
         return len(self._calls)
@@ -186,7 +193,8 @@ class Connection:
         if self._last is not None and stream > self._last:
             self._h2.reset_stream(stream, REFUSED_STREAM)
             return
-        if len(self._calls) >= self._max_streams:
+        size = head_size(event.headers)
+        if len(self._calls) >= self._max_streams or self._heads + size > self._most_heads:
             self._h2.reset_stream(stream, REFUSED_STREAM)
             self._guard.charge_reset()
             return
@@ -198,6 +206,8 @@ class Connection:
             return
         streaming = head.path in self._streaming
         call = self._calls[stream] = _Call(stream, head, streaming=streaming, max_message=self._max_message)
+        call.head = size
+        self._heads += size
         if head.method != "POST":
             self._end_with(call, ((":status", "405"), ("allow", "POST")))
         elif not head.fields.get("content-type", "").startswith(_CONTENT_TYPE):
@@ -294,6 +304,7 @@ class Connection:
 
     def _forget(self, call: _Call) -> None:
         del self._calls[call.stream]
+        self._heads -= call.head
         self._intake.drop(call)
         if not self._failed:
             self._let_in()
