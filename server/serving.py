@@ -219,6 +219,7 @@ async def _serve_on(
             peer_closed=broker.peer_closed,
             line_closed=faults.delayed.peer_closed if faults is not None else lambda _: None,
             guarded=broker.access is not None,
+            kernel_guarded=lambda: dispatcher.guarded,
             in_flight=broker.in_flight,
             works=works,
         )

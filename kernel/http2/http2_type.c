@@ -135,7 +135,7 @@ static PyObject *finish(PyObject *object, PyObject *args, PyObject *kwargs)
     if (to == NULL) Py_RETURN_NONE;
     PyObject *encoded = text ? status_text(text) : NULL;
     if (text != NULL && encoded == NULL) return NULL;
-    answer_finish((Http2 *)object, to, status, encoded);
+    if (!answer_finish((Http2 *)object, to, status, encoded)) return NULL;
     Py_RETURN_NONE;
 }
 

@@ -24,8 +24,8 @@ from rocketwire.wire.headers import WireHeader
 
 Asking: TypeAlias = Generator[Sequence[Request[Any]], list[Reply], Any]
 """What a method is: it yields requests, gets their replies, and returns the response, of a stream a list."""
-Response: TypeAlias = Message | Sequence[Message | bytes]
-"""What a call is answered with: a message, or those of a stream, some of them serialized."""
+Response: TypeAlias = Message | bytes | Sequence[Message | bytes]
+"""What a call is answered with: a message, or those of a stream; those in bytes are written already."""
 
 _NO_BODY: Final = memoryview(b"")
 
@@ -68,14 +68,14 @@ class Method:
     """One method of the protocol.
 
     Attributes:
-        request: Parses the request.
+        read: Parses the request; raises `DecodeError`.
         response: Makes the response that says only why the call failed, from its `status`.
         carry_out: Called with the call and the request; gives the generator, or the response if it needs none.
         kind: How it answers.
         anonymous: Whether it is carried out for clients without a client id, too.
     """
 
-    request: type[Message]
+    read: Callable[[bytes], Any]
     response: type[Message]
     carry_out: Callable[[Call, Any], Asking | Response]
     kind: Kind = Kind.UNARY

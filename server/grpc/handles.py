@@ -117,10 +117,11 @@ def ack_requests(
         if len(keys) == 1:
             yield keys, handles[keys[0]].ack_request(call, topic, group)
         else:
-            yield keys, _batch_request(call, topic, group, point, [handles[key].receipt.offset for key in keys])
+            yield keys, batch_request(call, topic, group, point, [handles[key].receipt.offset for key in keys])
 
 
-def _batch_request(call: Call, topic: str, group: str, point: ReceiptHandle, offsets: Iterable[int]) -> Request[Any]:
+def batch_request(call: Call, topic: str, group: str, point: ReceiptHandle, offsets: Iterable[int]) -> Request[Any]:
+    """The request that acknowledges deliveries of the check point of a handle."""
     ack = BatchAck(
         consumer_group=group,
         topic=topic,

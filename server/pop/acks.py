@@ -210,7 +210,9 @@ class Acks:
             count=1,
             suspend=suspend,
         )
-        return [self._records.check_point(point, handle.revive_queue, now), self._ack(queue, handle, offset)]
+        drafts = [self._records.check_point(point, handle.revive_queue, now), self._ack(queue, handle, offset)]
+        drafts[0].together = len(drafts)
+        return drafts
 
 
 def _after(handle: PopHandle, now: int) -> int:

@@ -68,12 +68,13 @@ class Points:
         """Add a check point that was read at a queue offset; its messages stand before a place in the log."""
         key = point.key(self._broker)
         known = self._by_key.get(key)
-        if known is None or known.point.invisible_time != point.invisible_time:  # one that is renewed has the same key
-            bits = point.bit_map
-            unacked = {each: None for number, each in enumerate(point.offsets) if not bits >> number & 1}
-        else:
-            unacked = known.unacked  # the same one, delivered twice: its messages come again once
-        pending = self._by_key[key] = Pending(point, offset, place, unacked)
+        # One that is renewed has the same key. One that was delivered twice stays empty: its messages come again once.
+        twice = known is not None and known.point.invisible_time == point.invisible_time
+        bits = point.bit_map
+        unacked = {each: None for number, each in enumerate(point.offsets) if not (twice or bits >> number & 1)}
+        pending = Pending(point, offset, place, unacked)
+        if not twice:
+            self._by_key[key] = pending
         self._order.append(pending)
         heappush(self._due, (point.due, offset, pending))
 

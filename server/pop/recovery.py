@@ -42,7 +42,10 @@ def move_offsets(store: Messages, offsets: OffsetTable, revive_topic: str, *, in
         interval: How often the table is saved, in ms.
 
     Returns:
-        how many were moved.
+        how many were moved; then the table is saved.
+
+    Raises:
+        StoreNotWritable: it could not be saved.
     """
     moved = 0
     since = store.last_append_timestamp - interval - _MARGIN_MS
@@ -59,6 +62,7 @@ def move_offsets(store: Messages, offsets: OffsetTable, revive_topic: str, *, in
                     offsets.commit(point.group, point.topic, point.queue_id, behind)
                     moved += 1
     if moved:
+        offsets.persist()  # else another stop soon would leave the table older than the next start looks back
         log.info("pop: %(moved)d offsets moved past messages that are out since the last save", {"moved": moved})
     return moved
 

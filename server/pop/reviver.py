@@ -22,6 +22,7 @@ from rocketwire.server.core.clock import Clock
 from rocketwire.server.core.errors import ServerError
 from rocketwire.server.messages.stored_message import StoredMessage, stored_message
 from rocketwire.server.messages.storing import Storing
+from rocketwire.server.pop.came_again import CameAgain
 from rocketwire.server.pop.joining import NONE, Pending, Points
 from rocketwire.server.pop.pop_topics import PopTopics
 from rocketwire.server.pop.records import PopRecords
@@ -63,9 +64,8 @@ _APART_MS: Final = 2000
 _LONGEST_PAUSE: Final = 0.5
 _AFTER_DUE: Final = 0.002
 _AGAIN_MS: Final = 1000
-#: The timer may deliver so many ms after the time that was asked for (store.timer.units): acknowledgements that are due
-#: with their check point, too.
-_GRID_MS: Final = 1
+#: The index may have a message as due 1 ms after its time: see `store.timer.units.due`.
+_GRAIN_MS: Final = 2
 _tags: Final = reader_of(property_names.TAGS.encode())
 _deliver_at: Final = reader_of(property_names.TIMER_DELIVER_MS.encode())
 _ACK_TAGS: Final = (ACK_TAG.encode(), BATCH_ACK_TAG.encode())
@@ -162,11 +162,14 @@ class Reviver:
         self._host = host
         self._renewals = renewals
         self._topic = pop_topics.revive
+        self._came_again = CameAgain(store, None if store.stopped_cleanly else clock())
         self._queues: dict[int, Points] = {}
         self._bell = Bell()
         self._faults = JobFaults("messages that were popped come again later")
         #: A moment, and how many records the timer's topic had then: they have to be in the index.
         self._since: tuple[int, int] | None = None
+        #: When they were.
+        self._entered: int | None = None
         #: All that was due up to a moment is in the revive topic, before these ends of its queues.
         self._until = 0
         self._ends: dict[int, int] = {}
@@ -212,13 +215,20 @@ class Reviver:
         return self._pause()
 
     def _look_at_timer(self) -> None:
-        """Find out up to when all that was due is in the revive topic, and where it ends then."""
-        timer = self._timer
+        """Find out up to when all that was due is in the revive topic, and where it ends then.
+
+        What the timer's topic has at one moment is in its index at a later one, or an earlier by the clock, if that is
+        set back. A message that is entered when it is overdue is due then, by the index.
+        """
+        timer, now = self._timer, self._clock()
         if self._since is None:
-            self._since = self._clock(), timer.known
+            self._since = now, timer.known
+            self._entered = None
         moment, known = self._since
-        if timer.enqueued >= known:
-            self._until = timer.delivered_before(moment) - _GRID_MS - 1
+        if self._entered is None and timer.enqueued >= known:
+            self._entered = now
+        if self._entered is not None and timer.delivered_before(now) > self._entered + _GRAIN_MS:
+            self._until = min(moment, self._entered)
             self._ends = {queue_id: self._store.max_offset(self._topic, queue_id) for queue_id in self._queues}
             self._since = None
 
@@ -227,7 +237,10 @@ class Reviver:
         if due is None:
             self._since = None
             return math.inf
-        return min(max((due - self._clock()) / 1000 + _AFTER_DUE, _AFTER_DUE), _LONGEST_PAUSE)
+        left = due - self._clock()
+        if left > 0:
+            self._since = None
+        return min(max(left / 1000 + _AFTER_DUE, _AFTER_DUE), _LONGEST_PAUSE)
 
     # --- reading ---
 
@@ -305,7 +318,7 @@ class Reviver:
                 self._faults.note(error)
                 points.postpone(pending, until + _AGAIN_MS)
                 continue
-            if not made:
+            if not pending.unacked or not made:
                 self._finish(points, pending)
             for offset, message, ack in made:
                 entries.append((pending, offset))
@@ -354,6 +367,9 @@ class Reviver:
         made: list[tuple[int, Draft, Draft]] = []
         for offset in list(pending.unacked):
             message = self._message(topic, point.queue_id, offset, pending.place)
+            if message is not None and self._came_again.take(message, point, retry):
+                del pending.unacked[offset]
+                continue
             draft = None if message is None else revived(message, point, retry, self._host)
             if draft is None:
                 self._lose(pending, offset)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trio
@@ -21,10 +23,11 @@ from tests.server.grpc.sdk import (
     code_of,
     message,
     producer_settings,
+    receive_request,
     send_request,
 )
 from tests.server.grpc.test_routing import route
-from tests.server.harness import Client, Server, serving, settle
+from tests.server.harness import Client, Server, send_ext, serving, settle
 from tests.server.net.tls.support import anybody, secured
 
 pytestmark = pytest.mark.usefixtures("driver")
@@ -188,6 +191,73 @@ async def test_a_cancelled_call_is_forgotten(sdk: Sdk, server: Server) -> None:
     await sdk.send_out()
     assert code_of(await sdk.call("SendMessage", send_request(message(message_id="next")))) is Code.OK
     assert server is not None
+
+
+async def test_a_long_request_holds_up_no_other_call(sdk: Sdk) -> None:
+    topics = [f"topic-{number:04}" for number in range(1000)]
+    command = await sdk.command(await sdk.telemetry(producer_settings(*topics)))
+    assert command.status.code == Code.OK
+    stream = await sdk.begin("Heartbeat", s.HeartbeatRequest())
+    assert code_of(await sdk.call("QueryRoute", route())) is Code.OK
+    (response,) = (await sdk.over(stream)).messages(s.HeartbeatResponse)
+    assert code_of(response) is Code.OK
+
+
+async def test_a_refused_heartbeat_is_counted(sdk: Sdk) -> None:
+    topics = [f"topic-{number:04}" for number in range(2000)]  # more groups than a heartbeat may have
+    found = await sdk.over(await sdk.telemetry(producer_settings(*topics)))
+    assert found.status == GrpcStatus.INVALID_ARGUMENT
+    assert "heartbeatGroups" in found.headers["grpc-message"]
+
+
+async def test_a_connection_carries_a_bounded_number_of_clients(
+    sdk: Sdk, monkeypatch: pytest.MonkeyPatch, server: Server
+) -> None:
+    monkeypatch.setattr("rocketwire.server.grpc.clients._MOST_OF_CONNECTION", 2)
+    codes = [
+        code_of(await sdk.call("Heartbeat", s.HeartbeatRequest(), {"x-mq-client-id": client}))
+        for client in ("a", "b", "a", "c")
+    ]
+    assert codes == [Code.OK, Code.OK, Code.OK, Code.TOO_MANY_REQUESTS]
+    with Sdk(server.broker_address, "c") as other:
+        assert code_of(await other.call("Heartbeat", s.HeartbeatRequest())) is Code.OK
+
+
+async def test_answers_wait_for_the_disk(tmp_path: Path) -> None:
+    async with serving(tmp_path / "store", flush_disk_type="SYNC_FLUSH") as server:
+        broker = server.broker()
+        await broker.create_topic("T", 1)
+        with Sdk(server.broker_address) as sdk:
+            streams = [await sdk.begin("SendMessage", send_request(message(message_id=f"id{n}"))) for n in range(5)]
+            for stream in streams:
+                (response,) = (await sdk.over(stream)).messages(s.SendMessageResponse)
+                assert code_of(response) is Code.OK
+                assert len(response.entries) == 1
+            received = await sdk.receive(receive_request(), {"grpc-timeout": "8S"})
+            assert len(received) == 7
+
+
+async def test_what_a_flush_held_up_for_a_cancelled_call_is_visible_again(tmp_path: Path) -> None:
+    flushes = trio.Event()
+
+    async def run_sync(sync_fn: Callable[..., Any], *args: Any) -> Any:
+        await flushes.wait()
+        return sync_fn(*args)
+
+    async with serving(tmp_path / "store", flush_disk_type="SYNC_FLUSH", run_sync=run_sync) as server:
+        broker = server.broker()
+        await broker.create_topic("T", 1)
+        await broker.write(broker.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"x"))
+        await settle()
+        with Sdk(server.broker_address) as sdk, Sdk(server.broker_address, "other") as other:
+            stream = await sdk.begin("ReceiveMessage", receive_request())
+            await sdk.rest()
+            await sdk.cancel(stream)
+            await sdk.rest()
+            flushes.set()
+            await server.pass_time(1, step=0.1)
+            received = await other.receive(receive_request(), {"grpc-timeout": "8S"})
+            assert [each.message.body for each in received if each.HasField("message")] == [b"x"]
 
 
 async def test_calls_are_counted_as_requests(sdk: Sdk, monkeypatch: pytest.MonkeyPatch) -> None:
