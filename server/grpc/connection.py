@@ -478,7 +478,7 @@ class Connection(Outgoing):
 
     def _count_taken(self) -> None:
         http2 = self._http2
-        taken = http2.waiting + http2.held + self._queued + _KEPT_EACH * len(self._calls)
+        taken = http2.waiting + http2.held + http2.heads + self._queued + _KEPT_EACH * len(self._calls)
         more, self._taken = taken - self._taken, taken
         self.in_flight.add(more)
         limits = self.in_flight.limits

@@ -6,6 +6,7 @@ handle alone (`server.pop.renewals`): no table has to know it, and it survives a
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -191,6 +192,14 @@ class Held:
         """All that a client holds, with topic and group; it is forgotten."""
         found = list(self._of_clients.pop(client, _NONE).values())
         self._count -= len(found)
+        return found
+
+    def take_out(self, client: Client, now: int) -> list[tuple[str, str, Handle]]:
+        """As `take`, without those that are over by now; the others as they stand now."""
+        found: list[tuple[str, str, Handle]] = []
+        for topic, group, handle in self.take(client):
+            with contextlib.suppress(CallInvalid):
+                found.append((topic, group, Handle(handle.current(now), handle.renewed)))
         return found
 
 

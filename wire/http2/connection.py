@@ -22,7 +22,7 @@ from rocketwire.wire.http2.guard import GOAWAY, Guard, Violation
 from rocketwire.wire.http2.intake import Intake
 from rocketwire.wire.http2.library import Library
 from rocketwire.wire.http2.messages import Refused
-from rocketwire.wire.http2.requests import Malformed, check_field, read_head
+from rocketwire.wire.http2.requests import Malformed, check_field, head_size, read_head
 
 _MOST_WINDOW: Final = 2**31 - 1
 
@@ -54,6 +54,8 @@ class Connection:
         )
         self._answers = Answers(self._h2, self._guard, self._forget)
         self._calls: dict[int, Call] = {}
+        self._most_heads = window
+        self._heads = 0  # bytes of the headers of all calls
         self._owed = 0  # bytes of the connection's window to give back
         self._out = bytearray()
         self._last: int | None = None  # the last stream to serve
@@ -79,6 +81,11 @@ class Connection:
     def held(self) -> int:
         """See `Http2`."""
         return self._intake.held
+
+    @property
+    def heads(self) -> int:
+        """See `Http2`."""
+        return self._heads
 
     @property
     def streams(self) -> int:
@@ -127,7 +134,8 @@ class Connection:
         if self._last is not None and stream > self._last:
             self._h2.reset_stream(stream, REFUSED_STREAM)
             return
-        if len(self._calls) >= self._max_streams:
+        size = head_size(event.headers)
+        if len(self._calls) >= self._max_streams or self._heads + size > self._most_heads:
             self._h2.reset_stream(stream, REFUSED_STREAM)
             self._guard.charge_reset()
             return
@@ -139,6 +147,8 @@ class Connection:
             return
         streaming = head.path in self._streaming
         call = self._calls[stream] = Call(stream, head, streaming=streaming, max_message=self._max_message)
+        call.head = size
+        self._heads += size
         if head.method != "POST":
             self._answers.end(call, ((":status", "405"), ("allow", "POST")))
         elif not head.fields.get("content-type", "").startswith(CONTENT_TYPE):
@@ -234,6 +244,7 @@ class Connection:
 
     def _forget(self, call: Call) -> None:
         del self._calls[call.stream]
+        self._heads -= call.head
         self._answers.drop(call)
         self._intake.drop(call)
         if not self._failed:
