@@ -16,6 +16,7 @@ from tests.server.grpc.sdk import CLIENT, Sdk, code_of, consumer_settings, creat
 from tests.server.grpc.test_receiving import SOON, ack, change, messages
 from tests.server.harness import Client, Clock, Server, serving
 
+pytestmark = pytest.mark.slow
 HEARTBEAT = s.HeartbeatRequest(group=d.Resource(name="G"), client_type=d.PUSH_CONSUMER)
 
 
