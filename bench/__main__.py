@@ -13,16 +13,31 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
-from bench import tools
-from bench.drivers import LoadFailedError, Timing
+from bench import grpc_cost, tools
+from bench.choice import NAMES, chosen
+from bench.drivers import Driver, GrpcLoad, JavaClient, LoadFailedError, RawLoad, SdkClient, Timing
+from bench.fronts import FRONTS
+from bench.grpc import COST
+from bench.grpc import WARM as GRPC_WARM
 from bench.ports import Ports, PortsTakenError
 from bench.processes import ServerFailedError, allow_open_files
-from bench.report import MAIN, TIMER, Markers, MarkersMissingError, check_page, section, timer_section, write_page
+from bench.report import (
+    GRPC,
+    MAIN,
+    TIMER,
+    Markers,
+    MarkersMissingError,
+    check_page,
+    grpc_section,
+    section,
+    timer_section,
+    write_page,
+)
 from bench.runner import Plan, Runner
 from bench.sides import SIDES, Setup
 from bench.timer_runner import TimerPlan, TimerRunner
-from bench.timers import TIMERS, shortened
-from bench.workloads import IDLE, IDLE_CONNECTIONS, START, WORKLOADS, chosen, flushed
+from bench.timers import shortened
+from bench.workloads import IDLE, IDLE_CONNECTIONS, START, flushed
 from rocketwire.compat.environment import artifacts, cache
 
 LONG_MESSAGES: Final = 10_000_000
@@ -33,9 +48,8 @@ _DISK_FULL: Final = 0.75
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m bench",
-        description="Drive rocketwire and the Apache 4.9.7 broker (5.5.0 for the timer) with the same load.",
-        epilog="workloads: "
-        + ", ".join([START, IDLE, *(one.name for one in WORKLOADS), *(one.name for one in TIMERS)]),
+        description="Drive rocketwire and the Apache 4.9.7 broker (5.5.0 for the timer and gRPC) with the same load.",
+        epilog="workloads: " + ", ".join(NAMES),
     )
     parser.add_argument("--quick", action="store_true", help="short runs, for a first look")
     parser.add_argument("--only", metavar="NAME,...", help="only the workloads whose names begin so")
@@ -64,16 +78,16 @@ def _parser() -> argparse.ArgumentParser:
 
 def _plan(options: argparse.Namespace) -> Plan:
     """The plan of these options. Raises ValueError."""
-    workloads, facts, _ = chosen(options.only)
+    picked = chosen(options.only)
     seconds = options.seconds if options.seconds is not None else (1.5 if options.quick else 4.0)
     rounds = options.rounds if options.rounds is not None else 3
     if rounds < 1 or seconds <= 0 or options.long_messages < 1:
         raise ValueError("rounds, seconds and messages must be more than nothing")
     return Plan(
         sides=list(SIDES) if options.side == "both" else [options.side],
-        workloads=workloads,
-        start_up=START in facts,
-        idle_connections=IDLE_CONNECTIONS if IDLE in facts else 0,
+        workloads=picked.workloads,
+        start_up=START in picked.facts,
+        idle_connections=IDLE_CONNECTIONS if IDLE in picked.facts else 0,
         rounds=rounds,
         warm_seconds=6.0 if options.quick else 15.0,
         timing=Timing(
@@ -93,6 +107,12 @@ def _timer_plan(options: argparse.Namespace) -> TimerPlan:
         loads=[shortened(load) for load in loads] if options.quick else loads,
         rounds=options.rounds or 1,
     )
+
+
+def _grpc_plan(options: argparse.Namespace, plan: Plan) -> Plan:
+    """The part of the front for 5.x of these options, else as the plan of the others."""
+    workloads = chosen(options.only).grpc
+    return replace(plan, workloads=workloads, warm=GRPC_WARM, start_up=False, idle_connections=0, long_messages=0)
 
 
 def _parts(plan: Plan, flush: str) -> dict[str, Plan]:
@@ -132,9 +152,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     plan, timers = _plan(options), _timer_plan(options)
-    parts = _parts(plan, options.flush)
+    parts, grpc = _parts(plan, options.flush), _grpc_plan(options, plan)
+    costs = COST in chosen(options.only).facts and "rocketwire" in plan.sides
     if options.markdown:
-        check_page(options.markdown, [*([MAIN] if parts else []), *([TIMER] if timers.loads else [])])
+        wanted = {MAIN: parts, TIMER: timers.loads, GRPC: grpc.workloads or costs}
+        check_page(options.markdown, [markers for markers, some in wanted.items() if some])
     parent = options.dir or cache.CACHE
     parent.mkdir(parents=True, exist_ok=True)
     usage = shutil.disk_usage(parent)
@@ -144,6 +166,8 @@ def _run(options: argparse.Namespace) -> int:
     root = Path(tempfile.mkdtemp(prefix="bench-run-", dir=parent))
     try:
         texts = _measured(options, root, parts, timers, built)
+        if grpc.workloads or costs:
+            texts.append((GRPC, _measured_grpc(options, root / "grpc", grpc, built, costs=costs)))
     finally:
         if options.keep:
             print(f"stores and logs are in {root}")
@@ -164,7 +188,9 @@ def _measured(
     for flush, part in parts.items():
         setup = Setup(flush=flush, load=built.load, ports=ports)
         print(f"{flush.upper()}_FLUSH")
-        runner = Runner(plan=part, tools=built, setup=setup, root=root / flush, say=_say)
+        raw = RawLoad(built.load)
+        drivers: dict[str, Driver] = {"raw": raw, "java": JavaClient(built.client, root / flush / "client")}
+        runner = Runner(plan=part, raw=raw, drivers=drivers, setup=setup, root=root / flush, say=_say)
         runs[flush] = runner.run()
         if not options.keep:
             shutil.rmtree(root / flush)
@@ -176,6 +202,23 @@ def _measured(
         results = TimerRunner(plan=timers, tools=built, setup=setup, root=root / "timer", say=_say).run()
         texts.append((TIMER, timer_section(results, flush, root=root)))
     return texts
+
+
+def _measured_grpc(options: argparse.Namespace, root: Path, plan: Plan, built: tools.Tools, *, costs: bool) -> str:
+    """The text about the front for clients of 5.x."""
+    flush = "sync" if options.flush == "sync" else "async"
+    setup, also = Setup(flush=flush, load=built.load, ports=Ports()), tools.build_grpc()
+    load = GrpcLoad(also.load)
+    cost = None
+    if costs:
+        cost = grpc_cost.measure(rounds=plan.rounds, setup=setup, driver=load, root=root / "cost", say=_say)
+    results = None
+    if plan.workloads:
+        drivers: dict[str, Driver] = {"grpc": load, "sdk": SdkClient(also.sdk, root / "client")}
+        raw = RawLoad(built.load)
+        runner = Runner(plan=plan, raw=raw, drivers=drivers, setup=setup, root=root, say=_say, sides=FRONTS)
+        results = runner.run()
+    return grpc_section(results, cost, flush, root=root)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ from bench.table import NOTHING, render
 from bench.workloads import CONNECTION_PRIVATE, IDLE_RSS, LONG_PRIVATE, START_SECONDS, Workload
 
 _COLUMNS: Final = ("rate", "CPU", "p50", "p99", "CPU to few")
+_OWN: Final = ("msgs/s", "p50 µs")  # ours alone: not as a part of Apache's
+_LARGE: Final = 100  # figures that need no digits after the point
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +39,10 @@ class Asked:
     @property
     def text(self) -> str:
         """Figure, direction and bar, as "5.21 >= 5.00"."""
-        figure = NOTHING if self.reached is None else f"{self.reached:.2f}"
-        return f"{figure} >= {self.least:.2f}" if self.least is not None else f"{figure} <= {self.most:.2f}"
+        asked = self.most if self.least is None else self.least
+        digits = 0 if asked is not None and asked >= _LARGE else 2
+        figure = NOTHING if self.reached is None else f"{self.reached:,.{digits}f}"
+        return f"{figure} {'<=' if self.least is None else '>='} {asked:,.{digits}f}"
 
 
 def _middle(value: Spread | None) -> float | None:
@@ -66,21 +70,30 @@ def asked(results: Results, workload: Workload) -> Iterator[Asked]:
         base = results.outcomes.get(workload.against, {}).get("rocketwire", ())
         reached = _middle(compared(outcomes.get("rocketwire", ()), base, "cpu"))
         yield Asked(column="CPU to few", reached=reached, most=bar.base_cpu)
+    if bar.least is not None:
+        yield Asked(column="msgs/s", reached=_middle(ours.rate), least=bar.least)
+    if bar.most_us is not None:
+        yield Asked(column="p50 µs", reached=ours.p50_us, most=bar.most_us)
 
 
 def bar_table(results: Results) -> str:
-    """One row per workload with a bar; nothing when only one side ran, or none has a bar."""
+    """The bars of the workloads and of our process; nothing when only one side ran."""
     if set(results.plan.sides) != {"apache", "rocketwire"}:
         return ""
+    return "\n\n".join(filter(None, (workload_bars(results), _limit_table(results.facts["rocketwire"]))))
+
+
+def workload_bars(results: Results) -> str:
+    """One row per workload with a bar; nothing when none has one."""
+    reached = [(workload, {one.column: one for one in asked(results, workload)}) for workload in results.plan.workloads]
+    columns = [*_COLUMNS, *(column for column in _OWN if any(column in found for _, found in reached))]
     rows = []
-    for workload in results.plan.workloads:
-        found = {one.column: one for one in asked(results, workload)}
+    for workload, found in reached:
         if found:
             missed = [column for column, one in found.items() if not one.met]
-            cells = [found[column].text if column in found else NOTHING for column in _COLUMNS]
+            cells = [found[column].text if column in found else NOTHING for column in columns]
             rows.append([workload.text, *cells, f"no: {', '.join(missed)}" if missed else "yes"])
-    table = render(["ours / Apache's", *_COLUMNS, "reached"], rows) if rows else ""
-    return "\n\n".join(filter(None, (table, _limit_table(results.facts["rocketwire"]))))
+    return render(["ours / Apache's", *columns, "reached"], rows) if rows else ""
 
 
 def _limit_table(ours: SideFacts) -> str:

@@ -8,17 +8,19 @@ import os
 import selectors
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
+from bench.fronts import create_group
 from bench.sides import BROKER_NAME, Side
 from bench.statistics import Failure, Sample, read_result
 from bench.timers import TimerLoad, TimerSample, read_timer_result
-from bench.tools import Tools
+from bench.tools import JavaProgram
 from bench.workloads import QUEUES, Workload
 from rocketwire.compat.environment import artifacts
+from rocketwire.remoting.errors import RemotingError
 
 # Workload options that are switches of the load generator, not numbers.
 _SWITCHES: Final[Mapping[str, list[object]]] = {"keys": ["--keys", "--tags", "TagA"], "patient": ["--patient"]}
@@ -35,6 +37,18 @@ class Timing:
     filled: int
 
 
+class Driver(Protocol):
+    """A load program."""
+
+    def run(self, side: Side, workload: Workload, timing: Timing) -> Sample | Failure:
+        """Run a workload once."""
+        ...
+
+    def stop(self) -> None:
+        """End what of the program goes on between workloads."""
+        ...
+
+
 class LoadFailedError(Exception):
     """A load program failed in the set-up; one line."""
 
@@ -46,11 +60,19 @@ def _result(output: bytes) -> Mapping[str, object]:
     return found
 
 
+def _ran(command: Sequence[object], timeout: float) -> Mapping[str, object]:
+    try:
+        done = subprocess.run([str(word) for word in command], capture_output=True, check=False, timeout=timeout)
+    except subprocess.TimeoutExpired:
+        return {"errors": 1, "error": f"load {command[1]}: not done after {timeout:.0f} s"}
+    return _result(done.stdout)
+
+
 class RawLoad:
     """The C load generator, a process an order."""
 
-    def __init__(self, tools: Tools) -> None:
-        self._program = tools.load
+    def __init__(self, program: Path) -> None:
+        self._program = program
 
     def _run(
         self, side: Side, mode: str, topic: str, *options: object, timeout: float = _PATIENCE_SECONDS
@@ -60,11 +82,7 @@ class RawLoad:
             self._program, mode, "--port", side.broker_port, "--topic", topic, "--queues", QUEUES,
             "--broker-name", BROKER_NAME, *options,
         ]  # fmt: skip
-        try:
-            done = subprocess.run([str(word) for word in command], capture_output=True, check=False, timeout=timeout)
-        except subprocess.TimeoutExpired:
-            return {"errors": 1, "error": f"load {mode}: not done after {timeout:.0f} s"}
-        return _result(done.stdout)
+        return _ran(command, timeout)
 
     def create_topic(self, side: Side, topic: str) -> None:
         """Create a topic of QUEUES queues. Raises LoadFailedError."""
@@ -114,6 +132,9 @@ class RawLoad:
         timeout = _PATIENCE_SECONDS + timing.warmup + timing.seconds
         return read_result(self._run(side, workload.mode, workload.topic, *options, timeout=timeout))
 
+    def stop(self) -> None:
+        """Nothing: no process is left."""
+
     def run_timer(self, side: Side, topic: str, load: TimerLoad) -> TimerSample | Failure:
         """Run a load of the timer once, in a topic that create_topic has made."""
         options: list[object] = ["--connections", 8, "--window", 32, "--server-pid", side.pid]
@@ -125,11 +146,42 @@ class RawLoad:
         return outcome if isinstance(outcome, Failure) else read_timer_result(result)
 
 
+class GrpcLoad:
+    """The C load generator for the protocol of 5.x, a process an order."""
+
+    def __init__(self, program: Path) -> None:
+        self._program = program
+
+    def run(self, side: Side, workload: Workload, timing: Timing) -> Sample | Failure:
+        """Run a workload once, a consumer in a group that is new."""
+        group = _new_group(side)
+        if isinstance(group, Failure):
+            return group
+        command = [self._program, workload.mode, "--port", side.grpc_port, "--topic", workload.topic, "--group", group]
+        command += ["--broker-name", BROKER_NAME, "--warmup", timing.warmup, "--seconds", timing.seconds]
+        command += ["--server-pid", side.pid, "--count", timing.filled if workload.drain else 0]
+        for name, value in workload.options.items():
+            command += [f"--{name}", value]
+        return read_result(_ran(command, _PATIENCE_SECONDS + timing.warmup + timing.seconds))
+
+    def stop(self) -> None:
+        """Nothing: no process is left."""
+
+
+def _new_group(side: Side) -> str | Failure:
+    group = f"bench_{time.monotonic_ns()}"
+    try:
+        create_group(side, group)
+    except RemotingError as error:
+        return Failure(reason=f"group {group} cannot be created: {error}")
+    return group
+
+
 class JavaClient:
     """The Java benchmark, one process for all orders; started with the first one."""
 
-    def __init__(self, tools: Tools, root: Path) -> None:
-        self._tools, self._root = tools, root
+    def __init__(self, program: JavaProgram, root: Path) -> None:
+        self._program, self._root = program, root
         self._process: subprocess.Popen[bytes] | None = None
 
     def _started(self) -> subprocess.Popen[bytes]:
@@ -139,9 +191,9 @@ class JavaClient:
             logback.write_text('<configuration><root level="OFF"/></configuration>', "utf-8")
             # The client logs through its own logger into user.home, else through logback to standard output.
             command = [
-                self._tools.java, *artifacts.JAVA_FLAGS, "-Xms512m", "-Xmx512m", f"-Duser.home={self._root}",
+                self._program.java, *artifacts.JAVA_FLAGS, "-Xms512m", "-Xmx512m", f"-Duser.home={self._root}",
                 f"-Dlogback.configurationFile={logback}", "-cp",
-                artifacts.classpath(self._tools.java_classes, self._tools.client_jars), "Bench",
+                artifacts.classpath(self._program.classes, self._program.jars), self._program.main,
             ]  # fmt: skip
             with (self._root / "java.err").open("ab") as errors:
                 self._process = subprocess.Popen(
@@ -152,9 +204,12 @@ class JavaClient:
 
     def run(self, side: Side, workload: Workload, timing: Timing) -> Sample | Failure:
         """Run a Java workload once."""
+        return self._run(side, workload, timing, {})
+
+    def _run(self, side: Side, workload: Workload, timing: Timing, more: Mapping[str, object]) -> Sample | Failure:
         words = {
             "namesrv": side.name_server, "topic": workload.topic, "pid": side.pid,
-            "warmup": timing.warmup, "seconds": timing.seconds, "count": timing.filled, **workload.options,
+            "warmup": timing.warmup, "seconds": timing.seconds, "count": timing.filled, **more, **workload.options,
         }  # fmt: skip
         process = self._started()
         if process.stdin is None or process.stdout is None:
@@ -194,3 +249,14 @@ class JavaClient:
             self._process.kill()
             self._process.wait()
         self._process = None
+
+
+class SdkClient(JavaClient):
+    """The benchmark of the Java client of 5.x."""
+
+    def run(self, side: Side, workload: Workload, timing: Timing) -> Sample | Failure:
+        """Run a workload once, a consumer in a group that is new."""
+        group = _new_group(side)
+        if isinstance(group, Failure):
+            return group
+        return self._run(side, workload, timing, {"front": f"127.0.0.1:{side.grpc_port}", "group": group})

@@ -98,7 +98,7 @@ def record(names: Sequence[str], *, seconds: float, stacks: Path, prefix: str) -
         try:
             for name in names:
                 workload = next(one for one in WORKLOADS if one.name == FLAMES[name])
-                _under_load(RawLoad(built), side, workload, seconds, stacks / f"{prefix}-{name}.raw")
+                _under_load(RawLoad(built.load), side, workload, seconds, stacks / f"{prefix}-{name}.raw")
         finally:
             side.stop()
     finally:

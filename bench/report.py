@@ -16,7 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from bench.bars import bar_table
+from bench.bars import bar_table, workload_bars
+from bench.grpc_cost import Cost
+from bench.grpc_cost import cost_table as front_cost_table
 from bench.runner import Results
 from bench.table import cost_table, side_table, workload_table
 from bench.timer_runner import TimerResults
@@ -37,6 +39,12 @@ MAIN: Final = Markers(begin="<!-- bench:begin (written by python -m bench --mark
 TIMER: Final = Markers(
     begin="<!-- bench-timer:begin (written by python -m bench --only timer --markdown) -->",
     end="<!-- bench-timer:end -->",
+)
+
+
+GRPC: Final = Markers(
+    begin="<!-- bench-grpc:begin (written by python -m bench --only grpc --markdown) -->",
+    end="<!-- bench-grpc:end -->",
 )
 
 
@@ -99,13 +107,22 @@ def timer_section(results: TimerResults, flush: str, *, root: Path) -> str:
     return "\n\n".join(filter(None, (_facts(root), how, timer_table(results), timer_bar_table(results))))
 
 
-def _tables(results: Results, flush: str) -> str:
+def grpc_section(results: Results | None, cost: Cost | None, flush: str, *, root: Path) -> str:
+    """The text between the GRPC markers."""
+    measured = (_how(results, flush), workload_table(results), workload_bars(results)) if results else ()
+    return "\n\n".join(filter(None, (_facts(root), *measured, front_cost_table(cost) if cost else "")))
+
+
+def _how(results: Results, flush: str) -> str:
     plan = results.plan
-    how = (
+    return (
         f"{flush.upper()}_FLUSH on both sides, {plan.rounds} turns of {plan.timing.seconds:g} s each, "
         f"interleaved; drains of {plan.timing.filled:,} messages. "
         f"Load average of the minute before: {results.load_before:.1f}."
     )
+
+
+def _tables(results: Results, flush: str) -> str:
     tables = (
         workload_table(results),
         bar_table(results),
@@ -113,7 +130,7 @@ def _tables(results: Results, flush: str) -> str:
         cost_table(results, "cpu"),
         side_table(results),
     )
-    return "\n\n".join(filter(None, (how, *tables)))
+    return "\n\n".join(filter(None, (_how(results, flush), *tables)))
 
 
 def check_page(page: Path, markers: Iterable[Markers]) -> None:

@@ -10,17 +10,25 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Final
 
-from bench.drivers import JavaClient, LoadFailedError, RawLoad, Timing
+from bench.drivers import Driver, LoadFailedError, RawLoad, Timing
 from bench.processes import Memory
 from bench.sides import SIDES, Setup, Side, start_up_seconds
 from bench.statistics import Failure, Sample, Spread, spread
-from bench.tools import Tools
 from bench.workloads import FILLINGS, Workload, groups
 
+WARM: Final = Workload(
+    name="warm",
+    text="",
+    program="raw",
+    mode="send",
+    topic="BenchWarm",
+    options={"connections": 8, "window": 32, "patient": 1},
+)
 _SETTLE_SECONDS = 2.0  # between the start and the look at the idle memory
 
 
@@ -37,6 +45,7 @@ class Plan:
     rounds: int
     warm_seconds: float
     timing: Timing
+    warm: Workload = WARM
     long_messages: int = 0
     idle_connections: int = 0
 
@@ -73,12 +82,25 @@ class Results:
 
 
 class Runner:
-    """Runs a plan in an empty directory `root`; `say` gets a line of progress now and then."""
+    """Runs a plan in an empty directory `root`.
 
-    def __init__(self, *, plan: Plan, tools: Tools, setup: Setup, root: Path, say: Callable[[str], None]) -> None:
+    `raw` fills topics and holds connections; `drivers` carry out workloads, by their `program`; `sides` starts the
+    servers. `say` gets a line of progress now and then.
+    """
+
+    def __init__(
+        self,
+        *,
+        plan: Plan,
+        raw: RawLoad,
+        drivers: Mapping[str, Driver],
+        setup: Setup,
+        root: Path,
+        say: Callable[[str], None],
+        sides: Mapping[str, Callable[[Setup, Path], Side]] = SIDES,
+    ) -> None:
         self._plan, self._setup, self._root, self._say = plan, setup, root, say
-        self._raw = RawLoad(tools)
-        self._java = JavaClient(tools, root / "client")
+        self._raw, self._drivers, self._sides = raw, drivers, sides
         self._running: dict[str, Side] = {}
         self.results = Results(plan=plan, facts={side: SideFacts() for side in plan.sides})
 
@@ -102,7 +124,8 @@ class Runner:
             if self._plan.long_messages:
                 self._long_run()
         finally:
-            self._java.stop()
+            for driver in self._drivers.values():
+                driver.stop()
             for side in self._running.values():
                 side.stop()
         return self.results
@@ -111,13 +134,13 @@ class Runner:
         for number in range(self._plan.rounds):
             for name in self._plan.sides:
                 root = self._root / f"{name}-start-{number}"
-                self.results.facts[name].start_seconds.append(start_up_seconds(name, self._setup, root))
+                self.results.facts[name].start_seconds.append(start_up_seconds(self._sides[name], self._setup, root))
                 self._say(f"start-up {name}: {self.results.facts[name].start_seconds[-1]:.2f} s")
 
     def _start(self) -> None:
         for name in self._plan.sides:
-            side = self._running[name] = SIDES[name](self._setup, self._root / name)
-            for topic in sorted({workload.topic for workload in self._plan.workloads} | {"BenchWarm"}):
+            side = self._running[name] = self._sides[name](self._setup, self._root / name)
+            for topic in sorted({workload.topic for workload in self._plan.workloads} | {self._plan.warm.topic}):
                 self._raw.create_topic(side, topic)
             time.sleep(_SETTLE_SECONDS)
             self.results.facts[name].idle = side.memory()
@@ -147,10 +170,8 @@ class Runner:
 
     def _warm_up(self, name: str, side: Side) -> None:
         self._say(f"warming up {name}")
-        options = {"connections": 8, "window": 32, "patient": 1}
-        send = Workload(name="warm", text="", program="raw", mode="send", topic="BenchWarm", options=options)
         timing = Timing(warmup=0, seconds=self._plan.warm_seconds, filled=0)
-        outcome = self._raw.run(side, send, timing)
+        outcome = self._drivers[self._plan.warm.program].run(side, self._plan.warm, timing)
         if isinstance(outcome, Failure):
             self._say(f"  {name}: {outcome.reason}")
 
@@ -175,8 +196,7 @@ class Runner:
 
     def _once(self, side: Side, workload: Workload) -> Sample | Failure:
         os.sync()
-        driver = self._raw if workload.program == "raw" else self._java
-        outcome = driver.run(side, workload, self._plan.timing)
+        outcome = self._drivers[workload.program].run(side, workload, self._plan.timing)
         if isinstance(outcome, Failure):
             return outcome
         memory = side.memory()

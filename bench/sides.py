@@ -27,6 +27,8 @@ from rocketwire.compat.environment import artifacts
 
 BROKER_NAME: Final = "broker-a"
 HEAP: Final = "1g"
+FIRST_TOPIC: Final = "BenchFirst"
+"""The topic of the first accepted send, which the servers create by themselves."""
 _START_SECONDS: Final = 60.0
 _FLUSH: Final[Mapping[str, str]] = {"async": "ASYNC_FLUSH", "sync": "SYNC_FLUSH"}
 
@@ -53,6 +55,7 @@ class Side(Protocol):
     name: str
     name_server: str  # host:port
     broker_port: int
+    grpc_port: int  # where clients of 5.x are served; 0: nowhere
     start_seconds: float  # from the broker's process start to its first accepted send
 
     @property
@@ -75,7 +78,7 @@ class Side(Protocol):
 
 def _first_accepted(setup: Setup, port: int, broker: Server) -> float:
     """Seconds from the broker's start to the first send it accepted. Raises ServerFailedError."""
-    options = ["--port", str(port), "--topic", "BenchFirst", "--broker-name", BROKER_NAME]
+    options = ["--port", str(port), "--topic", FIRST_TOPIC, "--broker-name", BROKER_NAME]
     command = [str(setup.load), "first", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as probe:
         try:
@@ -92,7 +95,7 @@ def _first_accepted(setup: Setup, port: int, broker: Server) -> float:
     return float(result["accepted_at"]) - broker.spawned_at
 
 
-def _wait_for_port(port: int, server: Server) -> None:
+def wait_for_port(port: int, server: Server) -> None:
     deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline:
         server.require_running()
@@ -111,7 +114,9 @@ class Apache:
     name = "Apache"
     version = APACHE_VERSION
     settings: Mapping[str, str] = {"enablePropertyFilter": "true"}
+    grpc_port = 0
     _logback_package = ""
+    _jars = "server"
 
     def __init__(self, setup: Setup, root: Path) -> None:
         """Start both in `root` (made here) and wait for the first accepted send.
@@ -122,7 +127,7 @@ class Apache:
         self.name_server = f"127.0.0.1:{name_server_port}"
         conf = root / "home" / "conf"
         conf.mkdir(parents=True, exist_ok=True)
-        for program in ("broker", "namesrv", "tools"):
+        for program in ("broker", "namesrv", "tools", "proxy"):
             (conf / f"logback_{program}.xml").write_text(
                 _LOGBACK.format(name=program, package=self._logback_package), "utf-8"
             )
@@ -139,10 +144,10 @@ class Apache:
             storePathRootDir=root / "store",
             storePathCommitLog=root / "store" / "commitlog",
         )
-        self._namesrv = self._jvm(root, "namesrv", "256m", "namesrv.NamesrvStartup")
+        self._namesrv = self._jvm(root, "namesrv", "256m", "namesrv.NamesrvStartup", "-c", "namesrv.conf")
         try:
-            _wait_for_port(name_server_port, self._namesrv)
-            self._broker = self._jvm(root, "broker", HEAP, "broker.BrokerStartup")
+            wait_for_port(name_server_port, self._namesrv)
+            self._broker = self._started(root)
             try:
                 self.start_seconds = _first_accepted(setup, self.broker_port, self._broker)
             except BaseException:
@@ -152,16 +157,20 @@ class Apache:
             self._namesrv.stop()
             raise
 
+    def _started(self, root: Path) -> Server:
+        """The broker's process, which reads broker.conf."""
+        return self._jvm(root, "broker", HEAP, "broker.BrokerStartup", "-c", "broker.conf")
+
     @staticmethod
     def _write(path: Path, **settings: object) -> None:
         path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()), "utf-8")
 
-    def _jvm(self, root: Path, program: str, heap: str, main: str) -> Server:
-        jars = artifacts.jars(self.version, kind="server")
+    def _jvm(self, root: Path, program: str, heap: str, main: str, *arguments: str) -> Server:
+        jars = artifacts.jars(self.version, kind=self._jars)
         flags = [*artifacts.JAVA_FLAGS, f"-Xms{heap}", f"-Xmx{heap}", "-XX:+UseG1GC", "-Duser.home=."]
         flags.append(f"-Drmq.logback.configurationFile={root / 'home' / 'conf' / f'logback_{program}.xml'}")
-        start = ["-cp", artifacts.classpath(jars), f"org.apache.rocketmq.{main}", "-c", f"{program}.conf"]
-        env = {"ROCKETMQ_HOME": str(root / "home")}
+        start = ["-cp", artifacts.classpath(jars), f"org.apache.rocketmq.{main}", *arguments]
+        env = {"ROCKETMQ_HOME": str(root / "home"), "RMQ_PROXY_HOME": str(root / "home")}
         return Server([artifacts.java(), *flags, *start], cwd=root, log=root / f"{program}.out", env=env)
 
     @property
@@ -197,6 +206,7 @@ class Rocketwire:
 
     name = "rocketwire"
     settings: Mapping[str, str] = {}
+    grpc_port = 0
 
     def __init__(self, setup: Setup, root: Path) -> None:
         """Start it with its store in `root` (made here) and wait for the first accepted send.
@@ -217,7 +227,7 @@ class Rocketwire:
         }
         command: list[str | Path] = [
             sys.executable, "-m", "rocketwire", "serve", "--namesrv", self.name_server,
-            "--broker", f"127.0.0.1:{self.broker_port}", "--store", root / "store",
+            "--broker", f"127.0.0.1:{self.broker_port}", "--store", root / "store", "--grpc", self._front(setup),
         ]  # fmt: skip
         for key, value in settings.items():
             command += ["--set", f"{key}={value}"]
@@ -227,6 +237,10 @@ class Rocketwire:
         except BaseException:
             self._server.stop()
             raise
+
+    def _front(self, _setup: Setup) -> str:
+        """Where 5.x clients are served: nowhere."""
+        return "none"
 
     @property
     def pid(self) -> int:
@@ -253,12 +267,12 @@ TIMER_SIDES: Final[Mapping[str, Callable[[Setup, Path], Side]]] = {
 }
 
 
-def start_up_seconds(side: str, setup: Setup, root: Path) -> float:
+def start_up_seconds(start: Callable[[Setup, Path], Side], setup: Setup, root: Path) -> float:
     """Start-up time of a server with an empty store in `root`, which is removed again.
 
     Raises ServerFailedError.
     """
-    running = SIDES[side](setup, root)
+    running = start(setup, root)
     try:
         return running.start_seconds
     finally:

@@ -46,7 +46,7 @@ class TimerRunner:
 
     def __init__(self, *, plan: TimerPlan, tools: Tools, setup: Setup, root: Path, say: Callable[[str], None]) -> None:
         self._plan, self._setup, self._root, self._say = plan, setup, root, say
-        self._raw = RawLoad(tools)
+        self._raw = RawLoad(tools.load)
         self.results = TimerResults(plan=plan)
 
     def run(self) -> TimerResults:

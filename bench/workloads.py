@@ -10,9 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal, NamedTuple
-
-from bench.timers import TIMERS, TimerLoad
+from typing import Final, Literal
 
 QUEUES: Final = 8
 FILLED_TOPIC: Final = "BenchFilled"
@@ -37,6 +35,7 @@ class Bar:
 
     Rate (at least), CPU time a message, p50 and p99 (at most) are ours as a part of Apache's in the same run;
     `base_cpu` is our CPU time a message as a part of our own with the workload that it is compared with (at most).
+    `least` is our rate itself, `most_us` our p50 itself in microseconds.
     """
 
     rate: float | None = None
@@ -44,6 +43,8 @@ class Bar:
     p50: float | None = None
     p99: float | None = None
     base_cpu: float | None = None
+    least: float | None = None
+    most_us: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,13 +52,13 @@ class Workload:
     """One row of the table.
 
     `paced`: the producer waits on purpose, so only latency means something. `drain`: empties FILLED_TOPIC
-    and ends when it is empty, not after a time. `against`: the workload that this one is compared with, and that it
-    takes turns with; `compared`: by what, the rate or the CPU time a message.
+    and ends when it is empty, with a client of 5.x also when the time is over. `against`: the workload that this one is
+    compared with, and that it takes turns with; `compared`: by what, the rate or the CPU time a message.
     """
 
     name: str
     text: str
-    program: Literal["raw", "java"]
+    program: Literal["raw", "java", "grpc", "sdk"]
     mode: str
     options: Mapping[str, int | str] = field(default_factory=dict)
     topic: str = ""
@@ -165,38 +166,6 @@ _FLUSHED: Final[Mapping[str, Bar]] = {
 
 START: Final = "start"  # start-up and memory: not a load, so not in the list
 IDLE: Final = "idle"  # memory of idle connections, neither
-
-
-class Chosen(NamedTuple):
-    """What is to be measured; `facts` are those of START and IDLE."""
-
-    workloads: list[Workload]
-    facts: frozenset[str]
-    timers: list[TimerLoad]
-
-
-def chosen(only: str | None) -> Chosen:
-    """What `only` names; None means all.
-
-    A word (they stand between commas) names the workload so called, else all that begin with it. What one is
-    compared with is measured with it.
-    Raises ValueError for a word that fits nothing.
-    """
-    if only is None:
-        return Chosen(list(WORKLOADS), frozenset({START, IDLE}), list(TIMERS))
-    names = [START, IDLE, *(workload.name for workload in WORKLOADS), *(load.name for load in TIMERS)]
-    wanted: set[str] = set()
-    for word in filter(None, only.split(",")):
-        fitting = [name for name in names if name == word] or [name for name in names if name.startswith(word)]
-        if not fitting:
-            raise ValueError(f"no workload begins with {word!r}; there are {', '.join(names)}")
-        wanted.update(fitting)
-    wanted |= {workload.against for workload in WORKLOADS if workload.name in wanted and workload.against}
-    return Chosen(
-        [workload for workload in WORKLOADS if workload.name in wanted],
-        frozenset({START, IDLE} & wanted),
-        [load for load in TIMERS if load.name in wanted],
-    )
 
 
 def flushed(workloads: Sequence[Workload]) -> list[Workload]:

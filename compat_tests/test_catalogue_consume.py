@@ -10,6 +10,6 @@ from compat_tests.cases import cases
 from rocketwire.compat.scenario import Scenario
 
 
-@pytest.mark.parametrize(("scenario", "client_id"), cases("pull", "push", "broadcast", "batch"))
+@pytest.mark.parametrize(("scenario", "client_id"), cases("pull", "push", "pop", "broadcast", "batch"))
 def test_scenario(scenario: Scenario, client_id: str, run_scenario: Callable[[Scenario, str], None]) -> None:
     run_scenario(scenario, client_id)

@@ -10,11 +10,14 @@ from rocketwire.server.operations.faults.start import banner_lines as fault_line
 from rocketwire.wire.addresses import Address
 
 
-def ready_lines(config: ServerConfig, name_server: Address, broker: Address, http: Address | None) -> list[str]:
+def ready_lines(
+    config: ServerConfig, name_server: Address, broker: Address, http: Address | None, grpc: Address | None
+) -> list[str]:
     """The lines that say that all is ready, with the addresses that clients use."""
     return [
         f"rocketwire ready: name server {name_server}, broker {broker}, store {config.store.folder}",
         f'  Java:  producer.setNamesrvAddr("{reached(name_server)}");',
+        *([] if grpc is None else [f'  5.x:   ClientConfiguration.newBuilder().setEndpoints("{reached(grpc)}")']),
         *([] if http is None else [f"  HTTP:  http://{reached(http)}/metrics"]),
         *_about_access(config),
         "  stop:  Ctrl-C",

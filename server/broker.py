@@ -12,6 +12,8 @@ from rocketwire import native
 from rocketwire.server.admin.runtime_info import Disk, RuntimeInfo
 from rocketwire.server.admin.timer_info import TimerInfo
 from rocketwire.server.admin.topic_removal import TopicRemoval, finish_deletions
+from rocketwire.server.assignments.assignments import Assignments
+from rocketwire.server.assignments.keys import AssignmentKeys
 from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.clients.heartbeats import Heartbeats
 from rocketwire.server.clients.order_locks import OrderLocks
@@ -42,9 +44,10 @@ from rocketwire.server.net.addresses import ip_address
 from rocketwire.server.net.hub import Hub, hub_kernel
 from rocketwire.server.net.in_flight import InFlight
 from rocketwire.server.pop.keys import PopKeys
-from rocketwire.server.pop.ordered import NotServed
+from rocketwire.server.pop.order.ordered_queues import OrderedQueues
 from rocketwire.server.pop.pops import Pops
 from rocketwire.server.pop.recovery import move_offsets
+from rocketwire.server.pop.renewals import Renewals
 from rocketwire.server.pull.answers import PullAnswers
 from rocketwire.server.pull.kernel import KernelPulls
 from rocketwire.server.pull.keys import LongPollKeys, TransferKeys
@@ -84,6 +87,8 @@ from rocketwire.store.tables.consumer_filters import ConsumerFilterTable
 from rocketwire.store.tables.delay_offsets import DelayOffsetTable
 from rocketwire.store.tables.groups import GroupTable
 from rocketwire.store.tables.offsets import OffsetTable
+from rocketwire.store.tables.order_info import OrderInfoTable
+from rocketwire.store.tables.request_modes import RequestModeTable
 from rocketwire.store.tables.saved_table import SavedTable
 from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire import names
@@ -97,6 +102,8 @@ if TYPE_CHECKING:
 
 _FILTERS_INTERVAL: Final = 10_000  # ms; Apache has no key for it
 _METRICS_INTERVAL: Final = 10_000  # ms
+_ORDER_INTERVAL: Final = 10_000  # ms
+_REQUEST_MODES_INTERVAL: Final = 10_000  # ms; they are written when they are set, and only later if that failed
 
 
 class Broker:
@@ -146,6 +153,15 @@ class Broker:
         self._make_waiting(config)
         self._make_pops(config)
         self._make_administration()
+        self.assignments = Assignments(
+            self._request_modes,
+            broker_name=config.broker.broker_name,
+            clients=self.clients,
+            groups=self.groups,
+            keys=live[AssignmentKeys],
+            routes=routes.queues,
+            topics=self.topics,
+        )
         self._backlog = Backlog(live[ThrottleKeys], self.offsets, self.groups.table, self.store, self.throttle)
         self._registration = Registration(
             BrokerIdentity(
@@ -163,7 +179,7 @@ class Broker:
         self.send_answers = SendAnswers(
             region=config.broker.region_id, trace_on=config.broker.trace_on, version=VERSION_4_9_7
         )
-        self.kernel_sends = self._kernel_sends(self.send_answers)
+        self.kernel_sends = self._kernel_sends()
 
     def _access_control(self, config: ServerConfig) -> AccessControl:
         from rocketwire.server.guards.acl.control import AccessControl  # noqa: PLC0415 - it brings a YAML reader along
@@ -194,10 +210,14 @@ class Broker:
         self._delay_offsets = DelayOffsetTable.open(folder / "delayOffset.json")
         filter_table = ConsumerFilterTable.open(folder / "consumerFilter.json")
         self.filters = ConsumerFilters(filter_table, self.clock)
+        self._request_modes = RequestModeTable.open(folder / "messageRequestMode.json")
+        self._order_info = OrderInfoTable.open(folder / "consumerOrderInfo.json")
         self._tables: list[tuple[SavedTable, str, int]] = [
             (self.offsets, "consumer offsets", config.tables.flush_consumer_offset_interval),
             (self._delay_offsets, "delay offsets", config.tables.flush_delay_offset_interval),
             (filter_table, "consumer filters", _FILTERS_INTERVAL),
+            (self._order_info, "pops in order", _ORDER_INTERVAL),
+            (self._request_modes, "message request modes", _REQUEST_MODES_INTERVAL),
         ]
 
     def _statistics(self) -> Statistics:
@@ -318,6 +338,16 @@ class Broker:
 
     def _make_pops(self, config: ServerConfig) -> None:
         live = self.config
+        self.renewals = Renewals(trio.current_time)
+        self._ordered = OrderedQueues(
+            self._order_info,
+            self.offsets,
+            renewals=self.renewals,
+            topics=self.topics,
+            groups=self.groups,
+            clock=self.clock,
+            due_time=self._due_time,
+        )
         self.pops = Pops(
             store=self.store,
             storing=self.storing,
@@ -325,7 +355,7 @@ class Broker:
             topics=self.topics,
             groups=self.groups,
             timer=self.timer,
-            ordered=NotServed(),
+            ordered=self._ordered,
             pop_keys=live[PopKeys],
             broker_keys=live[BrokerKeys],
             timer_keys=live[TimerKeys],
@@ -341,7 +371,9 @@ class Broker:
             choose=self._choose,
             wake=self.wake,
             store_host=self.store_host,
+            renewals=self.renewals,
         )
+        self._ordered.freed.subscribe(self.pops.freed)
         self.store.arrivals.subscribe(self.pops.arrived)
         if not self.store.stopped_cleanly:
             interval = config.tables.flush_consumer_offset_interval
@@ -420,22 +452,29 @@ class Broker:
             self.throttle.forgets,
         ):
             changed.subscribe(invalidate)
+        for gone in (self.topics.table.changed, self.groups.table.changed):
+            gone.subscribe(self._ordered.unclean)
         self.invalidation.register(self.throttle.changed)
 
-    def _kernel_sends(self, answers: SendAnswers) -> KernelSends | None:
+    def kernel_sends_of_calls(self) -> KernelSends | None:
+        """Sends by the kernel that come in calls of 5.x clients, whose messages are of a type that the topic takes."""
+        return self._kernel_sends(typed=True)
+
+    def _kernel_sends(self, *, typed: bool = False) -> KernelSends | None:
         if native.kernel is None:
             return None
         return KernelSends(
             sending=self.sending,
             storing=self.storing,
             store=self.store,
-            answers=answers,
+            answers=self.send_answers,
             store_host=self.store_host,
             keys=self.config[SendKeys],
             metrics=self.metrics,
             page_cache=self._page_cache,
             flush=self._flush,
             invalidation=self.invalidation,
+            typed=typed,
         )
 
     def make_hub(self, guarded: Callable[[], bool]) -> Hub | None:
@@ -476,6 +515,7 @@ class Broker:
         nursery.start_soon(self.filters.run)
         nursery.start_soon(self.long_poll.run)
         self.pops.start(nursery)
+        nursery.start_soon(self._ordered.run)
         nursery.start_soon(self.statistics.run)
         nursery.start_soon(self.rates.run)
         nursery.start_soon(self._backlog.run)

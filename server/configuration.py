@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, Final
 
+from rocketwire.server.assignments.keys import AssignmentKeys
 from rocketwire.server.config.apache_keys import (
     APACHE_KEYS_WITHOUT_EFFECT,
     NEWER_KEYS_WITHOUT_EFFECT,
@@ -28,6 +29,7 @@ from rocketwire.server.core.clock import Clock
 from rocketwire.server.core.logs import CONSOLE
 from rocketwire.server.delay.keys import DelayKeys
 from rocketwire.server.filters.keys import FilterKeys
+from rocketwire.server.grpc.keys import GrpcKeys
 from rocketwire.server.guards.acl.keys import AclKeys
 from rocketwire.server.guards.throttle.keys import ThrottleKeys
 from rocketwire.server.limits.keys import LimitKeys
@@ -66,6 +68,7 @@ class ServerConfig:
     filters: FilterKeys = field(default_factory=FilterKeys)
     query: QueryKeys = field(default_factory=QueryKeys)
     long_poll: LongPollKeys = field(default_factory=LongPollKeys)
+    assignments: AssignmentKeys = field(default_factory=AssignmentKeys)
     pop: PopKeys = field(default_factory=PopKeys)
     store: StoreKeys = field(default_factory=StoreKeys)
     delay: DelayKeys = field(default_factory=DelayKeys)
@@ -79,6 +82,7 @@ class ServerConfig:
     tls: TlsKeys = field(default_factory=TlsKeys)
     faults: FaultKeys = field(default_factory=FaultKeys)
     clock: ClockKeys = field(default_factory=ClockKeys)
+    grpc: GrpcKeys = field(default_factory=GrpcKeys)
 
     # What only the command line sets.
     name_server: Address = NAME_SERVER

@@ -12,6 +12,7 @@ from typing import Final
 from rocketwire.server.admin import group_offsets, progress, topic_lists
 from rocketwire.server.admin import groups as group
 from rocketwire.server.admin import handlers as admin
+from rocketwire.server.assignments import handlers as assignment
 from rocketwire.server.broker import Broker
 from rocketwire.server.clients import handlers as client
 from rocketwire.server.clients import online_handlers as online
@@ -19,6 +20,9 @@ from rocketwire.server.clients.offset_reset import OnlineServices
 from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.core.route import Family, Route
 from rocketwire.server.filters.keys import FilterKeys
+from rocketwire.server.grpc import handlers as route
+from rocketwire.server.grpc.front import Parts
+from rocketwire.server.grpc.keys import GrpcKeys
 from rocketwire.server.guards.acl import handlers as access
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.limits.limits import Limits
@@ -36,7 +40,7 @@ from rocketwire.server.query.keys import QueryKeys
 from rocketwire.server.retry import handlers as send_back
 from rocketwire.server.send import handlers as send
 from rocketwire.server.send import reply_handlers as reply
-from rocketwire.server.send.keys import ReplyKeys
+from rocketwire.server.send.keys import ReplyKeys, SendKeys
 from rocketwire.server.statistics import handlers as statistics
 from rocketwire.server.timer import handlers as timer
 from rocketwire.server.transactions import handlers as transaction
@@ -53,6 +57,7 @@ BROKER_FAMILIES: Final[Mapping[str, tuple[Route, ...]]] = {
     "half message": resuming.ROUTES,
     "timer": timer.ROUTES,
     "offset": offset.ROUTES,
+    "assignment": assignment.ROUTES,
     "client": client.ROUTES,
     "query": query.ROUTES,
     "queue": queue_entries.ROUTES,
@@ -96,6 +101,7 @@ def broker_families(broker: Broker) -> Iterator[Family]:
         "half message": broker.transactions.resuming,
         "timer": timer.TimerServices(broker_keys=broker_keys, recall=broker.recall, timer=broker.timer),
         "offset": offset.OffsetServices(offsets=offsets, store=store),
+        "assignment": broker.assignments,
         "client": client.ClientServices(
             clients=clients,
             filter_keys=live[FilterKeys],
@@ -137,6 +143,28 @@ def broker_families(broker: Broker) -> Iterator[Family]:
         "access": access.AccessServices(access=broker.access, address=broker.address, broker_keys=broker_keys),
     }
     return _families(BROKER_FAMILIES, services)
+
+
+def grpc_families(broker: Broker) -> Iterator[Family]:
+    """What a broker serves for gRPC calls only."""
+    services = route.ByCallServices(topics=broker.topics)
+    yield Family(routes=route.ROUTES, services=services)
+
+
+def front_parts(broker: Broker) -> Parts:
+    """What gRPC calls reach of a broker beside its families."""
+    live = broker.config
+    return Parts(
+        broker_keys=live[BrokerKeys],
+        clock=broker.clock,
+        groups=broker.groups,
+        keys=live[GrpcKeys],
+        renewals=broker.renewals,
+        send_keys=live[SendKeys],
+        topics=broker.topics,
+        invalidation=broker.invalidation,
+        kernel_sends=broker.kernel_sends_of_calls,
+    )
 
 
 def name_server_families(

@@ -118,9 +118,9 @@ async def _serve_and_announce(config: ServerConfig) -> None:
             flush_thread = stack.enter_context(contextlib.closing(FlushThread()))
             await flush_thread.warm_up()
 
-        def ready(name_server: Address, broker: Address, http: Address | None) -> None:
+        def ready(name_server: Address, broker: Address, http: Address | None, grpc: Address | None) -> None:
             _set_the_collector()
-            announce(name_server, broker, http)
+            announce(name_server, broker, http, grpc)
 
         await serve(
             config,

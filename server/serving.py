@@ -9,7 +9,7 @@ import contextlib
 import logging
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import trio
 
@@ -23,6 +23,8 @@ from rocketwire.server.core.movable_clock import MovableClock
 from rocketwire.server.core.threads import RunSync
 from rocketwire.server.core.works import Works
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
+from rocketwire.server.grpc.front import Front
+from rocketwire.server.grpc.keys import DEFAULT_ADDRESS
 from rocketwire.server.name_server.advertised import Advertising
 from rocketwire.server.name_server.config import NameServerConfig
 from rocketwire.server.name_server.key_values import KeyValueConfig
@@ -36,16 +38,20 @@ from rocketwire.server.net.tls.gate import TlsGate
 from rocketwire.server.net.tls.settings import read_tls_settings
 from rocketwire.server.operations.faults.start import allowed_faults, no_faults
 from rocketwire.server.operations.monitoring.latencies import Latencies, timed
-from rocketwire.server.registry import broker_families, name_server_families
+from rocketwire.server.registry import broker_families, front_parts, grpc_families, name_server_families
 from rocketwire.store.append.flush import RunBlocking
 from rocketwire.store.tables.key_values import KeyValueFile
 from rocketwire.wire.addresses import Address
+from rocketwire.wire.codes import RequestCode
 
 if TYPE_CHECKING:
     from rocketwire.server.operations.faults.faulty import Faults
     from rocketwire.server.operations.monitoring.endpoint import Monitoring
 
 log = logging.getLogger(__name__)
+
+Ready: TypeAlias = Callable[[Address, Address, Address | None, Address | None], None]
+"""Told the addresses of name server, broker, HTTP and gRPC."""
 
 _VIP_PORT_BELOW: Final = 2
 _FREE_PAIR_ATTEMPTS: Final = 20
@@ -59,9 +65,9 @@ async def serve(
     choose: Callable[[int], int],
     run_sync: RunSync,
     run_flush: RunBlocking | None = None,
-    ready: Callable[[Address, Address, Address | None], None],
+    ready: Ready,
 ) -> None:
-    """Serve until cancelled. `ready` is told the addresses clients use once both listen, and that of HTTP.
+    """Serve until cancelled. `ready` is told the addresses clients use once all listen.
 
     Flushes that somebody waits for go to `run_flush`, other blocking calls to `run_sync`, which takes both without it.
 
@@ -79,17 +85,11 @@ async def serve(
     tls = TlsContexts(tls_settings, clock=clock, run_sync=run_sync)
     tls.load()
     with contextlib.ExitStack() as sockets:
-        name_server = sockets.enter_context(bind(config.name_server.host, config.name_server.port, option="--namesrv"))
-        broker = [sockets.enter_context(sock) for sock in _bind_broker(config.broker)]
-        http = config.http
-        http_socket = None if http is None else sockets.enter_context(bind(http.host, http.port, option="--http"))
         await _serve_on(
-            name_server,
-            broker,
-            http_socket,
+            _bind_all(config, sockets),
             config,
             tls,
-            shared_out(http=http is not None),
+            shared_out(http=config.http is not None),
             clock=movable or clock,
             movable=movable,
             choose=choose,
@@ -97,6 +97,36 @@ async def serve(
             run_flush=run_flush or run_sync,
             ready=ready,
         )
+
+
+class _Sockets(NamedTuple):
+    """What is listened on."""
+
+    name_server: socket.socket
+    broker: list[socket.socket]
+    http: socket.socket | None
+    grpc: socket.socket | None
+
+
+def _bind_all(config: ServerConfig, sockets: contextlib.ExitStack) -> _Sockets:
+    def listen(address: Address, option: str) -> socket.socket:
+        return sockets.enter_context(bind(address.host, address.port, option=option))
+
+    name_server = listen(config.name_server, "--namesrv")
+    broker = [sockets.enter_context(sock) for sock in _bind_broker(config.broker)]
+    http = None if config.http is None else listen(config.http, "--http")
+    if config.grpc.address is not None:
+        return _Sockets(name_server, broker, http, listen(config.grpc.address, "--grpc"))
+    grpc = None
+    if config.grpc.automatic:
+        try:
+            grpc = listen(DEFAULT_ADDRESS, "--grpc")
+        except AddressInUse as error:
+            log.warning(
+                "5.x clients are served on the broker's port only: %(reason)s; --grpc names another",
+                {"reason": error},
+            )
+    return _Sockets(name_server, broker, http, grpc)
 
 
 def _movable(clock: Clock, config: ServerConfig) -> MovableClock | None:
@@ -109,9 +139,7 @@ def _movable(clock: Clock, config: ServerConfig) -> MovableClock | None:
 
 
 async def _serve_on(
-    name_server_socket: socket.socket,
-    broker_sockets: list[socket.socket],
-    http_socket: socket.socket | None,
+    sockets: _Sockets,
     config: ServerConfig,
     tls_contexts: TlsContexts,
     descriptors: Descriptors,
@@ -121,12 +149,12 @@ async def _serve_on(
     choose: Callable[[int], int],
     run_sync: RunSync,
     run_flush: RunBlocking,
-    ready: Callable[[Address, Address, Address | None], None],
+    ready: Ready,
 ) -> None:
-    port = broker_sockets[0].getsockname()[1]
+    port = sockets.broker[0].getsockname()[1]
     advertised = Address(host=config.broker.advertised_host, port=config.advertised_port or port)
     metrics = Metrics()
-    latencies = None if http_socket is None else Latencies()
+    latencies = None if sockets.http is None else Latencies()
     networks = config.advertised_networks
     routes = RouteTable(Advertising(networks, registered=advertised, listen_port=port) if networks else None)
     broker = Broker(
@@ -149,7 +177,7 @@ async def _serve_on(
             rocketmqHome=str(folder),
             kvConfigPath=str(folder / "config" / "kvConfig.json"),
             configStorePath=str(folder / "config" / "namesrv.properties"),
-            listenPort=str(name_server_socket.getsockname()[1]),
+            listenPort=str(sockets.name_server.getsockname()[1]),
         )
         name_server = name_server_families(routes, key_values, admission.limits, own)
         tls = TlsGate(tls_contexts, broker.in_flight)
@@ -163,7 +191,7 @@ async def _serve_on(
             "namesrv",
         )
         name_server_listener = Listener(
-            name_server_socket,
+            sockets.name_server,
             timed(name_server_front, metrics, latencies),
             name_server_closed,
             admission=admission,
@@ -172,7 +200,7 @@ async def _serve_on(
         )
         dispatcher, peer_closed = in_front(
             FrameDispatcher(
-                broker_families(broker),
+                (*broker_families(broker), *grpc_families(broker)),
                 metrics=metrics,
                 storing=broker.storing,
                 after_answers=broker.wake,
@@ -186,15 +214,27 @@ async def _serve_on(
         )
         hub = broker.make_hub(lambda: dispatcher.guarded)
         served_by = timed(dispatcher, metrics, latencies)
+        front = Front(
+            front_parts(broker),
+            served_by,
+            peer_closed=broker.peer_closed,
+            line_closed=faults.delayed.peer_closed if faults is not None else lambda _: None,
+            guarded=broker.access is not None,
+            kernel_guarded=lambda: dispatcher.guarded,
+            note_sends=None if latencies is None else latencies.of(RequestCode.SEND_MESSAGE_V2).note,
+            in_flight=broker.in_flight,
+            works=works,
+        )
         listeners = [
-            Listener(sock, served_by, peer_closed, admission=admission, tls=tls, hub=hub) for sock in broker_sockets
+            Listener(sock, served_by, peer_closed, admission=admission, tls=tls, hub=hub, http2=front)
+            for sock in (*sockets.broker, *(() if sockets.grpc is None else (sockets.grpc,)))
         ]
         everyone = (name_server_listener, *listeners)
         monitoring = None
-        if http_socket is not None and latencies is not None:
+        if sockets.http is not None and latencies is not None:
             told = {"name server": (name_server_listener,), "broker": tuple(listeners)}
             hubs = [each for each in (hub, name_server_hub) if each is not None]
-            monitoring = _monitoring(http_socket, broker, told, hubs, latencies, faults, descriptors, movable)
+            monitoring = _monitoring(sockets.http, broker, told, hubs, latencies, faults, descriptors, movable)
         async with trio.open_nursery() as nursery:
             broker.start(nursery)
             if faults is not None:
@@ -204,11 +244,17 @@ async def _serve_on(
                     nursery.start_soon(each.run)
             for listener in everyone:
                 nursery.start_soon(listener.run)
-            _tell(name_server_socket, broker_sockets, descriptors)
+            nursery.start_soon(front.run)
+            _tell(sockets, descriptors)
             shown = Address(host=config.name_server.host, port=name_server_listener.port)
             if monitoring is not None:
                 nursery.start_soon(monitoring.run)
-            ready(shown, advertised, None if monitoring is None else monitoring.address)
+            ready(
+                shown,
+                advertised,
+                None if monitoring is None else monitoring.address,
+                None if sockets.grpc is None else _address_of(sockets.grpc, config.grpc.address or DEFAULT_ADDRESS),
+            )
     finally:
         broker.close()
         log.info(
@@ -217,11 +263,19 @@ async def _serve_on(
         )
 
 
-def _tell(name_server: socket.socket, broker: Sequence[socket.socket], descriptors: Descriptors) -> None:
+def _tell(sockets: _Sockets, descriptors: Descriptors) -> None:
     descriptors.tell()
-    for what, sock in (("name server", name_server), *(("broker", sock) for sock in broker)):
+    listens = [("name server", sockets.name_server), *(("broker", sock) for sock in sockets.broker)]
+    if sockets.grpc is not None:
+        listens.append(("gRPC", sockets.grpc))
+    for what, sock in listens:
         host, port = sock.getsockname()[:2]  # of a name with several addresses, the one taken
         log.info("%(what)s listens on %(address)s", {"what": what, "address": Address(host=host, port=port)})
+
+
+def _address_of(sock: socket.socket, asked: Address) -> Address:
+    """Where a socket listens: the host as it was asked for."""
+    return Address(host=asked.host, port=sock.getsockname()[1])
 
 
 def _monitoring(

@@ -20,6 +20,9 @@ _MEMORY: Final = Path("/dev/shm")
 _MEMORY_BYTES: Final = 4 << 30
 """What must be free there: containers often have 64 MiB."""
 
+_LONG_TESTS: Final = Path(__file__).with_name("long_tests.txt")
+"""Written by `python -m tools.long_tests`."""
+
 settings.register_profile(
     "rocketwire",
     deadline=None,
@@ -38,9 +41,13 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
 
 
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Do not trace costly tests; cap the examples of each property and each state machine where few are wanted."""
+    """Mark long tests; do not trace costly ones; cap examples and state machines where few are wanted."""
+    listed = set(_LONG_TESTS.read_text().split())
     for item in items:
+        if item.nodeid.partition("[")[0] in listed:
+            item.add_marker("long")
         if item.get_closest_marker("costly") is not None:
             item.add_marker("no_cover")  # tracing doubles what they cost, and the others cover what is asked
     if _EXAMPLES != "few":

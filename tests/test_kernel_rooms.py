@@ -12,14 +12,14 @@ ROOT = Path(__file__).resolve().parent.parent
 KERNEL = ROOT / "kernel"
 MOST_FILES = 15
 OUTSIDE = {"module.c", "parts.def"}  # the module itself, which is made of all rooms
-ROW = re.compile(r"^\| `([a-z/]+)/` \|.*\|([^|]*)\|$", re.MULTILINE)
+ROW = re.compile(r"^\| `([a-z0-9/]+)/` \|.*\|([^|]*)\|$", re.MULTILINE)
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 
 
 def rooms_of_the_page() -> dict[str, list[str]]:
     """What each room may include, in the order of the table in docs/kernel.md."""
     page = (ROOT / "docs" / "kernel.md").read_text(encoding="utf-8")
-    return {room: re.findall(r"`([a-z/]+)/`", included) for room, included in ROW.findall(page)}
+    return {room: re.findall(r"`([a-z0-9/]+)/`", included) for room, included in ROW.findall(page)}
 
 
 ROOMS = rooms_of_the_page()

@@ -31,6 +31,7 @@ FLAGS: Final = (
 )
 # On macOS, symbols of the interpreter are looked up when the module is loaded.
 LINK: Final = ("-bundle", "-undefined", "dynamic_lookup") if sys.platform == "darwin" else ("-shared",)
+LIBRARIES: Final = ("-ldl",)  # older C libraries have dlopen there
 
 
 class BuildFailed(Exception):
@@ -77,7 +78,7 @@ def build(
     # Running processes may have the old file mapped, so the new one is renamed over it, not written into it.
     with tempfile.TemporaryDirectory(dir=product.parent) as folder:
         linked = Path(folder) / product.name
-        _run([*compiler, *arch, *link, "-o", str(linked), *map(str, objects)])
+        _run([*compiler, *arch, *link, "-o", str(linked), *map(str, objects), *LIBRARIES])
         linked.replace(product)
     return product
 

@@ -34,14 +34,18 @@ def decode_host(data: bytes | memoryview) -> tuple[str, int]:
     """
     if len(data) not in {HOST_V4_SIZE, HOST_V6_SIZE}:
         raise HostInvalid(f"an address has 8 or 20 bytes, not {len(data)}")
-    raw = bytes(data)
-    return _address(raw[: -_PORT.size]), _PORT.unpack(raw[-_PORT.size :])[0]
+    return _decoded(bytes(data))
 
 
 # Many messages come from few hosts, and the address library takes longer than all else in a record.
 @lru_cache(maxsize=_HOSTS_KEPT)
 def _packed(ip: str) -> bytes:
     return ipaddress.ip_address(ip.partition("%")[0]).packed
+
+
+@lru_cache(maxsize=_HOSTS_KEPT)
+def _decoded(raw: bytes) -> tuple[str, int]:
+    return _address(raw[: -_PORT.size]), _PORT.unpack(raw[-_PORT.size :])[0]
 
 
 @lru_cache(maxsize=_HOSTS_KEPT)

@@ -56,6 +56,7 @@ class CheckPoint(msgspec.Struct, frozen=True, kw_only=True):
         revive_offset: Not used: the record's own queue offset counts.
         put_again: How often it was written anew because its messages could not be made visible.
         suspend: Whether the messages' numbers of tries stay as they are when they become visible.
+        renewer: The client for whom the messages are kept for longer as long as it is here. Ours, no Apache broker's.
     """
 
     topic: str = msgspec.field(name="t")
@@ -71,6 +72,7 @@ class CheckPoint(msgspec.Struct, frozen=True, kw_only=True):
     revive_offset: Int64 = msgspec.field(name="ro", default=0)
     put_again: _Text = msgspec.field(name="rp", default=None)
     suspend: bool = msgspec.field(name="sp", default=False)
+    renewer: _Text = msgspec.field(name="rn", default=None)
 
     @property
     def due(self) -> int:
@@ -100,11 +102,12 @@ class CheckPoint(msgspec.Struct, frozen=True, kw_only=True):
     def body(self) -> bytes:
         """The record's body."""
         differences = "" if self.differences is None else f'"d":[{",".join(map(str, self.differences))}],'
+        renewer = "" if self.renewer is None else f'"rn":{_json(self.renewer)},'
         put_again = "" if self.put_again is None else f'"rp":{_json(self.put_again)},'
         return (
             f'{{"bm":{self.bit_map},{_broker(self.broker)}"c":{_json(self.group)},{differences}'
             f'"it":{self.invisible_time},"n":{self.count},"pt":{self.pop_time},"q":{self.queue_id},'
-            f'"reviveTime":{self.due},"ro":{self.revive_offset},{put_again}"so":{self.start_offset},'
+            f'"reviveTime":{self.due},{renewer}"ro":{self.revive_offset},{put_again}"so":{self.start_offset},'
             f'"sp":{"true" if self.suspend else "false"},"t":{_json(self.topic)}}}'
         ).encode()
 

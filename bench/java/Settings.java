@@ -3,6 +3,9 @@ import java.util.Map;
 /** The key=value words of an order; a missing one takes its default. */
 final class Settings {
     final String nameServer;
+    /** Where clients of 5.x are served. */
+    final String front;
+    final String group;
     final String topic;
     final int threads;
     final int inFlight;
@@ -17,6 +20,8 @@ final class Settings {
 
     Settings(Map<String, String> given) {
         nameServer = given.getOrDefault("namesrv", "127.0.0.1:9876");
+        front = given.getOrDefault("front", "127.0.0.1:8081");
+        group = given.getOrDefault("group", "bench_java");
         topic = given.getOrDefault("topic", "BenchJava");
         threads = Integer.parseInt(given.getOrDefault("threads", "1"));
         inFlight = Integer.parseInt(given.getOrDefault("inflight", "256"));

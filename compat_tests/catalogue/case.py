@@ -13,8 +13,10 @@ from rocketwire.compat.clients.client import Client
 from rocketwire.compat.endpoint import Facts
 from rocketwire.compat.messages import Event, Outgoing
 from rocketwire.compat.reader import read_topic
+from rocketwire.remoting.admin.groups import put_group
 from rocketwire.remoting.admin.topics import put_topic
 from rocketwire.remoting.errors import RemotingError
+from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.bodies.topic import TopicConfig
 from rocketwire.wire.codes import Permission
 
@@ -76,6 +78,28 @@ class Case:
             raise NotPossible(f"no topic can be made: {error}") from error
         return topic
 
+    def consumers(self, *, orderly: bool = False, retries: int = 16) -> str:
+        """A new consumer group, made on every broker by an administrator: clients of 5.x need one that is there.
+
+        Args:
+            orderly: Whether clients of 5.x consume in the order of message groups.
+            retries: How often a failed message comes again.
+
+        Raises:
+            NotPossible: the endpoint does not let groups be made.
+        """
+        name = self.group()
+        config = SubscriptionGroupConfig(
+            group_name=name, retry_max_times=retries, consume_message_orderly=orderly, consume_broadcast_enable=False
+        )
+        try:
+            with self.endpoint.access.cluster() as cluster:
+                for broker in cluster.all_brokers().values():
+                    put_group(broker, config)
+        except RemotingError as error:
+            raise NotPossible(f"no group can be made: {error}") from error
+        return name
+
     def has_topic(self, topic: str) -> bool:
         """Whether the name server knows a topic."""
         with self.endpoint.access.cluster() as cluster:
@@ -103,6 +127,10 @@ class Case:
     def send_to_queues(self, topic: str, messages: Sequence[Outgoing]) -> list[Event]:
         """Send each message to its queue."""
         return self.doing("SendToQueue").only("sent", "SendToQueue", topic=topic, message=messages)
+
+    def pause(self, seconds: float) -> None:
+        """Wait so long, or until the case has to be over."""
+        time.sleep(max(0.0, min(seconds, self.deadline - time.monotonic())))
 
     def wait_until(self, holds: Callable[[], bool], what: str, *, within: float = _ROUTED_WITHIN) -> None:
         """Return once something holds; AssertionError if it does not within so many seconds."""

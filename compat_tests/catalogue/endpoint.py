@@ -27,11 +27,13 @@ class Access:
         namesrv: Its name servers, HOST:PORT, several with `;` between.
         credentials: The account, where it has accounts.
         tls: Encrypts the connections.
+        grpc: Where clients of 5.x connect, HOST:PORT; empty where there is nothing for them.
     """
 
     namesrv: str
     credentials: Credentials | None = None
     tls: ssl.SSLContext | None = None
+    grpc: str = ""
 
     def cluster(self, *, timeout: float = 15.0) -> Cluster:
         """Connections to it. Raises RemotingError when no name server can be reached."""

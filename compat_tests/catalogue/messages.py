@@ -21,6 +21,8 @@ SYSTEM_PROPERTIES: Final = frozenset(
         "MIN_OFFSET",
         "MAX_OFFSET",
         "CONSUME_START_TIME",
+        "1ST_POP_TIME",
+        "POP_CK",
         "MSG_REGION",
         "TRACE_ON",
         # Spring makes properties of the headers that it gives each message.
@@ -37,7 +39,11 @@ SYSTEM_PROPERTIES: Final = frozenset(
 class Outgoing:
     """A message to send: `body` repeated `repeat` times, or `size` bytes of noise that doesn't compress.
 
-    `system`: properties that clients do not take as a user's; a value "+N" is the client's time then, plus N ms.
+    Attributes:
+        delay: The delay level, of 4.x.
+        group: The message group, of 5.x.
+        due: When it is to be delivered, of 5.x: ms since 1970, or "+N", the client's time then, plus N ms.
+        system: Properties that clients do not take as a user's; values may be "+N", too.
     """
 
     body: str = ""
@@ -49,6 +55,8 @@ class Outgoing:
     wait: bool | None = None
     queue: int | None = None
     delay: int | None = None
+    group: str | None = None
+    due: str | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
     system: Mapping[str, str] = field(default_factory=dict)
 
@@ -63,7 +71,7 @@ class Outgoing:
     def query(self) -> str:
         """The message as a scenario's `message` argument."""
         named = {"tags": self.tags, "keys": self.keys, "queue": self.queue, "flag": self.flag or None}
-        named |= {"delay": self.delay}
+        named |= {"delay": self.delay, "group": self.group, "due": self.due}
         fields = {key: str(value) for key, value in named.items() if value is not None}
         if self.wait is not None:
             fields["wait"] = str(self.wait).lower()

@@ -22,6 +22,7 @@ FEATURES: Final[Mapping[str, str]] = {
     "topic": "Topics",
     "pull": "Pull",
     "push": "Push",
+    "pop": "Pop",
     "batch": "Batches of messages",
     "broadcast": "Broadcasting",
     "order": "Order",
@@ -36,8 +37,19 @@ FEATURES: Final[Mapping[str, str]] = {
     "request": "Request and reply",
     "trace": "Message trace",
     "type": "Message types",
+    "grpc-send": "5.x: send",
+    "grpc-simple": "5.x: simple consumers",
+    "grpc-push": "5.x: push consumers",
+    "grpc-fifo": "5.x: order",
+    "grpc-delay": "5.x: delays and recalls",
+    "grpc-transaction": "5.x: transactions",
+    "grpc-filter": "5.x: filters",
+    "grpc-mixed": "5.x and 4.x together",
 }
 """The name of each feature, in the order of reports."""
+
+GRPC: Final = "grpc-"
+"""Begins the features of clients of 5.x."""
 
 
 class Need(StrEnum):
@@ -46,6 +58,7 @@ class Need(StrEnum):
     SQL = "sql"
     TIMER = "timer"
     RECALL = "recall"
+    POP = "pop"
     DELAYS_KNOWN = "known delays"
     QUICK_RETRY = "quick retry"
     SHORT_DELAYS = "short delays"
@@ -63,6 +76,7 @@ WHAT_IT_TAKES: Final[Mapping[Need, str]] = {
     Need.SQL: "filters by SQL92 (enablePropertyFilter)",
     Need.TIMER: "messages with a delivery time (Apache has them since 5.0)",
     Need.RECALL: "recalls of timed messages (recallMessageEnable)",
+    Need.POP: "consumers that pop (Apache has them since 5.0)",
     Need.DELAYS_KNOWN: "a known first delay level of at most 10 s (messageDelayLevel)",
     Need.QUICK_RETRY: "a third delay level, that of a first retry, of at most 10 s (messageDelayLevel)",
     Need.SHORT_DELAYS: "levels of 1 to 3 s (messageDelayLevel=1s 2s 1s ... 3s, as docs/compat.md has it)",
@@ -108,6 +122,11 @@ class Scenario:
     environment: Mapping[str, str] = field(default_factory=dict)
     ours_only: bool = False
     clients: tuple[str, ...] = ()
+
+    @property
+    def grpc(self) -> bool:
+        """Whether it is for clients of 5.x, which speak gRPC; else it is for those that speak remoting."""
+        return self.feature.startswith(GRPC)
 
 
 _FOUND: dict[str, Scenario] = {}

@@ -200,6 +200,11 @@ _BROKER: Final = (
         "topicStatus -t {topic}Listed2",
         "updateSubGroupList -b {broker} -f {groups}",
         "getConsumerConfig -g {group}Listed2",
+        "setConsumeMode -b {broker} -t {topic} -g {group} -m POP -q 3",
+        "setConsumeMode -c DefaultCluster -t {topic} -g {group} -m PULL -q 0",
+        "setConsumeMode -b {broker} -t {topic}Unknown -g {group} -m POP -q 3",
+        "setConsumeMode -b {broker} -t %RETRY%{group} -g {group} -m POP -q 3",
+        "setConsumeMode -b {broker} -t {topic} -g {group} -m PUSH -q 3",
     ),
     Command(
         line="updateSubGroup -b {broker} -g bad*{group}",

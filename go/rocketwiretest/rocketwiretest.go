@@ -51,6 +51,7 @@ type Endpoint struct {
 	Namesrv string `json:"namesrv"` // HOST:PORT, as clients take it
 	Broker  string `json:"broker"`
 	HTTP    string `json:"http"` // /metrics, /readyz, /faults, /clock
+	GRPC    string `json:"grpc"` // what clients of 5.x are told
 	Store   string `json:"store"`
 	PID     int    `json:"pid"`
 
@@ -97,7 +98,8 @@ func Start(t testing.TB, options ...Option) *Endpoint {
 	s := settings{}
 	for _, option := range append([]Option{
 		Arguments("serve", "--json-ready", "--end-with", strconv.Itoa(os.Getpid()), "--store", t.TempDir()),
-		Arguments("--namesrv", "127.0.0.1:0", "--broker", "127.0.0.1:0", "--http", "127.0.0.1:0"),
+		Arguments("--namesrv", "127.0.0.1:0", "--broker", "127.0.0.1:0", "--http", "127.0.0.1:0",
+			"--grpc", "127.0.0.1:0"),
 		Set("movableClock", "true"), Set("faultInjectionEnable", "true"),
 		// The usage of the machine's disk, and a machine that is busy, must not matter to a test.
 		Set("diskSpaceWarningLevelRatio", "100"), Set("diskSpaceCleanForciblyRatio", "100"),

@@ -41,7 +41,7 @@ Examples:
   rocketwire serve --namesrv 127.0.0.1:0 --broker 127.0.0.1:0 --json-ready
 
 Port 0 takes a free port. --json-ready prints, in place of the lines for people,
-{"namesrv":"HOST:PORT","broker":…,"http":… or null,"store":…,"pid":…,"version":…}.
+{"namesrv":"HOST:PORT","broker":…,"http":… or null,"grpc":… or null,"store":…,"pid":…,"version":…}.
 
 Environment variables, for containers: ROCKETWIRE_SERVE_HTTP for --http, and so for each option; rules of
 ROCKETWIRE_SERVE_FAULT are separated by ";". ROCKETWIRE_SET_topicQuotas for a key. An empty one counts as not set.
@@ -70,6 +70,7 @@ class Options:
     Attributes:
         namesrv: `--namesrv`.
         broker: `--broker`.
+        grpc: `--grpc`.
         advertise: `--advertise`.
         store: `--store`.
         http: `--http`.
@@ -86,6 +87,7 @@ class Options:
 
     namesrv: str | None
     broker: str | None
+    grpc: str | None
     advertise: str | None
     store: str | None
     http: str | None
@@ -104,6 +106,12 @@ class Options:
 @click.command("serve", epilog=_EPILOG)
 @click.option("--namesrv", metavar="HOST:PORT", help="Where the name server listens. [default: 127.0.0.1:9876]")
 @click.option("--broker", metavar="HOST:PORT", help="Where the broker listens. [default: 127.0.0.1:10911]")
+@click.option(
+    "--grpc",
+    metavar="HOST:PORT",
+    help="Where clients of 5.x are served, which speak gRPC; none: on the broker's port only. [default: 127.0.0.1:8081"
+    " if that is free]",
+)
 @click.option(
     "--advertise",
     metavar="[NETWORK=]HOST:PORT,...",
@@ -229,6 +237,8 @@ def _with_places(config: ServerConfig, options: Options) -> ServerConfig:
     if options.broker is not None:
         listened = _address("--broker", options.broker)
         config = replace(config, broker=replace(config.broker, bind_address=listened.host, listen_port=listened.port))
+    if options.grpc is not None:
+        config = replace(config, grpc=replace(config.grpc, grpc_listen=_grpc(options.grpc)))
     if options.advertise is not None:
         config = _with_advertised(config, options.advertise)
     if options.http is not None:
@@ -238,6 +248,12 @@ def _with_places(config: ServerConfig, options: Options) -> ServerConfig:
             raise Mistake("--store: the folder's name is empty")
         config = replace(config, store=replace(config.store, store_path_root_dir=options.store))
     return config
+
+
+def _grpc(text: str) -> str:
+    from rocketwire.server.grpc.keys import AUTO, NOWHERE
+
+    return text if text in {AUTO, NOWHERE} else str(_address("--grpc", text))
 
 
 def _with_advertised(config: ServerConfig, text: str) -> ServerConfig:

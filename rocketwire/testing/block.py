@@ -50,7 +50,7 @@ def endpoint(
             an account besides.
         faults: Rules that are in force from the start, as `rocketwire serve --fault` takes them.
         topics: Topics to create, with their numbers of queues, 4 by default.
-        ports: Ports to take in place of free ones: `namesrv`, `broker`, `http`.
+        ports: Ports to take in place of free ones: `namesrv`, `broker`, `http`, `grpc`.
         store: A folder for the store that stays; by default it is in a temporary folder, in memory if there is room.
         tls: With what the endpoint's own client encrypts, where `settings` make the server want TLS.
         in_process: Run the server in tasks of this process; only with `async with`.

@@ -105,6 +105,7 @@ class Endpoint:
         namesrv: The name server's address, `HOST:PORT`: what clients are told.
         broker: The broker's address.
         http: The address of faults, clock, metrics and health.
+        grpc: The address that clients of 5.x are told.
         store: The folder of its store.
         faults: Its fault rules.
         clock: Its clock.
@@ -122,6 +123,7 @@ class Endpoint:
             stack.callback(self._server.stop if place.stays else self._server.kill)
             self._server.start()
             self.namesrv, self.broker, self.http, self.store = place.namesrv, place.broker, place.http, place.store
+            self.grpc = place.grpc
             self.faults, self.clock = Faults(place.http), Clock(place.http)
             self._log = place.log
             settings = Settings(group=OWN_GROUP, name_servers=self.namesrv, credentials=place.credentials, tls=tls)

@@ -149,6 +149,7 @@ class AsyncEndpoint:
         namesrv: The name server's address, `HOST:PORT`: what clients are told.
         broker: The broker's address.
         http: The address of faults, clock, metrics and health.
+        grpc: The address that clients of 5.x are told.
         store: The folder of its store.
         faults: Its fault rules.
         clock: Its clock.
@@ -156,6 +157,7 @@ class AsyncEndpoint:
 
     def __init__(self, place: Place, server: Server, runner: Runner, user: User) -> None:
         self.namesrv, self.broker, self.http, self.store = place.namesrv, place.broker, place.http, place.store
+        self.grpc = place.grpc
         self.faults, self.clock = AsyncFaults(place.http), AsyncClock(place.http)
         self._log = place.log
         self._server = server

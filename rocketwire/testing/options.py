@@ -35,6 +35,7 @@ class Ports(TypedDict, total=False):
     namesrv: int
     broker: int
     http: int
+    grpc: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ class Place:
         namesrv: The name server's address.
         broker: The broker's.
         http: That of faults, clock, metrics and health.
+        grpc: That of clients of 5.x.
         store: The store's folder.
         stays: Whether that stays when the place is closed: then the server has to leave it whole.
         log: The file of the server's log.
@@ -35,8 +36,8 @@ class Place:
             kept = stack.enter_context(contextlib.closing(KeptPorts(options.ports)))
             folder = stack.enter_context(contextlib.closing(Folder())).path
             ports = kept.ports
-            self.namesrv, self.broker, self.http = (
-                f"127.0.0.1:{port}" for port in (ports["namesrv"], ports["broker"], ports["http"])
+            self.namesrv, self.broker, self.http, self.grpc = (
+                f"127.0.0.1:{port}" for port in (ports["namesrv"], ports["broker"], ports["http"], ports["grpc"])
             )
             self.stays = options.store is not None
             self.store = folder / "store" if options.store is None else options.store

@@ -38,7 +38,10 @@ class KeptPorts:
             if wanted.get("broker"):
                 self._keep(broker)
             self.ports = Ports(
-                namesrv=self._keep(wanted.get("namesrv", 0)), broker=broker, http=self._keep(wanted.get("http", 0))
+                namesrv=self._keep(wanted.get("namesrv", 0)),
+                broker=broker,
+                http=self._keep(wanted.get("http", 0)),
+                grpc=self._keep(wanted.get("grpc", 0)),
             )
         except BaseException:
             self.close()

@@ -71,7 +71,7 @@ NEWER_KEYS_WITHOUT_EFFECT: Final = frozenset(
     compactionThreadNum compatibleWithOldNameSrv configBlackList configManagerVersion configName
     consumerOffsetUpdateVersionStep controllerAddr controllerHeartBeatTimeoutMills
     correctLogicMinOffsetForceInterval correctLogicMinOffsetSleepInterval dataReadAheadEnable
-    defaultMessageRequestMode defaultPopShareQueueNum delayOffsetUpdateVersionStep deleteFileBatchMax
+    delayOffsetUpdateVersionStep deleteFileBatchMax
     disableCallbackExecutor disableNettyWorkerGroup disappearTimeAfterStart dispatchCqCacheNum dispatchCqThreads
     dispatchFromSenderThread enableAcceleratedRecovery enableAsyncReput enableAutoInSyncReplicas
     enableBroadcastOffsetStore enableBuildConsumeQueueConcurrently enableCleanExpiredOffset enableCompaction
@@ -114,7 +114,7 @@ NEWER_KEYS_WITHOUT_EFFECT: Final = frozenset(
     rejectPullConsumerEnable replicasPerDiskPartition retrieveMessageFromPopRetryTopicV1 reviveAckWaitMs
     reviveInterval reviveMaxSlow reviveQueueNum reviveScanTime rocksdbCompressionType rocksdbCQDoubleWriteEnable
     rocksdbFlushWalFrequency rocksdbWalFileRollingThreshold sampleCountThreshold sampleSteps scanAvailableNameSrv
-    searchBcqByCacheEnable sendHeartbeatTimeoutMillis serverLoadBalancerEnable serverNettyWorkerGroupEnable
+    searchBcqByCacheEnable sendHeartbeatTimeoutMillis serverNettyWorkerGroupEnable
     sharedByteBufferNum shutdownWaitTimeSeconds skipPreOnline skipWhenCKRePutReachMaxTimes socksProxyConfig
     spinLockCollisionRetreatOptimalDegree splitMetadataSize splitRegistrationSize
     statefulAuthenticationCacheExpiredSecond statefulAuthenticationCacheMaxNum

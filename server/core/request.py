@@ -6,7 +6,7 @@ Both are made for every request, so they are msgspec structs: frozen like datacl
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # for annotations only: `works` imports this module
 FieldsT = TypeVar("FieldsT")
 
 _NO_BODY: Final = memoryview(b"")
+NO_FRAME: Final = -1
 _LONGEST_REMARK: Final = 16 * 1024
 """Characters: remarks quote parts of the request, which may be long."""
 
@@ -93,10 +94,25 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
 
 
+class Proof(NamedTuple):
+    """What shows who asks, where the fields of the header do not.
+
+    Attributes:
+        access_key: The account.
+        signed: The text that is signed with its secret key.
+        signature: The HMAC-SHA1 of the text, in base64; other bytes if the client sent none.
+    """
+
+    access_key: str
+    signed: bytes
+    signature: bytes
+
+
 class Request(msgspec.Struct, Generic[FieldsT], frozen=True, kw_only=True, gc=False):
     """One request with its extension fields decoded.
 
-    `body` is a view into the read buffer: valid until the handler returns.
+    `body` is a view into the read buffer: valid until the handler returns. `serialize_type` is `NO_FRAME` if the
+    request came in no frame; then `proof` may show who asks.
     """
 
     peer: Peer
@@ -104,6 +120,7 @@ class Request(msgspec.Struct, Generic[FieldsT], frozen=True, kw_only=True, gc=Fa
     serialize_type: int
     body: memoryview
     fields: FieldsT
+    proof: Proof | None = None
 
     def held(self) -> Request[None]:
         """A copy with only what the answer needs: the header may be large, and the body's buffer will be reused."""
@@ -123,13 +140,17 @@ def held_request(peer: Peer, code: int, opaque: int, serialize_type: int, *, fla
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A handler's answer: `fields` is a response header object, `ext` further extension fields."""
+    """A handler's answer: `fields` is a response header object, `ext` further extension fields.
+
+    `error` is why dispatch refused the request; it is not sent.
+    """
 
     code: int = ResponseCode.SUCCESS
     remark: str | None = None
     fields: WireHeader | None = None
     ext: dict[str, str] | None = None
     body: Sequence[Buffer] = ()
+    error: Exception | None = None
 
     def header(self, opaque: int) -> Header:
         """The header of the answer to a request with this opaque."""

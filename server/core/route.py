@@ -29,6 +29,7 @@ class Route:
         short: Whether the header's fields have the one-letter names of SEND_MESSAGE_V2.
         appends: Whether the handler returns an `Append`. It then decides without what other requests of the same read
             append (but see `Append.decides`).
+        by_call: Whether it is served for gRPC calls only, not for frames.
         fast: Decodes frequent headers in JSON; other headers of the code are decoded generally.
         heading: What the request is for, in a few words.
     """
@@ -39,6 +40,7 @@ class Route:
     handler: Callable[[Any, Request[Any]], Made]
     short: bool = False
     appends: bool = False
+    by_call: bool = False
     fast: FastHeaders[Any] | None = None
     heading: str
 

@@ -1,4 +1,7 @@
-"""Dispatch: finds the handler of a frame, and does what the handler returns.
+"""Dispatch: finds the handler of a request, and does what the handler returns.
+
+Requests come as remoting frames, whose headers are decoded here, or as gRPC calls, which are translated into requests
+with typed header fields before. All else is the same for both.
 
 Every request is answered unless it is one-way: an exception of the handler becomes the response code of
 `server.core.errors`, an unknown code REQUEST_CODE_NOT_SUPPORTED. What consecutive requests of one read append is
@@ -9,9 +12,12 @@ client's later requests wait until they are answered.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
+
+import msgspec
+from msgspec.structs import replace
 
 from rocketwire.server.core.append import Append
 from rocketwire.server.core.errors import RequestUnsupported, ServerError, response_code
@@ -20,6 +26,7 @@ from rocketwire.server.core.metrics import UNSERVED, Metrics
 from rocketwire.server.core.request import Reply, Request, SharedReply
 from rocketwire.server.core.route import Family, Made, Route
 from rocketwire.server.core.works import Paused, Steps, Work, Works
+from rocketwire.server.dispatch.caller import CallCaller, Caller
 from rocketwire.server.dispatch.group import AppendGroup
 from rocketwire.server.dispatch.guard import Guard
 from rocketwire.server.messages.storing import Storing
@@ -30,7 +37,7 @@ from rocketwire.wire.connection import RawFrame
 from rocketwire.wire.errors import EntriesTooMany, HeaderTooLarge, WireError
 from rocketwire.wire.fast_headers import FastHeader
 from rocketwire.wire.header import Header, decode_header
-from rocketwire.wire.headers import decode_ext
+from rocketwire.wire.headers import WireHeader, decode_ext, encode_ext
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +47,10 @@ LONGEST_SECONDS: Final = 0.002
 _JSON: Final = int(SerializeType.JSON)
 _START_LENGTH: Final = 12
 """Bytes of a JSON header that tell a code of two or three digits, where the official clients write it: first."""
+
+
+CallerT = TypeVar("CallerT", bound=Caller)
+AskedT = TypeVar("AskedT")
 
 
 class _Frequent(NamedTuple):
@@ -83,7 +94,9 @@ class FrameDispatcher:
             meet: Called with errors of the store.
         """
         self.now = now
-        self._routes = {int(route.code): (route, family.services) for family in families for route in family.routes}
+        every = [(route, family.services) for family in families for route in family.routes]
+        self._routes = {int(route.code): (route, services) for route, services in every if not route.by_call}
+        self._by_call = {int(route.code): (route, services) for route, services in every}
         self._fast = {
             (b'{"code":%d,"' % code)[:_START_LENGTH]: _Frequent(route.fast.decode, route, services)
             for route, services in self._routes.values()
@@ -111,31 +124,42 @@ class FrameDispatcher:
         Raises:
             FrameError: a frame's header cannot be read; those before it were handled.
         """
+        return self._serve_all(session, frames, self._serve_one)
+
+    def serve_requests(self, caller: CallCaller, requests: Sequence[Request[Any]]) -> int:
+        """Handle requests with typed header fields that came in one read, as `serve` handles frames."""
+        return self._serve_all(caller, requests, self._serve_request)
+
+    def _serve_all(
+        self,
+        caller: CallerT,
+        asked: Sequence[AskedT],
+        serve_one: Callable[[CallerT, AskedT, tuple[Guard, ...]], None],
+    ) -> int:
         guards = self._guards and self._active_guards()
         handled = 0
         until = self.now() + LONGEST_SECONDS
         try:
-            for frame in frames:
-                if not guards or self._admitted(session, frame, guards):
-                    self._serve_one(session, frame)
+            for each in asked:
+                serve_one(caller, each, guards)
                 handled += 1
                 if self.now() > until:
-                    session.let_others()
-                if session.pauses:
+                    caller.let_others()
+                if caller.pauses:
                     break
         except Exception:
-            self._finish_group(session)  # what came before the frame that cannot be served
+            self._finish_group(caller)  # what came before the frame that cannot be served
             raise
         except BaseException:
             if self._group is not None:  # it points into the read buffer, which the next read overwrites
                 self._group.discard()
             raise
-        self._finish_group(session)
+        self._finish_group(caller)
         return handled
 
-    def _finish_group(self, session: Session) -> None:
+    def _finish_group(self, caller: Caller) -> None:
         if self._group is not None:
-            self._group.finish(session)
+            self._group.finish(caller)
 
     def _active_guards(self) -> tuple[Guard, ...]:
         return tuple([guard for guard in self._guards if guard.active])
@@ -160,15 +184,23 @@ class FrameDispatcher:
             return False
         if header.flag & FLAG_RESPONSE:
             return True
+        request = Request(
+            peer=session, header=header, serialize_type=frame.serialize_type, body=frame.body, fields=None
+        )
+        return self._admits(guards, session, request)
+
+    def _admits(self, guards: tuple[Guard, ...], caller: Caller, request: Request[Any]) -> bool:
+        """Whether all guards admit a request, whose header has all fields; a refused one is answered."""
+        header = request.header
         try:
             for guard in guards:
-                guard.admit(session, header, frame.body)
+                guard.admit(request.peer, header, request.body, request.proof)
         except Exception as error:  # noqa: BLE001 - it is logged; an undecided request is refused
-            reply = self._refusal(session, header, error, told=False)
+            reply = self._refusal(caller, header, error, told=False)
         else:
             return True
         self._count(header.code)
-        session.answer(header, frame.serialize_type, reply)
+        caller.answer(header, request.serialize_type, reply)
         return False
 
     def _count(self, code: int) -> None:
@@ -178,8 +210,10 @@ class FrameDispatcher:
         """Write a request of the server's own, with this header, to a session."""
         session.write(frame)
 
-    def _serve_one(self, session: Session, frame: RawFrame) -> None:
-        """Decode one request, call its handler and do what that returns."""
+    def _serve_one(self, session: Session, frame: RawFrame, guards: tuple[Guard, ...]) -> None:
+        """Decode one request and carry it out."""
+        if guards and not self._admitted(session, frame, guards):
+            return
         serialize_type = frame.serialize_type
         frequent = self._fast.get(bytes(frame.header[:_START_LENGTH])) if serialize_type == _JSON else None
         found = None if frequent is None else frequent.decode(frame.header)
@@ -194,20 +228,47 @@ class FrameDispatcher:
         request: Request[Any] = Request(
             peer=session, header=header, serialize_type=serialize_type, body=frame.body, fields=fields
         )
+        self._carry_out(session, route, services, request)
+
+    def _serve_request(self, caller: Caller, request: Request[Any], guards: tuple[Guard, ...]) -> None:
+        """Carry out one request whose header fields are typed."""
+        header = request.header
+        if guards and not self._admits(guards, caller, self.with_ext(request)):
+            return
+        known = self._by_call.get(header.code)
+        self._metrics.requests[UNSERVED if known is None else header.code] += 1
+        if known is None:
+            unsupported = self._refusal(caller, header, RequestUnsupported(header.code))
+            caller.answer(header, request.serialize_type, unsupported)
+            return
+        route, services = known
+        if not route.appends:  # it may depend on what the group stores
+            self._finish_group(caller)
+        self._carry_out(caller, route, services, request)
+
+    def with_ext(self, request: Request[Any]) -> Request[Any]:
+        """A request whose header has its typed fields as extension fields, too, as a frame's would."""
+        known = self._by_call.get(request.header.code)
+        if known is None or request.fields is None:
+            return request
+        return replace(request, header=replace(request.header, ext=_ext(request.fields, known[0])))
+
+    def _carry_out(self, caller: Caller, route: Route, services: Any, request: Request[Any]) -> None:  # noqa: ANN401 - any services
+        """Call a request's handler and do what that returns."""
         try:
             made: Made = route.handler(services, request)
             while isinstance(made, Append):
                 group = self._group
                 assert group is not None  # noqa: S101 - a dispatcher whose handlers append has been given `storing`
-                if group.add(session, request, made):
+                if group.add(caller, request, made):
                     return
-                group.finish(session)  # the first decision has to be stored before the second
+                group.finish(caller)  # the first decision has to be stored before the second
                 made = route.handler(services, request)
-            reply = self._reply(session, request, made)
+            reply = self._reply(caller, request, made)
         except Exception as error:  # noqa: BLE001 - it is logged; a bug must not take the connection, nor the answer
-            reply = self._refusal(session, header, error)
+            reply = self._refusal(caller, request.header, error)
         if reply is not None:
-            session.answer(header, serialize_type, reply)
+            caller.answer(request.header, request.serialize_type, reply)
 
     def _decoded(self, session: Session, frame: RawFrame) -> tuple[Header, Route, Any, Any] | None:
         """A request's header, route, services and fields. None: it is answered, or it was an answer of the client's."""
@@ -236,26 +297,26 @@ class FrameDispatcher:
             return None
         return header, route, services, fields
 
-    def _reply(self, session: Session, request: Request[Any], made: Reply | SharedReply | Work | None) -> Reply | None:
+    def _reply(self, caller: Caller, request: Request[Any], made: Reply | SharedReply | Work | None) -> Reply | None:
         """The reply to write now. None: it is written, or comes later."""
         if made is None or isinstance(made, Reply):
             return made
         if isinstance(made, SharedReply):
-            session.reply(request, made)
+            caller.reply(request, made)
             return None
         begun = self._works.begin(made)
         if not isinstance(begun, Paused):
             return begun
-        task = partial(self._go_on, session, request.header, request.serialize_type, made, begun)
-        session.engage(task, len(request.body))
+        task = partial(self._go_on, caller, request.header, request.serialize_type, made, begun)
+        caller.engage(task, len(request.body))
         return None
 
-    async def _go_on(self, session: Session, header: Header, serialize_type: int, work: Work, paused: Paused) -> None:
+    async def _go_on(self, caller: Caller, header: Header, serialize_type: int, work: Work, paused: Paused) -> None:
         try:
             reply = await self._works.go_on(work, paused)
         except Exception as error:  # noqa: BLE001 - as above
-            reply = self._refusal(session, header, error)
-        session.answer(header, serialize_type, reply)
+            reply = self._refusal(caller, header, error)
+        caller.answer(header, serialize_type, reply)
 
     def _take_answer(self, session: Session, header: Header, frame: RawFrame, work: Steps[None]) -> None:
         """Finish the long work of a client's answer."""
@@ -274,23 +335,36 @@ class FrameDispatcher:
             if paused is not None:
                 session.engage(partial(go_on, paused), len(frame.body))
 
-    def _refusal(self, session: Session, header: Header, error: Exception, *, told: bool = True) -> Reply:
+    def _refusal(self, caller: Caller, header: Header, error: Exception, *, told: bool = True) -> Reply:
         """The answer with an error; with `told` it also names a bug."""
         if isinstance(error, EntriesTooMany):
             error = LimitExceeded("bodyEntries", error.most)
         if isinstance(error, LimitExceeded):
-            session.limited(error)
+            caller.limited(error)
         remark = str(error)
         if isinstance(error, ServerError | StoreError | WireError):
             self._meet(error)
         else:
             log.error(
-                "request %(code)d from %(peer)s", {"code": header.code, "peer": session.remote_text}, exc_info=error
+                "request %(code)d from %(peer)s", {"code": header.code, "peer": caller.remote_text}, exc_info=error
             )
             remark = f"{type(error).__name__}: {error}" if told else type(error).__name__
-        return Reply(code=response_code(error), remark=remark, ext=self.empty_fields(header.code) if told else None)
+        ext = self.empty_fields(header.code) if told else None
+        return Reply(code=response_code(error), remark=remark, ext=ext, error=error)
 
     def empty_fields(self, code: int) -> dict[str, str] | None:
         """The response fields of a refused request: Apache writes the response header without fields."""
         found = self._routes.get(code)
         return None if found is None or found[0].response is None else {}
+
+
+def _ext(fields: msgspec.Struct, route: Route) -> dict[str, str]:
+    """The extension fields of a request with typed fields, as a frame of the route has them."""
+    if isinstance(fields, WireHeader):
+        return encode_ext(fields, short=route.short)
+    values = msgspec.to_builtins(fields)  # of a fast header: under the names that it has in a frame
+    return {name: _text(value) for name, value in values.items() if value is not None}
+
+
+def _text(value: str | int | bool) -> str:  # noqa: FBT001 - a field's value
+    return str(value).lower() if isinstance(value, bool) else str(value)

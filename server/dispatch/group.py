@@ -9,9 +9,9 @@ from typing import Any, Final, TypeAlias
 from rocketwire.server.core.append import Append, AppendAnswer
 from rocketwire.server.core.errors import response_code
 from rocketwire.server.core.request import Reply, Request
+from rocketwire.server.dispatch.caller import Caller
 from rocketwire.server.messages.appending import Refusals, refusal_of
 from rocketwire.server.messages.storing import Storing
-from rocketwire.server.net.session import Session
 from rocketwire.store.append.drafts import Appended, Draft
 from rocketwire.wire.codes import FLAG_ONEWAY, ResponseCode, SerializeType
 from rocketwire.wire.header import Header
@@ -40,8 +40,8 @@ class AppendGroup:
         self._decided: set[int] = set()
         self._bytes = 0
 
-    def add(self, session: Session, request: Request[Any], append: Append) -> bool:
-        """Add a request of the session whose read this is; False: the group has one that decides the same."""
+    def add(self, caller: Caller, request: Request[Any], append: Append) -> bool:
+        """Add a request of the connection whose read this is; False: the group has one that decides the same."""
         if append.decides:
             if not self._decided.isdisjoint(append.decides):
                 return False
@@ -57,10 +57,10 @@ class AppendGroup:
         if append.size:
             self._bytes += append.size
             if self._bytes > LONG_GROUP_BYTES:
-                session.let_others()
+                caller.let_others()
         return True
 
-    def finish(self, session: Session) -> None:
+    def finish(self, caller: Caller) -> None:
         """Append the group; the answers are written now, under SYNC_FLUSH those that wait for it after the flush."""
         drafts = self._drafts
         if not drafts:
@@ -70,22 +70,22 @@ class AppendGroup:
         try:
             appended, refusals = self._storing.append(drafts)
         except Exception as error:  # a bug must not take the connection
-            log.exception("storing for %(peer)s", {"peer": session.remote_text})
+            log.exception("storing for %(peer)s", {"peer": caller.remote_text})
             reply = Reply(code=response_code(error), remark=f"{type(error).__name__}: {error}")
             for code, opaque, flag, serialize_type, *_ in (*hurried, *waiting):
-                session.answer(Header(code=code, opaque=opaque, flag=flag), serialize_type, reply)
+                caller.answer(Header(code=code, opaque=opaque, flag=flag), serialize_type, reply)
             return
         for first, end, tell in stored:
             if not refusals or refusal_of(refusals, first, end) is None:
                 try:
                     tell()
                 except Exception:  # its messages are stored, and so are those of the others
-                    log.exception("after storing for %(peer)s", {"peer": session.remote_text})
+                    log.exception("after storing for %(peer)s", {"peer": caller.remote_text})
         if hurried:
-            _Answers(session, hurried).write(appended, ResponseCode.SUCCESS, refusals)
+            _Answers(caller, hurried).write(appended, ResponseCode.SUCCESS, refusals)
         if waiting:
-            answers = _Answers(session, waiting)
-            self._storing.report(appended, refusals, answers.write, wait=True, peer=session)
+            answers = _Answers(caller, waiting)
+            self._storing.report(appended, refusals, answers.write, wait=True, peer=caller)
 
     def discard(self) -> None:
         """Forget the group: nothing of it is stored or answered."""
@@ -101,16 +101,16 @@ class AppendGroup:
 class _Answers:
     """The answers to requests whose messages are stored."""
 
-    __slots__ = ("_session", "_tickets")
+    __slots__ = ("_caller", "_tickets")
 
-    def __init__(self, session: Session, tickets: Sequence[_Ticket]) -> None:
-        self._session = session
+    def __init__(self, caller: Caller, tickets: Sequence[_Ticket]) -> None:
+        self._caller = caller
         self._tickets = tickets
 
     def write(self, appended: Sequence[Appended], code: ResponseCode, refusals: Refusals) -> None:
         """Write one answer a request, in their order."""
-        session = self._session
-        prepared = not session.diverts
+        caller = self._caller
+        prepared = not caller.diverts
         out: list[bytes] = []
         for asked, opaque, flag, serialize_type, answer, first, end in self._tickets:
             if flag & FLAG_ONEWAY:
@@ -120,9 +120,9 @@ class _Answers:
                 out.append(answer.frame(opaque, appended[first:end], code))
                 continue
             if out:
-                session.write(b"".join(out))
+                caller.write(b"".join(out))
                 out = []
             reply = answer.reply(appended[first:end], code) if error is None else answer.refused(error)
-            session.answer(Header(code=asked, opaque=opaque, flag=flag), serialize_type, reply)
+            caller.answer(Header(code=asked, opaque=opaque, flag=flag), serialize_type, reply)
         if out:
-            session.write(b"".join(out))
+            caller.write(b"".join(out))

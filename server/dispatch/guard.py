@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from rocketwire.server.core.request import Peer
+from rocketwire.server.core.request import Peer, Proof
 from rocketwire.wire.header import Header
 
 
@@ -19,13 +19,14 @@ class Guard(Protocol):
     def active(self) -> bool:
         """Whether it decides now; this may change at any time. While a guard is active the kernel serves nothing."""
 
-    def admit(self, peer: Peer, header: Header, body: memoryview) -> None:
+    def admit(self, peer: Peer, header: Header, body: memoryview, proof: Proof | None = None) -> None:
         """Decide about one request.
 
         Args:
             peer: The connection of the request.
             header: Its header, with all fields; the code may be unknown.
             body: Its body. Valid during the call only.
+            proof: What shows who asks, if the header's fields do not.
 
         Raises:
             ServerError: the request is refused; the error's response code and text are the answer.

@@ -7,11 +7,10 @@ transactions, delayed and timer messages.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.core.request import Peer
 from rocketwire.server.messages.appending import NOT_STORED, Refusals, append_group
 from rocketwire.server.messages.page_cache import PageCacheGuard
 from rocketwire.store.append.drafts import Appended, Draft
@@ -27,6 +26,13 @@ KEPT_EACH: Final = 1024
 _FLUSH_KEY: Final = "waitForFlush"
 
 
+class Flushes(Protocol):
+    """A connection that sends what is written to it when it is told to."""
+
+    def flush(self) -> None:
+        """Send it."""
+
+
 class Storing:
     """Stores messages. `flush` tells when the disk has them, under SYNC_FLUSH."""
 
@@ -37,11 +43,11 @@ class Storing:
         self._flush = flush
         self._metrics = metrics
         self._page_cache = page_cache
-        self._unsent: dict[Peer, None] = {}
+        self._unsent: dict[Flushes, None] = {}
         if flush is not None:
             flush.answered.subscribe(self._send_answers)
 
-    def commit(self, drafts: list[Draft], outcome: Outcome, *, wait: bool, peer: Peer | None = None) -> None:
+    def commit(self, drafts: list[Draft], outcome: Outcome, *, wait: bool, peer: Flushes | None = None) -> None:
         """Append the drafts as one group and `report`."""
         appended, refusals = self.append(drafts)
         self.report(appended, refusals, outcome, wait=wait, peer=peer)
@@ -73,7 +79,7 @@ class Storing:
         outcome: Outcome,
         *,
         wait: bool,
-        peer: Peer | None = None,
+        peer: Flushes | None = None,
     ) -> None:
         """Report what `append` gave; under SYNC_FLUSH with `wait` not before the disk has what was stored.
 
@@ -91,7 +97,7 @@ class Storing:
 
         self._flush.wait_durable(stored[-1].physical_offset + stored[-1].size, durable, keeps=KEPT_EACH * len(appended))
 
-    def send_later(self, peer: Peer) -> None:
+    def send_later(self, peer: Flushes) -> None:
         """Send what was written to `peer`, of what became durable, when all of that is answered."""
         self._unsent[peer] = None
 

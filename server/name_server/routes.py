@@ -213,13 +213,17 @@ class RouteTable:
         live = self._live.get(address)
         return live.data_version if live else None
 
+    def queues(self, topic: str) -> list[QueueData]:
+        """The queues of a topic, of each broker that serves it."""
+        return [data for broker, data in self._queues.get(topic, {}).items() if broker in self._sets]
+
     def route(self, topic: str, peer: Peer | None = None) -> TopicRouteData:
         """The brokers and queues of a topic, with the addresses for the client `peer`.
 
         Raises:
             RouteNotFound: no registered broker serves it.
         """
-        queues = [data for broker, data in self._queues.get(topic, {}).items() if broker in self._sets]
+        queues = self.queues(topic)
         if not queues:
             raise RouteNotFound(topic)
         brokers = [self._broker_data(data.broker_name, peer) for data in queues]

@@ -6,10 +6,11 @@ import errno
 import logging
 import socket
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
 import trio
 
+from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.standstill import Rounds
 from rocketwire.server.net.admission import Admission
 from rocketwire.server.net.hub import Hub
@@ -61,8 +62,53 @@ def bind(host: str, port: int, *, option: str) -> socket.socket:
     return sock
 
 
+class Connected(Protocol):
+    """A connection, of whatever protocol."""
+
+    @property
+    def host(self) -> str:
+        """The client's address."""
+
+    @property
+    def remote_text(self) -> str:
+        """``host:port`` of the other end."""
+
+    @property
+    def held(self) -> int:
+        """How many bytes it holds."""
+
+    @property
+    def silent_since(self) -> float:
+        """When bytes were last received or sent, in seconds of the event loop."""
+
+    @property
+    def stuck_since(self) -> float:
+        """When it last made progress, in seconds of the event loop."""
+
+    def refuse(self, error: LimitExceeded) -> None:
+        """Send the error if possible, release what is held, and end."""
+
+    def close(self) -> None:
+        """Close it."""
+
+
+class Http2(Protocol):
+    """What serves connections that begin with the preface of HTTP/2."""
+
+    def take(
+        self,
+        sock: socket.socket,
+        remote: tuple[str, int],
+        first: bytes,
+        *,
+        nursery: trio.Nursery,
+        on_close: Callable[[Connected], None],
+    ) -> Connected:
+        """Serve a connection of which `first` was read; `on_close` is called once it is closed."""
+
+
 class Listener:
-    """One listening socket and its sessions, which a hub reads, or a task each."""
+    """One listening socket and its connections, which a hub reads, or a task each."""
 
     def __init__(
         self,
@@ -73,17 +119,20 @@ class Listener:
         admission: Admission,
         tls: TlsGate,
         hub: Hub | None = None,
+        http2: Http2 | None = None,
     ) -> None:
         self._sock = sock
         self._admission = admission
         self._refusals = ConnectionRefuser(admission.farewells)
         self._tls = tls
         self._on_tls = self._begin_tls  # one for all sessions
+        self._http2 = http2
+        self._on_http2 = None if http2 is None else self._begin_http2
         self._hub = hub
         self._dispatcher = dispatcher
         self._notify_closed = on_close
         self._short_of_descriptors = False
-        self.sessions: set[Session] = set()
+        self.sessions: set[Connected] = set()
         admission.in_flight.relieve_of(self.sessions)
 
     @property
@@ -142,6 +191,7 @@ class Listener:
             nursery=nursery,
             on_close=self._closed,
             on_tls=self._on_tls,
+            on_http2=self._on_http2,
             in_flight=self._admission.in_flight,
             farewells=self._admission.farewells,
         )
@@ -164,6 +214,14 @@ class Listener:
         outer = session.move_to(inner)
         self._drive(inner, session, nursery)
         nursery.start_soon(self._serve_tls, outer, far, Remote(session.host, session.remote_text), first)
+
+    def _begin_http2(self, session: Session, first: bytes, nursery: trio.Nursery) -> None:
+        """Serve a session's connection as one of HTTP/2, of which `first` has been read."""
+        assert self._http2 is not None  # noqa: S101 - else sessions would not ask
+        self.sessions.discard(session)
+        sock = session.hand_over()
+        connection = self._http2.take(sock, session.remote, first, nursery=nursery, on_close=self._leaves)
+        self.sessions.add(connection)
 
     async def _serve_tls(self, outer: socket.socket, far: socket.socket, remote: Remote, first: bytes) -> None:
         try:
@@ -191,9 +249,12 @@ class Listener:
             self._short_of_descriptors = True
 
     def _closed(self, session: Session) -> None:
-        self.sessions.discard(session)
-        self._admission.leave(session.host)
+        self._leaves(session)
         self._notify_closed(session)
+
+    def _leaves(self, connection: Connected) -> None:
+        self.sessions.discard(connection)
+        self._admission.leave(connection.host)
 
     async def _sweep(self) -> None:
         """Close sessions that were silent for too long, or take too long over one frame."""

@@ -30,6 +30,7 @@ class Outgoing:
     Attributes:
         driver: Reads the connection; set right after construction.
         host: The client's address.
+        remote: The client's address and port.
         in_flight: The bytes in flight of all connections.
         remote_text: The client's ``host:port``.
         born_host: The client's address as records hold it.
@@ -46,6 +47,7 @@ class Outgoing:
         "driver",
         "host",
         "in_flight",
+        "remote",
         "remote_text",
     )
 
@@ -60,7 +62,7 @@ class Outgoing:
         self._kept = 0
         self._closed = False
         self.driver: Driver
-        host, port = remote
+        host, port = self.remote = remote
         self.host = host
         self.remote_text = str(Address(host=host, port=port))
         self.born_host = encode_host(host, port)
@@ -150,6 +152,14 @@ class Outgoing:
         former, self._sock = self._sock, sock
         self._outbox = Outbox(sock)
         return former
+
+    def hand_over(self) -> socket.socket:
+        """Give the socket away: this connection goes on in another form, and this one is closed without a word.
+
+        For a connection on which nothing was served and whose driver is closed.
+        """
+        self._closed = True
+        return self._sock
 
     def keep(self, size: int) -> None:
         """Count about so many bytes of memory as kept for the client until its connection ends."""

@@ -9,12 +9,13 @@ from typing import Final
 
 import trio
 
-from rocketwire.server.net.session import TLS_HANDSHAKE, Session
+from rocketwire.server.net.session import HTTP2_PREFACE, TLS_HANDSHAKE, Session
 from rocketwire.wire.connection import FrameReader
 
 READ_BUFFER_BYTES: Final = 256 * 1024
 _MOST_FRAMES: Final = 256
 """How many frames of one connection are parsed before other tasks run: it takes 0.1 ms."""
+_OTHERS: Final = frozenset({TLS_HANDSHAKE, HTTP2_PREFACE})
 
 _read_buffer = memoryview(bytearray(READ_BUFFER_BYTES))  # shared by all: each read is handled before the next begins
 
@@ -89,7 +90,7 @@ class Reader:
             session.close()
             return
         self.last_activity = trio.current_time()
-        if _read_buffer[0] == TLS_HANDSHAKE and not self.began and not self._frames.pending:
+        if _read_buffer[0] in _OTHERS and not self.began and not self._frames.pending:
             session.misread(_read_buffer[:size])
             return
         self._frames.take(_read_buffer[:size])

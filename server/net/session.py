@@ -38,6 +38,8 @@ log = logging.getLogger(__name__)
 
 TLS_HANDSHAKE: Final = 0x16
 """The first byte of a TLS client's first message, and of no frame: its length would be over 16 MiB."""
+HTTP2_PREFACE: Final = ord("P")
+"""The first byte of the preface of HTTP/2, and of no frame: its length would be over 1 GiB."""
 _NOTHING: Final = -1
 _JSON: Final = 0
 
@@ -75,6 +77,7 @@ class Session(Answering):
         "_farewells",
         "_most_waiting",
         "_on_close",
+        "_on_http2",
         "_on_tls",
     )
 
@@ -89,6 +92,7 @@ class Session(Answering):
         in_flight: InFlight,
         farewells: DescriptorBudget | None = None,
         on_tls: Callable[[Session, bytes, trio.Nursery], None] | None = None,
+        on_http2: Callable[[Session, bytes, trio.Nursery], None] | None = None,
     ) -> None:
         """Make the session of an accepted socket.
 
@@ -102,11 +106,13 @@ class Session(Answering):
             farewells: The descriptors reserved for answering refusals; None: not limited.
             on_tls: Called with the first bytes and the nursery when the client begins TLS; reading has stopped, and it
                 must close the session or move it. None: such a client is closed.
+            on_http2: The same for a client that begins HTTP/2; it must take the socket over.
         """
         super().__init__(sock, remote, nursery=nursery, in_flight=in_flight)
         self._dispatcher = dispatcher
         self._on_close = on_close
         self._on_tls = on_tls
+        self._on_http2 = on_http2
         self._calls = ClientCalls(nursery, in_flight)
         self._most_waiting = HIGH_WATER
         self._ends = False
@@ -185,9 +191,13 @@ class Session(Answering):
             return 0
 
     def misread(self, rest: Buffer) -> None:
-        """Handle input that begins with no frame: TLS, or the end of the connection."""
-        if rest[0] == TLS_HANDSHAKE and not self.driver.began:
+        """Handle input that begins with no frame: TLS, HTTP/2, or the end of the connection."""
+        began = self.driver.began
+        if rest[0] == TLS_HANDSHAKE and not began:
             self.begin_tls(bytes(rest))
+        elif rest[0] == HTTP2_PREFACE and not began and self._on_http2 is not None:
+            self.driver.close()
+            self._on_http2(self, bytes(rest), self._nursery)
         else:
             longest, _ = self.in_flight.limits.longest_frame
             _, error = FrameReader(longest).receive(memoryview(rest))

@@ -58,6 +58,8 @@ class Stored:
 
 
 _ACKED: Final = Stored(Reply())
+_NOT_CHANGED: Final = ChangeInvisibleTimeResponseHeader(pop_time=0, invisible_time=0, revive_qid=0)
+"""The answer about a message that was popped in order and acknowledged."""
 
 
 class Acks:
@@ -141,7 +143,8 @@ class Acks:
         now = self._clock()
         if handle.in_order:
             visible_at = now + fields.invisible_time
-            self._ordered.change(queue, fields.offset, handle.pop_time, visible_at)
+            if not self._ordered.change(queue, fields.offset, handle.pop_time, visible_at):
+                return Reply(fields=_NOT_CHANGED)
             return Reply(fields=_changed(handle.pop_time, visible_at - handle.pop_time, handle))
         check_time(fields.invisible_time, self._timer_keys.current.timer_max_delay_sec)
         now = _after(handle, now)

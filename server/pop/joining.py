@@ -67,12 +67,14 @@ class Points:
     def add(self, point: CheckPoint, offset: int, place: int) -> None:
         """Add a check point that was read at a queue offset; its messages stand before a place in the log."""
         key = point.key(self._broker)
-        unacked: dict[int, None] = {}
-        if key not in self._by_key:  # else it is one that was delivered twice: its messages come again once
-            bits = point.bit_map
-            unacked = {each: None for number, each in enumerate(point.offsets) if not bits >> number & 1}
+        known = self._by_key.get(key)
+        # One that is renewed has the same key. One that was delivered twice stays empty: its messages come again once.
+        twice = known is not None and known.point.invisible_time == point.invisible_time
+        bits = point.bit_map
+        unacked = {each: None for number, each in enumerate(point.offsets) if not (twice or bits >> number & 1)}
         pending = Pending(point, offset, place, unacked)
-        self._by_key.setdefault(key, pending)
+        if not twice:
+            self._by_key[key] = pending
         self._order.append(pending)
         heappush(self._due, (point.due, offset, pending))
 

@@ -20,11 +20,12 @@ from rocketwire.server.messages.storing import Storing
 from rocketwire.server.pop.acks import Acks
 from rocketwire.server.pop.checks import PopChecks
 from rocketwire.server.pop.keys import PopKeys
-from rocketwire.server.pop.ordered import Ordered
+from rocketwire.server.pop.ordered import Ordered, PopQueue
 from rocketwire.server.pop.peeking import Peeking
 from rocketwire.server.pop.polls import Polls
 from rocketwire.server.pop.pop_topics import PopTopics
 from rocketwire.server.pop.records import PopRecords
+from rocketwire.server.pop.renewals import Renewals
 from rocketwire.server.pop.reviver import Delivered, Reviver
 from rocketwire.server.pop.services import PopServices
 from rocketwire.server.pop.taking import Taking
@@ -71,6 +72,7 @@ class Pops:
         choose: Callable[[int], int],
         wake: Callable[[], None],
         store_host: bytes,
+        renewals: Renewals,
     ) -> None:
         """Put it together; `wake` is called when messages were stored, and serves all who wait."""
         pop_topics = PopTopics(pop_keys, broker_keys, topics)
@@ -141,6 +143,7 @@ class Pops:
                 wake=wake,
                 broker_name=broker_name,
                 host=store_host,
+                renewals=renewals,
             )
             due_time.moved.subscribe(self.reviver.moved)
 
@@ -156,6 +159,11 @@ class Pops:
             polls.arrived(queues)
         if self.reviver is not None:
             self.reviver.arrived(queues)
+
+    def freed(self, queue: PopQueue) -> None:
+        """Note that a queue gives messages again that were to be taken in order; `wake` serves who waits for them."""
+        for polls in self._polls:
+            polls.wake_queue(queue)
 
     def wake(self) -> None:
         """Serve who waits for what arrived."""

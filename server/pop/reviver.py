@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 
 import trio
+from msgspec.structs import replace
 
 from rocketwire.server.core.clock import Clock
 from rocketwire.server.core.errors import ServerError
@@ -25,6 +26,7 @@ from rocketwire.server.pop.came_again import CameAgain
 from rocketwire.server.pop.joining import NONE, Pending, Points
 from rocketwire.server.pop.pop_topics import PopTopics
 from rocketwire.server.pop.records import PopRecords
+from rocketwire.server.pop.renewals import Renewals
 from rocketwire.server.pop.revived import revived
 from rocketwire.server.timer.tasks import Bell, JobFaults
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
@@ -43,6 +45,7 @@ from rocketwire.wire.pop_records import (
     CHECK_POINT_TAG,
     Ack,
     CheckPoint,
+    ack_of_several,
     decode_ack,
     decode_check_point,
 )
@@ -92,16 +95,18 @@ class PopCounts:
 
     Attributes:
         revived: Messages that came again.
+        renewed: Check points that were written anew, because their client is still here.
         settled: Check points that are done.
         unreadable: Records that are neither check points nor acknowledgements.
         lost: Messages that could not come again: they are not in the log any more, or can never be stored.
         lateness: How late the last messages came again, in ms.
     """
 
-    __slots__ = ("lateness", "lost", "revived", "settled", "unreadable")
+    __slots__ = ("lateness", "lost", "renewed", "revived", "settled", "unreadable")
 
     def __init__(self) -> None:
         self.revived = 0
+        self.renewed = 0
         self.settled = 0
         self.unreadable = 0
         self.lost = 0
@@ -123,6 +128,7 @@ class Reviver:
         wake: Called when messages were stored.
         broker_name: The broker's name.
         host: Its address, as records have it.
+        renewals: Which messages are renewed instead.
 
     Attributes:
         counts: What it did.
@@ -142,6 +148,7 @@ class Reviver:
         wake: Callable[[], None],
         broker_name: str,
         host: bytes,
+        renewals: Renewals,
     ) -> None:
         self.counts = PopCounts()
         self._store = store
@@ -155,6 +162,7 @@ class Reviver:
         self._wake = wake
         self._broker_name = broker_name
         self._host = host
+        self._renewals = renewals
         self._topic = pop_topics.revive
         self._came_again = CameAgain(store, None if store.stopped_cleanly else clock())
         self._queues: dict[int, Points] = {}
@@ -296,9 +304,18 @@ class Reviver:
         """Decide some check points, and store what comes again of them as one group."""
         drafts: list[Draft] = []
         entries: list[tuple[Pending, int]] = []
+        renewed: list[tuple[Pending, int]] = []
         size = 0
         now = self._clock()
-        while len(drafts) < _MOST_DRAFTS and size < _MOST_BYTES and (pending := points.take_due(until)) is not None:
+        while (
+            len(drafts) + 2 * len(renewed) < _MOST_DRAFTS
+            and size < _MOST_BYTES
+            and (pending := points.take_due(until)) is not None
+        ):
+            invisible_time = self._renewals.renewed(pending.point.renewer, pending.point.pop_time, now)
+            if invisible_time is not None and pending.unacked:
+                renewed.append((pending, invisible_time))
+                continue
             try:
                 made = self._made(pending, queue_id, now)
             except (ServerError, StoreError) as error:  # its retry topic cannot be created now
@@ -313,6 +330,36 @@ class Reviver:
                 size += len(message.body)
         if drafts:
             self._store_group(points, entries, drafts, until)
+        if renewed:
+            self._renew(points, renewed, queue_id, until)
+
+    def _renew(self, points: Points, renewed: list[tuple[Pending, int]], queue_id: int, until: int) -> None:
+        """Write check points anew, and acknowledge the former ones."""
+        now = self._clock()
+        drafts: list[Draft] = []
+        for pending, invisible_time in renewed:
+            point = pending.point
+            offsets = list(pending.unacked)
+            anew = replace(
+                point,
+                differences=tuple([each - point.start_offset for each in offsets]),
+                count=len(offsets),
+                bit_map=0,
+                invisible_time=invisible_time,
+            )
+            draft = self._records.check_point(anew, queue_id, now)
+            draft.together = 2
+            former = ack_of_several(self._ack_of(point, offsets[0]), offsets)
+            drafts += (draft, self._records.settled(former, queue_id, point.due, now))
+        _, refusals = self._storing.append(drafts)
+        for number, (pending, _) in enumerate(renewed):
+            refusal = refusals.get(2 * number)
+            if refusal is None:
+                self.counts.renewed += 1
+                self._finish(points, pending)
+            else:
+                self._faults.note(refusal)
+                points.postpone(pending, until + _AGAIN_MS)
 
     def _made(self, pending: Pending, queue_id: int, now: int) -> list[tuple[int, Draft, Draft]]:
         """What is to be stored for the messages of a check point: each, and an acknowledgement; with queue offsets."""
@@ -339,7 +386,10 @@ class Reviver:
         return made
 
     def _ack(self, point: CheckPoint, queue_id: int, offset: int, now: int) -> Draft:
-        ack = Ack(
+        return self._records.settled(self._ack_of(point, offset), queue_id, point.due, now)
+
+    def _ack_of(self, point: CheckPoint, offset: int) -> Ack:
+        return Ack(
             topic=point.topic,
             group=point.group,
             queue_id=point.queue_id,
@@ -348,7 +398,6 @@ class Reviver:
             broker=point.broker or self._broker_name,
             offset=offset,
         )
-        return self._records.settled(ack, queue_id, point.due, now)
 
     def _lose(self, pending: Pending, offset: int) -> None:
         point = pending.point

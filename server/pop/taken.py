@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from rocketwire.server.core.append import Append
 from rocketwire.server.core.errors import response_code
 from rocketwire.server.core.request import Reply, SharedReply
-from rocketwire.server.pop.ordered import PopQueue
+from rocketwire.server.pop.ordered import OrderedBatch, PopQueue
 from rocketwire.store.append.drafts import Appended, Draft
 from rocketwire.wire.codes import PopResponseCode, ResponseCode, SerializeType
 from rocketwire.wire.headers.pop import PopMessageRequestHeader, PopMessageResponseHeader
@@ -49,6 +49,7 @@ class Taken:
         pop_time: When, in ms since 1970.
         revive_queue: The queue of its check points.
         drafts: The check points to store; none of messages that are taken in order.
+        batches: What it takes in order.
         queues: The queues that it takes messages of.
         count: How many messages.
         size: Their bytes.
@@ -59,6 +60,7 @@ class Taken:
         "_counts",
         "_fields",
         "_taken",
+        "batches",
         "count",
         "drafts",
         "pop_time",
@@ -82,6 +84,7 @@ class Taken:
         self.pop_time = pop_time
         self.revive_queue = revive_queue
         self.drafts: list[Draft] = []
+        self.batches: list[OrderedBatch] = []
         self.queues: list[TakenQueue] = []
         self.count = 0
         self.size = 0

@@ -24,6 +24,7 @@ from rocketwire.server.pop.keys import PERCENT, PopKeys
 from rocketwire.server.pop.ordered import Ordered, OrderedBatch, PopQueue
 from rocketwire.server.pop.pop_topics import PopTopics
 from rocketwire.server.pop.records import PopRecords
+from rocketwire.server.pop.renewals import RenewedPopRequest
 from rocketwire.server.pop.taken import Taken, TakenQueue
 from rocketwire.server.pull.keys import TransferKeys
 from rocketwire.server.statistics.counters import Counters
@@ -197,9 +198,11 @@ class Taking:
             offsets = [_PLACE.unpack_from(chunk, at)[1] for chunk, at, _ in _records(fetched.chunks)]
         body = self._body(taken, offset, fetched, fields) if topic != fields.topic else b"".join(fetched.chunks)
         popped = PoppedQueue(kind_of(topic), queue_id, offset, offsets)
+        renewer = fields.renewer if isinstance(fields, RenewedPopRequest) else None
         if fields.order:
-            batch = OrderedBatch(queue, fields.attempt_id, taken.pop_time, fields.invisible_time, offsets)
-            taken.add(TakenQueue(queue, popped, None, body), self._ordered.popped(batch))
+            batch = OrderedBatch(queue, fields.attempt_id, taken.pop_time, fields.invisible_time, offsets, renewer)
+            taken.add(TakenQueue(queue, popped, None, body), self._ordered.counts(batch))
+            taken.batches.append(batch)
             return
         point = CheckPoint(
             topic=topic,
@@ -211,6 +214,7 @@ class Taking:
             invisible_time=fields.invisible_time,
             broker=self._broker_name,
             count=len(offsets),
+            renewer=renewer,
         )
         taken.drafts.append(self._records.check_point(point, taken.revive_queue, taken.pop_time))
         taken.add(TakenQueue(queue, popped, fetched.next_offset, body))
@@ -272,6 +276,8 @@ class Taking:
     def _count(self, taken: Taken, fields: PopMessageRequestHeader) -> None:
         """Move the offsets of a group, whose check points are stored, and count what it gets."""
         group = fields.consumer_group
+        for batch in taken.batches:
+            self._ordered.popped(batch)
         for queue, popped, next_offset, body in taken.queues:
             if next_offset is not None:
                 self._offsets.commit(group, queue.topic, queue.queue_id, next_offset)

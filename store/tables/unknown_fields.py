@@ -44,7 +44,7 @@ class UnknownFields:
             result = dict(sorted({**self._here, **result}.items()))
         return result
 
-    def forget(self, *path: str) -> None:
+    def forget(self, *path: str | int) -> None:
         """Drop the fields of the object at a path: it is replaced by another."""
         name, *rest = path
         inside = self._inside.get(name)

@@ -55,6 +55,16 @@ def test_many_connections_are_asked_of_with_our_own_few() -> None:
     assert rows(bar_table(found)) == [["many", "-", "-", "-", "-", "1.60 <= 1.50", "no: CPU to few"]]
 
 
+def test_figures_of_our_own_stand_in_further_columns() -> None:
+    found = results(workload("send", Bar(least=80_000.0)), workload("wake", Bar(most_us=1000.0)))
+    found.outcomes["send"] = {"apache": [], "rocketwire": [sample(90_000, 1)]}
+    found.outcomes["wake"] = {"apache": [], "rocketwire": [sample(100, 1, 2400)]}
+    assert rows(bar_table(found)) == [
+        ["send", *["-"] * 5, "90,000 >= 80,000", "-", "yes"],
+        ["wake", *["-"] * 5, "-", "1,200 <= 1,000", "no: p50 µs"],
+    ]
+
+
 def test_the_process_has_limits_of_its_own() -> None:
     found = results()
     assert bar_table(found) == ""

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from bench.drivers import LoadFailedError, RawLoad
-from bench.tools import Tools
 from rocketwire.wire.frame import Frame
 from tests.bench.fake_broker import Answer, FakeBroker, record
 
@@ -124,7 +123,7 @@ class Watched(FakeBroker):
 
 
 def raw_load(load: Path) -> RawLoad:
-    return RawLoad(Tools(load=load, java="", java_classes=Path(), client_jars=Path()))
+    return RawLoad(load)
 
 
 def test_idle_connections_stay_until_they_are_no_longer_wanted(load: Path) -> None:

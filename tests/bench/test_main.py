@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.__main__ import _parser, _parts, _plan, _timer_plan, main
+from bench.__main__ import _grpc_plan, _parser, _parts, _plan, _timer_plan, main
+from bench.grpc import WARM
 from bench.timers import TIMERS
 
 
@@ -69,3 +70,13 @@ def test_a_quick_look_at_the_timer_is_short() -> None:
 
 def test_there_is_no_second_run_of_nothing() -> None:
     assert list(_parts(_plan(_parser().parse_args(["--only", "pull"])), "both")) == ["async"]
+
+
+def test_the_front_for_5x_alone_starts_no_other_workload() -> None:
+    options = _parser().parse_args(["--only", "grpc-send", "--quick", "--rounds", "2"])
+    plan = _plan(options)
+    assert _parts(plan, "both") == {}
+    assert _timer_plan(options).loads == []
+    front = _grpc_plan(options, plan)
+    assert [workload.name for workload in front.workloads] == ["grpc-send-1x64", "grpc-send-8x16"]
+    assert (front.rounds, front.timing.seconds, front.warm) == (2, 1.5, WARM)

@@ -3,7 +3,19 @@ from pathlib import Path
 import pytest
 
 from bench.drivers import Timing
-from bench.report import MAIN, TIMER, MarkersMissingError, check_page, machine_facts, section, timer_section, write_page
+from bench.grpc_cost import Cost
+from bench.report import (
+    GRPC,
+    MAIN,
+    TIMER,
+    MarkersMissingError,
+    check_page,
+    grpc_section,
+    machine_facts,
+    section,
+    timer_section,
+    write_page,
+)
 from bench.runner import Plan, Results
 from bench.timer_runner import TimerPlan, TimerResults
 
@@ -38,7 +50,7 @@ def test_a_page_without_markers_is_refused_before_the_run(tmp_path: Path) -> Non
 
 
 def test_the_projects_page_has_its_markers() -> None:
-    check_page(Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md", [MAIN, TIMER])
+    check_page(Path(__file__).resolve().parents[2] / "docs" / "benchmarks.md", [MAIN, TIMER, GRPC])
 
 
 def test_machine_facts_are_known(tmp_path: Path) -> None:
@@ -66,3 +78,12 @@ def test_the_timers_section_says_how_it_was_measured(tmp_path: Path) -> None:
     assert (
         "ASYNC_FLUSH on both sides, 2 turn(s), a fresh server for each. Load average of the minute before: 0.2" in text
     )
+
+
+def test_the_section_of_the_front_has_what_was_measured(tmp_path: Path) -> None:
+    plan = Plan(sides=[], workloads=[], start_up=False, rounds=5, warm_seconds=1,
+                timing=Timing(warmup=0, seconds=2.5, filled=1000))  # fmt: skip
+    loads = grpc_section(Results(plan=plan), None, "async", root=tmp_path)
+    assert "ASYNC_FLUSH on both sides, 5 turns" in loads
+    assert "whole process" not in loads
+    assert "ours, whole process" in grpc_section(None, Cost(), "async", root=tmp_path)

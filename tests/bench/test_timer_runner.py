@@ -10,7 +10,7 @@ from bench.sides import Setup
 from bench.statistics import Failure
 from bench.timer_runner import TimerPlan, TimerResults, TimerRunner
 from bench.timers import TIMERS, WARM, TimerLoad, TimerSample
-from bench.tools import Tools
+from bench.tools import JavaProgram, Tools
 from tests.bench.test_timers import sample
 
 SLOT = TIMERS[0]
@@ -55,7 +55,8 @@ def ran(
     monkeypatch.setattr(timer_runner, "TIMER_SIDES", {name: side(name) for name in ("apache", "rocketwire")})
     monkeypatch.setattr(timer_runner, "RawLoad", lambda _tools: FakeLoad(run, events))
     plan = TimerPlan(sides=["apache", "rocketwire"], loads=[SLOT], rounds=rounds)
-    tools = Tools(load=root, java="", java_classes=root, client_jars=root)
+    client = JavaProgram(java="", classes=root, jars=root, main="")
+    tools = Tools(load=root, client=client)
     setup = Setup(flush="async", load=root, ports=Ports())
     runner = TimerRunner(plan=plan, tools=tools, setup=setup, root=root / "stores", say=said.append)
     return runner.run(), events, said

@@ -7,15 +7,16 @@ import pytest
 from rocketwire.compat.clients.adapter import Engine
 from rocketwire.compat.clients.java.build import SOURCES
 from rocketwire.compat.clients.registry import adapters
+from rocketwire.compat.clients.sdk.java.adapter import JavaSdk
 from rocketwire.compat.scenario import FEATURES, WHAT_IT_TAKES, Need, Scenario, TwoOfOneId, catalogue, modules, scenario
 
 SCENARIOS = list(catalogue().values())
-PROGRAMS = {path.stem for path in SOURCES.rglob("*.java")}
+PROGRAMS = {path.stem for folder in (SOURCES, JavaSdk.folder / "sources") for path in folder.rglob("*.java")}
 
 
 @pytest.mark.parametrize("each", SCENARIOS, ids=lambda each: each.id)
 def test_a_scenario_says_what_it_proves_and_where_the_claim_comes_from(each: Scenario) -> None:
-    assert re.fullmatch(r"[a-z]+\.[a-z0-9-]+", each.id)
+    assert re.fullmatch(r"[a-z]+(-[a-z]+)?\.[a-z0-9-]+", each.id)
     assert each.feature in FEATURES
     assert each.id.startswith(f"{each.feature}.")
     assert re.fullmatch(r"[A-Z0-9].{20,110}\.", each.proves)

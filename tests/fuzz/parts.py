@@ -16,8 +16,10 @@ NAMES: Final = (
     "settings",
     "faults",
     "http",
+    "http2",
     "tls",
     "acl",
+    "grpc",
     "sessions",
 )
 

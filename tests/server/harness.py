@@ -124,6 +124,7 @@ def small_config(store: Path, **changes: Any) -> ServerConfig:
     config = changed(
         ServerConfig(name_server=Address(host="127.0.0.1", port=0)),
         listen_port=0,
+        grpc_listen="none",
         fast_remoting=False,
         store_path_root_dir=str(store),
         mapped_file_size_commit_log=16 << 20,
@@ -509,6 +510,7 @@ class Server:
         self.broker_address = config.broker.address
         self.advertised = config.broker.address
         self.http: Address | None = None
+        self.grpc: Address | None = None
         self._run_sync = run_sync
         self._clients: list[Client] = []
         self._scope = trio.CancelScope()
@@ -547,9 +549,10 @@ class Server:
             await settle()
             left -= now
 
-    def _listens(self, name_server: Address, broker: Address, http: Address | None) -> None:
+    def _listens(self, name_server: Address, broker: Address, http: Address | None, grpc: Address | None) -> None:
         self.name_server_address = name_server
         self.http = http
+        self.grpc = grpc
         self.advertised = broker
         if not self.config.broker.listen_port:
             self.broker_address = replace(self.config.broker.address, port=broker.port)

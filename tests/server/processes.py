@@ -43,6 +43,7 @@ class Process:
         command = [sys.executable, "-m", *module, "serve", "--namesrv", self.name_server, "--broker", self.broker]
         settings = {
             "fastRemoting": "false",
+            "grpcListen": "none",
             "maxHashSlotNum": "1000",
             "maxIndexNum": "4000",
             # How full the machine's disk is, is no concern of a test.

@@ -21,6 +21,7 @@ from tests.server.harness import small_config
 NAME_SERVER = Address(host="127.0.0.1", port=40001)
 BROKER = Address(host="broker.example", port=40003)
 HTTP = Address(host="0.0.0.0", port=40005)
+GRPC = Address(host="127.0.0.1", port=40007)
 
 
 def config(tmp_path: Path, **changes: Any) -> ServerConfig:
@@ -32,12 +33,13 @@ def test_programs_get_one_line_of_json(
 ) -> None:
     monkeypatch.setattr(banner, "machine_address", lambda *, ipv6: "192.0.2.7")
     with announcing(config(tmp_path, json_ready=True)) as announce:
-        announce(NAME_SERVER, BROKER, HTTP)
+        announce(NAME_SERVER, BROKER, HTTP, GRPC)
     (line,) = capsys.readouterr().out.splitlines()
     assert json.loads(line) == {
         "namesrv": "127.0.0.1:40001",
         "broker": "broker.example:40003",
         "http": "192.0.2.7:40005",
+        "grpc": "127.0.0.1:40007",
         "store": str(tmp_path / "store"),
         "pid": os.getpid(),
         "version": __version__,
@@ -49,7 +51,7 @@ def test_without_http_its_address_is_null_and_the_store_is_absolute(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with announcing(ServerConfig(json_ready=True)) as announce:
-        announce(NAME_SERVER, BROKER, None)
+        announce(NAME_SERVER, BROKER, None, None)
     told = json.loads(capsys.readouterr().out)
     assert (told["http"], told["store"]) == (None, str(tmp_path / "data"))
 
@@ -59,7 +61,7 @@ def test_the_file_is_there_as_long_as_the_server_is_ready(tmp_path: Path, capsys
     file.write_text("of a server that was killed")
     with announcing(config(tmp_path, port_file=str(file))) as announce:
         assert not file.exists()
-        announce(NAME_SERVER, BROKER, None)
+        announce(NAME_SERVER, BROKER, None, None)
         assert json.loads(file.read_text())["namesrv"] == "127.0.0.1:40001"
         assert [each.name for each in tmp_path.iterdir()] == ["ports.json"]
         assert stat.S_IMODE(file.stat().st_mode) & 0o444
@@ -73,7 +75,7 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path, capsys: pytest.C
         pytest.raises(NotAnnounced, match=f"^--port-file {file} cannot be written: No such file or directory$"),
         announcing(config(tmp_path, port_file=str(file))) as announce,
     ):
-        announce(NAME_SERVER, BROKER, None)
+        announce(NAME_SERVER, BROKER, None, None)
     assert capsys.readouterr().out == ""
 
 
@@ -85,6 +87,6 @@ def test_an_output_that_cannot_be_written_leaves_no_file(tmp_path: Path, monkeyp
             pytest.raises(NotAnnounced, match=r"^the output cannot be written: No space left on device$"),
             announcing(config(tmp_path, port_file=str(file))) as announce,
         ):
-            announce(NAME_SERVER, BROKER, None)
+            announce(NAME_SERVER, BROKER, None, None)
         monkeypatch.undo()
     assert not file.exists()

@@ -372,7 +372,7 @@ def test_a_certificate_that_cannot_be_used_is_one_line_and_code_2(
 def test_the_start_says_that_the_clock_may_be_moved(tmp_path: Path, http: bool) -> None:
     config = small_config(tmp_path / "store", movable_clock=True)
     address = Address(host="127.0.0.1", port=1)
-    lines = banner.ready_lines(replace(config, http=address if http else None), address, address, None)
+    lines = banner.ready_lines(replace(config, http=address if http else None), address, address, None, None)
     how = "over HTTP" if http else "over HTTP, which needs --http"
     assert f"  CLOCK: may be moved {how} (movableClock, docs/testing-applications.md)" in lines
-    assert not any("CLOCK" in line for line in banner.ready_lines(ServerConfig(), address, address, None))
+    assert not any("CLOCK" in line for line in banner.ready_lines(ServerConfig(), address, address, None, None))

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 _ROOT: Final = Path(__file__).resolve().parents[1] / "golden"  # which has a README
 _PROTOCOL: Final = _ROOT / "protocol"
+_POP: Final = _ROOT / "pop-5.5.0"
 HEADER_VARIANTS: Final = _ROOT / "header-variants-4.9.7.json"
 """What Apache's servers make of header fields that are missing, empty or malformed."""
 
@@ -99,6 +100,34 @@ def batches(version: str) -> dict[str, Any]:
     """Give what a 5.5.0 client's batch and sends by hand became at a broker of this version."""
     found: dict[str, Any] = json.loads((_ROOT / "batch-5.5.0" / f"broker-{version}.json").read_text(encoding="utf-8"))
     return found
+
+
+def grpc_declarations() -> dict[str, list[str]]:
+    """Give what the official packages' .proto files declare, by package."""
+    found: dict[str, list[str]] = json.loads((_ROOT / "grpc-declarations.json").read_text(encoding="utf-8"))
+    return found
+
+
+def grpc_cases(part: str) -> list[Any]:
+    """Give what Apache's proxy makes of values: `sends`, `deliveries`, `groups`, `values`, `filters` and more."""
+    return _grpc()[part]
+
+
+@cache
+def _grpc() -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = json.loads((_ROOT / "grpc-5.5.0.json").read_text(encoding="utf-8"))
+    return found
+
+
+def pop_rows(name: str) -> list[dict[str, Any]]:
+    """Requests about assignments (`modes`) or pops in order (`order`), and what 5.5.0's broker answered and wrote."""
+    found: list[dict[str, Any]] = json.loads((_POP / f"{name}.json").read_text(encoding="utf-8"))
+    return found
+
+
+def pop_file(name: str) -> bytes:
+    """A file that it wrote meanwhile."""
+    return (_POP / name).read_bytes()
 
 
 def _open_store(version: str) -> tarfile.TarFile:

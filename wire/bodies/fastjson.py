@@ -70,8 +70,10 @@ def pretty_entry(key: str, value: Json, depth: int) -> bytes:
     return b"".join(writer.parts)
 
 
-def in_steps(document: dict[str, Any], *, pretty: bool = True) -> Generator[None, None, bytes]:
+def in_steps(document: dict[str, Any], *, pretty: bool = True, newer: bool = False) -> Generator[None, None, bytes]:
     """Write an object as `dumps_pretty` or `dumps` does, in steps of about a millisecond; return the text at the end.
+
+    With `newer` the text has the form of the config files of a 5.5 store: integer keys begin a line too.
 
     The objects in it may change between two steps. Of each object those entries are written that it had when it was
     begun, each with its value at the time of its step, unless it was removed before.
@@ -79,7 +81,7 @@ def in_steps(document: dict[str, Any], *, pretty: bool = True) -> Generator[None
     Raises:
         BodyInvalid: a value or key is of another type, or a text cannot be written as UTF-8.
     """
-    writer = _PrettyWriter() if pretty else _Writer()
+    writer: _Writer = _NewerWriter() if newer else _PrettyWriter() if pretty else _Writer()
     texts: list[bytes] = []
     try:
         for _ in writer.steps(document, _STEPPED_LEVELS):
@@ -240,3 +242,12 @@ class _PrettyWriter(_Writer):
 
     def new_line(self) -> None:
         self.parts.append(b"\n" + b"\t" * self.depth)
+
+
+class _NewerWriter(_PrettyWriter):
+    """The same with a line for each key, of any type."""
+
+    def begin_entry(self, key: Json) -> None:
+        self.new_line()
+        self.key(key)
+        self.parts.append(b":")

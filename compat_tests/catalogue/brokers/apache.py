@@ -7,6 +7,7 @@ something was wrong. So the broker prints what its store logs, and the warnings 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -15,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from rocketwire.compat.brokers.ports import LOOPBACK, free_ports, port_of
 from rocketwire.compat.brokers.processes import READY_WITHIN, EndpointError, Process
@@ -24,6 +25,7 @@ from rocketwire.remoting.cluster import Cluster
 from rocketwire.remoting.errors import RemotingError
 from rocketwire.wire.names import AUTO_CREATE_TOPIC
 
+_Arguments: TypeAlias = Sequence[str | Path]
 COMMIT_LOG_FILE_SIZE: Final = 64 << 20
 
 # 4.x looks for one of these in ROCKETMQ_HOME/conf for each of its programs; 5.x has logback in a package of its own and
@@ -40,6 +42,7 @@ _LOGBACK: Final = """<configuration>
 _PACKAGE: Final = {"4": "", "5": "org.apache.rocketmq.logging."}
 
 _BROKER: Final = "org.apache.rocketmq.broker.BrokerStartup"
+_PROXY: Final = "org.apache.rocketmq.proxy.ProxyStartup"
 _ARCHIVE: Final = "classes.jsa"
 
 _COMPLAINT: Final = re.compile("(WARN|ERROR) Rocketmq(Store|StoreError) |ERROR RocketmqBroker ")
@@ -87,7 +90,8 @@ class ApacheNameServer:
         configuration = self._folder / "namesrv.conf"
         configuration.write_text(f"listenPort={port_of(self.address)}\n", "utf-8")
         main = "org.apache.rocketmq.namesrv.NamesrvStartup"
-        self._process = _apache(self._folder, self._version, main, configuration, heap="256m", log="OFF")
+        arguments = ("-c", configuration)
+        self._process = _apache(self._folder, self._version, main, arguments, heap="256m", log="OFF")
         self._process.wait_for("boot success", within=READY_WITHIN)
 
     def stop(self) -> None:
@@ -150,14 +154,20 @@ class ApacheBroker:
         store = self._folder / "store"
         self._also_usual = [] if store.exists() else [_USUAL_WHEN_NEW]
         self._also_usual += _USUAL_AFTER_A_KILL if (store / "abort").exists() else ()
-        self._process = _apache(self._folder, self._version, _BROKER, configuration, heap="1g", log="WARN")
+        self._process = self._started(configuration)
         self.log = self._process.output
-        self._process.wait_for("boot success", within=READY_WITHIN)
         end = time.monotonic() + READY_WITHIN
         while self._registers and not self._is_registered():
             if time.monotonic() > end or not self._process.running:
                 raise EndpointError(f"{self.name} did not register with {self.namesrv}: {self._process.tail()}")
             time.sleep(0.05)
+
+    def _started(self, configuration: Path) -> Process:
+        """Its process, with its ports open."""
+        arguments = ("-c", configuration)
+        process = _apache(self._folder, self._version, _BROKER, arguments, heap="1g", log="WARN")
+        process.wait_for("boot success", within=READY_WITHIN)
+        return process
 
     def _is_registered(self) -> bool:
         """Whether the name server names it as a broker on which topics can be created."""
@@ -197,12 +207,50 @@ class ApacheBroker:
         return [line for line in self.log if _COMPLAINT.match(line) and not usual.match(line)]
 
 
-def _apache(folder: Path, version: str, main: str, configuration: Path, *, heap: str, log: str) -> Process:
+class ApacheLocalProxy(ApacheBroker):
+    """Apache's proxy of 5.x in its LOCAL mode: the broker is in its process.
+
+    `grpc`: the port for clients of 5.x.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        namesrv: str,
+        port: int,
+        grpc: int,
+        version: str,
+        host: str = LOOPBACK,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(folder, namesrv=namesrv, port=port, version=version, host=host, settings=settings)
+        self._grpc = grpc
+
+    def _started(self, configuration: Path) -> Process:
+        """Its process, with its ports open."""
+        keys = {
+            "rocketMQClusterName": self._settings["brokerClusterName"],
+            "proxyMode": "LOCAL",
+            "namesrvAddr": self.namesrv,
+            "grpcServerPort": self._grpc,
+            "remotingListenPort": 0,  # a second way in for clients of 4.x, of no use beside the broker's
+        }
+        own = self._folder / "proxy.json"
+        own.write_text(json.dumps(keys), "utf-8")
+        # No archive of classes: it would be another one, whose making takes longer than it saves in a run.
+        arguments = ("-pc", own, "-pm", "local", "-bc", configuration, "-n", self.namesrv)
+        process = _jvm(self._folder, self._version, _PROXY, arguments, heap="1g", log="WARN", options=[], kind="proxy")
+        process.wait_for("startup successfully", within=READY_WITHIN)
+        return process
+
+
+def _apache(folder: Path, version: str, main: str, arguments: _Arguments, *, heap: str, log: str) -> Process:
     """One of Apache's own programs on the host's JVM; it logs to its output from the level `log` on."""
     archive = cache.cached(f"classes/apache-{version}", lambda target: _archive_classes(version, target))
     # An archive that does not fit (of another JDK, say) is not used, without a word.
     options = [f"-XX:SharedArchiveFile={archive / _ARCHIVE}", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
-    return _jvm(folder, version, main, configuration, heap=heap, log=log, options=options)
+    return _jvm(folder, version, main, arguments, heap=heap, log=log, options=options)
 
 
 def _archive_classes(version: str, target: Path) -> None:
@@ -222,7 +270,7 @@ def _archive_classes(version: str, target: Path) -> None:
         configuration = folder / "broker.conf"
         configuration.write_text("".join(f"{key}={value}\n" for key, value in values.items()), "utf-8")
         options = [f"-XX:ArchiveClassesAtExit={target / _ARCHIVE}"]
-        process = _jvm(folder, version, _BROKER, configuration, heap="1g", log="WARN", options=options)
+        process = _jvm(folder, version, _BROKER, ("-c", configuration), heap="1g", log="WARN", options=options)
         try:
             process.wait_for("boot success", within=READY_WITHIN)
         finally:
@@ -230,15 +278,23 @@ def _archive_classes(version: str, target: Path) -> None:
 
 
 def _jvm(
-    folder: Path, version: str, main: str, configuration: Path, *, heap: str, log: str, options: Sequence[str]
+    folder: Path,
+    version: str,
+    main: str,
+    arguments: _Arguments,
+    *,
+    heap: str,
+    log: str,
+    options: Sequence[str],
+    kind: str = "server",
 ) -> Process:
-    """The same with these options of the JVM."""
+    """The same with these options of the JVM, and the jars of a kind."""
     home = folder / "home"
     (home / "conf").mkdir(parents=True, exist_ok=True)
     program = main.split(".")[3]
     logback = home / "conf" / f"logback_{program}.xml"
     logback.write_text(_LOGBACK.format(package=_PACKAGE[version[0]], level=log), "utf-8")
-    classes = artifacts.classpath(artifacts.jars(version, kind="server"))
+    classes = artifacts.classpath(artifacts.jars(version, kind=kind))
     command = [
         artifacts.java(),
         *artifacts.JAVA_FLAGS,
@@ -251,7 +307,7 @@ def _jvm(
     ]
     return Process(
         main.rpartition(".")[2],
-        [*command, "-cp", classes, main, "-c", str(configuration)],
+        [*command, "-cp", classes, main, *map(str, arguments)],
         cwd=folder,
-        env={**os.environ, "ROCKETMQ_HOME": str(home)},
+        env={**os.environ, "ROCKETMQ_HOME": str(home), "RMQ_PROXY_HOME": str(home)},
     )

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from rocketwire.compat.brokers.apache import ApacheBroker, ApacheNameServer
-from rocketwire.compat.brokers.ports import LOOPBACK, free_ports
+from rocketwire.compat.brokers.apache import ApacheBroker, ApacheLocalProxy, ApacheNameServer
+from rocketwire.compat.brokers.ports import LOOPBACK, free_ports, grpc_port, port_of
 from rocketwire.compat.brokers.processes import EndpointError
 
 
@@ -101,6 +101,24 @@ class Apache5(Apache):
 
     def __init__(self, folder: Path, *, settings: Mapping[str, str] | None = None, host: str = LOOPBACK) -> None:
         super().__init__(folder, version="5.5.0", settings=settings, host=host)
+
+
+class ApacheProxy(Apache5):
+    """The same with Apache's proxy, LOCAL: the broker in the proxy's process, which clients of 5.x reach by gRPC."""
+
+    def __init__(self, folder: Path, *, settings: Mapping[str, str] | None = None, host: str = LOOPBACK) -> None:
+        super().__init__(folder, settings=settings, host=host)
+        port = port_of(self.broker)
+        self.grpc = f"{host}:{grpc_port(port)}"
+        self._broker = ApacheLocalProxy(
+            folder,
+            namesrv=self.namesrv,
+            port=port,
+            version="5.5.0",
+            host=host,
+            settings=settings,
+            grpc=grpc_port(port),
+        )
 
 
 @contextlib.contextmanager

@@ -29,14 +29,19 @@ def port_of(address: str) -> int:
 
 
 def free_ports(host: str = LOOPBACK) -> tuple[int, int]:
-    """Free ports for a name server and a broker, the latter's P - 2 (VIP channel) and P + 1 (replication) free too."""
+    """Free ports for a name server and a broker, of whose port P also P - 2 (VIP channel), P - 1 and P + 1 are free."""
     start = _start()
     for offset in range(_ROWS):
         namesrv = start + (os.getpid() + offset) % _ROWS * _STEP
         broker = namesrv + 3
-        if all(_free(host, port) for port in (namesrv, broker - 2, broker, broker + 1)):
+        if all(_free(host, port) for port in range(namesrv, broker + 2)):
             return namesrv, broker
     raise EndpointError(f"no five free ports in a row from {start} on")
+
+
+def grpc_port(broker: int) -> int:
+    """The port for clients of 5.x that is free with a broker's port of `free_ports`."""
+    return broker - 1
 
 
 def _start() -> int:

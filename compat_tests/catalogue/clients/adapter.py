@@ -40,6 +40,7 @@ class Adapter(ABC):
         programs: The names of the programs that it offers, as clients/java/sources has them: `SendSync`, `PullAll`.
         host_needs: The commands that the machine must have where it runs on the host, as `java`.
         engines: Where it can run.
+        grpc: Whether it speaks gRPC, as clients of 5.x do; else it speaks remoting. Requests carry `endpoints`.
         secures: What it can do for endpoints that demand it. With ACL, requests carry `accessKey` and `secretKey`.
         lacks: Ids of scenarios whose programs it offers, and which it still cannot run; each with the reason, one line.
     """
@@ -51,6 +52,7 @@ class Adapter(ABC):
     programs: frozenset[str]
     host_needs: tuple[str, ...] = ()
     engines: frozenset[Engine] = frozenset({Engine.HOST})
+    grpc: bool = False
     secures: frozenset[Security] = frozenset()
     lacks: Mapping[str, str] = MappingProxyType({})
 

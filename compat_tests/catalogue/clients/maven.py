@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -19,10 +19,16 @@ from rocketwire.compat.clients.java import build
 from rocketwire.compat.clients.java.adapter import JVM_FLAGS, RUNNER
 from rocketwire.compat.environment import artifacts, cache
 
-_COMMON: Final = ("Runner", "Request", "Out", "Scenario", "Messages", "Inbox", "Clients")
+_COMMON: Final = ("Runner", "Request", "Lines", "Out", "Scenario", "Bodies", "Messages", "Inbox", "Clients")
 _SHIMS: Final = ("Shim", "TraceShim")
 _PROGRAM: Final = re.compile(r"^public final class (\w+) implements Scenario\b", re.MULTILINE)
 _COPY: Final = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
+
+
+def programs_of(files: Iterable[Path]) -> frozenset[str]:
+    """The names of the programs among Java sources."""
+    texts = (path.read_text("utf-8") for path in files)
+    return frozenset(match[1] for text in texts if (match := _PROGRAM.search(text)))
 
 
 class MavenClient(Adapter):
@@ -43,8 +49,7 @@ class MavenClient(Adapter):
 
     def offered(self) -> frozenset[str]:
         """The programs among its sources."""
-        texts = (path.read_text("utf-8") for path in sorted((self.folder / "sources").glob("*.java")))
-        return frozenset(match[1] for text in texts if (match := _PROGRAM.search(text)))
+        return programs_of((self.folder / "sources").glob("*.java"))
 
     def prepare(self, engine: Engine) -> None:
         """Fetch the jars with Maven, and compile the programs."""

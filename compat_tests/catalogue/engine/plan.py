@@ -14,7 +14,7 @@ from rocketwire.compat.scenario import FEATURES, WHAT_IT_TAKES, Need, Scenario, 
 
 HELPER = "java-4.9.7"
 """The client that does what the client under test does not offer."""
-_ONLY_WHERE_KNOWN = frozenset({Need.TIMER, Need.RECALL})
+_ONLY_WHERE_KNOWN = frozenset({Need.TIMER, Need.RECALL, Need.POP})
 
 
 class NothingChosen(Exception):
@@ -75,6 +75,8 @@ def not_offered(
         return "only rocketwire does this"
     if scenario.clients and adapter.id not in scenario.clients:
         return f"it is about {', '.join(scenario.clients)}"
+    if adapter.grpc and not facts.access.grpc:
+        return "the endpoint has nothing for clients of 5.x (--grpc)"
     if lacking := [program for program in scenario.programs if program not in adapter.programs]:
         return f"the client does not offer {', '.join(lacking)}"
     if reason := adapter.lacks.get(scenario.id):
@@ -98,7 +100,10 @@ def planned(
     security: frozenset[Security],
     helper: Adapter | None,
 ) -> list[Task]:
-    """All tasks: client after client, so that few processes run at once; the longest first, which others fill up."""
+    """All tasks: client after client, so that few processes run at once; the longest first, which others fill up.
+
+    Scenarios for clients of 5.x are for no others, and the other way round.
+    """
     return [
         Task(
             scenario=scenario,
@@ -108,5 +113,6 @@ def planned(
         )
         for client in clients.values()
         for scenario in sorted(scenarios, key=lambda each: -each.limit)
+        if client.grpc == scenario.grpc
         for side, facts in sides.items()
     ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import socket
 import time
 from collections.abc import Mapping
 from typing import Final
@@ -16,19 +17,48 @@ from rocketwire.compat.endpoint import Access, Facts, Product
 from rocketwire.compat.scenario import Need
 from rocketwire.remoting.admin import brokers
 from rocketwire.remoting.connection import Connection
-from rocketwire.remoting.errors import Refused, RemotingError
+from rocketwire.remoting.errors import NotReached, Refused, RemotingError
+from rocketwire.remoting.routes import name_server_addresses
 from rocketwire.server.config.java_properties import PropertiesInvalid, parse_java_properties
+from rocketwire.wire.addresses import Address, parse_address
 
 _UNITS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _OURS: Final = "faultInjectionEnable"
 """A key that only rocketwire has."""
+_MODE: Final = "defaultMessageRequestMode"
+"""A key that only brokers have whose messages can be popped."""
 _QUICK: Final = 10_000  # ms that a scenario waits for a delay level
 _SHORT: Final = (1_000, 2_000, *(15 * [1_000]), 3_000)
 _SHORT_TRANSACTION: Final = 2_000
 _YOUNG: Final = 15.0  # seconds
 _CHECKS: Final = "3"
+_GRPC_PORT: Final = 8081
+_REACHED_WITHIN: Final = 3.0  # seconds
 _LONG_PULL: Final = 1_024
 _DEFAULT_PULL: Final = 32
+
+
+def grpc_address(name_servers: str, named: str | None) -> str:
+    """Where clients of 5.x connect: the address that is named, else port 8081 of the name server's host.
+
+    Empty where none is named and nothing listens there.
+
+    Raises:
+        AddressInvalid: it is not HOST:PORT.
+        NotReached: nothing listens at the address that is named.
+        NameServersInvalid: a name server's address is invalid.
+    """
+    if named is not None:
+        address = parse_address(named)
+    else:
+        address = Address(host=name_server_addresses(name_servers)[0].host, port=_GRPC_PORT)
+    try:
+        socket.create_connection((address.host, address.port), _REACHED_WITHIN).close()
+    except OSError as error:
+        if named is None:
+            return ""
+        raise NotReached(f"gRPC endpoint {address}", str(error)) from error
+    return str(address)
 
 
 def probe(access: Access) -> Facts:
@@ -64,6 +94,7 @@ def probe(access: Access) -> Facts:
         delays=delays,
         settings=(
             f"{len(every)} broker{'s' * (len(every) != 1)}",
+            *([f"gRPC: {access.grpc}"] * bool(access.grpc)),
             *_lines(offers, configuration),
             *([refused] * bool(refused)),
         ),
@@ -108,8 +139,9 @@ def _offers(configuration: Mapping[str, str], delays: tuple[int, ...], *, versio
     if known:
         found.setdefault(Need.TIMER, False)
         found.setdefault(Need.RECALL, False)
+        found[Need.POP] = found[Need.TIMER] and _MODE in configuration
     elif version.startswith("4.") and not ours:
-        found[Need.TIMER] = found[Need.RECALL] = False
+        found[Need.TIMER] = found[Need.RECALL] = found[Need.POP] = False
     trace = [
         configuration[key] == "true" for key in ("traceTopicEnable", "autoCreateTopicEnable") if key in configuration
     ]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import tempfile
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from rocketwire.compat.brokers.endpoint import Apache, running
+from rocketwire.compat.brokers.endpoint import Apache, ApacheProxy, running
 from rocketwire.compat.endpoint import Access, Facts
-from rocketwire.compat.engine.probe import probe
+from rocketwire.compat.engine.probe import grpc_address, probe
 from rocketwire.compat.environment.artifacts import SERVER_VERSIONS
 
 PREFIX: Final = "apache-"
@@ -38,13 +39,14 @@ def names() -> list[str]:
 
 
 @contextlib.contextmanager
-def reference(wanted: str, access: Access, endpoint: Facts) -> Iterator[Facts]:
+def reference(wanted: str, access: Access, endpoint: Facts, *, grpc: bool) -> Iterator[Facts]:
     """The facts of a reference: an Apache that is started here and stopped at the end, or an endpoint at an address.
 
     Args:
         wanted: One of `names`, or HOST:PORT.
         access: The account and the encryption for an endpoint at an address.
         endpoint: Whose settings an Apache gets.
+        grpc: Whether there are clients of 5.x; Apache's 5.x is started with its proxy for them.
 
     Raises:
         ArtifactError: Apache cannot be fetched, or there is no Java.
@@ -52,14 +54,17 @@ def reference(wanted: str, access: Access, endpoint: Facts) -> Iterator[Facts]:
         RemotingError: no endpoint answers at the address.
     """
     if wanted not in names():
-        yield probe(Access(namesrv=wanted, credentials=access.credentials, tls=access.tls))
+        found = replace(access, namesrv=wanted, grpc=grpc_address(wanted, None) if grpc else "")
+        yield probe(found)
         return
+    version, settings = wanted.removeprefix(PREFIX), settings_for(endpoint.configuration)
     with tempfile.TemporaryDirectory(prefix="rocketwire-apache-") as folder:
-        apache = Apache(
-            Path(folder), version=wanted.removeprefix(PREFIX), settings=settings_for(endpoint.configuration)
-        )
-        with running(apache) as started:
-            yield probe(Access(namesrv=started.namesrv))
+        if grpc and version.startswith("5."):
+            with running(ApacheProxy(Path(folder), settings=settings)) as proxy:
+                yield probe(Access(namesrv=proxy.namesrv, grpc=proxy.grpc))
+        else:
+            with running(Apache(Path(folder), version=version, settings=settings)) as started:
+                yield probe(Access(namesrv=started.namesrv))
 
 
 def settings_for(configuration: Mapping[str, str]) -> dict[str, str]:

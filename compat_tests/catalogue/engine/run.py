@@ -196,6 +196,7 @@ class Run:
         Behind proxies the names of topics and groups are the same on both sides, so that frames can be compared.
         """
         adapter = self.settings.clients[client]
+        plain = plain and not adapter.grpc  # the proxy is for remoting
         env = self._environment(scenario, adapter, plain=plain)
         clients = self._pool.take(client, env)
         limit = self.settings.limit or scenario.limit
@@ -234,6 +235,8 @@ class Run:
         always: dict[str, Argument] = (
             {} if account is None else {"accessKey": account.access_key, "secretKey": account.secret_key}
         )
+        if facts.access.grpc:
+            always["endpoints"] = facts.access.grpc
         return Client(clients=clients, id=client, namesrv=namesrv, always=always, deadline=deadline)
 
     def _compared(self, results: list[Result]) -> list[Result]:

@@ -30,6 +30,8 @@ JAR_SETS: Final[Mapping[str, tuple[str, ...]]] = {
     "client": ("rocketmq-client",),
     "tools": ("rocketmq-client", "rocketmq-tools"),
     "server": ("rocketmq-namesrv", "rocketmq-broker"),
+    "proxy": ("rocketmq-namesrv", "rocketmq-broker", "rocketmq-proxy"),
+    "sdk": ("rocketmq-client-java",),
 }
 _COPY_GOAL: Final = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 
@@ -129,7 +131,8 @@ def _found(program: str) -> bool:
 def jars(version: str, *, kind: str = "client") -> Path:
     """The directory of the jars of RocketMQ `version`, dependencies included.
 
-    `kind` is "client", "tools" (client and admin tools) or "server" (name server and broker).
+    `kind` is "client", "tools" (client and admin tools), "server" (name server and broker), "proxy" (those and the
+    proxy) or "sdk" (the Java client of 5.x, which has versions of its own).
     Raises ArtifactError when Maven can't bring them.
     """
     if kind not in JAR_SETS:

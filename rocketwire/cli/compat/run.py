@@ -55,6 +55,11 @@ def _words(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str
 @click.option("--clients", metavar="ID,...", callback=_words, help="Only these. [default: all that can run here]")
 @click.option("--features", metavar="ID,...", callback=_words, help="Only scenarios of these features.")
 @click.option("--scenarios", metavar="GLOB,...", callback=_words, help="Only scenarios whose ids match one of these.")
+@click.option(
+    "--grpc",
+    metavar="HOST:PORT",
+    help="Where clients of 5.x connect. [default: port 8081 of the name server's host, if something listens there]",
+)
 @click.option("--acl", metavar="AK:SK", help="The account, as --access-key and --secret-key name it.")
 @click.option(
     "--engine",
@@ -97,6 +102,7 @@ def command(
     clients: tuple[str, ...],
     features: tuple[str, ...],
     scenarios: tuple[str, ...],
+    grpc: str | None,
     acl: str | None,
     engine: str,
     against: str | None,
@@ -109,7 +115,8 @@ def command(
     from rocketwire.compat.clients.adapter import Engine
     from rocketwire.compat.endpoint import Access
     from rocketwire.compat.engine.plan import NothingChosen, chosen_clients, chosen_scenarios
-    from rocketwire.compat.engine.probe import probe
+    from rocketwire.compat.engine.probe import grpc_address, probe
+    from rocketwire.wire.addresses import AddressInvalid
 
     if acl is not None:
         endpoint = replace(endpoint, credentials=_account(acl))
@@ -118,7 +125,11 @@ def command(
         adapters = chosen_clients(clients, Engine(engine))
     except NothingChosen as error:
         raise Mistake(str(error)) from error
-    access = Access(namesrv=endpoint.name_servers, credentials=endpoint.credentials, tls=endpoint.tls)
+    try:
+        where = grpc_address(endpoint.name_servers, grpc)
+    except AddressInvalid as error:
+        raise Mistake(f"--grpc {grpc}: {error}") from error
+    access = Access(namesrv=endpoint.name_servers, credentials=endpoint.credentials, tls=endpoint.tls, grpc=where)
     facts = probe(access)
     with _until_signal():
         results = _run(facts, chosen, adapters, Engine(engine), against=against, jobs=jobs, limit=limit)
@@ -163,9 +174,13 @@ def _run(
             each.prepare(engine)
         with contextlib.ExitStack() as stack:
             if against is not None:
-                sides[Side.REFERENCE] = stack.enter_context(reference(against, facts.access, facts))
+                sides[Side.REFERENCE] = stack.enter_context(
+                    reference(against, facts.access, facts, grpc=any(each.grpc for each in adapters.values()))
+                )
             security = _security(facts)
             tasks = planned(chosen, adapters, sides, security=security, helper=helping)
+            if not tasks:
+                raise Mistake("none of these scenarios is for these clients: features grpc-* are for clients of 5.x")
             settings = Settings(
                 engine=engine,
                 clients=adapters,

@@ -12,6 +12,7 @@ import logging
 import os
 import stat
 from collections.abc import Callable
+from hmac import compare_digest
 from pathlib import Path
 from typing import Final, NamedTuple, NoReturn
 from weakref import WeakKeyDictionary
@@ -24,7 +25,7 @@ from rocketwire.server.core.clock import Clock
 from rocketwire.server.core.errors import ServerError
 from rocketwire.server.core.guard_errors import AccessRefused, AccountNotDeleted, AccountNotUpdated, AddressesNotUpdated
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.core.request import Peer
+from rocketwire.server.core.request import Peer, Proof
 from rocketwire.server.core.threads import RunSync
 from rocketwire.server.guards.acl import file
 from rocketwire.server.guards.acl.accounts import STRANGER, Account, AccountInvalid, account, check_permissions
@@ -39,7 +40,7 @@ from rocketwire.wire.bodies.acl import AclConfig, PlainAccessConfig
 from rocketwire.wire.bodies.topic import DataVersion
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.header import Header
-from rocketwire.wire.signature import ACCESS_KEY
+from rocketwire.wire.signature import ACCESS_KEY, Secret
 
 log = logging.getLogger(__name__)
 
@@ -139,26 +140,28 @@ class AccessControl:
 
     # --- the guard
 
-    def admit(self, peer: Peer, header: Header, body: memoryview) -> None:
+    def admit(self, peer: Peer, header: Header, body: memoryview, proof: Proof | None = None) -> None:
         """See `Guard`."""
         client = self._client(peer.remote_text)
         if client.white:
             return
         ext = _NO_FIELDS if header.ext is None else header.ext
-        access_key = ext.get(ACCESS_KEY)
+        access_key = ext.get(ACCESS_KEY) if proof is None else proof.access_key or None
         if access_key is None:
             self._refuse("no_access_key", "No accessKey is configured")
         known = self._accounts.get(access_key)
         if known is None:
-            STRANGER.signed(ext, body)
+            _signed(STRANGER, ext, body, proof)
             self._refuse("unknown_access_key", f"No acl config for {access_key}")
         if not known.is_near(client.address):
-            self._check(known, header, ext, body)
+            self._check(known, header, ext, body, proof)
         if header.code == RequestCode.HEART_BEAT:
             self._heard[peer] = access_key
 
-    def _check(self, known: Account, header: Header, ext: dict[str, str], body: memoryview) -> None:
-        if not known.secret.signed(ext, body):
+    def _check(
+        self, known: Account, header: Header, ext: dict[str, str], body: memoryview, proof: Proof | None
+    ) -> None:
+        if not _signed(known.secret, ext, body, proof):
             self._refuse("signature", f"Check signature failed for accessKey={known.access_key}")
         if not known.may_ask(header.code):
             words = f"Need admin permission for request code={header.code}, but accessKey={known.access_key} is not"
@@ -363,3 +366,10 @@ class AccessControl:
             self._asked.send_nowait(_Change(make, done, failed, what))
         except trio.WouldBlock:
             raise failed("too many changes wait to be carried out") from None
+
+
+def _signed(secret: Secret, ext: dict[str, str], body: memoryview, proof: Proof | None) -> bool:
+    """Whether a request is signed with a secret key."""
+    if proof is None:
+        return secret.signed(ext, body)
+    return compare_digest(secret.sign(proof.signed), proof.signature)

@@ -4,8 +4,8 @@ A consumer group is keyed by its retry topic, so that one table serves topics an
 for batches (320) and lets every account read and change all accounts (50 to 54); 5.x fixed both, as here. It also
 requires nothing for most requests that read or change one topic's or group's state, or that name a message by its
 physical offset; here they need what the topic or group needs elsewhere, or an administrator. Of the requests that 4.9.7
-does not know, 361 needs what 11 needs, 370 what 5.5.0 requires, and the timer's (60, 61), for which 5.5.0 requires
-nothing, an administrator. This module ignores missing fields: without them the request fails anyway.
+does not know, 361 and 400 need what 11 needs, 370 what 5.5.0 requires, and the timer's (60, 61), for which 5.5.0
+requires nothing, an administrator. This module ignores missing fields: without them the request fails anyway.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from rocketwire.server.clients.order_locks import check_size
+from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.guards.acl.permissions import PUB, SUB
 from rocketwire.wire.bodies import decode_body
+from rocketwire.wire.bodies.assignment import QueryAssignmentRequestBody
 from rocketwire.wire.bodies.client import HeartbeatData
 from rocketwire.wire.bodies.pop import BatchAckMessageRequestBody
 from rocketwire.wire.codes import RequestCode
@@ -67,9 +69,11 @@ ADMIN_CODES: Final[frozenset[int]] = ACCOUNT_CODES | {
     RequestCode.QUERY_SUBSCRIPTION_BY_CONSUMER,
     RequestCode.GET_TOPIC_CONFIG,
     RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG,
+    RequestCode.SET_MESSAGE_REQUEST_MODE,
+    RequestCode.GET_ALL_MESSAGE_REQUEST_MODE,
 }
 """Codes only for accounts with `admin: true`; 4.9.7 lets every account send 21, 26, 201, 305, 306, 308, 314, 316, 317,
-321, 323, 328, 329."""
+321, 323, 328, 329, and knows neither 401 nor 402."""
 
 
 class Needed(NamedTuple):
@@ -82,6 +86,8 @@ class Needed(NamedTuple):
 _LENIENT_BYTES: Final = 1 << 15
 """The longest body with locks that is parsed if it is not plain JSON, which takes long: all clients write plain JSON.
 """
+_ASSIGNMENT_BYTES: Final = 1 << 13
+"""The longest body of a client that asks for its queues: it names a topic, a group and itself."""
 _FEWEST_ENTRIES: Final = 16_384
 _BYTES_PER_ENTRY: Final = 16
 """A heartbeat may have one entry for each so many bytes, and more only if it is short (see docs/limits.md)."""
@@ -175,8 +181,8 @@ def needed(code: int, ext: Mapping[str, str], body: memoryview, *, reply_topic: 
         reply_topic: The topic of replies: every receiver of a request may answer it.
 
     Raises:
-        BodyInvalid: a heartbeat, or the locks of a group, cannot be parsed.
-        LimitExceeded: the locks' body is too long.
+        BodyInvalid: a heartbeat, the locks of a group, or a question for a client's queues cannot be parsed.
+        LimitExceeded: the body of one of the latter two is too long.
     """
     name = _SENDS.get(code)
     if name is not None:
@@ -187,6 +193,8 @@ def needed(code: int, ext: Mapping[str, str], body: memoryview, *, reply_topic: 
     if code in _LOCKS:
         check_size(body)
         return Needed(SUB, (retry_topic(decode_body(_Locks, body, lenient_limit=_LENIENT_BYTES).consumer_group),))
+    if code == RequestCode.QUERY_ASSIGNMENT:
+        return _of_assignment(body)
     if code == RequestCode.BATCH_ACK_MESSAGE:
         return _of_acks(body)
     if code in _POPS:
@@ -245,6 +253,13 @@ def _of_statistics(ext: Mapping[str, str]) -> Needed:
         return NOTHING
     topic, _, group = key.partition("@")
     return Needed(PUB | SUB, (topic, retry_topic(group)) if group else (topic,))
+
+
+def _of_assignment(body: memoryview) -> Needed:
+    if len(body) > _ASSIGNMENT_BYTES:
+        raise LimitExceeded("assignmentBytes", _ASSIGNMENT_BYTES)
+    asked = decode_body(QueryAssignmentRequestBody, body)
+    return Needed(SUB, (asked.topic, retry_topic(asked.consumer_group)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

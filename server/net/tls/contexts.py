@@ -36,6 +36,7 @@ _VERIFY: Final = {
     ClientAuth.OPTIONAL: ssl.CERT_OPTIONAL,
     ClientAuth.REQUIRE: ssl.CERT_REQUIRED,
 }
+_HTTP2: Final = "h2"
 Signature = tuple[tuple[int, int, int] | None, ...]
 
 
@@ -136,6 +137,7 @@ def _context() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.options |= ssl.OP_NO_RENEGOTIATION
+    context.set_alpn_protocols([_HTTP2])  # what gRPC clients insist on; others do not ask
     return context
 
 

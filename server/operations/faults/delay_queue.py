@@ -10,11 +10,9 @@ import math
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 from itertools import count
-from typing import Final
+from typing import Final, Protocol
 
 import trio
-
-from rocketwire.server.net.session import Session
 
 log = logging.getLogger(__name__)
 
@@ -23,12 +21,19 @@ MOST_HELD_BYTES: Final = 64 * 1024 * 1024
 _SLACK: Final = 1024
 
 
+class Holder(Protocol):
+    """A connection whose requests or answers are delayed."""
+
+    def failed(self, error: Exception) -> None:
+        """Close it because of a bug in serving it."""
+
+
 class _Copy:
     """One entry; `carry_out` is None once it is done or dropped."""
 
     __slots__ = ("carry_out", "session", "size")
 
-    def __init__(self, session: Session, size: int, carry_out: Callable[[], None]) -> None:
+    def __init__(self, session: Holder, size: int, carry_out: Callable[[], None]) -> None:
         self.session = session
         self.size = size
         self.carry_out: Callable[[], None] | None = carry_out
@@ -40,7 +45,7 @@ class DelayQueue:
     def __init__(self) -> None:
         self._numbers = count()
         self._heap: list[tuple[float, int, _Copy]] = []
-        self._by_session: dict[Session, set[_Copy]] = {}
+        self._by_session: dict[Holder, set[_Copy]] = {}
         self._count = 0
         self._bytes = 0
         self._full = False
@@ -54,7 +59,7 @@ class DelayQueue:
         """Bytes of all copies."""
         return self._bytes
 
-    def hold(self, session: Session, seconds: float, size: int, carry_out: Callable[[], None]) -> bool:
+    def hold(self, session: Holder, seconds: float, size: int, carry_out: Callable[[], None]) -> bool:
         """Call `carry_out` after so many seconds; return False if the queue has no room for `size` bytes.
 
         An entry of no bytes is always accepted.
@@ -80,7 +85,7 @@ class DelayQueue:
             heapify(self._heap)
         return True
 
-    def peer_closed(self, session: Session) -> None:
+    def peer_closed(self, session: Holder) -> None:
         """Drop the copies of a closed connection."""
         for copy in self._by_session.pop(session, ()):
             copy.carry_out = None

@@ -8,14 +8,17 @@ order of the requests. A fault of an answer is applied to the bytes of its frame
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any
 
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.core.request import Reply
+from rocketwire.server.core.request import Reply, Request
+from rocketwire.server.dispatch.caller import CallCaller
 from rocketwire.server.dispatch.dispatcher import LONGEST_SECONDS, FrameDispatcher
 from rocketwire.server.net.session import Session
-from rocketwire.server.operations.faults.delay_queue import DelayQueue
+from rocketwire.server.operations.faults.calls import FaultyCalls
+from rocketwire.server.operations.faults.delay_queue import DelayQueue, Holder
 from rocketwire.server.operations.faults.rule import (
+    REMARK,
     UNDELAYED,
     Action,
     AnswerWith,
@@ -34,8 +37,6 @@ from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE
 from rocketwire.wire.connection import RawFrame
 from rocketwire.wire.errors import FrameError
 from rocketwire.wire.header import Header, decode_header
-
-_REMARK: Final = "a fault rule of this endpoint says so"
 
 
 class Faults:
@@ -64,10 +65,10 @@ class Faults:
 
         return FaultyDispatcher(dispatcher, self, ListenerName(listener)), closed
 
-    def delay(self, session: Session, action: Delay, size: int, carry_out: Callable[[], None]) -> None:
+    def delay(self, connection: Holder, action: Delay, size: int, carry_out: Callable[[], None]) -> None:
         """Carry something out after the delay, or at once when the queue is full."""
         ms = action.shortest + self.choose(action.longest - action.shortest + 1)
-        if not self.delayed.hold(session, ms / 1000, size, carry_out):
+        if not self.delayed.hold(connection, ms / 1000, size, carry_out):
             self._metrics.faults[UNDELAYED] += 1
             carry_out()
 
@@ -79,6 +80,7 @@ class FaultyDispatcher:
         self._behind = behind
         self._faults = faults
         self._listener = listener
+        self._calls = FaultyCalls(behind, faults, listener)
         self.settle = behind.settle
 
     @property
@@ -106,6 +108,10 @@ class FaultyDispatcher:
                 return handled
         return len(frames)
 
+    def serve_requests(self, caller: CallCaller, requests: Sequence[Request[Any]]) -> int:
+        """Handle requests of gRPC calls, with faults."""
+        return self._calls.serve_requests(caller, requests)
+
     def _serve_one(self, session: Session, frame: RawFrame) -> None:
         try:
             header = decode_header(frame.header, frame.serialize_type)
@@ -116,7 +122,7 @@ class FaultyDispatcher:
         if action is None:
             self._behind.serve(session, [frame])
         elif isinstance(action, AnswerWith):
-            remark = _REMARK if action.remark is None else action.remark
+            remark = REMARK if action.remark is None else action.remark
             reply = Reply(code=action.code, remark=remark, ext=self._behind.empty_fields(header.code))
             session.answer(header, frame.serialize_type, reply)
         elif isinstance(action, Corrupt) or action.part is Part.ANSWER:

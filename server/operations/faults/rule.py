@@ -12,6 +12,8 @@ ALWAYS: Final = 1_000_000
 """The rate of a rule that applies to every request that meets its conditions: rates are millionths."""
 LONGEST_DELAY_MS: Final = 600_000
 MOST_RULES: Final = 1000
+REMARK: Final = "a fault rule of this endpoint says so"
+"""The remark of an answer by a rule that gives none."""
 
 OWN_CODES: Final = frozenset(
     {

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final, Protocol, TypeVar
 
 import trio
 
 from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.core.request import Request
+from rocketwire.server.dispatch.caller import CallCaller
 from rocketwire.server.net.hub import Hub
 from rocketwire.server.net.session import Dispatcher, Session
 from rocketwire.wire.connection import RawFrame
@@ -25,6 +27,17 @@ BOUNDS: Final = (
 )
 """The upper bounds of the buckets in seconds, inclusive; one more bucket is for all above."""
 _NANO: Final = 1_000_000_000
+
+
+CallerT = TypeVar("CallerT")
+AskedT = TypeVar("AskedT")
+
+
+class Served(Dispatcher, Protocol):
+    """What serves frames and what serves requests that came in none."""
+
+    def serve_requests(self, caller: CallCaller, requests: Sequence[Request[Any]]) -> int:
+        """Handle requests in order; return how many were handled before the connection had to pause."""
 
 
 class Histogram:
@@ -83,7 +96,7 @@ class TimedDispatcher:
 
     def __init__(
         self,
-        dispatcher: Dispatcher,
+        dispatcher: Served,
         metrics: Metrics,
         latencies: Latencies,
         *,
@@ -97,11 +110,19 @@ class TimedDispatcher:
         self.ask = dispatcher.ask
 
     def serve(self, session: Session, frames: list[RawFrame]) -> int:
-        """Serve the frames of one read; the increase of each code's counter tells which codes it had."""
+        """Serve the frames of one read."""
+        return self._timed(self._dispatcher.serve, session, frames)
+
+    def serve_requests(self, caller: CallCaller, requests: Sequence[Request[Any]]) -> int:
+        """Serve requests that came in no frame."""
+        return self._timed(self._dispatcher.serve_requests, caller, requests)
+
+    def _timed(self, serve: Callable[[CallerT, AskedT], int], caller: CallerT, asked: AskedT) -> int:
+        """Serve what came in one read; the increase of each code's counter tells which codes it had."""
         before = dict(self._requests)
         began = self._now()
         try:
-            return self._dispatcher.serve(session, frames)
+            return serve(caller, asked)
         finally:
             took = self._now() - began
             for code, count in self._requests.items():
@@ -110,6 +131,6 @@ class TimedDispatcher:
                     self._latencies.of(code).note(took, times)
 
 
-def timed(dispatcher: Dispatcher, metrics: Metrics, latencies: Latencies | None) -> Dispatcher:
+def timed(dispatcher: Served, metrics: Metrics, latencies: Latencies | None) -> Served:
     """The dispatcher, measured if `latencies` is given."""
     return dispatcher if latencies is None else TimedDispatcher(dispatcher, metrics, latencies)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from rocketwire.store.archive.read.config import checkpoint
 from rocketwire.store.archive.read.directory import Directory, PlainFile, State
@@ -11,11 +11,19 @@ from rocketwire.store.archive.verify.findings import Finding, Kind, Report
 from rocketwire.store.errors import StoreUnreadable
 from rocketwire.store.layout.checkpoint import CHECKPOINT, FILE_SIZE
 from rocketwire.store.layout.derive import field_offsets
+from rocketwire.store.tables.order_info import OrderInfos
+from rocketwire.wire.bodies._shapes import from_builtins
+from rocketwire.wire.bodies.assignment import MessageRequestModes
 from rocketwire.wire.bodies.fastjson import loads
 from rocketwire.wire.errors import WireError
 
 _MOST: Final = 256 << 20
 _BACKUP: Final = ".bak"
+#: What a broker does not start with unless it has this shape.
+_SHAPES: Final[dict[str, type[Any]]] = {
+    "consumerOrderInfo.json": OrderInfos,
+    "messageRequestMode.json": MessageRequestModes,
+}
 _JSON_WITHOUT_NAME: Final = frozenset({"timermetrics", "transactionMetrics"})
 
 
@@ -55,13 +63,18 @@ def _trouble(file: PlainFile) -> str:
     try:
         data = read_whole(file.path, _MOST, file.files)
         found = loads(data) if data.strip() else {}
+        if not isinstance(found, dict):
+            return "not readable: it is no JSON object"
+        shape = _SHAPES.get(file.name.removesuffix(_BACKUP))
+        if shape is not None:
+            from_builtins(shape, found)
     except FileGone:
         return ""
     except StoreUnreadable as error:
         return error.reason
     except WireError as error:
         return f"not readable: {error}"
-    return "" if isinstance(found, dict) else "not readable: it is no JSON object"
+    return ""
 
 
 def check_checkpoint(directory: Directory, newest: int, report: Report) -> None:

@@ -12,6 +12,7 @@ from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.message import MAGIC_V1, MAGIC_V2, Message, encode_record
 from tests.kernel.fuzz import sends
 from tests.wire import golden
+from tests.wire.http2.script import OPS, scripts, step
 
 _SENDS: Final = {
     RequestCode.SEND_MESSAGE: False,
@@ -44,6 +45,11 @@ _PROPERTIES: Final = [
 ]
 _ITEMS: Final = [word.encode() for word in _PROPERTIES]
 _BAD_UTF_8: Final = [b"\xed\xa0\x80", b"\xc0\x80", b"\xe0\x80\x80", b"\xf0\x80\x80\x80", b"\xf4\x90\x80\x80", b"\xff"]
+_HTTP2: Final = [
+    *(step(op, 1, 1) for op in OPS),
+    *(step("frame", 1, kind, 5, 4, data=bytes(4)) for kind in range(10)),
+    *(b"\0\3", b"\0\4\0\0", b"\x3f\xe1\x1f", b"\x20", b"\xbe", b"\x82\x86\x84"),
+]
 _NUMBERS: Final = [b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\x80\0\0\0", b"\0\0\0\x16", b"\x7f\xff", b"\x80\0"]
 
 WORDS: Final[dict[str, list[bytes]]] = {
@@ -62,6 +68,7 @@ WORDS: Final[dict[str, list[bytes]]] = {
         *_NUMBERS,
         *_BAD_UTF_8,
     ],
+    "http2": [*_HTTP2, *_NUMBERS],
     "sends": [*(word.encode() for word in (*_JSON, *_PROPERTIES)), *_NUMBERS, *_BAD_UTF_8],
 }
 """Words of each oracle's input; libFuzzer puts them in."""
@@ -98,6 +105,8 @@ def _all() -> Iterator[tuple[str, bytes]]:
             stream += frame.data
             yield from _of_request(frame.data, _SENDS.get(code))
         yield "frames", stream[:_LONGEST]
+    for script in scripts():
+        yield "http2", script
 
 
 def _of_request(data: bytes, short: bool | None) -> Iterator[tuple[str, bytes]]:

@@ -31,7 +31,7 @@ async def test_an_unknown_code_is_answered_with_its_name(
     expected = f" request type {code} not supported"
     assert code_and_remark(answer) == (ResponseCode.REQUEST_CODE_NOT_SUPPORTED, expected)
     assert answer.serialize_type == serialize_type
-    assert (await client.ask(RequestCode.POP_MESSAGE)).header.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
+    assert (await client.ask(RequestCode.POP_ROLLBACK)).header.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
 
 
 async def test_each_server_serves_its_own_codes_only(broker: Client, name_server: Client) -> None:
@@ -114,7 +114,7 @@ class Gate:
         self.active = active
         self.asked: list[tuple[Any, int, str, int]] = []
 
-    def admit(self, peer: Any, header: Header, body: memoryview) -> None:
+    def admit(self, peer: Any, header: Header, body: memoryview, _proof: Any = None) -> None:
         ext = header.ext or {}
         self.asked.append((peer, header.code, ext["topic"], len(body)))
         if ext["queueId"] == "2":
@@ -162,7 +162,7 @@ async def test_what_a_guard_cannot_decide_is_refused(caplog: pytest.LogCaptureFi
 
 async def test_a_guard_that_cannot_look_into_the_store_refuses(caplog: pytest.LogCaptureFixture) -> None:
     class Looking(Gate):
-        def admit(self, peer: Any, header: Header, body: memoryview) -> None:
+        def admit(self, peer: Any, header: Header, body: memoryview, _proof: Any = None) -> None:
             raise StoreClosed("here")
 
     dispatcher = FrameDispatcher(

@@ -292,7 +292,7 @@ class Watch:
     def __init__(self) -> None:
         self.asked: list[int] = []
 
-    def admit(self, _peer: Any, header: Header, _body: memoryview) -> None:
+    def admit(self, _peer: Any, header: Header, _body: memoryview, _proof: Any = None) -> None:
         self.asked.append(header.code)
 
 

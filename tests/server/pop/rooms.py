@@ -21,14 +21,16 @@ from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.limits.limits import Limits
 from rocketwire.server.pop import handlers
 from rocketwire.server.pop.keys import PopKeys
-from rocketwire.server.pop.ordered import NotServed
+from rocketwire.server.pop.order.ordered_queues import OrderedQueues
 from rocketwire.server.pop.pops import Pops
 from rocketwire.server.pop.recovery import move_offsets
+from rocketwire.server.pop.renewals import Renewals
 from rocketwire.server.pull.keys import TransferKeys
 from rocketwire.server.statistics.counters import Counters
 from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.tables.offsets import OffsetTable
+from rocketwire.store.tables.order_info import OrderInfoTable
 from rocketwire.wire.bodies.topic import TopicConfig
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.frame import Frame
@@ -89,6 +91,8 @@ class PopTimers(Timers):
         self.offsets = OffsetTable.open(folder / "offsets.json")
         self._saved_at = self.clock.now
         self.chosen = 0
+        due_time = DueTime(moved=self.moved)
+        renewals = Renewals(lambda: 0.0)
         self.pops = Pops(
             store=self.store,
             storing=self.storing,
@@ -96,7 +100,15 @@ class PopTimers(Timers):
             topics=self.topics,
             groups=self.groups,
             timer=self.timer,
-            ordered=NotServed(),
+            ordered=OrderedQueues(
+                OrderInfoTable.open(folder / "consumerOrderInfo.json"),
+                self.offsets,
+                topics=self.topics,
+                groups=self.groups,
+                clock=self.clock,
+                due_time=due_time,
+                renewals=renewals,
+            ),
             pop_keys=live[PopKeys],
             broker_keys=live[BrokerKeys],
             timer_keys=live[TimerKeys],
@@ -108,10 +120,11 @@ class PopTimers(Timers):
             metrics=Metrics(),
             deliveries=Counters(),
             clock=self.clock,
-            due_time=DueTime(moved=self.moved),
+            due_time=due_time,
             choose=self._choose,
             wake=self._wake,
             store_host=HOST,
+            renewals=renewals,
         )
         self.store.arrivals.subscribe(self.pops.arrived)
         if not self.store.stopped_cleanly:

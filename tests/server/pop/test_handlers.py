@@ -220,6 +220,19 @@ async def test_an_acknowledgement_counts_for_the_changed_message(filled: Client,
     assert b"m0" not in (await pop(filled)).bodies
 
 
+async def test_an_acknowledgement_is_not_overtaken_whatever_the_last_digit_of_its_time(
+    filled: Client, server: Server
+) -> None:
+    """The timer delivers what is due at a time that ends in 9 a ms late."""
+    taken = await pop(filled)
+    for digit, got in enumerate(taken.messages):
+        _, changed = await change(filled, got, 5000 + digit)
+        assert (await ack(filled, changed)).header.code == 0
+    await server.pass_time(4.9, step=0.1)
+    await server.pass_time(0.2, step=0.001)
+    assert (await pop(filled)).bodies == []
+
+
 async def test_one_of_the_old_handle_does_not(filled: Client, server: Server) -> None:
     (got,) = (await pop(filled, max_msg_nums=1)).messages
     await change(filled, got, 20_000)

@@ -151,7 +151,7 @@ class Gate:
 
     active = True
 
-    def admit(self, _peer: Any, header: Header, _body: memoryview) -> None:
+    def admit(self, _peer: Any, header: Header, _body: memoryview, _proof: Any = None) -> None:
         if header.code == BACK and (header.ext or {})["group"] == "Closed":
             raise NotPermitted("closed")
 

@@ -317,7 +317,7 @@ class Gate:
 
     active = True
 
-    def admit(self, peer: Any, header: Header, body: memoryview) -> None:
+    def admit(self, peer: Any, header: Header, body: memoryview, _proof: Any = None) -> None:
         if header.code in {RequestCode.SEND_MESSAGE, V2, BATCH} and (header.ext or {})["b"] == "Closed":
             raise NotPermitted(f"closed to {len(body)} bytes from {peer.remote_text}")
 

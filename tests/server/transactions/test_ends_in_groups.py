@@ -223,7 +223,7 @@ class Gate:
 
     active = True
 
-    def admit(self, _peer: Any, header: Header, _body: memoryview) -> None:
+    def admit(self, _peer: Any, header: Header, _body: memoryview, _proof: Any = None) -> None:
         if header.code == END and (header.ext or {})["producerGroup"] == "Closed":
             raise NotPermitted("closed")
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketwire.wire.bodies import acl, client, group, online, progress, route, statistics, topic
+from rocketwire.wire.bodies import acl, assignment, client, group, online, progress, route, statistics, topic
 from rocketwire.wire.bodies._codec import decode_body, encode_body
 from rocketwire.wire.bodies._shapes import camel_case, from_builtins, to_builtins
 from rocketwire.wire.bodies.client import (
@@ -30,7 +30,7 @@ from rocketwire.wire.java import Int32, Int64
 
 CLASSES = [
     cls
-    for module in (acl, client, group, online, progress, route, statistics, topic)
+    for module in (acl, assignment, client, group, online, progress, route, statistics, topic)
     for _, cls in inspect.getmembers(module, lambda each: inspect.isclass(each) and is_dataclass(each))
     if cls.__module__ == module.__name__
 ]

@@ -189,6 +189,11 @@ def test_what_is_written_in_steps_is_the_same(value: dict[Any, Any], most: int) 
         fastjson._PARTS_OF_STEP = former  # type: ignore[misc]
 
 
+def test_the_form_of_5_5_has_a_line_for_each_key() -> None:
+    text, _ = finished(in_steps({"a": {0: {1: [2, 3]}, 4: {}}, "b": 5}, newer=True))
+    assert text == b'{\n\t"a":{\n\t\t0:{\n\t\t\t1:[2,3]\n\t\t},\n\t\t4:{}\n\t},\n\t"b":5\n}'
+
+
 def test_a_large_object_is_written_in_many_steps() -> None:
     table = {f"key{number}": {number: number} for number in range(10_000)}
     text, count = finished(in_steps({"table": {"within": table}, "last": None}))

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import pytest
 
+from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.guards.acl.permissions import PUB, SUB
 from rocketwire.server.guards.acl.resources import ADMIN_CODES, Needed, needed, needed_for_message, shown
 from rocketwire.server.registry import BROKER_FAMILIES
 from rocketwire.wire.bodies import encode_body
+from rocketwire.wire.bodies.assignment import QueryAssignmentRequestBody
 from rocketwire.wire.bodies.client import LockBatchRequestBody
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.errors import BodyInvalid
@@ -105,6 +107,13 @@ def test_each_request_that_is_served_needs_something_or_is_known_to_need_nothing
             own = ACKS if route.code == RequestCode.BATCH_ACK_MESSAGE else body
             open_to_all = route.code not in ADMIN_CODES and not asked(route.code, ext, own).resources
             assert open_to_all == (route.code in FOR_EVERY_ACCOUNT), route.code
+
+
+def test_a_client_that_asks_for_its_queues_needs_what_it_needs_to_read_them() -> None:
+    body = encode_body(QueryAssignmentRequestBody(topic="T", consumer_group="G", client_id="c"))
+    assert asked(400, {}, body) == (SUB, ("T", "%RETRY%G"))
+    with pytest.raises(LimitExceeded, match="assignmentBytes"):
+        asked(400, {}, b" " * 8193)
 
 
 @pytest.mark.parametrize("code", [41, 42])

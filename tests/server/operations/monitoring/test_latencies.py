@@ -42,6 +42,9 @@ class Slow:
                 raise LookupError
         return len(frames)
 
+    def serve_requests(self, _caller: Any, requests: Any) -> int:
+        return self.serve(None, requests)
+
     def settle(self) -> None:
         self.settled += 1
 
@@ -64,6 +67,9 @@ def test_each_request_of_a_read_counts_the_whole_of_it() -> None:
         dispatcher.serve(session, frames)
     assert sum(latencies.of(11).counts) == 2
     assert latencies.of(UNSERVED).seconds == pytest.approx(0.004)
+    requests: Any = [200050]  # of a gRPC call
+    assert dispatcher.serve_requests(session, requests) == 1
+    assert latencies.of(200050).seconds == pytest.approx(0.002)
     dispatcher.settle()
     assert slow.settled == 1
     header: Any = 1

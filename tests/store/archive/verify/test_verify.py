@@ -311,6 +311,24 @@ def test_config_files(copied: Path) -> None:
     assert found["config/topics.json"].endswith("topics.json.bak is read in its place")
 
 
+def test_config_files_of_pop(copied: Path) -> None:
+    config = copied / "config"
+    config.mkdir(exist_ok=True)
+    right = {
+        "consumerOrderInfo.json": b'{"table":{"T@G":{0:{"o":[1,1],"ot":{1:5}}}}}',
+        "messageRequestMode.json": b'{"messageRequestModeMap":{"T":{"G":{"mode":"POP"}}}}',
+    }
+    for name, text in right.items():
+        (config / name).write_bytes(text)
+    assert not [each for each in damages(copied) if each.path.startswith("config/")]
+    for name, text in right.items():
+        (config / name).write_bytes(
+            text.replace(b'{"G":{"mode":"POP"}}', b"7").replace(b'{"o":[1,1],"ot":{1:5}}', b"7")
+        )
+    found = {each.path for each in damages(copied) if each.path.startswith("config/")}
+    assert found == {f"config/{name}" for name in right}
+
+
 def test_a_config_file_that_is_written_over_while_it_is_read_is_no_damage(
     copied: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -98,6 +98,9 @@ public final class Clients {
         consumer.setConsumeThreadMin(4);
         consumer.setConsumeThreadMax(4);
         consumer.setConsumeMessageBatchMaxSize(in.number("batch", 1));
+        if (in.text("rebalance", "client").equals("broker")) {
+            Shim.rebalancedByBroker(consumer);
+        }
         return consumer;
     }
 

@@ -1,10 +1,6 @@
 package compat;
 
-import java.io.ByteArrayOutputStream;
-import java.nio.charset.StandardCharsets;
-import java.security.MessageDigest;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import org.apache.rocketmq.common.message.Message;
@@ -38,55 +34,31 @@ public final class Messages {
     }
 
     private static Wanted one(String topic, Map<String, List<String>> fields, long now) throws Exception {
-        byte[] body = fields.containsKey("size")
-            ? noise(first(fields, "seed"), Integer.parseInt(first(fields, "size")))
-            : first(fields, "body").getBytes(StandardCharsets.UTF_8);
-        int repeat = fields.containsKey("repeat") ? Integer.parseInt(first(fields, "repeat")) : 1;
-        Message message = new Message(topic, repeated(body, repeat));
+        Message message = new Message(topic, Bodies.of(fields));
         if (fields.containsKey("tags")) {
-            message.setTags(first(fields, "tags"));
+            message.setTags(Bodies.first(fields, "tags"));
         }
         if (fields.containsKey("keys")) {
-            message.setKeys(first(fields, "keys"));
+            message.setKeys(Bodies.first(fields, "keys"));
         }
         if (fields.containsKey("flag")) {
-            message.setFlag(Integer.parseInt(first(fields, "flag")));
+            message.setFlag(Integer.parseInt(Bodies.first(fields, "flag")));
         }
         if (fields.containsKey("delay")) {
-            message.setDelayTimeLevel(Integer.parseInt(first(fields, "delay")));
+            message.setDelayTimeLevel(Integer.parseInt(Bodies.first(fields, "delay")));
         }
         if (fields.containsKey("wait")) {
-            message.setWaitStoreMsgOK(Boolean.parseBoolean(first(fields, "wait")));
+            message.setWaitStoreMsgOK(Boolean.parseBoolean(Bodies.first(fields, "wait")));
         }
         for (String name : fields.keySet()) {
             if (name.startsWith("p.")) {
-                message.putUserProperty(name.substring(2), first(fields, name));
+                message.putUserProperty(name.substring(2), Bodies.first(fields, name));
             } else if (name.startsWith("s.")) {
-                String value = first(fields, name);
+                String value = Bodies.first(fields, name);
                 boolean later = value.startsWith("+");
                 Shim.property(message, name.substring(2), later ? String.valueOf(now + Long.parseLong(value.substring(1))) : value);
             }
         }
-        return new Wanted(message, fields.containsKey("queue") ? Integer.parseInt(first(fields, "queue")) : -1);
-    }
-
-    private static byte[] repeated(byte[] body, int times) throws Exception {
-        ByteArrayOutputStream whole = new ByteArrayOutputStream();
-        for (byte[] part : Collections.nCopies(times, body)) {
-            whole.write(part);
-        }
-        return whole.toByteArray();
-    }
-
-    private static byte[] noise(String seed, int size) throws Exception {
-        ByteArrayOutputStream body = new ByteArrayOutputStream();
-        for (int i = 0; body.size() < size; i++) {
-            body.write(MessageDigest.getInstance("SHA-256").digest((seed + ":" + i).getBytes(StandardCharsets.UTF_8)));
-        }
-        return java.util.Arrays.copyOf(body.toByteArray(), size);
-    }
-
-    private static String first(Map<String, List<String>> fields, String key) {
-        return fields.get(key).get(0);
+        return new Wanted(message, fields.containsKey("queue") ? Integer.parseInt(Bodies.first(fields, "queue")) : -1);
     }
 }

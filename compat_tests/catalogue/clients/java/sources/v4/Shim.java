@@ -16,6 +16,10 @@ final class Shim {
         consumer.setMessageModel(MessageModel.BROADCASTING);
     }
 
+    static void rebalancedByBroker(DefaultMQPushConsumer consumer) {
+        throw new IllegalArgumentException("4.x clients share out queues themselves");
+    }
+
     static void createTopic(DefaultMQProducer producer, String key, String topic, int queues, String type) throws Exception {
         if (!type.isEmpty()) {
             throw new IllegalArgumentException("4.x clients know no types of topics");

@@ -17,6 +17,11 @@ final class Shim {
         consumer.setMessageModel(MessageModel.BROADCASTING);
     }
 
+    /** Its queues are the broker's to give, and so is whether it pulls or pops. */
+    static void rebalancedByBroker(DefaultMQPushConsumer consumer) {
+        consumer.setClientRebalance(false);
+    }
+
     static void createTopic(DefaultMQProducer producer, String key, String topic, int queues, String type) throws Exception {
         if (type.isEmpty()) {
             producer.createTopic(key, topic, queues, Collections.emptyMap());

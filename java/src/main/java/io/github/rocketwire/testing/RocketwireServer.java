@@ -29,6 +29,7 @@ public final class RocketwireServer implements RocketwireEndpoint, AutoCloseable
     private String namesrv;
     private String broker;
     private String http;
+    private String grpc;
     private String store;
     private long pid;
     private boolean stopped;
@@ -55,6 +56,7 @@ public final class RocketwireServer implements RocketwireEndpoint, AutoCloseable
         namesrv = (String) line.get("namesrv");
         broker = (String) line.get("broker");
         http = (String) line.get("http");
+        grpc = (String) line.get("grpc");
         store = (String) line.get("store");
         pid = (Long) line.get("pid");
     }
@@ -86,6 +88,11 @@ public final class RocketwireServer implements RocketwireEndpoint, AutoCloseable
     @Override
     public String http() {
         return http;
+    }
+
+    /** The address that clients of 5.x are told, as HOST:PORT. */
+    public String grpc() {
+        return grpc;
     }
 
     /** The folder of its store. */
@@ -208,7 +215,7 @@ public final class RocketwireServer implements RocketwireEndpoint, AutoCloseable
         private List<String> command(List<String> words, Path folder) {
             List<String> command = new ArrayList<>(words);
             command.addAll(Arrays.asList("serve", "--json-ready", "--end-with", ServerProcess.idOfThisJvm()));
-            for (String listener : Arrays.asList("--namesrv", "--broker", "--http")) {
+            for (String listener : Arrays.asList("--namesrv", "--broker", "--http", "--grpc")) {
                 command.addAll(Arrays.asList(listener, "127.0.0.1:0"));
             }
             command.addAll(Arrays.asList("--store", folder.toString()));

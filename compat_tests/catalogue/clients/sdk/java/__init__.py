@@ -1,0 +1,1 @@
+"""The Java client of 5.x."""

@@ -1,0 +1,1 @@
+"""The Python client of 5.x."""

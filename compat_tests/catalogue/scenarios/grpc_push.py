@@ -1,0 +1,113 @@
+"""Push consumers of 5.x: each message once, what fails comes again after a while, and becomes a dead letter."""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+from typing import Final
+
+from rocketwire.compat.case import Case
+from rocketwire.compat.messages import Outgoing, assert_same
+from rocketwire.compat.scenario import scenario
+from rocketwire.compat.sdk import LATE, PUSH, publish, push, sent_after
+
+_SOURCE: Final = "rocketmq.apache.org, Consumer Types: PushConsumer"
+_RETRY: Final = "rocketmq.apache.org, Consumption Retry: PushConsumer; 5.5, CustomizedRetryPolicy: 1 s, 5 s, 10 s"
+_MANY: Final = 60
+_BACK_OFF: Final = (1.0, 5.0)  # seconds
+
+
+@scenario(
+    id="grpc-push.each-once",
+    feature="grpc-push",
+    proves="A push consumer's listener gets each message whole and once, those that were there and new ones.",
+    source=_SOURCE,
+    programs=("Publish", *PUSH),
+    limit=90,
+)
+def each_once(case: Case) -> None:
+    topic, group = case.topic(4, kind="NORMAL"), case.consumers()
+    messages = [Outgoing(body=f"消息 {n}", tags="T", keys=f"k{n}", properties={"n": str(n)}) for n in range(_MANY)]
+    publish(case, topic, messages[:10])
+    with push(case, topic, group) as consumer:
+        early = consumer.taken(10)
+        publish(case, topic, messages[10:], **{"async": 1})
+        received = {event["text"]: event for event in (*early, *consumer.taken(_MANY - 10, settle=2000))}
+        assert len(received) == _MANY
+        for each in messages:
+            assert_same(received[each.body], each)
+            assert received[each.body]["attempt"] == 1
+        assert consumer.taken(0) == []
+
+
+@scenario(
+    id="grpc-push.woken",
+    feature="grpc-push",
+    proves="A message reaches the listener of a push consumer that waits within a moment.",
+    source="Apache 5.5, PopLongPollingService of the broker",
+    programs=PUSH,
+)
+def woken(case: Case) -> None:
+    topic, group = case.topic(2, kind="NORMAL"), case.consumers()
+    with push(case, topic, group) as consumer:
+        time.sleep(6)  # until it has been told its queues
+        with sent_after(case, 0.5, topic, "wake up") as sent:
+            (received,) = consumer.taken(1)
+        assert received["text"] == "wake up"
+        assert received["at"] - sent[0] < 5000
+
+
+@scenario(
+    id="grpc-push.comes-again",
+    feature="grpc-push",
+    proves="A message whose listener fails or throws comes again after the back-off of its attempt, and is counted.",
+    source=_RETRY,
+    programs=("Publish", *PUSH),
+    limit=120,
+)
+def comes_again(case: Case) -> None:
+    topic, group = case.topic(1, kind="NORMAL"), case.consumers()
+    publish(
+        case,
+        topic,
+        [
+            Outgoing(body="fails", properties={"fail": "2"}),
+            Outgoing(body="throws", properties={"fail": "1", "how": "throw"}),
+            Outgoing(body="fine"),
+        ],
+    )
+    with push(case, topic, group) as consumer:
+        received = consumer.taken(6)
+    tries = {body: [event for event in received if event["text"] == body] for body in ("fails", "throws", "fine")}
+    assert {body: [event["attempt"] for event in found] for body, found in tries.items()} == {
+        "fails": [1, 2, 3],
+        "throws": [1, 2],
+        "fine": [1],
+    }
+    for found in tries.values():
+        assert len({event["msgId"] for event in found}) == 1
+        for number, (before, after) in enumerate(pairwise(found)):
+            waited = (after["at"] - before["at"]) / 1000
+            assert _BACK_OFF[number] - 0.5 <= waited < _BACK_OFF[number] + LATE
+
+
+@scenario(
+    id="grpc-push.dead-letter",
+    feature="grpc-push",
+    proves="A message that failed as often as its group allows becomes a dead letter; it does not come again.",
+    source="rocketmq.apache.org, Consumption Retry: maximum retries; Apache 5.5, ReceiveMessageResponseStreamWriter",
+    programs=("Publish", *PUSH),
+    limit=120,
+)
+def dead_letter(case: Case) -> None:
+    topic, group = case.topic(1, kind="NORMAL"), case.consumers(retries=1)
+    sent = publish(case, topic, [Outgoing(body="lost", tags="T", keys="k", properties={"fail": "99"})])
+    with push(case, topic, group) as consumer:
+        received = consumer.taken(2)
+        assert [event["attempt"] for event in received] == [1, 2]
+        letters = f"%DLQ%{group}"
+        case.wait_until(lambda: case.has_topic(letters), "the topic of dead letters is there")
+        (letter,) = case.read(letters, 1)
+        assert (letter["text"], letter["tags"]) == ("lost", "T")
+        assert (letter["keys"], letter["msgId"]) == ("k", sent["lost"]["msgId"])
+        assert consumer.taken(0, settle=3000) == []

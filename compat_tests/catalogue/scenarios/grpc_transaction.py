@@ -1,0 +1,78 @@
+"""Transactions of 5.x: the letters of a message's key are its producer's answers, at once and then at each check."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rocketwire.compat.case import Case
+from rocketwire.compat.clients.client import events
+from rocketwire.compat.messages import Outgoing
+from rocketwire.compat.scenario import Need, scenario
+from rocketwire.compat.sdk import SIMPLE, asked_until, simple
+
+_SOURCE: Final = "rocketmq.apache.org, Transaction Message; Apache 5.5, EndTransactionActivity of the proxy"
+
+
+def _plan(keys: str) -> Outgoing:
+    return Outgoing(body=keys, keys=keys, tags="Tag", properties={"plan": keys})
+
+
+@scenario(
+    id="grpc-transaction.at-once",
+    feature="grpc-transaction",
+    proves="What a producer commits at once is delivered, under the id that it was told; what it rolls back is not.",
+    source=_SOURCE,
+    programs=("PublishInTransaction", *SIMPLE),
+    limit=90,
+)
+def at_once(case: Case) -> None:
+    topic, group = case.topic(2, kind="TRANSACTION"), case.consumers()
+    messages = [_plan("c1"), _plan("r"), _plan("c2")]
+    got = case.client.run("PublishInTransaction", topic=topic, message=messages)
+    sent = {event["text"]: event["msgId"] for event in events(got, "sent")}
+    assert set(sent) == {"c1", "r", "c2"}
+    with simple(case, topic, group) as consumer:
+        received = consumer.receive(2, ack=True)
+        assert {event["text"]: event["msgId"] for event in received} == {each: sent[each] for each in ("c1", "c2")}
+        assert {event["tags"] for event in received} == {"Tag"}
+        assert consumer.rest(1) == []
+
+
+@scenario(
+    id="grpc-transaction.checked",
+    feature="grpc-transaction",
+    proves="A producer that has not decided is asked again, as often as it says nothing, and its answer counts.",
+    source="Apache 5.5, TransactionalMessageServiceImpl; RecoverOrphanedTransactionCommand of the telemetry stream",
+    needs=(Need.SHORT_TRANSACTIONS,),
+    programs=("PublishInTransaction",),
+    limit=120,
+)
+def checked(case: Case) -> None:
+    topic = case.topic(1, kind="TRANSACTION")
+    messages = [_plan("c"), _plan("uc"), _plan("ur"), _plan("uuc")]
+    asked = asked_until(
+        lambda **more: case.client.run("PublishInTransaction", topic=topic, **more),
+        messages,
+        ["uc", "ur", "uuc", "uuc"],
+    )
+    for event in asked:
+        assert (event["topic"], event["tags"], event["properties"]["plan"]) == (topic, "Tag", event["text"])
+    assert sorted(event["text"] for event in case.read(topic, 3)) == ["c", "uc", "uuc"]
+
+
+@scenario(
+    id="grpc-transaction.another-producer",
+    feature="grpc-transaction",
+    proves="Once a producer is gone, another one of its topic is asked.",
+    source="Apache 5.5, ProducerManager.getAvailableChannel of the broker",
+    needs=(Need.SHORT_TRANSACTIONS,),
+    programs=("PublishInTransaction",),
+    limit=120,
+)
+def another_producer(case: Case) -> None:
+    topic = case.topic(1, kind="TRANSACTION")
+    got = case.client.run("PublishInTransaction", topic=topic, message=[_plan("uc")], checks=0)
+    assert events(got, "checked") == []
+    got = case.client.run("PublishInTransaction", topic=topic, checks=1)
+    assert [event["text"] for event in events(got, "checked")] == ["uc"]
+    assert [event["text"] for event in case.read(topic, 1)] == ["uc"]

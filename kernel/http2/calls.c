@@ -1,0 +1,231 @@
+/* Requests that become events: see rocketwire.wire.http2.connection. */
+
+#include "http2/http2.h"
+
+#include <stdio.h>
+
+bool event_add(Http2 *self, PyObject *event)
+{
+    if (event == NULL || PyList_Append(self->events, event) < 0) self->raised = true;
+    Py_XDECREF(event);
+    return !self->raised;
+}
+
+/* An event with numbers only, `count` of them. */
+static bool event_of_numbers(Http2 *self, int kind, int32_t stream, uint32_t code, bool with_code)
+{
+    return event_add(self,
+                     with_code ? Py_BuildValue("(iiI)", kind, stream, code) : Py_BuildValue("(ii)", kind, stream));
+}
+
+call *call_of(Http2 *self, int32_t stream)
+{
+    return self->session ? nghttp2.session_get_stream_user_data(self->session, stream) : NULL;
+}
+
+void reset_stream(Http2 *self, int32_t stream, uint32_t code)
+{
+    nghttp2.submit_rst_stream(self->session, 0, stream, code);
+}
+
+/* More requests may send their whole message. */
+static void let_in(Http2 *self)
+{
+    for (incoming *request = intake_let_in(&self->intake); request != NULL; request = intake_let_in(&self->intake)) {
+        nghttp2.submit_window_update(self->session, 0, request->stream, (int32_t)request->granted);
+    }
+}
+
+void call_forget(Http2 *self, call *which)
+{
+    if (self->session != NULL) {
+        nghttp2.session_set_stream_user_data(self->session, which->in.stream, NULL);
+    }
+    *(which->before ? &which->before->after : &self->first) = which->after;
+    if (which->after) which->after->before = which->before;
+    self->calls--;
+    self->heads -= which->head;
+    self->waiting -= queue_length(&which->out);
+    intake_drop(&self->intake, &which->in);
+    if (self->session != NULL && !self->failed) let_in(self);
+    queue_free(&which->data);
+    queue_free(&which->out);
+    Py_XDECREF(which->path);
+    Py_XDECREF(which->fields);
+    Py_XDECREF(which->text);
+    PyMem_Free(which);
+}
+
+bool call_broken(Http2 *self, call *which, uint32_t code)
+{
+    bool undelivered = !which->finished || queue_length(&which->out) > 0;
+    bool told = undelivered && (which->streaming || which->ended);
+    int32_t stream = which->in.stream;
+    call_forget(self, which);
+    return !told || event_of_numbers(self, EVENT_RESET, stream, code, true);
+}
+
+static bool refuse(Http2 *self, call *which, int status, const char *text)
+{
+    if (which->streaming && !event_of_numbers(self, EVENT_RESET, which->in.stream, PROTOCOL_ERROR, true)) return false;
+    intake_drop(&self->intake, &which->in);
+    let_in(self);
+    queue_free(&which->data);
+    PyObject *bytes = PyBytes_FromString(text);
+    return bytes != NULL && answer_finish(self, which, status, bytes);
+}
+
+/* Become a call; the head is taken. */
+static call *call_new(Http2 *self, int32_t stream)
+{
+    call *made = PyMem_Calloc(1, sizeof *made);
+    if (made == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    request_head *head = &self->head;
+    made->in.stream = stream;
+    made->path = Py_NewRef(head->path);
+    made->fields = Py_XNewRef(head->fields);
+    made->has_content_length = head->has_content_length;
+    made->content_length = head->content_length;
+    made->after = self->first;
+    if (self->first) self->first->before = made;
+    self->first = made;
+    made->head = head->size;
+    self->heads += head->size;
+    self->calls++;
+    nghttp2.session_set_stream_user_data(self->session, stream, made);
+    return made;
+}
+
+static bool head_fields(request_head *head)
+{
+    if (head->fields == NULL) head->fields = PyDict_New();
+    if (head->fields == NULL) return false;
+    return head->authority == NULL || PyDict_SetItemString(head->fields, ":authority", head->authority) == 0;
+}
+
+bool call_open(Http2 *self, int32_t stream)
+{
+    request_head *head = &self->head;
+    bool refused = self->calls >= self->max_streams || self->heads + head->size > self->intake.window;
+    if (refused || !head_is_request(head)) {
+        reset_stream(self, stream, refused ? REFUSED_STREAM : PROTOCOL_ERROR);
+        guard_charge_reset(&self->guard);
+        return true;
+    }
+    int streaming = head_fields(head) ? PySet_Contains(self->streaming, head->path) : -1;
+    call *made = streaming < 0 ? NULL : call_new(self, stream);
+    if (made == NULL) return false;
+    made->streaming = streaming > 0;
+    if (!head->post) {
+        answer_http(self, made, "405");
+    } else if (!head->grpc) {
+        answer_http(self, made, "415");
+    } else if (made->streaming) {
+        return event_add(self, Py_BuildValue("(iiOO)", EVENT_OPENED, stream, made->path, made->fields));
+    }
+    return true;
+}
+
+/* Read the prefix of a message, if it has come. False: the call is refused, or an exception is set (`raised`). */
+static bool measure(Http2 *self, call *of, bool *refused)
+{
+    span data = queue_span(&of->data);
+    if (of->size > 0 || data.len < MESSAGE_PREFIX) return true;
+    uint32_t length = get32(data.at + 1);
+    if (data.at[0] != 0) {
+        *refused = true;
+        return refuse(self, of, GRPC_UNIMPLEMENTED, "compressed messages are not supported");
+    }
+    if (length > self->max_message) {
+        char text[80];
+        snprintf(text, sizeof text, "message of %u bytes is longer than %zu", length, self->max_message);
+        *refused = true;
+        return refuse(self, of, GRPC_RESOURCE_EXHAUSTED, text);
+    }
+    of->size = MESSAGE_PREFIX + (size_t)length;
+    return true;
+}
+
+static PyObject *taken(call *from)
+{
+    span data = queue_span(&from->data);
+    PyObject *payload =
+        PyBytes_FromStringAndSize((const char *)data.at + MESSAGE_PREFIX, (Py_ssize_t)(from->size - MESSAGE_PREFIX));
+    queue_take(&from->data, from->size);
+    from->size = 0;
+    return payload;
+}
+
+/* Hand over the messages of a stream that are whole. */
+static bool take_messages(Http2 *self, call *from, bool *refused)
+{
+    while (from->size > 0 && from->size <= queue_length(&from->data)) {
+        from->owed += from->size - from->in.granted;
+        intake_finish(&self->intake, &from->in);
+        PyObject *payload = taken(from);
+        bool done = payload != NULL &&
+                    event_add(self, Py_BuildValue("(iiN)", EVENT_MESSAGE, from->in.stream, payload)) &&
+                    measure(self, from, refused);
+        if (!done || *refused) return done;
+    }
+    return true;
+}
+
+bool call_data(Http2 *self, call *to, span data)
+{
+    to->received += data.len;
+    if (to->has_content_length && to->received > to->content_length) {
+        connection_fail(self, PROTOCOL_ERROR, "more data than content-length says");
+        return true;
+    }
+    bool refused = false;
+    if (!queue_add(&to->data, data) || !measure(self, to, &refused)) return false;
+    if (!refused && to->streaming && !take_messages(self, to, &refused)) return false;
+    if (refused) return true;
+    size_t held = queue_length(&to->data);
+    if (!to->streaming && to->size > 0 && held > to->size) {
+        return refuse(self, to, GRPC_INTERNAL, "the request has more than one message");
+    }
+    if (to->size > held) intake_ask(&self->intake, &to->in, to->size);
+    if (to->owed >= self->stream_window / 2) {
+        nghttp2.submit_window_update(self->session, 0, to->in.stream, (int32_t)to->owed);
+        to->owed = 0;
+    }
+    intake_hold(&self->intake, &to->in, held);
+    for (incoming *last = intake_excess(&self->intake); last != NULL; last = intake_excess(&self->intake)) {
+        if (!refuse(self, (call *)last, GRPC_RESOURCE_EXHAUSTED, "too many unfinished requests")) return false;
+    }
+    let_in(self);
+    return true;
+}
+
+bool call_end(Http2 *self, call *of)
+{
+    of->ended = true;
+    if (of->has_content_length && of->received != of->content_length) {
+        connection_fail(self, PROTOCOL_ERROR, "less data than content-length says");
+        return true;
+    }
+    if (of->finished) return true;
+    bool done;
+    size_t held = queue_length(&of->data);
+    if (of->streaming) {
+        done = held > 0 ? refuse(self, of, GRPC_INTERNAL, "the request ends within a message")
+                        : event_of_numbers(self, EVENT_ENDED, of->in.stream, 0, false);
+    } else if (held == 0) {
+        done = refuse(self, of, GRPC_INTERNAL, "the request has no message");
+    } else if (held != of->size) {
+        done = refuse(self, of, GRPC_INTERNAL, "the request ends within a message");
+    } else {
+        PyObject *payload = taken(of);
+        done = payload != NULL &&
+               event_add(self, Py_BuildValue("(iiNNN)", EVENT_CALL, of->in.stream, of->path, of->fields, payload));
+        of->path = of->fields = NULL;
+    }
+    intake_drop(&self->intake, &of->in);
+    let_in(self);
+    return done;
+}

@@ -1,0 +1,228 @@
+"""Calls: what a client asks in one HTTP/2 stream, and how it is carried out.
+
+A method is a generator. It gets the call and its message, yields the requests that it is translated into, one or more
+at a time, and is given the reply of each; it returns the message, or the messages, of the response. So a method knows
+neither connections nor dispatch, and a test drives it by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any, Final, Protocol, TypeAlias
+
+from google.protobuf.message import Message
+
+from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.core.request import NO_FRAME, Answer, Peer, Reply, Request, SharedReply
+from rocketwire.server.core.works import Steps
+from rocketwire.server.grpc.metadata import CLIENT_ID, read_proof
+from rocketwire.wire.bodies.pop import BatchAckMessageRequestBody
+from rocketwire.wire.fast_headers import SendFields
+from rocketwire.wire.header import Header
+from rocketwire.wire.headers import WireHeader
+
+Asking: TypeAlias = Generator[Sequence[Request[Any]], list[Reply], Any]
+"""What a method is: it yields requests, gets their replies, and returns the response, of a stream a list."""
+Response: TypeAlias = Message | bytes | Sequence[Message | bytes]
+"""What a call is answered with: a message, or those of a stream; those in bytes are written already."""
+
+_NO_BODY: Final = memoryview(b"")
+
+
+class Line(Protocol):
+    """The connection of a call, as the call knows it."""
+
+    remote_text: str
+    born_host: bytes
+    guarded: bool
+
+    @property
+    def congested(self) -> bool:
+        """Whether answers pile up because the other end does not read."""
+
+    def flush(self) -> None:
+        """Send what is written."""
+
+    def limited(self, error: LimitExceeded) -> None:
+        """Count that a limit refused a request."""
+
+    def reply(self, request: Request[Any], reply: Reply | SharedReply) -> None:
+        """Pass on the reply to a request."""
+
+    def next_opaque(self) -> int:
+        """A number for a request that no waiting one of the connection has."""
+
+
+class Kind(Enum):
+    """How a method answers."""
+
+    UNARY = auto()
+    STREAM = auto()
+    WATCH = auto()
+    """A stream that is left open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One method of the protocol.
+
+    Attributes:
+        read: Parses the request; raises `DecodeError`.
+        response: Makes the response that says only why the call failed, from its `status`.
+        carry_out: Called with the call and the request; gives the generator, or the response if it needs none.
+        kind: How it answers.
+        anonymous: Whether it is carried out for clients without a client id, too.
+    """
+
+    read: Callable[[bytes], Any]
+    response: type[Message]
+    carry_out: Callable[[Call, Any], Asking | Response]
+    kind: Kind = Kind.UNARY
+    anonymous: bool = False
+
+
+class Call:
+    """One call, and the peer of the requests that it is translated into: it is closed when the call is over.
+
+    Attributes:
+        stream: Its HTTP/2 stream.
+        method: What is called.
+        headers: What the client says beside the request.
+        line: Its connection.
+        done: Called with the response or the error, instead of answering with it.
+        remote_text: The client's ``host:port``.
+        born_host: The client's address as records hold it.
+        asked: The requests that it was last translated into.
+        undo: Called if the client cancels the call, or leaves, before the whole response has gone out.
+    """
+
+    __slots__ = (
+        "_missing",
+        "_replies",
+        "_steps",
+        "asked",
+        "born_host",
+        "closed",
+        "done",
+        "headers",
+        "line",
+        "method",
+        "remote_text",
+        "stream",
+        "undo",
+    )
+
+    def __init__(
+        self,
+        line: Line,
+        stream: int,
+        method: Method,
+        headers: Mapping[str, str],
+        done: Callable[[Any], None] | None = None,
+    ) -> None:
+        self.line = line
+        self.stream = stream
+        self.method = method
+        self.headers = headers
+        self.remote_text = line.remote_text
+        self.born_host = line.born_host
+        self.done = done
+        self.closed = False
+        self.asked: Sequence[Request[Any]] = ()
+        self.undo: Callable[[], Sequence[Request[Any]]] | None = None
+        self._steps: Asking
+        self._replies: list[Reply] = []
+        self._missing = 0
+
+    @property
+    def client_id(self) -> str:
+        """The client, whatever connection it uses; empty if it does not say."""
+        return self.headers.get(CLIENT_ID, "")
+
+    def request(
+        self,
+        code: int,
+        fields: WireHeader | SendFields | BatchAckMessageRequestBody | None,
+        body: bytes | memoryview = _NO_BODY,
+        *,
+        peer: Peer | None = None,
+        language: str = "JAVA",
+        version: int = 0,
+    ) -> Request[Any]:
+        """A request of the broker; `peer` gets its reply if a service holds it, and is the call unless it is given."""
+        return Request(
+            peer=self if peer is None else peer,
+            header=Header(code=code, opaque=self.line.next_opaque(), language=language, version=version),
+            serialize_type=NO_FRAME,
+            body=memoryview(body) if body.__class__ is bytes else body,  # type: ignore[arg-type]
+            fields=fields,
+            proof=read_proof(self.headers) if self.line.guarded else None,
+        )
+
+    def begin(self, steps: Asking) -> Sequence[Request[Any]]:
+        """Take the first step; the requests to be served.
+
+        Raises:
+            StopIteration: the response, as its value.
+            Exception: what the method raises.
+        """
+        self._steps = steps
+        return self._wait_for(next(steps))
+
+    def replied(self, index: int, reply: Reply) -> Sequence[Request[Any]]:
+        """Take a reply to one of the last requests; if it was the last that is missing, take the next step.
+
+        Raises:
+            As `begin`.
+        """
+        self._replies[index] = reply
+        self._missing -= 1
+        return () if self._missing else self._wait_for(self._steps.send(self._replies))
+
+    def _wait_for(self, requests: Sequence[Request[Any]]) -> Sequence[Request[Any]]:
+        self._missing = len(requests)
+        self._replies = [_NO_REPLY] * self._missing
+        return requests
+
+    # --- the peer
+
+    def push(self, code: int, ext: dict[str, str], body: bytes = b"") -> None:
+        """Nothing: the server's own requests go to the client's telemetry stream."""
+
+    def call(
+        self,
+        code: int,
+        ext: dict[str, str],
+        body: bytes,
+        *,
+        seconds: float,
+        done: Callable[[Answer | None], Steps[None] | None],
+    ) -> None:
+        """Give no answer: as `push`."""
+        del code, ext, body, seconds
+        done(None)
+
+    def reply(self, request: Request[Any], reply: Reply | SharedReply) -> None:
+        """Take the reply to a held request."""
+        self.line.reply(request, reply)
+
+    def flush(self) -> None:
+        """Send what is written."""
+        self.line.flush()
+
+    def keep(self, size: int) -> None:
+        """Nothing is kept for a call."""
+
+    def limited(self, error: LimitExceeded) -> None:
+        """Count that a limit refused a request of this client."""
+        self.line.limited(error)
+
+    @property
+    def congested(self) -> bool:
+        """Whether answers pile up because the other end does not read."""
+        return self.line.congested
+
+
+_NO_REPLY: Final = Reply()

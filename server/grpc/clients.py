@@ -1,0 +1,309 @@
+"""The 5.x clients of a broker, by client id, whatever connections they have.
+
+A client is a member of its groups as a connection of the remoting protocol is: the broker's own requests to it go to
+its telemetry stream. It needs no settings to be served: what it subscribes to is learnt from its settings, and until
+these come from what it receives.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+
+import trio
+
+from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.core.request import Answer, Reply, Request, SharedReply
+from rocketwire.server.core.standstill import Rounds
+from rocketwire.server.core.works import Steps
+from rocketwire.server.pop.renewals import Renewals
+from rocketwire.wire.bodies.client import (
+    ConsumeFromWhere,
+    ConsumerData,
+    ConsumeType,
+    HeartbeatData,
+    MessageModel,
+    ProducerData,
+    SubscriptionData,
+)
+from rocketwire.wire.grpc.definition_pb2 import ClientType, Settings
+from rocketwire.wire.grpc.filters import EVERYTHING, TAG, Filter, read_filter
+from rocketwire.wire.java import string_hash
+
+if TYPE_CHECKING:
+    from rocketwire.server.net.in_flight import InFlight
+
+log = logging.getLogger(__name__)
+
+_MOST_OF_CONNECTION: Final = 1024
+_LIMIT: Final = "clientsPerConnection"
+SILENT_SECONDS: Final = 120.0
+"""After so long without a call a client is forgotten: SDKs send heartbeats every 10 s."""
+_SCAN_SECONDS: Final = 10.0
+_ACTIVE: Final = frozenset({ClientType.SIMPLE_CONSUMER, ClientType.PULL_CONSUMER})
+
+
+class Commands(Protocol):
+    """A client's telemetry stream."""
+
+    @property
+    def congested(self) -> bool:
+        """Whether the client does not read."""
+
+    def push(self, code: int, ext: Mapping[str, str], body: bytes) -> None:
+        """Send what a one-way request of the broker's own says."""
+
+    def call(
+        self,
+        code: int,
+        ext: Mapping[str, str],
+        body: bytes,
+        seconds: float,
+        done: Callable[[Answer | None], Steps[None] | None],
+    ) -> None:
+        """Send what a request of the broker's own asks for."""
+
+
+class Said(NamedTuple):
+    """What a client says of itself.
+
+    Attributes:
+        settings: Its settings; None: none have come.
+        group: The consumer group that it receives for; empty: none is known.
+        filters: What it subscribes to by topic, each with a version that grows with each change.
+    """
+
+    settings: Settings | None
+    group: str
+    filters: Mapping[str, tuple[Filter, int]]
+
+    def heartbeat(self, client_id: str) -> HeartbeatData | None:
+        """What a heartbeat of the remoting protocol would say; None: nothing is known."""
+        # Half messages have their topic for their producer group.
+        producers = () if self.settings is None else self.settings.publishing.topics
+        names = dict.fromkeys(topic.name for topic in producers)
+        if not self.group and not names:
+            return None
+        return HeartbeatData(
+            client_id=client_id,
+            producer_data_set=tuple(ProducerData(group_name=name) for name in names),
+            consumer_data_set=(self._consumer(),) if self.group else (),
+        )
+
+    def _consumer(self) -> ConsumerData:
+        active = self.settings is not None and self.settings.client_type in _ACTIVE
+        return ConsumerData(
+            group_name=self.group,
+            consume_type=ConsumeType.CONSUME_ACTIVELY if active else ConsumeType.CONSUME_PASSIVELY,
+            message_model=MessageModel.CLUSTERING,
+            consume_from_where=ConsumeFromWhere.CONSUME_FROM_LAST_OFFSET,
+            subscription_data_set=tuple(
+                _subscription(topic, to, version) for topic, (to, version) in self.filters.items()
+            ),
+        )
+
+
+_NOTHING: Final = Said(None, "", {})
+
+
+class Client:
+    """One client: the peer of its groups' memberships.
+
+    Attributes:
+        client_id: Its id.
+        remote_text: Its ``host:port``, of the connection on which it last said something about itself.
+        born_host: The same as records hold it.
+        said: What it last said of itself.
+        commands: Its telemetry stream, if there is one.
+        seen: When its last call came, in seconds of the event loop.
+        closed: Whether it is gone.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_in_flight",
+        "_kept",
+        "born_host",
+        "client_id",
+        "closed",
+        "commands",
+        "lines",
+        "remote_text",
+        "said",
+        "seen",
+    )
+
+    def __init__(self, client_id: str, in_flight: InFlight) -> None:
+        self.client_id = client_id
+        self.remote_text = ""
+        self.born_host = bytes(8)
+        self.said = _NOTHING
+        self.commands: Commands | None = None
+        self.seen = trio.current_time()
+        self.closed = False
+        self.lines: dict[Any, None] = {}
+        self._in_flight = in_flight
+        self._kept = 0
+
+    def with_settings(self, settings: Settings, now: int) -> Said:
+        """What it says with these settings; it has not said so until `said` is set to it.
+
+        Args:
+            settings: Its settings.
+            now: Milliseconds since 1970: the version of subscriptions that changed.
+
+        Raises:
+            CallInvalid: a filter expression is not valid.
+        """
+        entries = settings.subscription.subscriptions  # none of a producer
+        filters = {entry.topic.name: read_filter(entry.expression) for entry in entries}
+        versions = {topic: (each, self._version(topic, each, now)) for topic, each in filters.items()}
+        return Said(settings, settings.subscription.group.name, versions)
+
+    def receives(self, group: str, topic: str, to: Filter, now: int) -> None:
+        """Learn from what it receives to what it subscribes."""
+        said = self.said
+        if said.group != group:
+            self.said = Said(said.settings, group, {topic: (to, now)})
+        elif said.filters.get(topic, (None, 0))[0] != to:
+            self.said = said._replace(filters={**said.filters, topic: (to, self._version(topic, to, now))})
+
+    def _version(self, topic: str, to: Filter, now: int) -> int:
+        known = self.said.filters.get(topic)
+        if known is None:
+            return now
+        return known[1] if known[0] == to else max(now, known[1] + 1)
+
+    # --- the peer
+
+    def push(self, code: int, ext: dict[str, str], body: bytes = b"") -> None:
+        """Send a one-way request of the broker's own, if the client listens."""
+        if self.commands is not None:
+            self.commands.push(code, ext, body)
+
+    def call(
+        self,
+        code: int,
+        ext: dict[str, str],
+        body: bytes,
+        *,
+        seconds: float,
+        done: Callable[[Answer | None], Steps[None] | None],
+    ) -> None:
+        """Send a request of the broker's own; `done` gets None if the client does not listen or does not answer."""
+        if self.commands is None:
+            done(None)
+        else:
+            self.commands.call(code, ext, body, seconds, done)
+
+    def reply(self, request: Request[Any], reply: Reply | SharedReply) -> None:
+        """Nothing: requests in its name are answered to their calls."""
+
+    def flush(self) -> None:
+        """Nothing: what is sent to its stream goes out at once."""
+
+    def keep(self, size: int) -> None:
+        """Count about so many bytes of memory as kept for it until it is gone."""
+        if not self.closed:
+            more, self._kept = size - self._kept, size
+            self._in_flight.add(more)
+
+    def limited(self, error: LimitExceeded) -> None:
+        """Count that a limit refused a request of this client."""
+        self._in_flight.limits.refused(error.key, self.remote_text)
+
+    @property
+    def congested(self) -> bool:
+        """Whether it does not listen, or does not read what it is sent."""
+        return self.commands is None or self.commands.congested
+
+    def close(self) -> None:
+        """It is gone."""
+        self.keep(0)
+        self.closed = True
+
+
+class Clients:
+    """The 5.x clients of one broker.
+
+    Args:
+        in_flight: Counts what is kept for them.
+        peer_closed: Called when one is gone.
+        renewals: Is told who is here.
+    """
+
+    def __init__(self, in_flight: InFlight, peer_closed: Callable[[Client], None], renewals: Renewals) -> None:
+        self._in_flight = in_flight
+        self._peer_closed = peer_closed
+        self._renewals = renewals
+        self._clients: dict[str, Client] = {}
+        self._of_lines: dict[Any, dict[Client, None]] = {}
+        self._rounds = Rounds()
+
+    def find(self, client_id: str) -> Client | None:
+        """A client that is here, or None."""
+        return self._clients.get(client_id)
+
+    def seen(self, client_id: str, line: Any) -> Client:  # noqa: ANN401 - a connection, as key
+        """The client with this id, which has just said something about itself on a connection.
+
+        Raises:
+            LimitExceeded: too many clients use the connection.
+        """
+        client = self._clients.get(client_id)
+        of_line = self._of_lines.setdefault(line, {})
+        if client is None or client not in of_line:
+            if len(of_line) >= _MOST_OF_CONNECTION:
+                raise LimitExceeded(_LIMIT, _MOST_OF_CONNECTION)
+            if client is None:
+                client = self._clients[client_id] = Client(client_id, self._in_flight)
+                self._renewals.enter(client_id)
+            of_line[client] = None
+            client.lines[line] = None
+        client.seen = trio.current_time()
+        client.remote_text, client.born_host = line.remote_text, line.born_host
+        return client
+
+    def leave(self, client: Client, *, for_good: bool = False) -> None:
+        """Forget a client; unless it said that it leaves, it may be back soon."""
+        if self._clients.get(client.client_id) is client:
+            del self._clients[client.client_id]
+            self._renewals.leave(client.client_id, for_good=for_good)
+        for line in client.lines:
+            self._of_lines[line].pop(client, None)
+        client.lines.clear()
+        client.close()
+        self._peer_closed(client)
+
+    def line_closed(self, line: Any) -> None:  # noqa: ANN401 - as above
+        """A connection is closed: clients that have no other one are gone."""
+        for client in self._of_lines.pop(line, {}):
+            client.lines.pop(line, None)
+            if not client.lines:
+                self.leave(client)
+
+    async def run(self) -> None:
+        """Forget clients that are silent; never returns."""
+        while True:
+            await self._rounds.pause(_SCAN_SECONDS)
+            limit = self._rounds.limit(SILENT_SECONDS)
+            for client in [each for each in self._clients.values() if each.seen < limit]:
+                log.info("5.x client %(client)s: no call for a while", {"client": client.client_id})
+                self.leave(client)
+                await trio.lowlevel.checkpoint()
+
+
+def _subscription(topic: str, to: Filter, version: int) -> SubscriptionData:
+    kind, text = to
+    tags: frozenset[str] = frozenset()
+    if kind == TAG and text != EVERYTHING:
+        tags = frozenset(tag for part in text.split("||") if (tag := part.strip()))
+    return SubscriptionData(
+        topic=topic,
+        sub_string=text,
+        tags_set=tags,
+        code_set=frozenset(map(string_hash, tags)),
+        sub_version=version,
+        expression_type=kind,
+    )

@@ -1,0 +1,221 @@
+"""Takes connections that begin with the preface of HTTP/2, on whatever port they come.
+
+All that speaks gRPC is imported and made with the first of them.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import trio
+
+from rocketwire.server.config.broker_keys import BrokerKeys
+from rocketwire.server.config.live import Live
+from rocketwire.server.core.cache_invalidation import CacheInvalidation
+from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.works import Works
+from rocketwire.server.grpc.keys import GrpcKeys
+from rocketwire.server.net.http2 import server_connection
+from rocketwire.server.net.in_flight import InFlight
+from rocketwire.server.pop.renewals import Renewals
+from rocketwire.server.send.kernel import KernelSends
+from rocketwire.server.send.keys import SendKeys
+from rocketwire.server.topics.subscription_groups import SubscriptionGroups
+from rocketwire.server.topics.topics import BrokerTopics
+
+if TYPE_CHECKING:
+    from rocketwire.server.grpc.clients import Client, Clients
+    from rocketwire.server.grpc.connection import Connection, Dispatch, Serving
+    from rocketwire.server.grpc.kernel import KernelCalls
+    from rocketwire.wire.http2.events import Http2
+
+_MIB: Final = 1 << 20
+_MOST_MESSAGE: Final = 64 * _MIB
+_MOST_HEADER_LIST: Final = 64 << 10
+_MOST_STREAMS: Final = 10_000
+_WINDOW: Final = 16 * _MIB
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """The parts of the broker that 5.x clients reach, beside those that dispatch knows."""
+
+    broker_keys: Live[BrokerKeys]
+    clock: Clock
+    groups: SubscriptionGroups
+    keys: Live[GrpcKeys]
+    renewals: Renewals
+    send_keys: Live[SendKeys]
+    topics: BrokerTopics
+    invalidation: CacheInvalidation
+    kernel_sends: Callable[[], KernelSends | None]
+
+
+class Front:
+    """Makes connections of 5.x clients.
+
+    Args:
+        parts: The parts of the broker.
+        dispatch: Serves the requests that calls are translated into.
+        peer_closed: Called for calls and clients that are gone.
+        line_closed: Called for connections that are closed.
+        guarded: Whether guards ask who a client is.
+        kernel_guarded: Whether Python must see every request now.
+        note_sends: Called with how many seconds it took the kernel to serve so many sends.
+        in_flight: Counts the bytes in flight.
+        works: Carries out long work.
+    """
+
+    def __init__(
+        self,
+        parts: Parts,
+        dispatch: Dispatch,
+        *,
+        peer_closed: Callable[[Any], None],
+        line_closed: Callable[[Any], None],
+        guarded: bool,
+        kernel_guarded: Callable[[], bool],
+        note_sends: Callable[[float, int], None] | None = None,
+        in_flight: InFlight,
+        works: Works,
+    ) -> None:
+        self._parts = parts
+        self._dispatch = dispatch
+        self._peer_closed = peer_closed
+        self._line_closed = line_closed
+        self._guarded = guarded
+        self._kernel_guarded = kernel_guarded
+        self._note_sends = note_sends
+        self._in_flight = in_flight
+        self._works = works
+        self._serving: Serving | None = None
+        self._clients: Clients | None = None
+        self._made = trio.Event()
+
+    def take(
+        self,
+        sock: socket.socket,
+        remote: tuple[str, int],
+        first: bytes,
+        *,
+        nursery: trio.Nursery,
+        on_close: Callable[[Any], None],
+    ) -> Connection:
+        """Serve a connection of which `first` was read; `on_close` is called once it is closed."""
+        from rocketwire.server.grpc.connection import Connection  # noqa: PLC0415 - it brings protobuf and HTTP/2 along
+
+        if self._serving is None:
+            self._serving = self._make()
+            self._made.set()
+        connection = Connection(sock, remote, self._serving, nursery=nursery, on_close=on_close)
+        nursery.start_soon(connection.run, first)
+        return connection
+
+    def _make(self) -> Serving:
+        # What these import costs memory and time, for those only who need it.
+        from rocketwire.server.grpc import (  # noqa: PLC0415 - see above
+            acknowledging,
+            handles,
+            methods,
+            receiving,
+            routing,
+            sending,
+            settings,
+            telemetry,
+            transactions,
+        )
+        from rocketwire.server.grpc.clients import Clients  # noqa: PLC0415 - see above
+        from rocketwire.server.grpc.connection import Serving  # noqa: PLC0415 - see above
+
+        parts = self._parts
+        pending = transactions.Pending(trio.current_time)
+        held = handles.Held()
+
+        def gone(client: Client) -> None:
+            held.take(client)  # visible again when their time is up
+            self._peer_closed(client)
+
+        clients = self._clients = Clients(self._in_flight, gone, parts.renewals)
+        services = methods.Services(
+            acknowledging=acknowledging.AcknowledgingServices(clients=clients, clock=parts.clock, held=held),
+            receiving=receiving.ReceivingServices(
+                broker_name=parts.broker_keys.current.broker_name,
+                clients=clients,
+                clock=parts.clock,
+                groups=parts.groups,
+                held=held,
+            ),
+            routing=routing.RoutingServices(broker_keys=parts.broker_keys, groups=parts.groups, topics=parts.topics),
+            sending=sending.SendingServices(
+                clock=parts.clock,
+                keys=parts.keys,
+                send_keys=parts.send_keys,
+                pending=pending,
+                topics=parts.topics,
+            ),
+            telemetry=telemetry.TelemetryServices(
+                clients=clients,
+                clock=parts.clock,
+                pending=pending,
+                settings=settings.SettingsServices(groups=parts.groups, send_keys=parts.send_keys),
+                held=held,
+            ),
+            transactions=transactions.TransactionServices(pending=pending),
+        )
+
+        def closed(connection: Connection) -> None:
+            clients.line_closed(connection)
+            self._line_closed(connection)
+
+        return Serving(
+            methods=methods.methods(services),
+            streams=methods.streams(services),
+            dispatch=self._dispatch,
+            peer_closed=self._peer_closed,
+            closed=closed,
+            guarded=self._guarded,
+            http2=_http2,
+            in_flight=self._in_flight,
+            works=self._works,
+            sends=self._kernel_calls(),
+        )
+
+    def _kernel_calls(self) -> KernelCalls | None:
+        from rocketwire.server.grpc import kernel  # noqa: PLC0415 - see `_make`
+
+        parts = self._parts
+        sends = parts.kernel_sends()
+        if sends is None:
+            return None
+        return kernel.KernelCalls(
+            sends=sends,
+            topics=parts.topics,
+            keys=parts.keys,
+            send_keys=parts.send_keys,
+            clock=parts.clock,
+            guarded=self._kernel_guarded,
+            note=self._note_sends,
+            invalidation=parts.invalidation,
+        )
+
+    async def run(self) -> None:
+        """Forget clients that are silent; never returns."""
+        await self._made.wait()
+        if self._clients is not None:
+            await self._clients.run()
+
+
+def _http2() -> Http2:
+    """The protocol's state of one connection."""
+    from rocketwire.wire.grpc.methods import STREAMING  # noqa: PLC0415 - see `Front._make`
+
+    return server_connection(
+        streaming=STREAMING,
+        max_message=_MOST_MESSAGE,
+        max_header_list=_MOST_HEADER_LIST,
+        max_streams=_MOST_STREAMS,
+        window=_WINDOW,
+    )

@@ -1,0 +1,38 @@
+"""What the broker serves for gRPC calls only: clients of the remoting protocol ask the name server for routes (105)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from rocketwire.server.core.errors import TopicNotFound
+from rocketwire.server.core.request import Reply, Request
+from rocketwire.server.core.route import Route
+from rocketwire.server.topics.topics import BrokerTopics
+from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.headers.route import GetRouteInfoRequestHeader
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ByCallServices:
+    """The services of these requests."""
+
+    topics: BrokerTopics
+
+
+def _route(services: ByCallServices, request: Request[GetRouteInfoRequestHeader]) -> Reply:
+    """Say whether there is such a topic, to a client that the guards admit."""
+    if services.topics.get(request.fields.topic) is None:
+        raise TopicNotFound(request.fields.topic)
+    return Reply()
+
+
+ROUTES: Final = (
+    Route(
+        code=RequestCode.GET_ROUTEINFO_BY_TOPIC,
+        header=GetRouteInfoRequestHeader,
+        handler=_route,
+        by_call=True,
+        heading="whether there is a topic",
+    ),
+)

@@ -1,0 +1,53 @@
+"""What a 5.x client says about itself with each call: the headers of the HTTP/2 request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from rocketwire.server.core.request import Proof
+from rocketwire.wire.codes import LANGUAGE_CODES, LANGUAGE_OTHER
+from rocketwire.wire.grpc.authorization import AUTHORIZATION, DATE_TIME, parse_authorization
+from rocketwire.wire.grpc.errors import CallInvalid
+from rocketwire.wire.grpc.times import timeout_ms
+
+CLIENT_ID: Final = "x-mq-client-id"
+LANGUAGE: Final = "x-mq-language"
+TIMEOUT: Final = "grpc-timeout"
+
+_LANGUAGES: Final = {"GOLANG": "GO", "DOT_NET": "DOTNET", "NODEJS": "NODE_JS"}
+"""SDKs' names of languages that the remoting protocol names otherwise."""
+
+
+def read_proof(headers: Mapping[str, str]) -> Proof | None:
+    """The account that a client names and its signature of the time; None if it names none.
+
+    The Python SDK sends an empty access key where none is configured.
+    """
+    text = headers.get(AUTHORIZATION)
+    if text is None:
+        return None
+    try:
+        access_key, signature = parse_authorization(text)
+    except CallInvalid:  # as good as none
+        return None
+    if not access_key:
+        return None
+    return Proof(access_key, headers.get(DATE_TIME, "").encode("utf-8", "replace"), signature)
+
+
+def read_timeout(headers: Mapping[str, str]) -> int | None:
+    """How many ms a client waits for the response; None: it does not say.
+
+    Raises:
+        CallInvalid: it cannot be read.
+    """
+    text = headers.get(TIMEOUT)
+    return None if text is None else timeout_ms(text)
+
+
+def read_language(headers: Mapping[str, str]) -> str:
+    """The language of a client's SDK, as headers of the remoting protocol have it."""
+    said = headers.get(LANGUAGE, "").upper()
+    found = _LANGUAGES.get(said, said)
+    return found if found in LANGUAGE_CODES else LANGUAGE_OTHER

@@ -1,0 +1,87 @@
+"""The methods of the protocol: how each is carried out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
+
+from rocketwire.server.grpc import acknowledging, introspection, receiving, routing, sending, telemetry, transactions
+from rocketwire.server.grpc.batch_acks import read_acks
+from rocketwire.server.grpc.calls import Asking, Call, Kind, Method, Response
+from rocketwire.server.grpc.streams import Stream, Streaming
+from rocketwire.wire.grpc.methods import METHODS
+
+_SERVICE: Final = "/apache.rocketmq.v2.MessagingService/"
+_HEALTH: Final = "/grpc.health.v1.Health/"
+_TELEMETRY: Final = f"{_SERVICE}Telemetry"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """What the methods are given, by subject."""
+
+    acknowledging: acknowledging.AcknowledgingServices
+    receiving: receiving.ReceivingServices
+    routing: routing.RoutingServices
+    sending: sending.SendingServices
+    telemetry: telemetry.TelemetryServices
+    transactions: transactions.TransactionServices
+
+
+def methods(services: Services) -> Mapping[str, Method]:
+    """The methods that have one request, by path."""
+    found: dict[str, tuple[Callable[[Any, Call, Any], Asking | Response], object]] = {
+        "QueryRoute": (routing.query_route, services.routing),
+        "QueryAssignment": (routing.query_assignment, services.routing),
+        "SendMessage": (sending.send, services.sending),
+        "ReceiveMessage": (receiving.receive, services.receiving),
+        "AckMessage": (acknowledging.acknowledge, services.acknowledging),
+        "ChangeInvisibleDuration": (acknowledging.change_invisible, services.acknowledging),
+        "ForwardMessageToDeadLetterQueue": (acknowledging.forward_to_dead_letters, services.acknowledging),
+        "RecallMessage": (sending.recall, services.sending),
+        "EndTransaction": (transactions.end_transaction, services.transactions),
+        "Heartbeat": (telemetry.heartbeat, services.telemetry),
+        "NotifyClientTermination": (telemetry.terminate, services.telemetry),
+        "SyncLiteSubscription": (telemetry.sync_lite, None),
+    }
+    table = {f"{_SERVICE}{name}": _method(f"{_SERVICE}{name}", *each) for name, each in found.items()}
+    acks = f"{_SERVICE}AckMessage"
+    table[acks] = replace(table[acks], read=read_acks)
+    for name, carry_out in (("Check", introspection.check), ("Watch", introspection.watch)):
+        path = f"{_HEALTH}{name}"
+        table[path] = _method(path, carry_out, None, anonymous=True, watched=name == "Watch")
+    return table
+
+
+def streams(services: Services) -> Mapping[str, Streaming]:
+    """The methods whose requests are streams, by path."""
+    table: dict[str, Streaming] = {_TELEMETRY: partial(telemetry.Telemetry, services.telemetry)}
+    for path, method in METHODS.items():
+        if method.streams_requests and path != _TELEMETRY:
+            table[path] = partial(_reflection, path)
+    return table
+
+
+def _reflection(path: str, stream: Stream) -> introspection.Reflection:
+    return introspection.Reflection(stream, path)
+
+
+def _method(
+    path: str,
+    carry_out: Callable[[Any, Call, Any], Asking | Response],
+    services: object,
+    *,
+    anonymous: bool = False,
+    watched: bool = False,
+) -> Method:
+    declared = METHODS[path]
+    kind = Kind.STREAM if declared.streams_responses else Kind.UNARY
+    return Method(
+        declared.request.FromString,
+        declared.response,
+        partial(carry_out, services),
+        Kind.WATCH if watched else kind,
+        anonymous,
+    )

@@ -1,0 +1,119 @@
+"""SendMessage and RecallMessage: what a send of the remoting protocol does, for one message or a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import count
+from typing import Final
+
+from rocketwire.server.config.live import Live
+from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.errors import MessageTypeWrong, TopicNotFound
+from rocketwire.server.core.request import Reply
+from rocketwire.server.grpc.calls import Asking, Call
+from rocketwire.server.grpc.keys import GrpcKeys
+from rocketwire.server.grpc.routing import accepted_types
+from rocketwire.server.grpc.statuses import status_of_reply
+from rocketwire.server.grpc.transactions import Pending
+from rocketwire.server.send.keys import SendKeys
+from rocketwire.server.topics.topics import BrokerTopics
+from rocketwire.wire.codes import Permission, RequestCode
+from rocketwire.wire.grpc.checks import check_topic
+from rocketwire.wire.grpc.codes import Code
+from rocketwire.wire.grpc.errors import CallInvalid
+from rocketwire.wire.grpc.limits import CallLimits
+from rocketwire.wire.grpc.queue_choice import queue_of_group
+from rocketwire.wire.grpc.sending import Send, read_send
+from rocketwire.wire.grpc.service_pb2 import (
+    RecallMessageRequest,
+    RecallMessageResponse,
+    SendMessageRequest,
+    SendMessageResponse,
+)
+from rocketwire.wire.headers.send import (
+    RecallMessageRequestHeader,
+    RecallMessageResponseHeader,
+    SendMessageResponseHeader,
+)
+from rocketwire.wire.message_id import parse_offset_message_id
+
+_TRANSACTION: Final = "TRANSACTION"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendingServices:
+    """What sends are given.
+
+    Attributes:
+        turns: Numbers that say which queue a message without a message group goes to.
+    """
+
+    clock: Clock
+    keys: Live[GrpcKeys]
+    send_keys: Live[SendKeys]
+    pending: Pending
+    topics: BrokerTopics
+    turns: Iterator[int] = field(default_factory=count)
+
+    def limits(self) -> CallLimits:
+        """How large a send may be."""
+        return _limits(self.send_keys.current.max_message_size, self.keys.current.max_delay_time_mills)
+
+
+@lru_cache(maxsize=1)
+def _limits(body_bytes: int, delay_ms: int) -> CallLimits:
+    return CallLimits(body_bytes=body_bytes, delay_ms=delay_ms)
+
+
+def send(services: SendingServices, call: Call, request: SendMessageRequest) -> Asking:
+    """Store the messages of a call."""
+    told = read_send(request, services.limits(), remote=call.remote_text, now=services.clock())
+    config = services.topics.get(told.topic)
+    if config is None:
+        raise TopicNotFound(told.topic)
+    if not config.perm & Permission.WRITE or config.write_queue_nums <= 0:
+        raise CallInvalid(Code.FORBIDDEN, f"no writable message queue of topic {told.topic}")
+    accepted = accepted_types(config)
+    if told.message_type not in accepted and services.send_keys.current.enable_topic_message_type_check:
+        raise MessageTypeWrong(told.topic, " or ".join(accepted), told.message_type)
+    group, queues = told.message_group, config.write_queue_nums
+    queue_id = queue_of_group(group, queues) if group else next(services.turns) % queues
+    code = RequestCode.SEND_BATCH_MESSAGE if told.batch else RequestCode.SEND_MESSAGE_V2
+    (reply,) = yield (call.request(code, told.fields(queue_id), told.body),)
+    return _answer(services, told, reply)
+
+
+def _answer(services: SendingServices, told: Send, reply: Reply) -> SendMessageResponse:
+    response = SendMessageResponse()
+    status = status_of_reply(reply)
+    response.status.CopyFrom(status)
+    fields = reply.fields
+    if not isinstance(fields, SendMessageResponseHeader):
+        return response
+    transactional = told.message_type == _TRANSACTION
+    if transactional:
+        _, physical_offset = parse_offset_message_id(fields.msg_id)
+        services.pending.add(told.topic, told.message_ids[0], fields.queue_offset, physical_offset)
+    for place, message_id in enumerate(told.message_ids):
+        entry = response.entries.add()
+        entry.status.CopyFrom(status)
+        entry.message_id = message_id
+        entry.offset = fields.queue_offset + place
+        if transactional:
+            entry.transaction_id = message_id
+        if fields.recall_handle is not None:
+            entry.recall_handle = fields.recall_handle
+    return response
+
+
+def recall(_services: SendingServices, call: Call, request: RecallMessageRequest) -> Asking:
+    """Cancel a message that waits for its time."""
+    topic = request.topic.name
+    check_topic(topic)
+    header = RecallMessageRequestHeader(producer_group=topic, topic=topic, recall_handle=request.recall_handle)
+    (reply,) = yield (call.request(RequestCode.RECALL_MESSAGE, header),)
+    fields = reply.fields
+    message_id = fields.msg_id if isinstance(fields, RecallMessageResponseHeader) else ""
+    return RecallMessageResponse(status=status_of_reply(reply), message_id=message_id)

@@ -1,0 +1,257 @@
+"""Telemetry: the stream on which a client says what it is, and on which the broker asks things of it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import Final
+
+from google.protobuf.message import DecodeError
+
+from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.request import Answer, Reply
+from rocketwire.server.core.works import Steps
+from rocketwire.server.grpc.calls import Asking, Call, Response
+from rocketwire.server.grpc.clients import Client, Clients, Said
+from rocketwire.server.grpc.handles import Held
+from rocketwire.server.grpc.metadata import CLIENT_ID, read_language
+from rocketwire.server.grpc.settings import SettingsServices, merged
+from rocketwire.server.grpc.statuses import OK, status_of_error, status_of_reply
+from rocketwire.server.grpc.streams import Stream
+from rocketwire.server.grpc.transactions import Pending
+from rocketwire.server.net.client_calls import ClientCalls
+from rocketwire.wire.bodies import encode_body
+from rocketwire.wire.bodies.online import ConsumeMessageDirectlyResult, ConsumeResult, ConsumerRunningInfo
+from rocketwire.wire.codes import VERSION_5_0_0, RequestCode, ResponseCode
+from rocketwire.wire.grpc.answers import status_of
+from rocketwire.wire.grpc.checks import check_client_id, check_group
+from rocketwire.wire.grpc.codes import Code, GrpcStatus, stream_status
+from rocketwire.wire.grpc.definition_pb2 import Message, Settings
+from rocketwire.wire.grpc.receiving import delivered_message
+from rocketwire.wire.grpc.service_pb2 import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    NotifyClientTerminationRequest,
+    NotifyClientTerminationResponse,
+    PrintThreadStackTraceCommand,
+    RecoverOrphanedTransactionCommand,
+    SyncLiteSubscriptionRequest,
+    SyncLiteSubscriptionResponse,
+    TelemetryCommand,
+    VerifyMessageCommand,
+)
+from rocketwire.wire.headers import decode_ext
+from rocketwire.wire.headers.client import UnregisterClientRequestHeader
+from rocketwire.wire.headers.transaction import CheckTransactionStateRequestHeader
+from rocketwire.wire.java import INT32_MAX
+from rocketwire.wire.message import decode_record
+
+log = logging.getLogger(__name__)
+
+_REMARK: Final = "from gRPC client"
+_VERIFIED: Final = {
+    Code.OK: ConsumeResult.CR_SUCCESS,
+    Code.FAILED_TO_CONSUME_MESSAGE: ConsumeResult.CR_LATER,
+    Code.MESSAGE_CORRUPTED: ConsumeResult.CR_RETURN_NULL,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TelemetryServices:
+    """What telemetry, heartbeats and terminations are given."""
+
+    clients: Clients
+    clock: Clock
+    pending: Pending
+    settings: SettingsServices
+    held: Held
+
+
+def registration(call: Call, client: Client, said: Said) -> Asking:
+    """Make a client a member of its groups, as a heartbeat does; returns the reply, None if there is nothing to say.
+
+    What it says counts from then on: a client that the guards refuse has said nothing.
+    """
+    data = said.heartbeat(client.client_id)
+    reply = None
+    if data is not None:
+        (reply,) = yield (
+            call.request(
+                RequestCode.HEART_BEAT,
+                None,
+                encode_body(data),
+                peer=client,
+                language=read_language(call.headers),
+                version=VERSION_5_0_0,
+            ),
+        )
+    if reply is None or reply.code == ResponseCode.SUCCESS:
+        client.said = said
+    return reply
+
+
+def heartbeat(services: TelemetryServices, call: Call, request: HeartbeatRequest) -> Asking:
+    """Register a client anew; of one that has not sent settings, no more is known than what it receives."""
+    client = services.clients.seen(call.client_id, call.line)
+    said = client.said
+    if not said.group and request.HasField("group"):
+        check_group(request.group.name)
+        said = said._replace(group=request.group.name)
+    reply = yield from registration(call, client, said)
+    return HeartbeatResponse(status=OK if reply is None else status_of_reply(reply))
+
+
+def terminate(services: TelemetryServices, call: Call, _request: NotifyClientTerminationRequest) -> Asking:
+    """Forget a client that leaves; what it holds becomes visible again at once."""
+    client = services.clients.find(call.client_id)
+    if client is None:
+        return NotifyClientTerminationResponse(status=OK)
+    header = UnregisterClientRequestHeader(client_id=client.client_id, consumer_group=client.said.group or None)
+    (reply,) = yield (call.request(RequestCode.UNREGISTER_CLIENT, header, peer=client),)
+    if reply.code == ResponseCode.SUCCESS:
+        held = services.held.take_out(client, services.clock())
+        services.clients.leave(client, for_good=True)
+        if held:
+            yield [handle.change_request(call, topic, group, 0) for topic, group, handle in held]
+    return NotifyClientTerminationResponse(status=status_of_reply(reply))
+
+
+def sync_lite(_services: object, _call: Call, _request: SyncLiteSubscriptionRequest) -> Response:
+    """Refuse lite topics."""
+    return SyncLiteSubscriptionResponse(status=status_of(Code.NOT_IMPLEMENTED, "lite topics are not supported"))
+
+
+class Telemetry:
+    """The broker's end of one telemetry stream."""
+
+    def __init__(self, services: TelemetryServices, stream: Stream) -> None:
+        self._services = services
+        self._stream = stream
+        self._client: Client | None = None
+        self._nonces = count(1)
+        self._calls = ClientCalls(stream.connection.nursery, stream.connection.in_flight)
+
+    # --- what the client says
+
+    def received(self, payload: bytes) -> None:
+        """Take a command of the client."""
+        try:
+            command = TelemetryCommand.FromString(payload)
+            match command.WhichOneof("command"):
+                case "settings":
+                    self._settle(command.settings)
+                case "thread_stack_trace":
+                    trace = command.thread_stack_trace
+                    info = ConsumerRunningInfo(jstack=trace.thread_stack_trace)
+                    self._answered(trace.nonce, command.status.code, encode_body(info))
+                case "verify_message_result":
+                    result = ConsumeMessageDirectlyResult(
+                        consume_result=_VERIFIED.get(Code(command.status.code)), remark=_REMARK
+                    )
+                    self._answered(command.verify_message_result.nonce, Code.OK, encode_body(result))
+                case _:
+                    pass  # of a newer SDK
+        except DecodeError as error:
+            self._stream.finish(GrpcStatus.INTERNAL, f"the command cannot be parsed: {error}")
+        except Exception as error:  # noqa: BLE001 - an unforeseen one is logged; it ends this stream alone
+            self._end(error)
+
+    def _settle(self, asked: Settings) -> None:
+        """Take a client's settings, make it a member of its groups, and tell it the settings in force."""
+        stream, services = self._stream, self._services
+        check_client_id(stream.headers.get(CLIENT_ID, ""))
+        client = services.clients.seen(stream.headers[CLIENT_ID], stream.connection)
+        said = client.with_settings(asked, services.clock())
+
+        def done(found: Reply | Exception | None) -> None:
+            if isinstance(found, Exception):
+                self._end(found)
+            elif found is not None and found.code != ResponseCode.SUCCESS:
+                told = status_of_reply(found)
+                stream.finish(stream_status(Code(told.code)), told.message)
+            else:
+                client.commands = self
+                self._client = client
+                stream.send(TelemetryCommand(status=OK, settings=merged(services.settings, asked)))
+
+        stream.connection.carry_out(stream.headers, lambda call: registration(call, client, said), done)
+
+    def _end(self, error: Exception) -> None:
+        told = status_of_error(error)
+        self._stream.finish(stream_status(Code(told.code)), told.message)
+
+    def closed(self) -> None:
+        """The stream is over."""
+        self._calls.close()
+        if self._client is not None and self._client.commands is self:
+            self._client.commands = None
+
+    # --- what the broker says
+
+    @property
+    def congested(self) -> bool:
+        """Whether the client does not read."""
+        return self._stream.connection.congested
+
+    def push(self, code: int, ext: Mapping[str, str], body: bytes) -> None:
+        """Have an orphaned transaction recovered; the other requests of the broker are nothing to 5.x clients."""
+        if code != RequestCode.CHECK_TRANSACTION_STATE or self.congested:
+            return
+        header = decode_ext(CheckTransactionStateRequestHeader, dict(ext))
+        message = _message(body)
+        transaction_id = header.transaction_id or ""
+        self._services.pending.add(
+            message.topic.name, transaction_id, header.tran_state_table_offset, header.commit_log_offset
+        )
+        self._send(
+            TelemetryCommand(
+                status=OK,
+                recover_orphaned_transaction_command=RecoverOrphanedTransactionCommand(
+                    message=message, transaction_id=transaction_id
+                ),
+            )
+        )
+
+    def call(
+        self,
+        code: int,
+        ext: Mapping[str, str],
+        body: bytes,
+        seconds: float,
+        done: Callable[[Answer | None], Steps[None] | None],
+    ) -> None:
+        """Have a message verified, or the threads' stacks printed; there is no answer to anything else."""
+        del ext
+        nonce = next(self._nonces) & INT32_MAX
+        if self.congested or self._calls.full:
+            done(None)
+            return
+        command = TelemetryCommand(status=OK)
+        if code == RequestCode.GET_CONSUMER_RUNNING_INFO:
+            command.print_thread_stack_trace_command.CopyFrom(PrintThreadStackTraceCommand(nonce=str(nonce)))
+        elif code == RequestCode.CONSUME_MESSAGE_DIRECTLY:
+            command.verify_message_command.CopyFrom(VerifyMessageCommand(nonce=str(nonce), message=_message(body)))
+        else:
+            done(None)
+            return
+        self._calls.add(nonce, size=len(body), seconds=seconds, done=done)
+        self._send(command)
+
+    def _send(self, command: TelemetryCommand) -> None:
+        self._stream.send(command)
+        self._stream.connection.flush()
+
+    def _answered(self, nonce: str, code: int, body: bytes) -> None:
+        if nonce.isdecimal():
+            response = ResponseCode.SUCCESS if code == Code.OK else ResponseCode.SYSTEM_ERROR
+            more = self._calls.answered(int(nonce), Answer(code=response, remark=None, ext={}, body=body))
+            if more is not None:
+                self._stream.connection.carry_on(more)
+
+
+def _message(record: bytes) -> Message:
+    """A stored message as a client gets it."""
+    found = decode_record(record)
+    return delivered_message(found, topic=found.topic)

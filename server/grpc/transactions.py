@@ -1,0 +1,90 @@
+"""Transactions of 5.x clients: EndTransaction names a transaction by its id, the broker's request by its offsets."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from rocketwire.server.grpc.calls import Asking, Call
+from rocketwire.server.grpc.statuses import status_of_reply
+from rocketwire.wire.codes import RequestCode, SysFlag
+from rocketwire.wire.grpc.checks import check_topic, check_transaction_id
+from rocketwire.wire.grpc.codes import Code
+from rocketwire.wire.grpc.definition_pb2 import TransactionResolution, TransactionSource
+from rocketwire.wire.grpc.errors import CallInvalid
+from rocketwire.wire.grpc.service_pb2 import EndTransactionRequest, EndTransactionResponse
+from rocketwire.wire.headers.transaction import EndTransactionRequestHeader
+
+_KEPT_SECONDS: Final = 3600.0
+_MOST: Final = 100_000
+_DECISIONS: Final = {
+    TransactionResolution.COMMIT: SysFlag.TRANSACTION_COMMIT,
+    TransactionResolution.ROLLBACK: SysFlag.TRANSACTION_ROLLBACK,
+}
+
+
+class _Half(NamedTuple):
+    queue_offset: int
+    physical_offset: int
+    until: float
+
+
+class Pending:
+    """Where the half messages lie whose transactions clients may end: of the last hour, a bounded number.
+
+    What is forgotten, by a restart, too, is told again by the next check of the transaction.
+    """
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        """Forget by this clock, in seconds."""
+        self._now = now
+        self._halves: OrderedDict[tuple[str, str], _Half] = OrderedDict()
+
+    def add(self, topic: str, transaction_id: str, queue_offset: int, physical_offset: int) -> None:
+        """Remember a half message: its place in the queue of half messages, and in the commit log."""
+        now = self._now()
+        halves = self._halves
+        halves.pop((topic, transaction_id), None)
+        halves[topic, transaction_id] = _Half(queue_offset, physical_offset, now + _KEPT_SECONDS)
+        while len(halves) > _MOST or next(iter(halves.values())).until < now:
+            halves.popitem(last=False)
+
+    def find(self, topic: str, transaction_id: str) -> tuple[int, int] | None:
+        """Queue offset and physical offset of a half message, None if it is not known."""
+        half = self._halves.get((topic, transaction_id))
+        return None if half is None or half.until < self._now() else (half.queue_offset, half.physical_offset)
+
+    def forget(self, topic: str, transaction_id: str) -> None:
+        """Forget a half message whose transaction has ended."""
+        self._halves.pop((topic, transaction_id), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionServices:
+    """What the end of a transaction is given."""
+
+    pending: Pending
+
+
+def end_transaction(services: TransactionServices, call: Call, request: EndTransactionRequest) -> Asking:
+    """Commit or roll back a half message; the producer group of half messages is their topic."""
+    topic, transaction_id = request.topic.name, request.transaction_id
+    check_topic(topic)
+    check_transaction_id(transaction_id)
+    found = services.pending.find(topic, transaction_id)
+    if found is None:
+        raise CallInvalid(Code.INVALID_TRANSACTION_ID, f"no such transaction is known: {transaction_id}")
+    queue_offset, physical_offset = found
+    header = EndTransactionRequestHeader(
+        producer_group=topic,
+        tran_state_table_offset=queue_offset,
+        commit_log_offset=physical_offset,
+        commit_or_rollback=_DECISIONS.get(request.resolution, SysFlag.TRANSACTION_NOT),
+        from_transaction_check=request.source == TransactionSource.SOURCE_SERVER_CHECK,
+        msg_id=request.message_id,
+        transaction_id=transaction_id,
+    )
+    (reply,) = yield (call.request(RequestCode.END_TRANSACTION, header),)
+    return EndTransactionResponse(status=status_of_reply(reply))

@@ -1,0 +1,232 @@
+"""Pops in order of one broker: which queues give nothing, acknowledgements, and the group's offsets.
+
+While a message of a queue is out that nobody acknowledged, the queue gives its group nothing, except to the attempt
+that has it: its answer may have been lost. When their time is up, the queue gives all again from the first that was not
+acknowledged on; so far goes the group's offset.
+
+Unlike with Apache's broker, an acknowledgement of a batch that is not known, because a kill lost it, does not move the
+offset past messages that nobody acknowledged.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import trio
+
+from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.due_time import DueTime
+from rocketwire.server.core.errors import MessageIllegal
+from rocketwire.server.offsets.consumed import commit_offset
+from rocketwire.server.pop.order.batches import (
+    acknowledged,
+    batch,
+    counts_of,
+    is_held,
+    kept,
+    next_offset,
+    out_until,
+)
+from rocketwire.server.pop.order.free_times import FreeTimes
+from rocketwire.server.pop.ordered import OrderedBatch, PopQueue
+from rocketwire.server.pop.renewals import Renewals
+from rocketwire.server.topics.subscription_groups import SubscriptionGroups
+from rocketwire.server.topics.topics import BrokerTopics
+from rocketwire.store.event import Event
+from rocketwire.store.tables.offsets import OffsetTable
+from rocketwire.store.tables.order_info import OrderInfo, OrderInfoTable
+from rocketwire.wire.pop_handle import OrderCount
+
+log = logging.getLogger(__name__)
+
+_KEPT_IDLE: Final = 24 * 3600 * 1000  # ms
+_CLEAN_SECONDS: Final = 3600.0
+_REST: Final = 10
+"""After a cleaning there is none for so many times as long as it took."""
+_AT_ONCE: Final = 256
+_LONGEST_SLEEP: Final = 60.0
+
+
+class OrderedQueues:
+    """Keeps which messages are out in order, as `server.pop.ordered.Ordered` says.
+
+    Attributes:
+        freed: Called with each queue that gives messages again: the batch was acknowledged, or its time is up.
+    """
+
+    def __init__(
+        self,
+        table: OrderInfoTable,
+        offsets: OffsetTable,
+        *,
+        topics: BrokerTopics,
+        groups: SubscriptionGroups,
+        clock: Clock,
+        due_time: DueTime,
+        renewals: Renewals,
+    ) -> None:
+        self.freed = Event[[PopQueue]]()
+        self._table = table
+        self._offsets = offsets
+        self._topics = topics
+        self._groups = groups
+        self._clock = clock
+        self._due_time = due_time
+        self._renewals = renewals
+        self._free = FreeTimes()
+        self._sleeping = trio.CancelScope()
+        self._sleeps_until: float = -math.inf
+        self._unclean = trio.Event()
+        for topic, group in table.consumptions():
+            for queue_id, info in table.of(topic, group).items():
+                queue = PopQueue(topic, group, queue_id)
+                self._free.put(queue, self._out_until(queue, info))
+
+    def blocks(self, queue: PopQueue, attempt_id: str | None, invisible_time: int) -> bool:
+        """Whether the queue gives nothing now to an attempt that wants its messages for so many ms."""
+        info = self._table.get(*queue)
+        if info is None or (info.attempt_id is not None and info.attempt_id == attempt_id):
+            return False
+        until = self._out_until(queue, info, invisible_time)
+        if until is None:
+            return False
+        return until > self._clock() or self._renewed(queue, info)
+
+    def _renewed(self, queue: PopQueue, info: OrderInfo) -> bool:
+        """Whether a batch whose time is up is kept for longer, for its client is here."""
+        invisible_time = self._renewals.renewed(info.renewer, info.pop_time, self._clock())
+        if invisible_time is None or not is_held(info, consumed=self._committed(queue)):
+            return False
+        self._put(queue, replace(info, invisible_time=invisible_time))
+        return True
+
+    def counts(self, taken: OrderedBatch) -> Sequence[OrderCount]:
+        """How often the messages of a batch that is to be taken were popped before, for the answer."""
+        return counts_of(self._batch(taken), taken.queue.topic, taken.queue.queue_id)
+
+    def popped(self, taken: OrderedBatch) -> None:
+        """Note a batch."""
+        self._put(taken.queue, self._batch(taken))
+
+    def _batch(self, taken: OrderedBatch) -> OrderInfo:
+        return batch(
+            self._table.get(*taken.queue),
+            attempt_id=taken.attempt_id,
+            pop_time=taken.pop_time,
+            invisible_time=taken.invisible_time,
+            offsets=taken.offsets,
+            renewer=taken.renewer,
+        )
+
+    def ack(self, queue: PopQueue, offset: int, pop_time: int, invisible_time: int) -> None:
+        """Acknowledge a message, which was popped then for so long; the group's offset moves on as far as it can.
+
+        Nothing is done for one that was acknowledged, or popped again meanwhile.
+
+        Raises:
+            MessageIllegal: it is not of the batch.
+            LimitExceeded: there is no room for the group's offset.
+        """
+        committed = self._committed(queue)
+        if offset < committed:
+            return
+        info = self._table.get(*queue)
+        if info is None:
+            if offset == committed:
+                self._commit(queue, offset + 1)
+            return
+        if info.pop_time != pop_time:
+            return
+        left = acknowledged(info, offset)
+        if left is None:
+            key = "@".join(map(str, queue))
+            raise MessageIllegal(f"offset is illegal, key:{key}, old:{committed}, commit:{offset}, next:-1")
+        self._put(queue, left)
+        self._commit(queue, next_offset(left, committed))
+        if not self.blocks(queue, None, invisible_time):
+            self.freed(queue)
+
+    def change(self, queue: PopQueue, offset: int, pop_time: int, visible_at: int) -> bool:
+        """Keep a message until another time, in ms since 1970; false if it was acknowledged.
+
+        Nothing is done for one that was popped again meanwhile, or not in this batch.
+        """
+        if offset < self._committed(queue):
+            return False
+        info = self._table.get(*queue)
+        if info is not None and info.pop_time == pop_time and offset in info.offsets:
+            self._put(queue, kept(info, offset, visible_at))
+            if not self.blocks(queue, None, 0):
+                self.freed(queue)
+        return True
+
+    def _out_until(self, queue: PopQueue, info: OrderInfo, invisible_time: int = 0) -> int | None:
+        return out_until(info, invisible_time, consumed=self._committed(queue))
+
+    def _committed(self, queue: PopQueue) -> int:
+        return self._offsets.query(queue.group, queue.topic, queue.queue_id) or 0
+
+    def _commit(self, queue: PopQueue, offset: int) -> None:
+        commit_offset(self._offsets, queue.group, queue.topic, queue.queue_id, offset)
+
+    def _put(self, queue: PopQueue, info: OrderInfo) -> None:
+        self._table.put(*queue, info)
+        self._free.put(queue, self._out_until(queue, info))
+        first = self._free.first
+        if first is not None and first < self._sleeps_until:
+            self._sleeping.cancel()
+
+    # --- tasks ---
+
+    async def run(self) -> None:
+        """Tell of queues whose time is up, and clean at intervals; never returns."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._clean_at_times)
+            while True:
+                await self._sleep()
+                for queue in list(self._free.due(self._clock())):
+                    info = self._table.get(*queue)
+                    if info is None or not self._renewed(queue, info):
+                        self.freed(queue)
+
+    async def _sleep(self) -> None:
+        """Wait until a queue is free, or another one may be sooner."""
+        with trio.CancelScope() as self._sleeping:
+            first = self._free.first
+            self._sleeps_until = math.inf if first is None else first
+            seconds = (self._sleeps_until - self._clock()) / 1000
+            await self._due_time.sleep(min(_LONGEST_SLEEP, max(0.0, seconds)))
+
+    def unclean(self) -> None:
+        """Note that topics or groups may be gone."""
+        self._unclean.set()
+
+    async def _clean_at_times(self) -> None:
+        while True:
+            with trio.move_on_after(_CLEAN_SECONDS):
+                await self._unclean.wait()
+            self._unclean = trio.Event()
+            began = trio.current_time()
+            await self.clean()
+            await trio.sleep(_REST * (trio.current_time() - began))
+
+    async def clean(self) -> None:
+        """Forget batches of topics, groups and queues that are gone, and those that nobody went on with for a day."""
+        oldest = self._clock() - _KEPT_IDLE
+        for number, (topic, group) in enumerate(self._table.consumptions()):
+            if number % _AT_ONCE == _AT_ONCE - 1:
+                await trio.lowlevel.checkpoint()
+            config = self._topics.get(topic)
+            queues = 0 if config is None or self._groups.table.get(group) is None else config.read_queue_nums
+            for queue_id, info in self._table.of(topic, group).items():
+                if queue_id >= queues or info.last_consume_timestamp < oldest:
+                    log.info(
+                        "group %(group)s, topic %(topic)s: nothing is out in order of queue %(queue_id)d any more",
+                        {"group": group, "topic": topic, "queue_id": queue_id},
+                    )
+                    self._table.remove(topic, group, queue_id)
+                    self._free.put(PopQueue(topic, group, queue_id), None)

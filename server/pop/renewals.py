@@ -1,0 +1,75 @@
+"""Renewal: what a client popped so that the broker keeps it for it (`auto_renew` of gRPC) is not given to others.
+
+The check point, or the batch in order, names the client. When its time is up and the client is here, it is written
+anew, for `STEP_MS` more, under the same pop time: so acknowledgements still are about it, and by when they are due
+follows from the handle alone. No table has to know what is renewed, and a restart changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from rocketwire.wire.headers.pop import PopMessageRequestHeader
+
+STEP_MS: Final = 60_000
+"""How long renewed messages are invisible at first, and by how much longer each time."""
+MOST_MS: Final = 3 * 60 * 60 * 1000
+"""How long after the pop messages are renewed."""
+_GRACE_SECONDS: Final = 15.0
+"""A client that lost its connection may be back within so long."""
+_START_SECONDS: Final = 60.0
+"""So long after the start all clients count as here: they do not know of it yet."""
+
+
+class RenewedPopRequest(PopMessageRequestHeader, frozen=True, kw_only=True):
+    """A pop of messages that are renewed for a client; None: they are not. No frame can say so."""
+
+    renewer: str | None
+
+
+class Renewals:
+    """Which clients are here whose messages are renewed."""
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        """Begin at this time; `now` is a clock in seconds."""
+        self._now = now
+        self._started = now()
+        self._here: set[str] = set()
+        self._left: dict[str, float] = {}  # when the grace of those ends that left, the latest last
+
+    def enter(self, client_id: str) -> None:
+        """Note that a client is here."""
+        self._here.add(client_id)
+        self._left.pop(client_id, None)
+
+    def leave(self, client_id: str, *, for_good: bool = False) -> None:
+        """Note that a client is gone; unless it said so itself, it may be back soon."""
+        self._here.discard(client_id)
+        now, left = self._now(), self._left
+        while left and next(iter(left.values())) <= now:
+            del left[next(iter(left))]
+        left.pop(client_id, None)
+        if not for_good:
+            left[client_id] = now + _GRACE_SECONDS
+
+    def renewed(self, client_id: str | None, pop_time: int, now: int) -> int | None:
+        """For how long from the pop on messages whose time is up are invisible anew, in ms; None: they are not.
+
+        Args:
+            client_id: For whom they are renewed; None: for nobody.
+            pop_time: When they were popped, in ms since 1970.
+            now: The time now, likewise.
+        """
+        if client_id is None or now >= pop_time + MOST_MS or not self._is_here(client_id):
+            return None
+        return invisible_ms(pop_time, now)
+
+    def _is_here(self, client_id: str) -> bool:
+        now = self._now()
+        return client_id in self._here or now < max(self._started + _START_SECONDS, self._left.get(client_id, now))
+
+
+def invisible_ms(pop_time: int, now: int) -> int:
+    """For how long from the pop on renewed messages are invisible by now, as long as they are renewed."""
+    return (max(0, now - pop_time) // STEP_MS + 1) * STEP_MS

@@ -1,0 +1,65 @@
+"""config/messageRequestMode.json of 5.x: which groups pop a topic's messages instead of pulling them."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any, Final
+
+from rocketwire.store.disk.files import FileSystem, RealFileSystem
+from rocketwire.store.tables.saved_table import SavedTable
+from rocketwire.store.tables.unknown_fields import UnknownFields, load_body
+from rocketwire.wire.bodies._shapes import to_builtins
+from rocketwire.wire.bodies.assignment import MessageRequestModes, SetMessageRequestModeRequestBody
+from rocketwire.wire.bodies.fastjson import in_steps
+
+_TABLE: Final = "messageRequestModeMap"
+
+
+class RequestModeTable(SavedTable):
+    """Modes by (topic, group)."""
+
+    def __init__(self, path: str, files: FileSystem, saved: MessageRequestModes, unknown: UnknownFields) -> None:
+        super().__init__(path, files)
+        self._topics = {topic: dict(groups) for topic, groups in saved.message_request_mode_map.items()}
+        self._unknown = unknown
+
+    @classmethod
+    def open(cls, path: str | Path, files: FileSystem | None = None) -> RequestModeTable:
+        """Load the table from its file; an empty one when there is none.
+
+        Raises:
+            ConfigInvalid: the file and its .bak are unreadable.
+        """
+        files = files or RealFileSystem()
+        saved, unknown = load_body(str(path), files, MessageRequestModes)
+        return cls(str(path), files, saved, unknown)
+
+    def get(self, topic: str, group: str) -> SetMessageRequestModeRequestBody | None:
+        """How a group asks for a topic's messages, None when nobody said."""
+        return self._topics.get(topic, {}).get(group)
+
+    def put(self, mode: SetMessageRequestModeRequestBody) -> None:
+        """Set how a group asks for a topic's messages."""
+        groups = self._topics.setdefault(mode.topic, {})
+        if groups.get(mode.consumer_group) != mode:
+            groups[mode.consumer_group] = mode
+            self._changed()
+
+    def __len__(self) -> int:
+        return sum(map(len, self._topics.values()))
+
+    @property
+    def modes(self) -> MessageRequestModes:
+        """The whole table as it is now."""
+        return MessageRequestModes(
+            message_request_mode_map={topic: dict(groups) for topic, groups in self._topics.items()}
+        )
+
+    def _document(self) -> dict[str, Any]:
+        if not self._unknown:  # then each is encoded by itself, step by step
+            return {_TABLE: self._topics}
+        return self._unknown.restore(to_builtins(self.modes))
+
+    def _text(self) -> Generator[None, None, bytes]:
+        return in_steps(self._document(), newer=True)

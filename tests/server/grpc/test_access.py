@@ -1,0 +1,103 @@
+"""Access control of 5.x clients: the accounts and permissions of all, and a signature of the time."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from rocketwire.wire.grpc.codes import Code, GrpcStatus
+from tests.server.grpc.sdk import Sdk, code_of, consumer_settings, message, producer_settings, send_request
+from tests.server.grpc.test_routing import route
+from tests.server.harness import Server, serving, topic_ext
+
+SECRET = "very-secret-key"
+TIME = "20260102T030405Z"
+ACCOUNTS = f"""\
+accounts:
+- accessKey: admin-account
+  secretKey: {SECRET}
+  admin: true
+- accessKey: producer-account
+  secretKey: {SECRET}
+  topicPerms: [T=PUB]
+- accessKey: consumer-account
+  secretKey: {SECRET}
+  topicPerms: [T=SUB]
+  groupPerms: [G=SUB]
+"""
+
+
+def signed(account: str, secret: str = SECRET, *, upper: bool = True) -> dict[str, str]:
+    """The headers of a call as SDKs sign it; Java in upper case, Python in lower case."""
+    digits = hmac.new(secret.encode(), TIME.encode(), "sha1").hexdigest()
+    text = f"Credential={account}, SignedHeaders=x-mq-date-time, Signature={digits.upper() if upper else digits}"
+    return {"x-mq-date-time": TIME, "authorization": f"MQv2-HMAC-SHA1 {text}"}
+
+
+@pytest.fixture
+async def guarded(tmp_path: Path) -> AsyncIterator[Server]:
+    file = tmp_path / "plain_acl.yml"
+    file.write_text(ACCOUNTS)
+    async with serving(tmp_path / "store", acl_enable=True, acl_file=str(file)) as server:
+        ext = topic_ext("T", 1) | {"AccessKey": "admin-account"}
+        data = "".join(ext[name] for name in sorted(ext)).encode()
+        signature = base64.b64encode(hmac.new(SECRET.encode(), data, "sha1").digest()).decode()
+        answer = await server.broker().ask(17, ext | {"Signature": signature})
+        assert answer.header.code == 0
+        yield server
+
+
+async def test_a_signed_send_is_stored(guarded: Server) -> None:
+    with Sdk(guarded.broker_address) as sdk:
+        for headers in (signed("producer-account"), signed("producer-account", upper=False), signed("admin-account")):
+            response = await sdk.call("SendMessage", send_request(), headers)
+            assert code_of(response) is Code.OK
+
+
+@pytest.mark.parametrize(
+    ("headers", "words"),
+    [
+        ({}, "No accessKey is configured"),
+        (signed("", ""), "No accessKey is configured"),
+        ({"authorization": "Bearer x"}, "No accessKey is configured"),
+        (signed("stranger"), "No acl config for stranger"),
+        (signed("producer-account", "wrong"), "Check signature failed for accessKey=producer-account"),
+        (signed("producer-account") | {"x-mq-date-time": "20260102T030406Z"}, "Check signature failed"),
+        ({"authorization": "MQv2-HMAC-SHA1 Credential=producer-account, Signature=zz"}, "Check signature failed"),
+        (signed("consumer-account"), "No default permission for topic:T"),
+    ],
+)
+async def test_others_are_refused(guarded: Server, headers: dict[str, str], words: str) -> None:
+    with Sdk(guarded.broker_address) as sdk:
+        response = await sdk.call("SendMessage", send_request(), headers)
+        assert code_of(response) is Code.UNAUTHORIZED
+        assert words in response.status.message
+
+
+async def test_a_batch_needs_the_permission_too(guarded: Server) -> None:
+    with Sdk(guarded.broker_address) as sdk:
+        request = send_request(message(message_id="a"), message(message_id="b"))
+        assert code_of(await sdk.call("SendMessage", request, signed("consumer-account"))) is Code.UNAUTHORIZED
+        assert code_of(await sdk.call("SendMessage", request, signed("producer-account"))) is Code.OK
+
+
+async def test_a_route_needs_an_account(guarded: Server) -> None:
+    with Sdk(guarded.broker_address) as sdk:
+        assert code_of(await sdk.call("QueryRoute", route())) is Code.UNAUTHORIZED
+        assert code_of(await sdk.call("QueryRoute", route(), signed("producer-account"))) is Code.OK
+
+
+async def test_settings_need_the_permissions_of_heartbeats(guarded: Server) -> None:
+    with Sdk(guarded.broker_address) as sdk:
+        ended = await sdk.over(await sdk.telemetry(consumer_settings(), signed("producer-account")))
+        assert ended.status == GrpcStatus.INVALID_ARGUMENT
+        for settings, account in (
+            (consumer_settings(), "consumer-account"),
+            (producer_settings(), "producer-account"),
+        ):
+            command = await sdk.command(await sdk.telemetry(settings, signed(account)))
+            assert command.status.code == Code.OK

@@ -1,0 +1,332 @@
+"""Messages on their way to 5.x clients: received, acknowledged, postponed, given up, and given back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from rocketwire.wire.grpc import definition_pb2 as d
+from rocketwire.wire.grpc import service_pb2 as s
+from rocketwire.wire.grpc.codes import Code
+from tests.server.grpc.sdk import (
+    Sdk,
+    code_of,
+    consumer_settings,
+    create_group,
+    message,
+    receive_request,
+    send_request,
+    topic,
+)
+from tests.server.grpc.test_telemetry import consumers
+from tests.server.harness import NOW, Client, Server, records
+
+SOON = {"grpc-timeout": "8S"}
+GROUP = d.Resource(name="G")
+
+
+def codes(responses: Sequence[Any]) -> list[Code]:
+    return [Code(each.status.code) for each in responses if each.HasField("status")]
+
+
+def messages(responses: Sequence[Any]) -> list[d.Message]:
+    return [each.message for each in responses if each.HasField("message")]
+
+
+async def take(sdk: Sdk, **changes: Any) -> list[d.Message]:
+    """Receive; what has come."""
+    return messages(await sdk.receive(receive_request(**changes), SOON))
+
+
+async def come(sdk: Sdk, server: Server, seconds: float = 1, **changes: Any) -> list[d.Message]:
+    """Receive, in time that passes while the call waits; what has come."""
+    stream = await sdk.begin("ReceiveMessage", receive_request(polling=5, **changes), SOON)
+    await sdk.rest()
+    await server.pass_time(seconds, step=0.5)
+    found = await sdk.over(stream) if sdk.incoming[stream].over else None
+    if found is None:
+        await server.pass_time(6, step=0.5)
+        found = await sdk.over(stream)
+    return messages(found.messages(s.ReceiveMessageResponse))
+
+
+def ack(*received: d.Message, handle: str | None = None) -> s.AckMessageRequest:
+    entries = [
+        s.AckMessageEntry(
+            message_id=each.system_properties.message_id,
+            receipt_handle=each.system_properties.receipt_handle if handle is None else handle,
+        )
+        for each in received
+    ]
+    return s.AckMessageRequest(group=GROUP, topic=topic(), entries=entries)
+
+
+def change(received: d.Message, seconds: float, **more: Any) -> s.ChangeInvisibleDurationRequest:
+    system = received.system_properties
+    request = s.ChangeInvisibleDurationRequest(
+        group=GROUP, topic=topic(), receipt_handle=system.receipt_handle, message_id=system.message_id, **more
+    )
+    request.invisible_duration.FromMilliseconds(round(seconds * 1000))
+    return request
+
+
+async def test_a_message_is_received_as_it_was_sent(sdk: Sdk, broker: Client) -> None:
+    sent = message(b"body", "id1", tag="tag", keys=["k1", "k2"])
+    sent.user_properties["colour"] = "red"
+    await sdk.call("SendMessage", send_request(sent))
+    responses = await sdk.receive(receive_request(), SOON)
+    assert [each.WhichOneof("content") for each in responses] == ["status", "message", "delivery_timestamp"]
+    assert codes(responses) == [Code.OK]
+    (received,) = messages(responses)
+    system = received.system_properties
+    assert (received.topic.name, received.body) == ("T", b"body")
+    assert dict(received.user_properties) == {"colour": "red"}
+    assert (system.message_id, system.tag, list(system.keys)) == ("id1", "tag", ["k1", "k2"])
+    assert (system.delivery_attempt, system.message_type) == (1, d.NORMAL)
+    assert (system.queue_id, system.queue_offset) == (0, 0)
+    assert system.born_timestamp.ToMilliseconds() == NOW
+    assert system.receipt_handle
+    assert broker is not None
+
+
+async def test_the_queue_that_a_client_names_does_not_matter(sdk: Sdk, broker: Client) -> None:
+    await broker.send("T", b"x", queue_id=1)
+    assert [each.body for each in await take(sdk, queue=0)] == [b"x"]
+
+
+async def test_messages_of_remoting_producers_are_received(sdk: Sdk, broker: Client) -> None:
+    sent = await broker.send("T", b"old")
+    (received,) = await take(sdk)
+    assert received.body == b"old"
+    assert sent.header.ext is not None
+    assert received.system_properties.message_id == sent.header.ext["msgId"]
+
+
+async def test_what_is_acknowledged_does_not_come_again(sdk: Sdk, server: Server) -> None:
+    for number in range(3):
+        await sdk.call("SendMessage", send_request(message(b"%d" % number, f"id{number}")))
+    received = sorted(await take(sdk), key=lambda each: each.body)
+    assert len(received) == 3
+    response = await sdk.call("AckMessage", ack(*received[:2]))
+    assert code_of(response) is Code.OK
+    assert [entry.message_id for entry in response.entries] == ["id0", "id1"]
+    assert code_of(await sdk.call("AckMessage", ack(received[0]))) is Code.OK  # again
+    assert await come(sdk, server, 29) == []
+    (again,) = await come(sdk, server, 5)
+    assert (again.body, again.system_properties.delivery_attempt) == (b"2", 2)
+    assert again.system_properties.message_id == "id2"
+    assert again.topic.name == "T"
+    assert code_of(await sdk.call("AckMessage", ack(again))) is Code.OK
+    assert await come(sdk, server, 40) == []
+
+
+async def test_deliveries_of_one_pop_are_acknowledged_together(sdk: Sdk, server: Server) -> None:
+    await sdk.call("SendMessage", send_request(*(message(b"%d" % number, f"id{number}") for number in range(4))))
+    received = await take(sdk)
+    assert [each.body for each in received] == [b"0", b"1", b"2", b"3"]
+    response = await sdk.call("AckMessage", ack(received[0], received[3], received[1]))
+    assert [Code(entry.status.code) for entry in response.entries] == [Code.OK] * 3
+    assert await come(sdk, server, 29) == []
+    assert [each.body for each in await come(sdk, server, 5)] == [b"2"]
+
+
+async def test_handles_are_checked(sdk: Sdk, server: Server) -> None:
+    await sdk.call("SendMessage", send_request())
+    (received,) = await take(sdk, invisible=10)
+    response = await sdk.call("AckMessage", ack(received, handle="nonsense"))
+    assert code_of(response) is Code.INVALID_RECEIPT_HANDLE
+    good, bad = ack(received), ack(received, handle="nonsense")
+    good.entries.extend(bad.entries)
+    mixed = await sdk.call("AckMessage", good)
+    assert code_of(mixed) is Code.MULTIPLE_RESULTS
+    assert [Code(entry.status.code) for entry in mixed.entries] == [Code.OK, Code.INVALID_RECEIPT_HANDLE]
+    await server.pass_time(11)
+    assert code_of(await sdk.call("AckMessage", ack(received))) is Code.INVALID_RECEIPT_HANDLE
+    assert code_of(await sdk.call("ChangeInvisibleDuration", change(received, 5))) is Code.INVALID_RECEIPT_HANDLE
+    assert code_of(await sdk.call("AckMessage", s.AckMessageRequest(group=GROUP, topic=topic()))) is Code.BAD_REQUEST
+
+
+async def test_a_call_waits_for_a_message(sdk: Sdk, server: Server, broker: Client) -> None:
+    stream = await sdk.begin("ReceiveMessage", receive_request(), {"grpc-timeout": "15S"})
+    await sdk.rest()
+    assert not sdk.incoming[stream].over
+    await broker.send("T", b"now")
+    found = (await sdk.over(stream)).messages(s.ReceiveMessageResponse)
+    assert [each.body for each in messages(found)] == [b"now"]
+    assert server is not None
+
+
+async def test_a_call_waits_in_vain(sdk: Sdk, server: Server) -> None:
+    stream = await sdk.begin("ReceiveMessage", receive_request(polling=5), {"grpc-timeout": "8S"})
+    await sdk.rest()
+    await server.pass_time(4.9, step=0.1)
+    assert not sdk.incoming[stream].over
+    await server.pass_time(0.3, step=0.1)
+    (response,) = (await sdk.over(stream)).messages(s.ReceiveMessageResponse)
+    assert Code(response.status.code) is Code.MESSAGE_NOT_FOUND
+
+
+async def test_a_call_needs_no_deadline_and_no_settings(sdk: Sdk) -> None:
+    await sdk.call("SendMessage", send_request())
+    assert len(messages(await sdk.receive(receive_request()))) == 1
+
+
+async def test_what_a_client_receives_is_what_it_subscribes_to(sdk: Sdk, broker: Client) -> None:
+    await sdk.call("SendMessage", send_request(message(tag="a")))
+    await take(sdk, expression="a || b")
+    assert code_of(await sdk.call("Heartbeat", s.HeartbeatRequest(group=GROUP))) is Code.OK
+    found = await consumers(broker)
+    assert found is not None
+    assert found.subscription_table["T"].sub_string == "a || b"
+
+
+async def test_a_cancelled_call_takes_nothing(sdk: Sdk, broker: Client, server: Server) -> None:
+    stream = await sdk.begin("ReceiveMessage", receive_request())
+    await sdk.rest()
+    await sdk.cancel(stream)
+    await sdk.rest()
+    await broker.send("T", b"for another")
+    (received,) = await take(sdk)
+    assert (received.body, received.system_properties.delivery_attempt) == (b"for another", 1)
+    assert server is not None
+
+
+async def test_what_was_popped_for_a_cancelled_call_is_visible_again_at_once(server: Server, broker: Client) -> None:
+    await broker.send("T", bytes(100_000))
+    with Sdk(server.broker_address, window=0) as sdk, Sdk(server.broker_address, "other") as other:
+        stream = await sdk.begin("ReceiveMessage", receive_request())
+        await sdk.rest()
+        assert not sdk.incoming[stream].over  # its window is used up
+        await sdk.cancel(stream)
+        await sdk.rest()
+        (again,) = await come(other, server)
+        assert len(again.body) == 100_000
+
+
+async def test_what_a_client_had_not_read_when_it_left_is_visible_again_at_once(server: Server, broker: Client) -> None:
+    await broker.send("T", bytes(100_000))
+    with Sdk(server.broker_address, window=0) as sdk, Sdk(server.broker_address, "other") as other:
+        await sdk.begin("ReceiveMessage", receive_request())
+        await sdk.rest()
+        sdk.close()
+        (again,) = await come(other, server)
+        assert len(again.body) == 100_000
+
+
+async def test_a_message_can_be_postponed(sdk: Sdk, server: Server) -> None:
+    await sdk.call("SendMessage", send_request())
+    (received,) = await take(sdk)
+    response = await sdk.call("ChangeInvisibleDuration", change(received, 3))
+    assert code_of(response) is Code.OK
+    assert response.receipt_handle not in {"", received.system_properties.receipt_handle}
+    (again,) = await come(sdk, server, 4)
+    assert again.system_properties.delivery_attempt == 2
+    assert await come(sdk, server, 40, invisible=100) == []
+
+
+async def test_the_new_handle_acknowledges_what_was_postponed(sdk: Sdk, server: Server) -> None:
+    await sdk.call("SendMessage", send_request())
+    (received,) = await take(sdk)
+    response = await sdk.call("ChangeInvisibleDuration", change(received, 50))
+    handle = response.receipt_handle
+    assert code_of(await sdk.call("AckMessage", ack(received, handle=handle))) is Code.OK
+    assert await come(sdk, server, 60) == []
+
+
+@pytest.mark.parametrize("seconds", [-1, 12 * 3600 + 1])
+async def test_the_time_of_a_change_is_bounded(sdk: Sdk, seconds: float) -> None:
+    await sdk.call("SendMessage", send_request())
+    (received,) = await take(sdk)
+    assert code_of(await sdk.call("ChangeInvisibleDuration", change(received, seconds))) is Code.ILLEGAL_INVISIBLE_TIME
+
+
+@pytest.mark.parametrize(
+    ("request_", "code"),
+    [
+        (receive_request(to="unknown"), Code.TOPIC_NOT_FOUND),
+        (receive_request(to="bad name"), Code.ILLEGAL_TOPIC),
+        (receive_request("bad group"), Code.ILLEGAL_CONSUMER_GROUP),
+        (receive_request(invisible=9), Code.ILLEGAL_INVISIBLE_TIME),
+        (receive_request(invisible=0), Code.ILLEGAL_INVISIBLE_TIME),
+        (receive_request(expression="||"), Code.ILLEGAL_FILTER_EXPRESSION),
+    ],
+)
+async def test_a_receive_is_refused(sdk: Sdk, request_: s.ReceiveMessageRequest, code: Code) -> None:
+    (response,) = await sdk.receive(request_, SOON)
+    assert Code(response.status.code) is code
+
+
+async def test_sql_is_evaluated_and_a_wrong_expression_refused(sdk: Sdk) -> None:
+    for number in range(3):
+        sent = message(b"%d" % number, f"id{number}")
+        sent.user_properties["n"] = str(number)
+        await sdk.call("SendMessage", send_request(sent))
+    request = receive_request()
+    request.filter_expression.type = d.SQL
+    request.filter_expression.expression = "n > 1"
+    assert [each.body for each in messages(await sdk.receive(request, SOON))] == [b"2"]
+    request.filter_expression.expression = "n >"
+    assert codes(await sdk.receive(request, SOON)) == [Code.ILLEGAL_FILTER_EXPRESSION]
+
+
+async def test_tags_with_the_same_hash_code_are_told_apart(sdk: Sdk, server: Server) -> None:
+    for number, tag in enumerate(("BB", "Aa")):  # the same in Java
+        await sdk.call("SendMessage", send_request(message(b"%d" % number, f"id{number}", tag=tag)))
+    assert [each.body for each in await take(sdk, expression="Aa")] == [b"1"]
+    assert await come(sdk, server, 40, expression="BB") == []  # it counts as consumed
+
+
+async def test_too_short_a_deadline_is_refused(sdk: Sdk) -> None:
+    (response,) = await sdk.receive(receive_request(polling=10), {"grpc-timeout": "2S"})
+    assert Code(response.status.code) is Code.ILLEGAL_POLLING_TIME
+
+
+async def dead_letters(broker: Client) -> list[Any]:
+    return records((await broker.pull("%DLQ%G")).body)
+
+
+async def test_what_was_tried_too_often_goes_to_the_dead_letters(sdk: Sdk, server: Server, broker: Client) -> None:
+    await create_group(broker, "G", retry_max_times=1)
+    await sdk.call("SendMessage", send_request(message(b"poison", "idp")))
+    (first,) = await take(sdk)
+    assert code_of(await sdk.call("ChangeInvisibleDuration", change(first, 1))) is Code.OK
+    (second,) = await come(sdk, server, 2)
+    assert second.system_properties.delivery_attempt == 2
+    assert code_of(await sdk.call("ChangeInvisibleDuration", change(second, 1))) is Code.OK
+    assert await come(sdk, server, 2) == []
+    (dead,) = await dead_letters(broker)
+    assert dead.body == b"poison"
+    assert await come(sdk, server, 60) == []
+
+
+async def test_a_client_may_give_a_message_up(sdk: Sdk, server: Server, broker: Client) -> None:
+    await sdk.call("SendMessage", send_request(message(b"poison", "idp")))
+    (received,) = await take(sdk)
+    request = s.ForwardMessageToDeadLetterQueueRequest(
+        group=GROUP,
+        topic=topic(),
+        receipt_handle=received.system_properties.receipt_handle,
+        message_id="idp",
+        delivery_attempt=1,
+        max_delivery_attempts=1,
+    )
+    assert code_of(await sdk.call("ForwardMessageToDeadLetterQueue", request)) is Code.OK
+    (dead,) = await dead_letters(broker)
+    assert dead.body == b"poison"
+    assert await come(sdk, server, 40) == []
+
+
+async def test_a_termination_gives_back_what_the_client_held(sdk: Sdk, server: Server, broker: Client) -> None:
+    await sdk.command(await sdk.telemetry(consumer_settings(kind=d.PUSH_CONSUMER)))
+    for number in range(2):
+        await sdk.call("SendMessage", send_request(message(b"%d" % number, f"id{number}")))
+    held = await take(sdk, auto_renew=True, invisible=0)
+    assert len(held) == 2
+    assert code_of(await sdk.call("AckMessage", ack(held[0]))) is Code.OK
+    await sdk.call("NotifyClientTermination", s.NotifyClientTerminationRequest(group=GROUP))
+    with Sdk(server.broker_address, "other") as other:
+        (again,) = await come(other, server)
+        assert again.body == held[1].body
+    assert broker is not None

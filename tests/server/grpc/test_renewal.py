@@ -1,0 +1,185 @@
+"""Messages that the server keeps for a client as long as it is here (`auto_renew`), over restarts, too."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rocketwire.wire.grpc import definition_pb2 as d
+from rocketwire.wire.grpc import service_pb2 as s
+from rocketwire.wire.grpc.codes import Code
+from tests.server.grpc.sdk import CLIENT, Sdk, code_of, consumer_settings, create_group, receive_request
+from tests.server.grpc.test_receiving import SOON, ack, change, messages
+from tests.server.harness import Client, Clock, Server, serving
+
+pytestmark = pytest.mark.slow
+HEARTBEAT = s.HeartbeatRequest(group=d.Resource(name="G"), client_type=d.PUSH_CONSUMER)
+
+
+async def held(sdk: Sdk, **changes: Any) -> list[d.Message]:
+    """What a push consumer receives."""
+    await sdk.command(await sdk.telemetry(consumer_settings(kind=d.PUSH_CONSUMER)))
+    return messages(await sdk.receive(receive_request(auto_renew=True, invisible=0, **changes), SOON))
+
+
+async def work(sdk: Sdk, server: Server, seconds: float) -> None:
+    """Let time pass while the client is busy, but alive."""
+    for _ in range(round(seconds / 10)):
+        await server.pass_time(10, step=1)
+        assert code_of(await sdk.call("Heartbeat", HEARTBEAT)) is Code.OK
+
+
+async def others(server: Server, **changes: Any) -> list[bytes]:
+    """What another member of the group would get now."""
+    with Sdk(server.broker_address, "other@1@0@x") as other:
+        stream = await other.begin("ReceiveMessage", receive_request(polling=5, **changes), SOON)
+        await server.pass_time(6, step=0.5)
+        found = await other.over(stream)
+        return [each.body for each in messages(found.messages(s.ReceiveMessageResponse))]
+
+
+async def test_what_a_client_is_busy_with_is_given_to_nobody_else(server: Server, broker: Client) -> None:
+    for body in (b"long", b"short"):
+        await broker.send("T", body)
+    with Sdk(server.broker_address) as sdk:
+        received = {each.body: each for each in await held(sdk)}
+        assert code_of(await sdk.call("AckMessage", ack(received[b"short"]))) is Code.OK
+        for _ in range(3):
+            await work(sdk, server, 60)
+            assert await others(server) == []
+        assert code_of(await sdk.call("AckMessage", ack(received[b"long"]))) is Code.OK  # by its first handle
+        await work(sdk, server, 120)
+        assert await others(server) == []
+
+
+async def test_a_client_may_postpone_it_after_all(server: Server, broker: Client) -> None:
+    await broker.send("T", b"long")
+    with Sdk(server.broker_address) as sdk:
+        (received,) = await held(sdk)
+        await work(sdk, server, 90)
+        assert code_of(await sdk.call("ChangeInvisibleDuration", change(received, 2))) is Code.OK
+        assert await others(server) == [b"long"]
+
+
+async def test_what_a_client_gives_back_when_it_leaves_comes_once(server: Server, broker: Client) -> None:
+    await broker.send("T", b"long")
+    with Sdk(server.broker_address) as sdk:
+        await held(sdk)
+        await work(sdk, server, 90)  # it was renewed meanwhile
+        assert code_of(await sdk.call("NotifyClientTermination", s.NotifyClientTerminationRequest())) is Code.OK
+    with Sdk(server.broker_address, "other@1@0@x") as other:
+        stream = await other.begin("ReceiveMessage", receive_request(polling=5), SOON)
+        await server.pass_time(6, step=0.5)
+        (again,) = messages((await other.over(stream)).messages(s.ReceiveMessageResponse))
+        assert code_of(await other.call("AckMessage", ack(again))) is Code.OK
+    await server.pass_time(120, step=1)
+    assert await others(server) == []
+
+
+@pytest.mark.parametrize("again", [False, True])
+async def test_what_a_client_held_that_is_gone_comes_again(server: Server, broker: Client, again: bool) -> None:
+    await broker.send("T", b"long")
+    with Sdk(server.broker_address) as sdk:
+        await held(sdk)
+        await work(sdk, server, 70)
+    if again:  # it only lost its connection
+        with Sdk(server.broker_address) as sdk:
+            await work(sdk, server, 70)
+            assert await others(server) == []
+    await server.pass_time(70, step=1)
+    assert await others(server) == [b"long"]
+
+
+async def test_it_comes_again_in_the_end(server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("pop.renewals", "grpc.handles"):
+        monkeypatch.setattr(f"rocketwire.server.{module}.MOST_MS", 240_000)  # not hours
+    await broker.send("T", b"long")
+    with Sdk(server.broker_address) as sdk:
+        (received,) = await held(sdk)
+        await work(sdk, server, 250)
+        assert code_of(await sdk.call("AckMessage", ack(received))) is Code.INVALID_RECEIPT_HANDLE
+        assert await others(server) == [b"long"]
+
+
+async def stopped(server: Server, store: Path) -> Path:
+    """The store after a clean stop."""
+    del server
+    return store
+
+
+async def killed(server: Server, store: Path) -> Path:
+    """The store as a kill would leave it."""
+    del server
+    copy = store.with_name("copy")
+    shutil.copytree(store, copy)
+    return copy
+
+
+@pytest.mark.parametrize("ends", [stopped, killed])
+@pytest.mark.parametrize("before", [20, 130])
+@pytest.mark.parametrize("ordered", [False, True])
+async def test_a_restart_changes_nothing(
+    tmp_path: Path, ends: Callable[[Server, Path], Awaitable[Path]], before: float, ordered: bool
+) -> None:
+    clock = Clock()
+    store = tmp_path / "store"
+    queue: dict[str, Any] = {"queue": 0} if ordered else {}
+    async with serving(store, clock=clock) as server:
+        broker = server.broker()
+        await broker.create_topic("T", 1)
+        await create_group(broker, "G", consume_message_orderly=ordered)
+        for body in (b"first", b"second"):
+            await broker.send("T", body)
+        with Sdk(server.broker_address) as sdk:
+            received = await held(sdk, **queue)
+            assert [each.body for each in received] == [b"first", b"second"]
+            await work(sdk, server, before)
+            assert code_of(await sdk.call("AckMessage", ack(received[0]))) is Code.OK
+            await server.pass_time(10, step=1)  # offsets are saved every 5 s
+            store = await ends(server, store)
+    async with serving(store, clock=clock) as server:
+        await server.pass_time(20, step=1)  # the client is not back yet
+        with Sdk(server.broker_address, CLIENT) as sdk:
+            await work(sdk, server, 150)
+            assert await others(server, **queue) == []
+            assert code_of(await sdk.call("AckMessage", ack(received[1]))) is Code.OK
+            await work(sdk, server, 150)
+            assert await others(server, **queue) == []
+            await server.broker().send("T", b"third")
+            assert await others(server, **queue) == [b"third"]
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+async def test_a_client_that_does_not_come_back_after_a_restart_loses_it(tmp_path: Path, ordered: bool) -> None:
+    clock = Clock()
+    queue: dict[str, Any] = {"queue": 0} if ordered else {}
+    async with serving(tmp_path / "store", clock=clock) as server:
+        broker = server.broker()
+        await broker.create_topic("T", 1)
+        await create_group(broker, "G", consume_message_orderly=ordered)
+        await broker.send("T", b"long")
+        with Sdk(server.broker_address) as sdk:
+            assert len(await held(sdk, **queue)) == 1
+            await server.pass_time(30, step=1)
+    async with serving(tmp_path / "store", clock=clock) as server:
+        await server.pass_time(130, step=1)
+        assert await others(server, **queue) == [b"long"]
+
+
+async def test_what_is_held_in_order_holds_its_queue(tmp_path: Path) -> None:
+    async with serving(tmp_path / "store") as server:
+        broker = server.broker()
+        await broker.create_topic("T", 1)
+        await create_group(broker, "G", consume_message_orderly=True)
+        for body in (b"1", b"2"):
+            await broker.send("T", body)
+        with Sdk(server.broker_address) as sdk:
+            (received,) = await held(sdk, queue=0, most=1)
+            await work(sdk, server, 150)
+            assert await others(server, queue=0) == []
+            assert code_of(await sdk.call("AckMessage", ack(received))) is Code.OK
+            assert await others(server, queue=0) == [b"2"]

@@ -1,0 +1,181 @@
+"""Sends of 5.x clients: messages of all types, batches, refusals, quotas, and recalls."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.grpc import definition_pb2 as d
+from rocketwire.wire.grpc import service_pb2 as s
+from rocketwire.wire.grpc.codes import Code
+from rocketwire.wire.grpc.queue_choice import queue_of_group
+from rocketwire.wire.properties import decode_stored_properties
+from tests.server.grpc.sdk import Sdk, code_of, message, send_request, topic
+from tests.server.harness import NOW, Client, Server, code_and_remark, records, serving
+
+
+def timestamp(ms: int) -> Any:
+    found = d.SystemProperties()
+    found.delivery_timestamp.FromMilliseconds(ms)
+    return found.delivery_timestamp
+
+
+async def stored(broker: Client, name: str = "T", queues: int = 2) -> list[Any]:
+    found = []
+    for queue in range(queues):
+        answer = await broker.pull(name, queue_id=queue)
+        found += records(answer.body)
+    return found
+
+
+async def test_a_message_is_stored_with_its_properties(sdk: Sdk, broker: Client) -> None:
+    sent = message(b"body", "01AB", tag="tag", keys=["k1", "k2"])
+    sent.user_properties["colour"] = "red"
+    response = await sdk.call("SendMessage", send_request(sent))
+    assert code_of(response) is Code.OK
+    (entry,) = response.entries
+    assert (entry.message_id, entry.offset, entry.transaction_id) == ("01AB", 0, "")
+    assert entry.status.code == Code.OK
+    (record,) = await stored(broker)
+    properties = decode_stored_properties(record.properties)
+    assert (record.body, record.born_timestamp) == (b"body", NOW)
+    assert properties["TAGS"] == "tag"
+    assert properties["KEYS"] == "k1 k2"
+    assert (properties["UNIQ_KEY"], properties["colour"], properties["PGROUP"]) == ("01AB", "red", "T")
+
+
+async def test_calls_of_one_read_are_one_group(sdk: Sdk, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    from rocketwire.server.messages.storing import Storing
+
+    groups: list[int] = []
+    append = Storing.append
+
+    def counted(self: Storing, drafts: Any) -> Any:
+        groups.append(len(drafts))
+        return append(self, drafts)
+
+    monkeypatch.setattr(Storing, "append", counted)
+    streams = []
+    for number in range(5):
+        stream = sdk.open("/apache.rocketmq.v2.MessagingService/SendMessage")
+        sdk.put(stream, send_request(message(message_id=f"id{number}")))
+        streams.append(stream)
+    await sdk.send_out()
+    for stream in streams:
+        (response,) = (await sdk.over(stream)).messages(s.SendMessageResponse)
+        assert code_of(response) is Code.OK
+    assert groups == [5]
+
+
+async def test_a_batch_goes_to_one_queue(sdk: Sdk, broker: Client) -> None:
+    response = await sdk.call("SendMessage", send_request(message(b"a", "ida"), message(b"b", "idb", tag="t")))
+    assert code_of(response) is Code.OK
+    assert [(entry.message_id, entry.offset) for entry in response.entries] == [("ida", 0), ("idb", 1)]
+    found = await stored(broker)
+    assert [record.body for record in found] == [b"a", b"b"]
+    assert [decode_stored_properties(record.properties)["UNIQ_KEY"] for record in found] == ["ida", "idb"]
+
+
+async def test_a_message_group_has_one_queue(sdk: Sdk, broker: Client) -> None:
+    await broker.create_topic("fifo", 4, attributes="+message.type=FIFO")
+    for number in range(3):
+        sent = message(b"%d" % number, f"id{number}", to="fifo", message_type=d.FIFO, message_group="order-7")
+        assert code_of(await sdk.call("SendMessage", send_request(sent))) is Code.OK
+    answer = await broker.pull("fifo", queue_id=queue_of_group("order-7", 4))
+    assert [record.body for record in records(answer.body)] == [b"0", b"1", b"2"]
+
+
+async def test_the_type_must_be_the_topics(sdk: Sdk, broker: Client) -> None:
+    await broker.create_topic("mixed", 1, attributes="+message.type=MIXED")
+    await broker.create_topic("fifo", 1, attributes="+message.type=FIFO")
+    fifo: Any = {"message_type": d.FIFO, "message_group": "g"}
+    codes = [
+        code_of(await sdk.call("SendMessage", send_request(each)))
+        for each in (
+            message(**fifo),
+            message(to="mixed", **fifo),
+            message(to="fifo"),
+            message(to="fifo", **fifo),
+        )
+    ]
+    conflict = Code.MESSAGE_PROPERTY_CONFLICT_WITH_TYPE
+    assert codes == [conflict, Code.OK, conflict, Code.OK]
+
+
+async def test_types_are_not_checked_where_that_is_off(sdk: Sdk, broker: Client) -> None:
+    await broker.set_config(enableTopicMessageTypeCheck="false")
+    sent = message(message_type=d.FIFO, message_group="g")
+    assert code_of(await sdk.call("SendMessage", send_request(sent))) is Code.OK
+
+
+@pytest.mark.parametrize(
+    ("sent", "code"),
+    [
+        ([], Code.MESSAGE_CORRUPTED),
+        ([message(to="unknown")], Code.TOPIC_NOT_FOUND),
+        ([message(to="bad name")], Code.ILLEGAL_TOPIC),
+        ([message(b"")], Code.MESSAGE_BODY_EMPTY),
+        ([message(message_id="")], Code.ILLEGAL_MESSAGE_ID),
+        ([message(tag="a|b")], Code.ILLEGAL_MESSAGE_TAG),
+        ([message(), message(to="U")], Code.MESSAGE_CORRUPTED),
+        ([message(delivery_timestamp=timestamp(NOW + 86_400_001))], Code.ILLEGAL_DELIVERY_TIME),
+    ],
+)
+async def test_a_send_is_refused(sdk: Sdk, broker: Client, sent: list[d.Message], code: Code) -> None:
+    response = await sdk.call("SendMessage", s.SendMessageRequest(messages=sent))
+    assert code_of(response) is code
+    assert not response.entries
+    assert await stored(broker) == []
+
+
+async def test_a_topic_that_is_only_read_is_forbidden(sdk: Sdk, broker: Client) -> None:
+    await broker.create_topic("R", 1, perm=4)
+    assert code_of(await sdk.call("SendMessage", send_request(message(to="R")))) is Code.FORBIDDEN
+
+
+async def test_a_body_may_be_as_long_as_all_of_the_broker(tmp_path: Path) -> None:
+    async with serving(tmp_path / "store", max_message_size=100) as server:
+        await server.broker().create_topic("T", 1)
+        with Sdk(server.broker_address) as sdk:
+            codes = [code_of(await sdk.call("SendMessage", send_request(message(bytes(n))))) for n in (100, 101)]
+    assert codes == [Code.OK, Code.MESSAGE_BODY_TOO_LARGE]
+
+
+async def test_sends_have_the_quotas_of_all(tmp_path: Path) -> None:
+    async with serving(tmp_path / "store", topic_quotas="*=1/1") as server:
+        await server.broker().create_topic("T", 1)
+        with Sdk(server.broker_address) as sdk:
+            codes = [code_of(await sdk.call("SendMessage", send_request())) for _ in range(3)]
+    assert codes[0] is Code.OK
+    assert codes[-1] is Code.TOO_MANY_REQUESTS
+
+
+async def test_a_message_for_later_can_be_recalled(tmp_path: Path) -> None:
+    async with serving(tmp_path / "store", recall_message_enable=True) as server:
+        await server.broker().create_topic("later", 1, attributes="+message.type=DELAY")
+        with Sdk(server.broker_address) as sdk:
+            sent = message(
+                message_id="idl", to="later", message_type=d.DELAY, delivery_timestamp=timestamp(NOW + 60_000)
+            )
+            response = await sdk.call("SendMessage", send_request(sent))
+            (entry,) = response.entries
+            assert entry.recall_handle
+            request = s.RecallMessageRequest(topic=topic("later"), recall_handle=entry.recall_handle)
+            recalled = await sdk.call("RecallMessage", request)
+            assert (code_of(recalled), recalled.message_id) == (Code.OK, "idl")
+
+
+async def test_recalls_may_be_wrong_or_off(sdk: Sdk, broker: Client) -> None:
+    request = s.RecallMessageRequest(topic=topic(), recall_handle="x")
+    assert code_of(await sdk.call("RecallMessage", request)) is Code.BAD_REQUEST
+    await broker.set_config(recallMessageEnable="false")
+    assert code_of(await sdk.call("RecallMessage", request)) is Code.FORBIDDEN
+
+
+async def test_remoting_clients_see_what_became_of_a_send(sdk: Sdk, broker: Client) -> None:
+    await sdk.call("SendMessage", send_request())
+    answer = await broker.ask(RequestCode.GET_MAX_OFFSET, {"topic": "T", "queueId": "0"})
+    assert code_and_remark(answer) == (0, None)

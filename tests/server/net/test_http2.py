@@ -1,0 +1,47 @@
+"""Which implementation serves HTTP/2; what both do: tests/wire/http2."""
+
+import subprocess
+import sys
+
+import pytest
+
+from rocketwire import native
+from rocketwire.server.net import http2
+from rocketwire.wire.http2.connection import Connection
+
+LIMITS: http2.Http2Limits = {
+    "streaming": frozenset(),
+    "max_message": 1000,
+    "max_header_list": 1000,
+    "max_streams": 10,
+    "window": 65_535,
+}
+
+
+class WithoutTheLibrary:
+    @staticmethod
+    def nghttp2_version() -> None:
+        return None
+
+
+def test_the_kernel_serves_where_it_finds_the_library() -> None:
+    made = http2.server_connection(**LIMITS)
+    version = http2.library()
+    if native.kernel is None:
+        assert (version, type(made)) == (None, Connection)
+    else:
+        assert version is not None
+        assert type(made) is native.kernel.Http2
+
+
+@pytest.mark.parametrize("kernel", [None, WithoutTheLibrary])
+def test_else_the_twin_does(kernel: type | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "kernel", kernel)
+    assert http2.library() is None
+    assert type(http2.server_connection(**LIMITS)) is Connection
+
+
+def test_nobody_imports_h2_before_there_is_a_connection() -> None:
+    told = "import sys, rocketwire.server.net.http2, rocketwire.server.run; print('h2' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

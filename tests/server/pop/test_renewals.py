@@ -1,0 +1,88 @@
+"""For whom messages are renewed, and for how long."""
+
+from __future__ import annotations
+
+import pytest
+
+from rocketwire.server.pop.renewals import MOST_MS, STEP_MS, Renewals, invisible_ms
+
+POPPED = 1_000_000
+
+
+class Time:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def time() -> Time:
+    return Time()
+
+
+@pytest.fixture
+def renewals(time: Time) -> Renewals:
+    made = Renewals(time)
+    time.now = 1000.0  # long after the start
+    return made
+
+
+def renews(renewals: Renewals, client: str | None = "a", after: int = STEP_MS) -> int | None:
+    return renewals.renewed(client, POPPED, POPPED + after)
+
+
+def test_messages_of_those_who_are_here_are_renewed(renewals: Renewals) -> None:
+    assert renews(renewals) is None
+    renewals.enter("a")
+    assert renews(renewals) == 2 * STEP_MS
+    assert renews(renewals, "b") is None
+    assert renews(renewals, None) is None
+
+
+def test_a_client_that_lost_its_connection_may_come_back(renewals: Renewals, time: Time) -> None:
+    renewals.enter("a")
+    renewals.leave("a")
+    assert renews(renewals) is not None
+    time.now += 14
+    assert renews(renewals) is not None
+    time.now += 2
+    assert renews(renewals) is None
+    renewals.enter("a")
+    assert renews(renewals) is not None
+
+
+def test_a_client_that_said_so_does_not(renewals: Renewals) -> None:
+    renewals.enter("a")
+    renewals.leave("a", for_good=True)
+    assert renews(renewals) is None
+
+
+def test_those_who_left_are_forgotten(renewals: Renewals, time: Time) -> None:
+    for number in range(100):
+        renewals.enter(str(number))
+        renewals.leave(str(number))
+        time.now += 1
+    assert len(renewals._left) <= 16
+
+
+def test_after_a_start_all_count_as_here(time: Time) -> None:
+    renewals = Renewals(time)
+    time.now = 59.0
+    assert renews(renewals) is not None
+    time.now = 61.0
+    assert renews(renewals) is None
+
+
+def test_messages_are_not_renewed_for_ever(renewals: Renewals) -> None:
+    renewals.enter("a")
+    assert renews(renewals, after=MOST_MS - 1) == MOST_MS
+    assert renews(renewals, after=MOST_MS) is None
+
+
+@pytest.mark.parametrize(
+    ("after", "steps"), [(-5, 1), (0, 1), (STEP_MS - 1, 1), (STEP_MS, 2), (STEP_MS + 7, 2), (10 * STEP_MS, 11)]
+)
+def test_the_time_follows_from_that_of_the_pop(after: int, steps: int) -> None:
+    assert invisible_ms(POPPED, POPPED + after) == steps * STEP_MS

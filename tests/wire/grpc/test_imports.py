@@ -1,0 +1,25 @@
+import subprocess
+import sys
+
+import pytest
+
+_WITHOUT = (
+    "authorization",
+    "checks",
+    "codes",
+    "errors",
+    "limits",
+    "message_id",
+    "message_types",
+    "polling",
+    "property_names",
+    "queue_choice",
+    "receipt",
+)
+
+
+@pytest.mark.costly
+def test_what_has_no_message_does_not_load_protobuf() -> None:
+    modules = ", ".join(f"rocketwire.wire.grpc.{name}" for name in _WITHOUT)
+    script = f"import sys, {modules}; sys.exit('google.protobuf' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

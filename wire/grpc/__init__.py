@@ -1,0 +1,16 @@
+"""The protocol of 5.x clients, `apache.rocketmq.v2` over gRPC: its messages, and what they mean in the remoting one.
+
+- The messages are declared in `proto/`. `definition_pb2`, `service_pb2`, `health_pb2` and `reflection_*_pb2` are made
+  from that by `python -m tools.generate_proto`, and lie in a pool of descriptors of their own (`pool`).
+- `methods` is the table of calls: which messages a path takes and gives.
+- `codes` are the codes of answers, also by the remoting response that stands behind one; `errors.CallInvalid` carries
+  one; `answers` makes statuses; `limits` has how much a call may ask for.
+- `checks` refuses names and texts; `sending` makes a send of a SendMessage call, and `queue_choice` finds the queue of
+  a message group. `filters`, `times`, `polling` and `receipt` read the parts of the other calls.
+- `receiving` makes the message that a client gets of a stored one; `fast_delivery` does the same with less work.
+- `authorization` reads and checks signatures.
+
+Whatever has a message of the protocol imports protobuf, which takes tens of milliseconds: a server imports these
+modules at the first connection. `codes`, `errors`, `limits`, `checks`, `receipt`, `message_id`, `queue_choice`,
+`polling`, `message_types` and `authorization` do without.
+"""

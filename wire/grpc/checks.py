@@ -1,0 +1,128 @@
+"""The checks of names and texts in calls; the codes are those of Apache's proxy."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Final
+
+from rocketwire.wire import names
+from rocketwire.wire.grpc.codes import Code
+from rocketwire.wire.grpc.errors import CallInvalid
+from rocketwire.wire.grpc.limits import CallLimits
+
+_NAMES_KEPT: Final = 1024
+
+has_control_characters: Final = re.compile("[\0-\x1f\x7f-\x9f]").search
+"""Finds a character that Java's `Character.isISOControl` accepts; the separators of property text are two of them."""
+
+
+@lru_cache(maxsize=_NAMES_KEPT)  # of valid names only: an error is not kept
+def check_topic(name: str) -> None:
+    """Refuse a topic that no client may use.
+
+    Raises:
+        CallInvalid: the name is not valid, or a topic of RocketMQ's own (`ILLEGAL_TOPIC`).
+    """
+    problem = names.topic_problem(name)
+    if problem is not None:
+        raise CallInvalid(Code.ILLEGAL_TOPIC, problem)
+    if names.is_system_topic_of_any_version(name):
+        raise CallInvalid(Code.ILLEGAL_TOPIC, "cannot access system topic")
+
+
+@lru_cache(maxsize=_NAMES_KEPT)
+def check_group(name: str) -> None:
+    """Refuse a consumer group that no client may use.
+
+    Raises:
+        CallInvalid: the name is not valid, or a group of RocketMQ's own (`ILLEGAL_CONSUMER_GROUP`).
+    """
+    problem = names.group_problem(name)
+    if problem is not None:
+        raise CallInvalid(Code.ILLEGAL_CONSUMER_GROUP, problem)
+    if names.is_system_group(name):
+        raise CallInvalid(Code.ILLEGAL_CONSUMER_GROUP, "cannot use system consumer group")
+
+
+def check_tag(tag: str) -> None:
+    """Refuse a tag that no subscription could name; an empty one is none.
+
+    Raises:
+        CallInvalid: with the code `ILLEGAL_MESSAGE_TAG`.
+    """
+    if "|" in tag:
+        raise CallInvalid(Code.ILLEGAL_MESSAGE_TAG, "tag cannot contain '|'")
+    _check_text(Code.ILLEGAL_MESSAGE_TAG, "tag", tag)
+
+
+def check_key(key: str) -> None:
+    """Refuse a key that cannot be one in the list of keys.
+
+    Raises:
+        CallInvalid: with the code `ILLEGAL_MESSAGE_KEY`.
+    """
+    _check_text(Code.ILLEGAL_MESSAGE_KEY, "key", key)
+
+
+def check_message_group(group: str, limits: CallLimits) -> None:
+    """Refuse a message group that is too long.
+
+    Raises:
+        CallInvalid: with the code `ILLEGAL_MESSAGE_GROUP`.
+    """
+    _check_text(Code.ILLEGAL_MESSAGE_GROUP, "message group", group)
+    most = limits.message_group_bytes
+    if 0 < most <= len(group.encode()):
+        raise CallInvalid(Code.ILLEGAL_MESSAGE_GROUP, f"message group exceeds the max size {most}")
+
+
+def check_message_id(message_id: str) -> None:
+    """Refuse a message id that is none.
+
+    Raises:
+        CallInvalid: with the code `ILLEGAL_MESSAGE_ID`.
+    """
+    if not message_id:
+        raise CallInvalid(Code.ILLEGAL_MESSAGE_ID, "message id cannot be empty")
+    _check_text(Code.ILLEGAL_MESSAGE_ID, "message id", message_id)
+
+
+def check_transaction_id(transaction_id: str) -> None:
+    """Refuse the end of a transaction that is not named.
+
+    Raises:
+        CallInvalid: with the code `INVALID_TRANSACTION_ID`.
+    """
+    if not transaction_id.strip():
+        raise CallInvalid(Code.INVALID_TRANSACTION_ID, "transaction id cannot be blank")
+
+
+def check_client_id(client_id: str) -> None:
+    """Refuse a call of a client without a name.
+
+    Raises:
+        CallInvalid: with the code `CLIENT_ID_REQUIRED`.
+    """
+    if not client_id.strip():
+        raise CallInvalid(Code.CLIENT_ID_REQUIRED, "client id cannot be blank")
+
+
+def check_invisible_ms(ms: int, limits: CallLimits, *, least: int = 0) -> None:
+    """Refuse an invisible time that is too short or too long.
+
+    Raises:
+        CallInvalid: with the code `ILLEGAL_INVISIBLE_TIME`.
+    """
+    if ms < least:
+        raise CallInvalid(Code.ILLEGAL_INVISIBLE_TIME, f"the invisibleTime is too small. min is {least}")
+    if 0 < limits.most_invisible_ms < ms:
+        most = limits.most_invisible_ms
+        raise CallInvalid(Code.ILLEGAL_INVISIBLE_TIME, f"the invisibleTime is too large. max is {most}")
+
+
+def _check_text(code: Code, what: str, text: str) -> None:
+    if text.isspace():
+        raise CallInvalid(code, f"{what} cannot be blank")
+    if has_control_characters(text) is not None:
+        raise CallInvalid(code, f"{what} cannot contain control characters")
