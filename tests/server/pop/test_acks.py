@@ -57,12 +57,20 @@ async def test_what_is_refused(room: PopTimers) -> None:
         ({"consumer_group": "Unknown"}, GroupNotFound),
         ({"queue_id": 7}, MessageIllegal),
         ({"revive_queue_id": 8}, PopHandleInvalid),
+        ({"invisible_time": 10**15}, PopHandleInvalid),  # its record would wait in the timer for ever
+        ({"pop_time": 10**15}, PopHandleInvalid),
         ({"bit_set": "I"}, BodyInvalid),
     ):
         with pytest.raises(error):
             acks.ack_all([batch(got, **changes)], "broker-a", REMOTE)
     with pytest.raises(PopHandleInvalid):
         acks.ack_all([batch(got)], "a\x01b", REMOTE)
+    for change in ({"invisible_time": 10**15}, {"pop_time": 10**15}):
+        forged = got._replace(handle=got.handle._replace(**change))
+        with pytest.raises(PopHandleInvalid):
+            room.ack(forged)
+        with pytest.raises(PopHandleInvalid):
+            room.change(forged, 20_000)
     with pytest.raises(NotInQueue):
         acks.ack_all([], "broker-a", REMOTE)
     room.stop()
