@@ -64,8 +64,8 @@ async def test_what_is_refused(room: PopTimers) -> None:
             acks.ack_all([batch(got, **changes)], "broker-a", REMOTE)
     with pytest.raises(PopHandleInvalid):
         acks.ack_all([batch(got)], "a\x01b", REMOTE)
-    for change in ({"invisible_time": 10**15}, {"pop_time": 10**15}):
-        forged = got._replace(handle=got.handle._replace(**change))
+    for handle in (got.handle._replace(invisible_time=10**15), got.handle._replace(pop_time=10**15)):
+        forged = got._replace(handle=handle)
         with pytest.raises(PopHandleInvalid):
             room.ack(forged)
         with pytest.raises(PopHandleInvalid):
