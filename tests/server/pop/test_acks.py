@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.server.core.errors import GroupNotFound, MessageIllegal, NotPermitted
+from rocketwire.server.core.errors import GroupNotFound, MessageIllegal
 from rocketwire.server.core.pop_errors import NotInQueue
 from rocketwire.wire.bodies.pop import BatchAck, bit_set
 from rocketwire.wire.errors import BodyInvalid, PopHandleInvalid
 from rocketwire.wire.names import TIMER_TOPIC
-from rocketwire.wire.pop_handle import ORDER_REVIVE_QUEUE
 from tests.server.pop.asking import Got
 from tests.server.pop.rooms import PopTimers
 from tests.server.pop.test_reviver import filled
@@ -57,28 +56,22 @@ async def test_what_is_refused(room: PopTimers) -> None:
         ({"consumer_group": "Unknown"}, GroupNotFound),
         ({"queue_id": 7}, MessageIllegal),
         ({"revive_queue_id": 8}, PopHandleInvalid),
+        ({"invisible_time": 10**15}, PopHandleInvalid),  # its record would wait in the timer for ever
+        ({"pop_time": 10**15}, PopHandleInvalid),
         ({"bit_set": "I"}, BodyInvalid),
     ):
         with pytest.raises(error):
             acks.ack_all([batch(got, **changes)], "broker-a", REMOTE)
     with pytest.raises(PopHandleInvalid):
         acks.ack_all([batch(got)], "a\x01b", REMOTE)
+    for handle in (got.handle._replace(invisible_time=10**15), got.handle._replace(pop_time=10**15)):
+        forged = got._replace(handle=handle)
+        with pytest.raises(PopHandleInvalid):
+            room.ack(forged)
+        with pytest.raises(PopHandleInvalid):
+            room.change(forged, 20_000)
     with pytest.raises(NotInQueue):
         acks.ack_all([], "broker-a", REMOTE)
-    room.stop()
-
-
-async def test_messages_in_order_are_for_their_keeper(room: PopTimers) -> None:
-    (got, *_) = room.pop()
-    ordered = got._replace(handle=got.handle._replace(revive_queue=ORDER_REVIVE_QUEUE))
-    with pytest.raises(NotPermitted, match="in order"):
-        room.ack(ordered)
-    with pytest.raises(NotPermitted, match="in order"):
-        room.change(ordered, 100)
-    with pytest.raises(NotPermitted, match="in order"):
-        room.pops.services.acks.ack_all([batch(got, revive_queue_id=ORDER_REVIVE_QUEUE)], "broker-a", REMOTE)
-    with pytest.raises(NotPermitted, match="in order"):
-        room.pop(order=True)
     room.stop()
 
 
