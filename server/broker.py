@@ -179,7 +179,7 @@ class Broker:
         self.send_answers = SendAnswers(
             region=config.broker.region_id, trace_on=config.broker.trace_on, version=VERSION_4_9_7
         )
-        self.kernel_sends = self._kernel_sends(self.send_answers)
+        self.kernel_sends = self._kernel_sends()
 
     def _access_control(self, config: ServerConfig) -> AccessControl:
         from rocketwire.server.guards.acl.control import AccessControl  # noqa: PLC0415 - it brings a YAML reader along
@@ -456,20 +456,25 @@ class Broker:
             gone.subscribe(self._ordered.unclean)
         self.invalidation.register(self.throttle.changed)
 
-    def _kernel_sends(self, answers: SendAnswers) -> KernelSends | None:
+    def kernel_sends_of_calls(self) -> KernelSends | None:
+        """Sends by the kernel that come in calls of 5.x clients, whose messages are of a type that the topic takes."""
+        return self._kernel_sends(typed=True)
+
+    def _kernel_sends(self, *, typed: bool = False) -> KernelSends | None:
         if native.kernel is None:
             return None
         return KernelSends(
             sending=self.sending,
             storing=self.storing,
             store=self.store,
-            answers=answers,
+            answers=self.send_answers,
             store_host=self.store_host,
             keys=self.config[SendKeys],
             metrics=self.metrics,
             page_cache=self._page_cache,
             flush=self._flush,
             invalidation=self.invalidation,
+            typed=typed,
         )
 
     def make_hub(self, guarded: Callable[[], bool]) -> Hub | None:

@@ -26,6 +26,13 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, nghtt
     return verdict(self);
 }
 
+/* A client that leaves needs no connection without calls; nghttp2 would ignore what it sends. It is told while
+ * something is received. */
+static void check_left(Http2 *self)
+{
+    if (self->left && self->calls == 0 && self->events != NULL) connection_fail(self, NO_ERROR, "the client has left");
+}
+
 static void headers_whole(Http2 *self, const nghttp2_frame *frame)
 {
     int32_t stream = frame->hd.stream_id;
@@ -54,6 +61,9 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
     } else if (frame->hd.type == FRAME_DATA && frame->hd.flags & FLAG_END_STREAM) {
         call *which = call_of(self, frame->hd.stream_id);
         if (which != NULL) self->raised = !call_end(self, which);
+    } else if (frame->hd.type == FRAME_GOAWAY) {
+        self->left = true;
+        check_left(self);
     }
     return verdict(self);
 }
@@ -82,7 +92,14 @@ static int on_stream_close(nghttp2_session *session, int32_t stream, uint32_t er
     (void)session;
     Http2 *self = user;
     call *which = call_of(self, stream);
-    if (which != NULL && verdict(self) == 0) self->raised = !call_broken(self, which, error);
+    if (which == NULL || verdict(self) != 0) {
+        /* it was answered or reset, or the connection is over */
+    } else if (self->events == NULL) { /* what is being sent cannot be, for lack of memory */
+        call_forget(self, which);
+    } else {
+        self->raised = !call_broken(self, which, error);
+    }
+    if (verdict(self) == 0) check_left(self);
     return verdict(self);
 }
 
@@ -93,8 +110,9 @@ static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, v
     if (frame->hd.type == FRAME_GOAWAY && self->goaways-- == 0) { /* nghttp2's own: a rule of HTTP/2 was broken */
         span text = span_of(frame->goaway.opaque_data, frame->goaway.opaque_data_len);
         self->failed = true;
-        event_add(self, Py_BuildValue("(iis#)", EVENT_FAILED, 0, text.len ? (const char *)text.at : "HTTP/2 error",
-                                      text.len ? (Py_ssize_t)text.len : (Py_ssize_t)12));
+        event_add(self, text.len ? Py_BuildValue("(iis#)", EVENT_FAILED, 0, text.at, (Py_ssize_t)text.len)
+                                 : Py_BuildValue("(iiN)", EVENT_FAILED, 0,
+                                                 PyUnicode_FromFormat("HTTP/2 error %u", frame->goaway.error_code)));
     }
     return answer_frame_sent(self, frame);
 }
@@ -195,6 +213,7 @@ bool connection_receive(Http2 *self, span data)
     if (!self->raised && !self->failed && passed < data.len) {
         connection_fail(self, self->guard.code, self->guard.text);
     }
+    if (!self->raised && !self->failed) check_left(self);
     if (self->raised || self->failed) connection_end(self);
     return !self->raised;
 }

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from rocketwire.server.core.clock import Clock
+from rocketwire.server.grpc.batch_acks import BatchedAcks, acknowledge_all
 from rocketwire.server.grpc.calls import Asking, Call
 from rocketwire.server.grpc.clients import Clients
 from rocketwire.server.grpc.handles import Handle, Held, ack_requests, dead_letter_request, read_handle
-from rocketwire.server.grpc.statuses import code_of_reply, status_of_reply
+from rocketwire.server.grpc.statuses import code_of_handle, status_of_reply
 from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.grpc.answers import joint_status, status_of
 from rocketwire.wire.grpc.checks import check_group, check_invisible_ms, check_topic
@@ -45,8 +46,16 @@ class AcknowledgingServices:
             self.held.remove(client, text)
 
 
-def acknowledge(services: AcknowledgingServices, call: Call, request: AckMessageRequest) -> Asking:
+def acknowledge(services: AcknowledgingServices, call: Call, request: AckMessageRequest | BatchedAcks) -> Asking:
     """Acknowledge messages, each with a status of its own."""
+    if not isinstance(request, BatchedAcks):
+        return _acknowledge_each(services, call, request)
+    if services.clock() >= request.until:
+        return _acknowledge_each(services, call, AckMessageRequest.FromString(request.request))
+    return acknowledge_all(call, request)
+
+
+def _acknowledge_each(services: AcknowledgingServices, call: Call, request: AckMessageRequest) -> Asking:
     topic, group = request.topic.name, request.group.name
     check_topic(topic)
     check_group(group)
@@ -67,7 +76,7 @@ def acknowledge(services: AcknowledgingServices, call: Call, request: AckMessage
         replies = yield [request for _, request in asked]
         for (places, _), reply in zip(asked, replies, strict=True):
             for place in places:
-                codes[place] = (_of_handle(code_of_reply(reply), reply.code), reply.remark or "")
+                codes[place] = (code_of_handle(reply), reply.remark or "")
     response = AckMessageResponse(status=joint_status([code for code, _ in codes]))
     client = services.clients.find(call.client_id)
     for entry, (code, text) in zip(request.entries, codes, strict=True):
@@ -94,9 +103,7 @@ def change_invisible(services: AcknowledgingServices, call: Call, request: Chang
         return ChangeInvisibleDurationResponse(
             status=status_of_reply(reply), receipt_handle=handle.changed(fields).text
         )
-    return ChangeInvisibleDurationResponse(
-        status=status_of(_of_handle(code_of_reply(reply), reply.code), reply.remark or "")
-    )
+    return ChangeInvisibleDurationResponse(status=status_of(code_of_handle(reply), reply.remark or ""))
 
 
 def forward_to_dead_letters(
@@ -112,8 +119,3 @@ def forward_to_dead_letters(
         services.forget(call, request.receipt_handle)
         (reply,) = yield (handle.ack_request(call, topic, group),)
     return ForwardMessageToDeadLetterQueueResponse(status=status_of_reply(reply))
-
-
-def _of_handle(code: Code, response: int) -> Code:
-    """The code for a handle that the broker refuses: the message is not in the queue any more."""
-    return Code.INVALID_RECEIPT_HANDLE if response == ResponseCode.NO_MESSAGE else code

@@ -23,6 +23,7 @@ from rocketwire.server.core.request import Reply, Request, SharedReply
 from rocketwire.server.core.works import Paused, Steps, Works
 from rocketwire.server.dispatch.caller import CallCaller
 from rocketwire.server.grpc.calls import Asking, Call, Kind, Method, Response
+from rocketwire.server.grpc.kernel import KernelCalls
 from rocketwire.server.grpc.reader import Reader
 from rocketwire.server.grpc.statuses import status_of_error
 from rocketwire.server.grpc.streams import Stream, Streaming
@@ -32,7 +33,7 @@ from rocketwire.server.net.outgoing import HIGH_WATER, Outgoing
 from rocketwire.wire.grpc.checks import check_client_id
 from rocketwire.wire.grpc.codes import GrpcStatus
 from rocketwire.wire.header import Header
-from rocketwire.wire.http2.events import CALL, ENDED, FAILED, INTERNAL_ERROR, MESSAGE, OPENED, RESET, Http2
+from rocketwire.wire.http2.events import CALL, ENDED, FAILED, INTERNAL_ERROR, MESSAGE, OPENED, RESET, Event, Http2
 from rocketwire.wire.java import INT32_MAX
 
 log = logging.getLogger(__name__)
@@ -71,6 +72,7 @@ class Serving:
         http2: Makes the protocol's state of a connection.
         in_flight: Counts the bytes in flight.
         works: Carries out long work.
+        sends: The kernel's way of plain sends, if there is one.
     """
 
     methods: Mapping[str, Method]
@@ -82,9 +84,10 @@ class Serving:
     http2: Callable[[], Http2]
     in_flight: InFlight
     works: Works
+    sends: KernelCalls | None = None
 
 
-_NO_METHOD: Final = Method(Message, Message, lambda *_: iter(()))  # type: ignore[arg-type]
+_NO_METHOD: Final = Method(bytes, Message, lambda *_: iter(()))  # type: ignore[arg-type]
 
 
 class Connection(Outgoing):
@@ -153,10 +156,21 @@ class Connection(Outgoing):
 
     def receive(self, data: memoryview) -> bool:
         """Handle what was read; return whether there is more to serve after other tasks."""
-        for event in self._http2.receive(data):
+        events = self._http2.receive(data)
+        if self._serving.sends is not None and not (self._events or self._requests or self._waits):
+            events = self._serve_sends(self._serving.sends, events)
+        for event in events:
             self._events.append(event)
             self._queued += len(event[-1]) if event[0] in {CALL, MESSAGE} else 0
         return self.serve()
+
+    def _serve_sends(self, sends: KernelCalls, events: list[Event]) -> list[Event]:
+        """Have the kernel serve the plain sends at the beginning of a read; return the other events."""
+        answers = sends.serve(events, self)
+        unary = self._http2.unary
+        for stream, payload in answers:
+            unary(stream, payload)
+        return events[len(answers) :]
 
     def serve(self) -> bool:
         """Begin calls, have their requests served, and send what is answered; return whether there is more to do."""
@@ -182,7 +196,12 @@ class Connection(Outgoing):
     def _next_event(self) -> bool:
         """Whether an event is to be handled; no call is begun while too much waits for the client."""
         events = self._events
-        return bool(events) and (events[0][0] != CALL or self._outbox.size + self._http2.waiting <= HIGH_WATER)
+        return bool(events) and (events[0][0] != CALL or not self._waits)
+
+    @property
+    def _waits(self) -> bool:
+        """Whether so much waits for the client that no further call is begun."""
+        return self._outbox.size + self._http2.waiting > HIGH_WATER
 
     def _serve_requests(self) -> None:
         while self._requests:
@@ -225,7 +244,7 @@ class Connection(Outgoing):
             self._http2.finish(stream, GrpcStatus.UNIMPLEMENTED, f"unknown method {path}")
             return
         try:
-            message = method.request.FromString(payload)
+            message = method.read(payload)
         except DecodeError as error:
             self._http2.finish(stream, GrpcStatus.INTERNAL, f"the request cannot be parsed: {error}")
             return
@@ -336,11 +355,11 @@ class Connection(Outgoing):
             return
         kind = call.method.kind
         if kind is Kind.UNARY:
-            self._http2.unary(stream, response.SerializeToString())  # type: ignore[union-attr]
+            self._http2.unary(stream, _written(response))  # type: ignore[arg-type]
             call.closed = True
             return
         for message in response:  # type: ignore[union-attr]
-            self._http2.message(stream, message if isinstance(message, bytes) else message.SerializeToString())
+            self._http2.message(stream, _written(message))  # type: ignore[arg-type]
         if kind is Kind.STREAM:
             self._http2.finish(stream, 0)
             call.closed = True
@@ -459,7 +478,7 @@ class Connection(Outgoing):
 
     def _count_taken(self) -> None:
         http2 = self._http2
-        taken = http2.waiting + http2.held + self._queued + _KEPT_EACH * len(self._calls)
+        taken = http2.waiting + http2.held + http2.heads + self._queued + _KEPT_EACH * len(self._calls)
         more, self._taken = taken - self._taken, taken
         self.in_flight.add(more)
         limits = self.in_flight.limits
@@ -516,3 +535,7 @@ class Connection(Outgoing):
             stream.close()
         self._serving.closed(self)
         self._on_close(self)
+
+
+def _written(message: Message | bytes) -> bytes:
+    return message if isinstance(message, bytes) else message.SerializeToString()

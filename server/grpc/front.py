@@ -14,12 +14,14 @@ import trio
 
 from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.config.live import Live
+from rocketwire.server.core.cache_invalidation import CacheInvalidation
 from rocketwire.server.core.clock import Clock
 from rocketwire.server.core.works import Works
 from rocketwire.server.grpc.keys import GrpcKeys
 from rocketwire.server.net.http2 import server_connection
 from rocketwire.server.net.in_flight import InFlight
 from rocketwire.server.pop.renewals import Renewals
+from rocketwire.server.send.kernel import KernelSends
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
@@ -27,6 +29,7 @@ from rocketwire.server.topics.topics import BrokerTopics
 if TYPE_CHECKING:
     from rocketwire.server.grpc.clients import Client, Clients
     from rocketwire.server.grpc.connection import Connection, Dispatch, Serving
+    from rocketwire.server.grpc.kernel import KernelCalls
     from rocketwire.wire.http2.events import Http2
 
 _MIB: Final = 1 << 20
@@ -47,6 +50,8 @@ class Parts:
     renewals: Renewals
     send_keys: Live[SendKeys]
     topics: BrokerTopics
+    invalidation: CacheInvalidation
+    kernel_sends: Callable[[], KernelSends | None]
 
 
 class Front:
@@ -58,6 +63,8 @@ class Front:
         peer_closed: Called for calls and clients that are gone.
         line_closed: Called for connections that are closed.
         guarded: Whether guards ask who a client is.
+        kernel_guarded: Whether Python must see every request now.
+        note_sends: Called with how many seconds it took the kernel to serve so many sends.
         in_flight: Counts the bytes in flight.
         works: Carries out long work.
     """
@@ -70,6 +77,8 @@ class Front:
         peer_closed: Callable[[Any], None],
         line_closed: Callable[[Any], None],
         guarded: bool,
+        kernel_guarded: Callable[[], bool],
+        note_sends: Callable[[float, int], None] | None = None,
         in_flight: InFlight,
         works: Works,
     ) -> None:
@@ -78,6 +87,8 @@ class Front:
         self._peer_closed = peer_closed
         self._line_closed = line_closed
         self._guarded = guarded
+        self._kernel_guarded = kernel_guarded
+        self._note_sends = note_sends
         self._in_flight = in_flight
         self._works = works
         self._serving: Serving | None = None
@@ -169,6 +180,25 @@ class Front:
             http2=_http2,
             in_flight=self._in_flight,
             works=self._works,
+            sends=self._kernel_calls(),
+        )
+
+    def _kernel_calls(self) -> KernelCalls | None:
+        from rocketwire.server.grpc import kernel  # noqa: PLC0415 - see `_make`
+
+        parts = self._parts
+        sends = parts.kernel_sends()
+        if sends is None:
+            return None
+        return kernel.KernelCalls(
+            sends=sends,
+            topics=parts.topics,
+            keys=parts.keys,
+            send_keys=parts.send_keys,
+            clock=parts.clock,
+            guarded=self._kernel_guarded,
+            note=self._note_sends,
+            invalidation=parts.invalidation,
         )
 
     async def run(self) -> None:

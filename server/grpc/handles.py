@@ -6,6 +6,7 @@ handle alone (`server.pop.renewals`): no table has to know it, and it survives a
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -117,10 +118,11 @@ def ack_requests(
         if len(keys) == 1:
             yield keys, handles[keys[0]].ack_request(call, topic, group)
         else:
-            yield keys, _batch_request(call, topic, group, point, [handles[key].receipt.offset for key in keys])
+            yield keys, batch_request(call, topic, group, point, [handles[key].receipt.offset for key in keys])
 
 
-def _batch_request(call: Call, topic: str, group: str, point: ReceiptHandle, offsets: Iterable[int]) -> Request[Any]:
+def batch_request(call: Call, topic: str, group: str, point: ReceiptHandle, offsets: Iterable[int]) -> Request[Any]:
+    """The request that acknowledges deliveries of the check point of a handle."""
     ack = BatchAck(
         consumer_group=group,
         topic=topic,
@@ -132,8 +134,10 @@ def _batch_request(call: Call, topic: str, group: str, point: ReceiptHandle, off
         invisible_time=point.invisible_ms,
         bit_set=bit_set(offset - point.start for offset in offsets),
     )
-    body = encode_body(BatchAckMessageRequestBody(broker_name=point.broker, acks=(ack,)))
-    return call.request(RequestCode.BATCH_ACK_MESSAGE, None, body)
+    body = BatchAckMessageRequestBody(broker_name=point.broker, acks=(ack,))
+    if call.line.guarded:  # guards read bodies
+        return call.request(RequestCode.BATCH_ACK_MESSAGE, None, encode_body(body))
+    return call.request(RequestCode.BATCH_ACK_MESSAGE, body)
 
 
 def read_handle(text: str, now: int) -> Handle:
@@ -188,6 +192,14 @@ class Held:
         """All that a client holds, with topic and group; it is forgotten."""
         found = list(self._of_clients.pop(client, _NONE).values())
         self._count -= len(found)
+        return found
+
+    def take_out(self, client: Client, now: int) -> list[tuple[str, str, Handle]]:
+        """As `take`, without those that are over by now; the others as they stand now."""
+        found: list[tuple[str, str, Handle]] = []
+        for topic, group, handle in self.take(client):
+            with contextlib.suppress(CallInvalid):
+                found.append((topic, group, Handle(handle.current(now), handle.renewed)))
         return found
 
 

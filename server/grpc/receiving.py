@@ -16,6 +16,7 @@ from rocketwire.server.core.clock import Clock
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.grpc.calls import Asking, Call
 from rocketwire.server.grpc.clients import Client, Clients
+from rocketwire.server.grpc.deliveries import plain_payloads
 from rocketwire.server.grpc.handles import Handle, Held, dead_letter_request
 from rocketwire.server.grpc.metadata import read_timeout
 from rocketwire.server.grpc.settings import group_config, most_attempts
@@ -50,6 +51,7 @@ _REQUEST_TIMEOUT_MS: Final = 3000
 _SIZE: Final = 4
 _ADMITTED: Final = frozenset({Code.OK, Code.MESSAGE_NOT_FOUND})
 _POP_CK: Final = POP_CK.encode()
+_OK: Final = status_response(Code.OK).SerializeToString()
 VERSION: Final = "x-mq-client-version"
 
 
@@ -102,10 +104,16 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
         client.receives(group, topic, wanted, now)
     if reply.code != ResponseCode.SUCCESS or not isinstance(fields, PopMessageResponseHeader):
         return [status_response(code, "no new message" if code is Code.MESSAGE_NOT_FOUND else reply.remark or "")]
+    delivery, most, tags = _Delivery(services, call, client, topic, group), most_attempts(config), _tags(wanted)
+    if not request.auto_renew:
+        broker = services.broker_name
+        payloads = plain_payloads(reply, topic=topic, broker=broker, tags=tags, most_attempts=most)
+        if payloads is not None:
+            call.undo = lambda: delivery.give_back(list(_popped(broker, reply, fields, renewed=False)))
+            return [_OK, *payloads, delivered_response(fields.pop_time)]
     popped = list(_popped(services.broker_name, reply, fields, renewed=request.auto_renew))
-    delivery = _Delivery(services, call, client, topic, group)
     call.undo = partial(delivery.give_back, popped)
-    kept, dead, unwanted = _sorted(popped, wanted, most_attempts(config))
+    kept, dead, unwanted = _sorted(popped, tags, most)
     if dead:
         replies = yield [delivery.dead_letter(each) for each in dead]
         unwanted += [each for each, told in zip(dead, replies, strict=True) if told.code == ResponseCode.SUCCESS]
@@ -116,11 +124,7 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
         return [status_response(Code.MESSAGE_NOT_FOUND, "no new message")]
     if request.auto_renew:
         services.held.add(client, topic, group, [each.handle for each in kept])
-    return [
-        status_response(Code.OK),
-        *[_payload(each, topic) for each in kept],
-        delivered_response(fields.pop_time),
-    ]
+    return [_OK, *(_payload(each, topic) for each in kept), delivered_response(fields.pop_time)]
 
 
 class _Delivery(NamedTuple):
@@ -206,11 +210,17 @@ def _kind(record: Message) -> str:
     return kind_of(record.topic) if told is None else decode_pop_handle(str(told, "utf-8", "replace")).kind
 
 
-def _sorted(popped: Sequence[Popped], wanted: Filter, most: int) -> tuple[list[Popped], list[Popped], list[Popped]]:
+def _tags(wanted: Filter) -> frozenset[str] | None:
+    """The tags of the messages that the client wants; None: all that the pop gives."""
+    if wanted.kind != TAG or wanted.text == EVERYTHING:
+        return None
+    return frozenset(tag.strip() for tag in wanted.text.split("||"))
+
+
+def _sorted(
+    popped: Sequence[Popped], tags: frozenset[str] | None, most: int
+) -> tuple[list[Popped], list[Popped], list[Popped]]:
     """Those for the client, those for the dead letter topic, and those that the filter does not want."""
-    tags = None
-    if wanted.kind == TAG and wanted.text != EVERYTHING:
-        tags = {tag.strip() for tag in wanted.text.split("||")}
     kept: list[Popped] = []
     dead: list[Popped] = []
     unwanted: list[Popped] = []

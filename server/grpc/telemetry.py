@@ -111,7 +111,7 @@ def terminate(services: TelemetryServices, call: Call, _request: NotifyClientTer
     header = UnregisterClientRequestHeader(client_id=client.client_id, consumer_group=client.said.group or None)
     (reply,) = yield (call.request(RequestCode.UNREGISTER_CLIENT, header, peer=client),)
     if reply.code == ResponseCode.SUCCESS:
-        held = services.held.take(client)
+        held = services.held.take_out(client, services.clock())
         services.clients.leave(client, for_good=True)
         if held:
             yield [handle.change_request(call, topic, group, 0) for topic, group, handle in held]

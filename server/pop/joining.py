@@ -68,13 +68,12 @@ class Points:
         """Add a check point that was read at a queue offset; its messages stand before a place in the log."""
         key = point.key(self._broker)
         known = self._by_key.get(key)
-        renewed = known is not None and known.point.invisible_time != point.invisible_time
-        unacked: dict[int, None] = {}
-        if known is None or renewed:  # else it is one that was delivered twice: its messages come again once
-            bits = point.bit_map
-            unacked = {each: None for number, each in enumerate(point.offsets) if not bits >> number & 1}
+        # One that is renewed has the same key. One that was delivered twice stays empty: its messages come again once.
+        twice = known is not None and known.point.invisible_time == point.invisible_time
+        bits = point.bit_map
+        unacked = {each: None for number, each in enumerate(point.offsets) if not (twice or bits >> number & 1)}
         pending = Pending(point, offset, place, unacked)
-        if known is None or renewed:  # acknowledgements that follow are of the check point that was written last
+        if not twice:
             self._by_key[key] = pending
         self._order.append(pending)
         heappush(self._due, (point.due, offset, pending))

@@ -63,6 +63,8 @@ _MOST_PENDING: Final = 50_000
 _APART_MS: Final = 2000
 _LONGEST_PAUSE: Final = 0.5
 _AFTER_DUE: Final = 0.002
+#: What comes within this time is read together: check points come a second early.
+_GATHER_SECONDS: Final = 0.01
 _AGAIN_MS: Final = 1000
 #: The index may have a message as due 1 ms after its time: see `store.timer.units.due`.
 _GRAIN_MS: Final = 2
@@ -194,7 +196,9 @@ class Reviver:
             pause = _LONGEST_PAUSE
             async with self._faults.told():
                 pause = await self.round()
+            until = trio.current_time() + pause
             await self._bell.heard(pause)
+            await trio.sleep(max(0.0, min(until - trio.current_time(), _GATHER_SECONDS)))
 
     async def round(self) -> float:
         """Read what is new, and decide what can be decided; in how many seconds there may be more.
@@ -289,7 +293,7 @@ class Reviver:
         until = self._until
         if points.read_to < self._ends.get(queue_id, 0):  # too many are in memory
             until = min(until, points.seen - _APART_MS)
-        while (points.next_due or math.inf) <= until:
+        while points.next_due is not None and points.next_due <= until:
             self._revive(queue_id, points, until)
             await trio.lowlevel.checkpoint()
         committed = points.committed

@@ -18,11 +18,11 @@ from hyperframe.frame import GoAwayFrame
 from rocketwire.wire.http2 import events as happened
 from rocketwire.wire.http2.answers import CONTENT_TYPE, Answers, Call
 from rocketwire.wire.http2.events import NO_ERROR, PROTOCOL_ERROR, REFUSED_STREAM, Event
-from rocketwire.wire.http2.guard import Guard, Violation
+from rocketwire.wire.http2.guard import GOAWAY, Guard, Violation
 from rocketwire.wire.http2.intake import Intake
 from rocketwire.wire.http2.library import Library
 from rocketwire.wire.http2.messages import Refused
-from rocketwire.wire.http2.requests import Malformed, check_field, read_head
+from rocketwire.wire.http2.requests import Malformed, check_field, head_size, read_head
 
 _MOST_WINDOW: Final = 2**31 - 1
 
@@ -54,9 +54,12 @@ class Connection:
         )
         self._answers = Answers(self._h2, self._guard, self._forget)
         self._calls: dict[int, Call] = {}
+        self._most_heads = window
+        self._heads = 0  # bytes of the headers of all calls
         self._owed = 0  # bytes of the connection's window to give back
         self._out = bytearray()
         self._last: int | None = None  # the last stream to serve
+        self._left = False  # whether the client has said that it leaves
         self._failed = False
         self._events: list[Event] = []
         self._take: dict[type[h2_events.Event], Callable[[Any], None]] = {
@@ -80,6 +83,11 @@ class Connection:
         return self._intake.held
 
     @property
+    def heads(self) -> int:
+        """See `Http2`."""
+        return self._heads
+
+    @property
     def streams(self) -> int:
         """See `Http2`."""
         return len(self._calls)
@@ -91,17 +99,29 @@ class Connection:
         self._events = []
         try:
             for frame in self._guard.frames(data):
-                for event in self._h2.receive_data(frame):
-                    take = self._take.get(type(event))
-                    if take is not None:
-                        take(event)
+                self._frame(frame)
             self._answers.send_ends()
+            self._check_left()
         except Violation as violation:
             self._h2.close_connection(violation.code)
             self._fail(str(violation))
         except ProtocolError as error:  # h2 has made the GOAWAY
             self._fail(str(error))
         return self._events
+
+    def _frame(self, frame: bytes) -> None:
+        if frame[3] == GOAWAY:  # h2 would send no answers from now on
+            self._left = True
+        else:
+            for event in self._h2.receive_data(frame):
+                take = self._take.get(type(event))
+                if take is not None:
+                    take(event)
+        self._check_left()
+
+    def _check_left(self) -> None:
+        if self._left and not self._calls:
+            raise Violation(NO_ERROR, "the client has left")
 
     def _fail(self, text: str) -> None:
         self._failed = True
@@ -114,7 +134,8 @@ class Connection:
         if self._last is not None and stream > self._last:
             self._h2.reset_stream(stream, REFUSED_STREAM)
             return
-        if len(self._calls) >= self._max_streams:
+        size = head_size(event.headers)
+        if len(self._calls) >= self._max_streams or self._heads + size > self._most_heads:
             self._h2.reset_stream(stream, REFUSED_STREAM)
             self._guard.charge_reset()
             return
@@ -126,6 +147,8 @@ class Connection:
             return
         streaming = head.path in self._streaming
         call = self._calls[stream] = Call(stream, head, streaming=streaming, max_message=self._max_message)
+        call.head = size
+        self._heads += size
         if head.method != "POST":
             self._answers.end(call, ((":status", "405"), ("allow", "POST")))
         elif not head.fields.get("content-type", "").startswith(CONTENT_TYPE):
@@ -221,6 +244,7 @@ class Connection:
 
     def _forget(self, call: Call) -> None:
         del self._calls[call.stream]
+        self._heads -= call.head
         self._answers.drop(call)
         self._intake.drop(call)
         if not self._failed:

@@ -11,6 +11,7 @@ from rocketwire.compat.clients.java.adapter import JavaClient
 from rocketwire.compat.clients.node.adapter import NodeClient
 from rocketwire.compat.clients.openmessaging.adapter import OpenMessagingClient
 from rocketwire.compat.clients.python.adapter import PythonClient
+from rocketwire.compat.clients.sdk.go.adapter import GoSdk
 from rocketwire.compat.clients.sdk.java.adapter import VERSIONS, JavaSdk
 from rocketwire.compat.clients.sdk.python.adapter import PythonSdk
 from rocketwire.compat.clients.spring.adapter import STARTERS, SpringClient
@@ -30,5 +31,6 @@ def adapters() -> dict[str, Adapter]:
         PythonClient(),
         *(JavaSdk(version) for version in VERSIONS),
         PythonSdk(),
+        GoSdk(),
     ]
     return {each.id: each for each in found}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 from typing import Final
 
 from rocketwire.compat.case import Case
@@ -11,7 +12,7 @@ from rocketwire.compat.scenario import scenario
 from rocketwire.compat.sdk import LATE, PUSH, publish, push, sent_after
 
 _SOURCE: Final = "rocketmq.apache.org, Consumer Types: PushConsumer"
-_RETRY: Final = "rocketmq.apache.org, Consumption Retry: PushConsumer; Apache 5.5, CustomizedRetryPolicy: 1 s, 5 s, 10 s"
+_RETRY: Final = "rocketmq.apache.org, Consumption Retry: PushConsumer; 5.5, CustomizedRetryPolicy: 1 s, 5 s, 10 s"
 _MANY: Final = 60
 _BACK_OFF: Final = (1.0, 5.0)  # seconds
 
@@ -26,9 +27,7 @@ _BACK_OFF: Final = (1.0, 5.0)  # seconds
 )
 def each_once(case: Case) -> None:
     topic, group = case.topic(4, kind="NORMAL"), case.consumers()
-    messages = [
-        Outgoing(body=f"消息 {n}", tags="T", keys=f"k{n}", properties={"n": str(n)}) for n in range(_MANY)
-    ]
+    messages = [Outgoing(body=f"消息 {n}", tags="T", keys=f"k{n}", properties={"n": str(n)}) for n in range(_MANY)]
     publish(case, topic, messages[:10])
     with push(case, topic, group) as consumer:
         early = consumer.taken(10)
@@ -79,9 +78,7 @@ def comes_again(case: Case) -> None:
     )
     with push(case, topic, group) as consumer:
         received = consumer.taken(6)
-    tries = {
-        body: [event for event in received if event["text"] == body] for body in ("fails", "throws", "fine")
-    }
+    tries = {body: [event for event in received if event["text"] == body] for body in ("fails", "throws", "fine")}
     assert {body: [event["attempt"] for event in found] for body, found in tries.items()} == {
         "fails": [1, 2, 3],
         "throws": [1, 2],
@@ -89,7 +86,7 @@ def comes_again(case: Case) -> None:
     }
     for found in tries.values():
         assert len({event["msgId"] for event in found}) == 1
-        for number, (before, after) in enumerate(zip(found, found[1:], strict=False)):
+        for number, (before, after) in enumerate(pairwise(found)):
             waited = (after["at"] - before["at"]) / 1000
             assert _BACK_OFF[number] - 0.5 <= waited < _BACK_OFF[number] + LATE
 

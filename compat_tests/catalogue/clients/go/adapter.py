@@ -55,22 +55,23 @@ class GoClient(Adapter):
     def prepare(self, engine: Engine) -> None:
         """Build the programs with the go tool."""
         del engine
-        _executable()
+        executable(_RUNNER, "go")
 
     def command(self, engine: Engine, *, env: Mapping[str, str], name: str) -> list[str]:
         """The executable."""
         del engine, name
-        return ["env", *(f"{key}={value}" for key, value in env.items()), str(_executable())]
+        return ["env", *(f"{key}={value}" for key, value in env.items()), str(executable(_RUNNER, "go"))]
 
 
-def _executable() -> Path:
-    files = sources.files_of(_RUNNER, (".go", ".mod", ".sum"))
-    return cache.cached(f"clients/go-{sources.digest(files)}", _build) / "runner"
+def executable(runner: Path, name: str) -> Path:
+    """The executable of the programs in a folder, which has this name in the cache. Raises ArtifactError."""
+    files = sources.files_of(runner, (".go", ".mod", ".sum"))
+    return cache.cached(f"clients/{name}-{sources.digest(files)}", lambda target: _build(runner, target)) / "runner"
 
 
-def _build(target: Path) -> None:
+def _build(runner: Path, target: Path) -> None:
     """Build it in a copy of its sources, which the go tool must not change."""
-    shutil.copytree(_RUNNER, target / "sources")
+    shutil.copytree(runner, target / "sources")
     # Whatever module settings the machine has, the tool is never replaced by another.
     env = {**os.environ, "GOTOOLCHAIN": "local", "GOWORK": "off", "GOFLAGS": "-mod=readonly -trimpath"}
     artifacts.run([artifacts.go(), "build", "-o", target / "runner", "."], cwd=target / "sources", env=env)

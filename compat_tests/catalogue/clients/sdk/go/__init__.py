@@ -1,0 +1,1 @@
+"""The Go client of 5.x."""
