@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.server.core.errors import GroupNotFound, MessageIllegal, NotPermitted
+from rocketwire.server.core.errors import GroupNotFound, MessageIllegal
 from rocketwire.server.core.pop_errors import NotInQueue
+from rocketwire.server.core.request import Reply
 from rocketwire.wire.bodies.pop import BatchAck, bit_set
 from rocketwire.wire.errors import BodyInvalid, PopHandleInvalid
 from rocketwire.wire.names import TIMER_TOPIC
@@ -69,16 +70,16 @@ async def test_what_is_refused(room: PopTimers) -> None:
 
 
 async def test_messages_in_order_are_for_their_keeper(room: PopTimers) -> None:
-    (got, *_) = room.pop()
-    ordered = got._replace(handle=got.handle._replace(revive_queue=ORDER_REVIVE_QUEUE))
-    with pytest.raises(NotPermitted, match="in order"):
-        room.ack(ordered)
-    with pytest.raises(NotPermitted, match="in order"):
-        room.change(ordered, 100)
-    with pytest.raises(NotPermitted, match="in order"):
-        room.pops.services.acks.ack_all([batch(got, revive_queue_id=ORDER_REVIVE_QUEUE)], "broker-a", REMOTE)
-    with pytest.raises(NotPermitted, match="in order"):
-        room.pop(order=True)
+    before = room.store.max_physical_offset
+    first, second, *_ = room.pop(order=True)
+    assert first.handle.in_order
+    room.change(second, 100)
+    room.ack(first)
+    third = room.pops.services.acks.ack_all(
+        [batch(first, revive_queue_id=ORDER_REVIVE_QUEUE, bit_set=bit_set([0, 1]))], "broker-a", REMOTE
+    )
+    assert third == Reply()
+    assert room.store.max_physical_offset == before  # nothing is stored of them
     room.stop()
 
 
