@@ -8,6 +8,7 @@ import pytest
 
 from rocketwire.server.core.errors import GroupNotFound, MessageIllegal
 from rocketwire.server.core.pop_errors import NotInQueue
+from rocketwire.server.core.request import Reply
 from rocketwire.wire.bodies.pop import BatchAck, bit_set
 from rocketwire.wire.errors import BodyInvalid, PopHandleInvalid
 from rocketwire.wire.names import TIMER_TOPIC
@@ -72,6 +73,20 @@ async def test_what_is_refused(room: PopTimers) -> None:
             room.change(forged, 20_000)
     with pytest.raises(NotInQueue):
         acks.ack_all([], "broker-a", REMOTE)
+    room.stop()
+
+
+async def test_messages_in_order_are_for_their_keeper(room: PopTimers) -> None:
+    before = room.store.max_physical_offset
+    first, second, *_ = room.pop(order=True)
+    assert first.handle.in_order
+    room.change(second, 100)
+    room.ack(first)
+    third = room.pops.services.acks.ack_all(
+        [batch(first, revive_queue_id=ORDER_REVIVE_QUEUE, bit_set=bit_set([0, 1]))], "broker-a", REMOTE
+    )
+    assert third == Reply()
+    assert room.store.max_physical_offset == before  # nothing is stored of them
     room.stop()
 
 
