@@ -12,6 +12,7 @@ from rocketwire.server.core.request import Reply
 from rocketwire.wire.bodies.pop import BatchAck, bit_set
 from rocketwire.wire.errors import BodyInvalid, PopHandleInvalid
 from rocketwire.wire.names import TIMER_TOPIC
+from rocketwire.wire.pop_handle import ORDER_REVIVE_QUEUE
 from tests.server.pop.asking import Got
 from tests.server.pop.rooms import PopTimers
 from tests.server.pop.test_reviver import filled
