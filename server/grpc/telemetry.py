@@ -10,17 +10,17 @@ from typing import Final
 
 from google.protobuf.message import DecodeError
 
-from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.request import Answer, Reply
 from rocketwire.server.core.works import Steps
 from rocketwire.server.grpc.calls import Asking, Call, Response
 from rocketwire.server.grpc.clients import Client, Clients, Said
-from rocketwire.server.grpc.handles import Held
+from rocketwire.server.grpc.consuming.handles import Held
 from rocketwire.server.grpc.metadata import CLIENT_ID, read_language
 from rocketwire.server.grpc.settings import SettingsServices, merged
 from rocketwire.server.grpc.statuses import OK, status_of_error, status_of_reply
-from rocketwire.server.grpc.streams import Stream
 from rocketwire.server.grpc.transactions import Pending
+from rocketwire.server.grpc.transport.streams import Stream
 from rocketwire.server.net.client_calls import ClientCalls
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.online import ConsumeMessageDirectlyResult, ConsumeResult, ConsumerRunningInfo

@@ -11,7 +11,7 @@ from typing import Final
 
 from rocketwire.server.config.live import Live
 from rocketwire.server.core.append import Append
-from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.errors import response_code
 from rocketwire.server.core.pop_errors import NotInQueue
 from rocketwire.server.core.request import Reply, SharedReply

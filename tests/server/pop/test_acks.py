@@ -14,8 +14,8 @@ from rocketwire.wire.errors import BodyInvalid, PopHandleInvalid
 from rocketwire.wire.names import TIMER_TOPIC
 from rocketwire.wire.pop_handle import ORDER_REVIVE_QUEUE
 from tests.server.pop.asking import Got
+from tests.server.pop.reviving.test_reviver import filled
 from tests.server.pop.rooms import PopTimers
-from tests.server.pop.test_reviver import filled
 
 REMOTE = "10.0.0.1:5"
 

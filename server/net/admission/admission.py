@@ -6,8 +6,8 @@ import socket
 from typing import Final
 
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.net.descriptors import DescriptorBudget
-from rocketwire.server.net.in_flight import InFlight
+from rocketwire.server.net.admission.descriptors import DescriptorBudget
+from rocketwire.server.net.admission.in_flight import InFlight
 
 _KEY: Final = "maxConnections"
 _PAIR: Final = 2

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from google.protobuf.message import Message
 
 if TYPE_CHECKING:
-    from rocketwire.server.grpc.connection import Connection
+    from rocketwire.server.grpc.transport.connection import Connection
     from rocketwire.wire.http2.events import Http2
 
 

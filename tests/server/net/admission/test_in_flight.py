@@ -18,8 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.hub import Hub, hub_kernel
-from rocketwire.server.net.in_flight import InFlight
 from rocketwire.server.net.reader import Reader
 from rocketwire.server.net.session import Session
 from rocketwire.wire.codes import RequestCode

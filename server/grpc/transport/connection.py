@@ -24,11 +24,11 @@ from rocketwire.server.core.works import Paused, Steps, Works
 from rocketwire.server.dispatch.caller import CallCaller
 from rocketwire.server.grpc.calls import Asking, Call, Kind, Method, Response
 from rocketwire.server.grpc.kernel import KernelCalls
-from rocketwire.server.grpc.reader import Reader
 from rocketwire.server.grpc.statuses import status_of_error
-from rocketwire.server.grpc.streams import Stream, Streaming
+from rocketwire.server.grpc.transport.reader import Reader
+from rocketwire.server.grpc.transport.streams import Stream, Streaming
 from rocketwire.server.limits.limits import EACH_KEY
-from rocketwire.server.net.in_flight import InFlight
+from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.outgoing import HIGH_WATER, Outgoing
 from rocketwire.wire.grpc.checks import check_client_id
 from rocketwire.wire.grpc.codes import GrpcStatus

@@ -18,16 +18,16 @@ from typing import Final, Protocol
 import trio
 from msgspec.structs import replace
 
-from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.errors import ServerError
 from rocketwire.server.messages.stored_message import StoredMessage, stored_message
 from rocketwire.server.messages.storing import Storing
-from rocketwire.server.pop.came_again import CameAgain
-from rocketwire.server.pop.joining import NONE, Pending, Points
 from rocketwire.server.pop.pop_topics import PopTopics
 from rocketwire.server.pop.records import PopRecords
 from rocketwire.server.pop.renewals import Renewals
-from rocketwire.server.pop.revived import revived
+from rocketwire.server.pop.reviving.came_again import CameAgain
+from rocketwire.server.pop.reviving.joining import NONE, Pending, Points
+from rocketwire.server.pop.reviving.revived import revived
 from rocketwire.server.timer.tasks import Bell, JobFaults
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.store.append.drafts import Draft

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.server.net import descriptors
-from rocketwire.server.net.descriptors import (
+from rocketwire.server.net.admission import descriptors
+from rocketwire.server.net.admission.descriptors import (
     KEPT_FOR_STORE,
     LEAST_CONNECTIONS,
     DescriptorBudget,

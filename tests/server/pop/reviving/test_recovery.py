@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from rocketwire.store.tables.offsets import OffsetTable
+from tests.server.pop.reviving.test_reviver import bodies, filled
 from tests.server.pop.rooms import PopTimers
-from tests.server.pop.test_reviver import bodies, filled
 
 
 async def test_what_is_out_is_not_given_again(tmp_path: Path) -> None:

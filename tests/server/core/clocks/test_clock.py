@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from rocketwire.server.core.clock import http_date, local_text, system_clock
+from rocketwire.server.core.clocks.clock import http_date, local_text, system_clock
 
 
 def test_the_clock_tells_milliseconds_since_1970() -> None:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.net.admission import Admission
-from rocketwire.server.net.descriptors import DescriptorBudget
+from rocketwire.server.net.admission.admission import Admission
+from rocketwire.server.net.admission.descriptors import DescriptorBudget
 from rocketwire.wire.codes import RequestCode
 from tests.server.harness import Client, account, code_and_remark, run, serving, settle
 

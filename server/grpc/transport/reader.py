@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 if TYPE_CHECKING:
-    from rocketwire.server.grpc.connection import Connection
+    from rocketwire.server.grpc.transport.connection import Connection
 
 _READ_BUFFER_BYTES: Final = 256 * 1024
 

@@ -1,7 +1,8 @@
 """How the rooms that hold messages back until a time wait for it.
 
 By default they wait on trio's clock, and a client's time stamps are in the broker's time. If the broker's clock can be
-moved (`server.core.movable_clock`), waits end with each move, and a client's time stamps are in a time of their own.
+moved (`server.core.clocks.movable_clock`), waits end with each move, and a client's time stamps are in a time of their
+own.
 """
 
 from __future__ import annotations

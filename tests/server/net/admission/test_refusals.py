@@ -9,9 +9,9 @@ import pytest
 import trio
 
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.net import refusals
-from rocketwire.server.net.descriptors import DescriptorBudget
-from rocketwire.server.net.refusals import MOST_AT_ONCE, ConnectionRefuser, first_header, refusal_frame
+from rocketwire.server.net.admission import refusals
+from rocketwire.server.net.admission.descriptors import DescriptorBudget
+from rocketwire.server.net.admission.refusals import MOST_AT_ONCE, ConnectionRefuser, first_header, refusal_frame
 from rocketwire.wire.codes import FLAG_ONEWAY
 from rocketwire.wire.errors import FrameError
 from rocketwire.wire.frame import decode_frame, encode_frame

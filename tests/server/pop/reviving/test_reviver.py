@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rocketwire.server.core.errors import ServiceUnavailable
-from rocketwire.server.pop.reviver import Reviver
+from rocketwire.server.pop.reviving.reviver import Reviver
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.errors import RecordTooLarge
 from rocketwire.wire import names

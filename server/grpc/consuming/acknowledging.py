@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from rocketwire.server.core.clock import Clock
-from rocketwire.server.grpc.batch_acks import BatchedAcks, acknowledge_all
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.grpc.calls import Asking, Call
 from rocketwire.server.grpc.clients import Clients
-from rocketwire.server.grpc.handles import Handle, Held, ack_requests, dead_letter_request, read_handle
+from rocketwire.server.grpc.consuming.batch_acks import BatchedAcks, acknowledge_all
+from rocketwire.server.grpc.consuming.handles import Handle, Held, ack_requests, dead_letter_request, read_handle
 from rocketwire.server.grpc.statuses import code_of_handle, status_of_reply
 from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.grpc.answers import joint_status, status_of

@@ -13,7 +13,7 @@ import trio
 
 from rocketwire.server.core.errors import ServerError, response_code
 from rocketwire.server.core.request import Reply
-from rocketwire.server.net.descriptors import DescriptorBudget
+from rocketwire.server.net.admission.descriptors import DescriptorBudget
 from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE
 from rocketwire.wire.errors import FrameError
 from rocketwire.wire.frame import HEADER_LENGTH_MASK, PREFIX, TYPE_SHIFT, encode_frame

@@ -1,8 +1,8 @@
-"""Check points that are renewed have one key: tests `server.pop.joining`."""
+"""Check points that are renewed have one key: tests `server.pop.reviving.joining`."""
 
 from __future__ import annotations
 
-from rocketwire.server.pop.joining import Points
+from rocketwire.server.pop.reviving.joining import Points
 from rocketwire.wire.pop_records import Ack, CheckPoint
 
 NEVER = 10**15

@@ -12,7 +12,7 @@ import pytest
 import trio
 
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.grpc.connection import Connection
+from rocketwire.server.grpc.transport.connection import Connection
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.grpc import health_pb2
 from rocketwire.wire.grpc import service_pb2 as s

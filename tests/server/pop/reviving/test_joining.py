@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rocketwire.server.pop.joining import NONE, Pending, Points
+from rocketwire.server.pop.reviving.joining import NONE, Pending, Points
 from rocketwire.wire.pop_records import Ack, CheckPoint, ack_of_several
 
 

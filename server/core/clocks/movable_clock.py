@@ -17,8 +17,8 @@ from typing import Final
 import msgspec
 import trio
 
-from rocketwire.server.core.clock import Clock
-from rocketwire.server.core.due_time import DueTime
+from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.core.clocks.due_time import DueTime
 from rocketwire.store.disk.files import FileSystem, RealFileSystem
 from rocketwire.store.errors import ConfigInvalid
 from rocketwire.store.event import Event

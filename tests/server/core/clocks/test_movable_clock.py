@@ -9,8 +9,8 @@ import trio.testing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketwire.server.core.due_time import DueTime
-from rocketwire.server.core.movable_clock import MOST_AHEAD, MovableClock, NotMovable
+from rocketwire.server.core.clocks.due_time import DueTime
+from rocketwire.server.core.clocks.movable_clock import MOST_AHEAD, MovableClock, NotMovable
 from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.store.errors import ConfigInvalid
 from tests.server.harness import NOW, Clock, mock_clock

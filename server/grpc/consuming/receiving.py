@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.grpc.calls import Asking, Call
 from rocketwire.server.grpc.clients import Client, Clients
-from rocketwire.server.grpc.deliveries import plain_payloads
-from rocketwire.server.grpc.handles import Handle, Held, dead_letter_request
+from rocketwire.server.grpc.consuming.deliveries import plain_payloads
+from rocketwire.server.grpc.consuming.handles import Handle, Held, dead_letter_request
 from rocketwire.server.grpc.metadata import read_timeout
 from rocketwire.server.grpc.settings import group_config, most_attempts
 from rocketwire.server.grpc.statuses import code_of_reply

@@ -8,7 +8,7 @@ import pytest
 import trio
 
 from rocketwire.server.clients.groups import ClientGroups
-from rocketwire.server.core.standstill import Rounds
+from rocketwire.server.core.clocks.standstill import Rounds
 from rocketwire.server.name_server.routes import BrokerIdentity, RouteTable, queues_of
 from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
 from tests.server.harness import FakePeer, Server, consumer, mock_clock, settle, subscription

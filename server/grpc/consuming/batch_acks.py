@@ -11,7 +11,7 @@ from typing import NamedTuple
 from rocketwire import native
 from rocketwire.server.core.request import Reply
 from rocketwire.server.grpc.calls import Asking, Call
-from rocketwire.server.grpc.handles import Handle, batch_request
+from rocketwire.server.grpc.consuming.handles import Handle, batch_request
 from rocketwire.server.grpc.statuses import code_of_handle
 from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.grpc.answers import joint_status, status_of
