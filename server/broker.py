@@ -20,8 +20,8 @@ from rocketwire.server.clients.order_locks import OrderLocks
 from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.configuration import LiveConfig, ServerConfig, store_settings
 from rocketwire.server.core.cache_invalidation import CacheInvalidation
-from rocketwire.server.core.clock import Clock
-from rocketwire.server.core.due_time import DueTime
+from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.core.clocks.due_time import DueTime
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Peer
 from rocketwire.server.core.threads import RunSync
@@ -41,13 +41,13 @@ from rocketwire.server.messages.storing import Storing
 from rocketwire.server.name_server.registration import Registration
 from rocketwire.server.name_server.routes import BrokerIdentity, RouteTable
 from rocketwire.server.net.addresses import ip_address
+from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.hub import Hub, hub_kernel
-from rocketwire.server.net.in_flight import InFlight
 from rocketwire.server.pop.keys import PopKeys
 from rocketwire.server.pop.order.ordered_queues import OrderedQueues
 from rocketwire.server.pop.pops import Pops
-from rocketwire.server.pop.recovery import move_offsets
 from rocketwire.server.pop.renewals import Renewals
+from rocketwire.server.pop.reviving.recovery import move_offsets
 from rocketwire.server.pull.answers import PullAnswers
 from rocketwire.server.pull.kernel import KernelPulls
 from rocketwire.server.pull.keys import LongPollKeys, TransferKeys

@@ -16,10 +16,10 @@ import trio
 from rocketwire.server.broker import Broker
 from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.configuration import ServerConfig
-from rocketwire.server.core.clock import Clock
-from rocketwire.server.core.due_time import DueTime
+from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.core.clocks.due_time import DueTime
+from rocketwire.server.core.clocks.movable_clock import MovableClock
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.core.movable_clock import MovableClock
 from rocketwire.server.core.threads import RunSync
 from rocketwire.server.core.works import Works
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
@@ -29,8 +29,8 @@ from rocketwire.server.name_server.advertised import Advertising
 from rocketwire.server.name_server.config import NameServerConfig
 from rocketwire.server.name_server.key_values import KeyValueConfig
 from rocketwire.server.name_server.routes import RouteTable
-from rocketwire.server.net.admission import Admission
-from rocketwire.server.net.descriptors import Descriptors, shared_out
+from rocketwire.server.net.admission.admission import Admission
+from rocketwire.server.net.admission.descriptors import Descriptors, shared_out
 from rocketwire.server.net.hub import Hub, hub_kernel
 from rocketwire.server.net.listener import AddressInUse, Listener, bind
 from rocketwire.server.net.tls.contexts import TlsContexts

@@ -1,5 +1,5 @@
 /* Plain AckMessage calls: of two and more deliveries by one broker. The twins are
- * server.grpc.acknowledging and wire.grpc.receipt. */
+ * server.grpc.consuming.acknowledging and wire.grpc.receipt. */
 #ifndef ROCKETWIRE_CALL_ACKS_H
 #define ROCKETWIRE_CALL_ACKS_H
 

@@ -38,17 +38,17 @@ static void headers_whole(Http2 *self, const nghttp2_frame *frame)
     int32_t stream = frame->hd.stream_id;
     bool ended = frame->hd.flags & FLAG_END_STREAM;
     if (!self->head.trailers) {
-        self->raised = !call_open(self, stream);
+        if (!call_open(self, stream)) self->raised = true;
     } else if (!ended) {
         connection_fail(self, PROTOCOL_ERROR, "trailers without an end");
     } else if (self->head.malformed) {
         call *which = call_of(self, stream);
         reset_stream(self, stream, PROTOCOL_ERROR);
-        self->raised = which != NULL && !call_broken(self, which, PROTOCOL_ERROR);
+        if (which != NULL && !call_broken(self, which, PROTOCOL_ERROR)) self->raised = true;
     }
     head_clear(&self->head);
     call *which = ended && verdict(self) == 0 ? call_of(self, stream) : NULL;
-    if (which != NULL) self->raised = !call_end(self, which);
+    if (which != NULL && !call_end(self, which)) self->raised = true;
 }
 
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)
@@ -60,7 +60,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
         headers_whole(self, frame);
     } else if (frame->hd.type == FRAME_DATA && frame->hd.flags & FLAG_END_STREAM) {
         call *which = call_of(self, frame->hd.stream_id);
-        if (which != NULL) self->raised = !call_end(self, which);
+        if (which != NULL && !call_end(self, which)) self->raised = true;
     } else if (frame->hd.type == FRAME_GOAWAY) {
         self->left = true;
         check_left(self);
@@ -83,7 +83,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream, cons
     if (verdict(self) != 0) return verdict(self);
     nghttp2.session_consume_connection(session, len);
     call *to = call_of(self, stream);
-    if (to != NULL && !to->finished) self->raised = !call_data(self, to, span_of(data, len));
+    if (to != NULL && !to->finished && !call_data(self, to, span_of(data, len))) self->raised = true;
     return verdict(self);
 }
 
@@ -96,8 +96,8 @@ static int on_stream_close(nghttp2_session *session, int32_t stream, uint32_t er
         /* it was answered or reset, or the connection is over */
     } else if (self->events == NULL) { /* what is being sent cannot be, for lack of memory */
         call_forget(self, which);
-    } else {
-        self->raised = !call_broken(self, which, error);
+    } else if (!call_broken(self, which, error)) {
+        self->raised = true;
     }
     if (verdict(self) == 0) check_left(self);
     return verdict(self);

@@ -15,11 +15,11 @@ import trio
 from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.config.live import Live
 from rocketwire.server.core.cache_invalidation import CacheInvalidation
-from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.works import Works
 from rocketwire.server.grpc.keys import GrpcKeys
+from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.http2 import server_connection
-from rocketwire.server.net.in_flight import InFlight
 from rocketwire.server.pop.renewals import Renewals
 from rocketwire.server.send.kernel import KernelSends
 from rocketwire.server.send.keys import SendKeys
@@ -28,8 +28,8 @@ from rocketwire.server.topics.topics import BrokerTopics
 
 if TYPE_CHECKING:
     from rocketwire.server.grpc.clients import Client, Clients
-    from rocketwire.server.grpc.connection import Connection, Dispatch, Serving
     from rocketwire.server.grpc.kernel import KernelCalls
+    from rocketwire.server.grpc.transport.connection import Connection, Dispatch, Serving
     from rocketwire.wire.http2.events import Http2
 
 _MIB: Final = 1 << 20
@@ -105,7 +105,7 @@ class Front:
         on_close: Callable[[Any], None],
     ) -> Connection:
         """Serve a connection of which `first` was read; `on_close` is called once it is closed."""
-        from rocketwire.server.grpc.connection import Connection  # noqa: PLC0415 - it brings protobuf and HTTP/2 along
+        from rocketwire.server.grpc.transport.connection import Connection  # noqa: PLC0415 - it brings protobuf and HTTP/2 along
 
         if self._serving is None:
             self._serving = self._make()
@@ -128,7 +128,7 @@ class Front:
             transactions,
         )
         from rocketwire.server.grpc.clients import Clients  # noqa: PLC0415 - see above
-        from rocketwire.server.grpc.connection import Serving  # noqa: PLC0415 - see above
+        from rocketwire.server.grpc.transport.connection import Serving  # noqa: PLC0415 - see above
 
         parts = self._parts
         pending = transactions.Pending(trio.current_time)

@@ -16,7 +16,7 @@ import trio
 from rocketwire import native
 from rocketwire.server.config.live import Live
 from rocketwire.server.core.cache_invalidation import CacheInvalidation
-from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.grpc.keys import GrpcKeys
 from rocketwire.server.grpc.metadata import CLIENT_ID
 from rocketwire.server.grpc.routing import accepted_types

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-from rocketwire.server.grpc import acknowledging, introspection, receiving, routing, sending, telemetry, transactions
-from rocketwire.server.grpc.batch_acks import read_acks
+from rocketwire.server.grpc import introspection, routing, sending, telemetry, transactions
 from rocketwire.server.grpc.calls import Asking, Call, Kind, Method, Response
-from rocketwire.server.grpc.streams import Stream, Streaming
+from rocketwire.server.grpc.consuming import acknowledging, receiving
+from rocketwire.server.grpc.consuming.batch_acks import read_acks
+from rocketwire.server.grpc.transport.streams import Stream, Streaming
 from rocketwire.wire.grpc.methods import METHODS
 
 _SERVICE: Final = "/apache.rocketmq.v2.MessagingService/"

@@ -13,7 +13,7 @@ import pytest
 import trio
 
 from rocketwire.cli import main
-from rocketwire.server.core.clock import system_clock
+from rocketwire.server.core.clocks.clock import system_clock
 from rocketwire.server.serving import serve
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import encode_body

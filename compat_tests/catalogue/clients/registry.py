@@ -13,6 +13,7 @@ from rocketwire.compat.clients.openmessaging.adapter import OpenMessagingClient
 from rocketwire.compat.clients.python.adapter import PythonClient
 from rocketwire.compat.clients.sdk.go.adapter import GoSdk
 from rocketwire.compat.clients.sdk.java.adapter import VERSIONS, JavaSdk
+from rocketwire.compat.clients.sdk.node.adapter import NodeSdk
 from rocketwire.compat.clients.sdk.python.adapter import PythonSdk
 from rocketwire.compat.clients.spring.adapter import STARTERS, SpringClient
 from rocketwire.compat.environment.artifacts import CLIENT_VERSIONS
@@ -32,5 +33,6 @@ def adapters() -> dict[str, Adapter]:
         *(JavaSdk(version) for version in VERSIONS),
         PythonSdk(),
         GoSdk(),
+        NodeSdk(),
     ]
     return {each.id: each for each in found}

@@ -7,11 +7,11 @@ from typing import Final
 
 from prometheus_client import Metric
 
-from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.delay.delivery import DelayDelivery
 from rocketwire.server.operations.monitoring.families import counters, gauge, gauges
 from rocketwire.server.operations.monitoring.watched import Watched
-from rocketwire.server.pop.reviver import Reviver
+from rocketwire.server.pop.reviving.reviver import Reviver
 from rocketwire.server.timer.timer import Timer
 from rocketwire.server.transactions.half import HALF
 from rocketwire.server.transactions.state import TransactionState

@@ -11,7 +11,7 @@ from prometheus_client import Metric
 from rocketwire.server.core.metrics import ACL_REASONS, RECEIVE, SEND, UNSERVED, Metrics
 from rocketwire.server.guards.throttle.throttle import BACKLOG, COLD, GROUP, INSTANCE, TOPIC
 from rocketwire.server.limits.limits import LIMITS
-from rocketwire.server.net.descriptors import KEPT_FOR_STORE, Descriptors
+from rocketwire.server.net.admission.descriptors import KEPT_FOR_STORE, Descriptors
 from rocketwire.server.operations.faults.rule import COUNTED
 from rocketwire.server.operations.monitoring.families import counter, counters, gauge, gauges, histograms
 from rocketwire.server.operations.monitoring.latencies import Latencies

@@ -18,8 +18,8 @@ from typing import Final
 
 import trio
 
-from rocketwire.server.core.clock import Clock
-from rocketwire.server.core.due_time import DueTime
+from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.core.clocks.due_time import DueTime
 from rocketwire.server.core.errors import MessageIllegal
 from rocketwire.server.offsets.consumed import commit_offset
 from rocketwire.server.pop.order.batches import (

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.timer.tasks import Bell
 from rocketwire.server.timer.topic import TimerEntries, TimerTopic
 from rocketwire.server.timer.wheel.loaded import DueCopy, DueRun, LoadedSlot, LoadedSlots

@@ -1,4 +1,4 @@
-"""AckMessage calls in C as server.grpc.acknowledging reads them."""
+"""AckMessage calls in C as server.grpc.consuming.acknowledging reads them."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rocketwire import _kernel as kernel
-from rocketwire.server.grpc.deliveries import known_names
+from rocketwire.server.grpc.consuming.deliveries import known_names
 from rocketwire.wire import properties as names
 from rocketwire.wire.grpc import service_pb2
 from rocketwire.wire.grpc.answers import message_response

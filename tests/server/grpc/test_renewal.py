@@ -12,8 +12,8 @@ import pytest
 from rocketwire.wire.grpc import definition_pb2 as d
 from rocketwire.wire.grpc import service_pb2 as s
 from rocketwire.wire.grpc.codes import Code
+from tests.server.grpc.consuming.test_receiving import SOON, ack, change, messages
 from tests.server.grpc.sdk import CLIENT, Sdk, code_of, consumer_settings, create_group, receive_request
-from tests.server.grpc.test_receiving import SOON, ack, change, messages
 from tests.server.harness import Client, Clock, Server, serving
 
 pytestmark = pytest.mark.slow

@@ -10,7 +10,7 @@ import trio
 
 from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.core.append import Append
-from rocketwire.server.core.due_time import DueTime
+from rocketwire.server.core.clocks.due_time import DueTime
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Reply, Request, SharedReply
@@ -23,8 +23,8 @@ from rocketwire.server.pop import handlers
 from rocketwire.server.pop.keys import PopKeys
 from rocketwire.server.pop.order.ordered_queues import OrderedQueues
 from rocketwire.server.pop.pops import Pops
-from rocketwire.server.pop.recovery import move_offsets
 from rocketwire.server.pop.renewals import Renewals
+from rocketwire.server.pop.reviving.recovery import move_offsets
 from rocketwire.server.pull.keys import TransferKeys
 from rocketwire.server.statistics.counters import Counters
 from rocketwire.server.timer.keys import TimerKeys

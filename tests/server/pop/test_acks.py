@@ -8,12 +8,14 @@ import pytest
 
 from rocketwire.server.core.errors import GroupNotFound, MessageIllegal
 from rocketwire.server.core.pop_errors import NotInQueue
+from rocketwire.server.core.request import Reply
 from rocketwire.wire.bodies.pop import BatchAck, bit_set
 from rocketwire.wire.errors import BodyInvalid, PopHandleInvalid
 from rocketwire.wire.names import TIMER_TOPIC
+from rocketwire.wire.pop_handle import ORDER_REVIVE_QUEUE
 from tests.server.pop.asking import Got
+from tests.server.pop.reviving.test_reviver import filled
 from tests.server.pop.rooms import PopTimers
-from tests.server.pop.test_reviver import filled
 
 REMOTE = "10.0.0.1:5"
 
@@ -56,14 +58,36 @@ async def test_what_is_refused(room: PopTimers) -> None:
         ({"consumer_group": "Unknown"}, GroupNotFound),
         ({"queue_id": 7}, MessageIllegal),
         ({"revive_queue_id": 8}, PopHandleInvalid),
+        ({"invisible_time": 10**15}, PopHandleInvalid),  # its record would wait in the timer for ever
+        ({"pop_time": 10**15}, PopHandleInvalid),
         ({"bit_set": "I"}, BodyInvalid),
     ):
         with pytest.raises(error):
             acks.ack_all([batch(got, **changes)], "broker-a", REMOTE)
     with pytest.raises(PopHandleInvalid):
         acks.ack_all([batch(got)], "a\x01b", REMOTE)
+    for handle in (got.handle._replace(invisible_time=10**15), got.handle._replace(pop_time=10**15)):
+        forged = got._replace(handle=handle)
+        with pytest.raises(PopHandleInvalid):
+            room.ack(forged)
+        with pytest.raises(PopHandleInvalid):
+            room.change(forged, 20_000)
     with pytest.raises(NotInQueue):
         acks.ack_all([], "broker-a", REMOTE)
+    room.stop()
+
+
+async def test_messages_in_order_are_for_their_keeper(room: PopTimers) -> None:
+    before = room.store.max_physical_offset
+    first, second, *_ = room.pop(order=True)
+    assert first.handle.in_order
+    room.change(second, 100)
+    room.ack(first)
+    third = room.pops.services.acks.ack_all(
+        [batch(first, revive_queue_id=ORDER_REVIVE_QUEUE, bit_set=bit_set([0, 1]))], "broker-a", REMOTE
+    )
+    assert third == Reply()
+    assert room.store.max_physical_offset == before  # nothing is stored of them
     room.stop()
 
 

@@ -19,8 +19,8 @@ from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers.pop import NotificationRequestHeader, PopMessageRequestHeader
 from tests.server.harness import mock_clock, settle
 from tests.server.pop.asking import popped
+from tests.server.pop.reviving.test_reviver import bodies
 from tests.server.pop.rooms import FakePeer, PopTimers, frame_of
-from tests.server.pop.test_reviver import bodies
 
 
 def wait(room: PopTimers, peer: FakePeer | None = None, group: str = "G", **more: Any) -> FakePeer:

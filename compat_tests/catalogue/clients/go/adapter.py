@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -15,6 +15,8 @@ from rocketwire.compat.clients.adapter import Adapter, Engine, Security
 from rocketwire.compat.environment import artifacts, cache
 
 _RUNNER: Final = Path(__file__).resolve().parent / "runner"
+REQUEST: Final = _RUNNER / "request.go"
+"""Reads requests, of whatever client."""
 _PROGRAM: Final = re.compile(r'^\t"(\w+)": +\w+,$', re.MULTILINE)
 _BATCH: Final = "it leaves a field of batches empty that brokers need"
 _CODE: Final = "it tells a broker's remark, not its code"
@@ -63,15 +65,21 @@ class GoClient(Adapter):
         return ["env", *(f"{key}={value}" for key, value in env.items()), str(executable(_RUNNER, "go"))]
 
 
-def executable(runner: Path, name: str) -> Path:
-    """The executable of the programs in a folder, which has this name in the cache. Raises ArtifactError."""
-    files = sources.files_of(runner, (".go", ".mod", ".sum"))
-    return cache.cached(f"clients/{name}-{sources.digest(files)}", lambda target: _build(runner, target)) / "runner"
+def executable(runner: Path, name: str, *more: Path) -> Path:
+    """The executable of the programs in a folder and in `more` files. It has this name in the cache.
+
+    Raises ArtifactError.
+    """
+    files = [*sources.files_of(runner, (".go", ".mod", ".sum")), *more]
+    entry = f"clients/{name}-{sources.digest(files)}"
+    return cache.cached(entry, lambda target: _build(runner, more, target)) / "runner"
 
 
-def _build(runner: Path, target: Path) -> None:
+def _build(runner: Path, more: Sequence[Path], target: Path) -> None:
     """Build it in a copy of its sources, which the go tool must not change."""
     shutil.copytree(runner, target / "sources")
+    for path in more:
+        shutil.copy(path, target / "sources")
     # Whatever module settings the machine has, the tool is never replaced by another.
     env = {**os.environ, "GOTOOLCHAIN": "local", "GOWORK": "off", "GOFLAGS": "-mod=readonly -trimpath"}
     artifacts.run([artifacts.go(), "build", "-o", target / "runner", "."], cwd=target / "sources", env=env)

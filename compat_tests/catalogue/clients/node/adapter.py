@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -14,6 +14,8 @@ from rocketwire.compat.clients.adapter import Adapter, Engine, Security
 from rocketwire.compat.environment import artifacts, cache
 
 _RUNNER: Final = Path(__file__).resolve().parent / "runner"
+REQUEST: Final = _RUNNER / "request.js"
+"""Reads requests, of whatever client."""
 _PACKAGE: Final = "ali-ons"
 _NO_LENGTH: Final = "it does not look at a body's length"
 
@@ -54,21 +56,27 @@ class NodeClient(Adapter):
     def prepare(self, engine: Engine) -> None:
         """Fetch the client with npm, as the lock file pins it."""
         del engine
-        _installed()
+        installed(_RUNNER, "node")
 
     def command(self, engine: Engine, *, env: Mapping[str, str], name: str) -> list[str]:
         """Node with the programs."""
         del engine, name
         variables = [f"{key}={value}" for key, value in env.items()]
-        return ["env", *variables, artifacts.node(), str(_installed() / "main.js")]
+        return ["env", *variables, artifacts.node(), str(installed(_RUNNER, "node") / "main.js")]
 
 
-def _installed() -> Path:
-    """The folder of the programs, with the client among its node_modules."""
-    return cache.cached(f"clients/node-{sources.digest(sources.files_of(_RUNNER, ('.js', '.json')))}", _install)
+def installed(runner: Path, name: str, *more: Path) -> Path:
+    """The folder of the programs in a folder and in `more` files, with the client among its node_modules.
+
+    It has this name in the cache. Raises ArtifactError.
+    """
+    files = [*sources.files_of(runner, (".js", ".json")), *more]
+    return cache.cached(f"clients/{name}-{sources.digest(files)}", lambda target: _install(runner, more, target))
 
 
-def _install(target: Path) -> None:
-    shutil.copytree(_RUNNER, target, dirs_exist_ok=True)
+def _install(runner: Path, more: Sequence[Path], target: Path) -> None:
+    shutil.copytree(runner, target, dirs_exist_ok=True)
+    for path in more:
+        shutil.copy(path, target)
     quiet = ["--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"]
     artifacts.run([artifacts.npm(), "ci", *quiet], cwd=target)

@@ -9,12 +9,14 @@ from types import MappingProxyType
 from typing import Final
 
 from rocketwire.compat.clients.adapter import Adapter, Engine, Security
-from rocketwire.compat.clients.go.adapter import executable
+from rocketwire.compat.clients.go.adapter import REQUEST, executable
 from rocketwire.compat.environment import cache
 
 _RUNNER: Final = Path(__file__).resolve().parent / "runner"
 _PROGRAM: Final = re.compile(r'^\t"(\w+)": +\w+,$', re.MULTILINE)
 _VERSION: Final = re.compile(r"rocketmq-clients/golang/v5 v(\S+)$", re.MULTILINE)
+
+_GOES_ON: Final = "it goes on with a message group while one of its messages waits to be tried again"
 
 
 class GoSdk(Adapter):
@@ -28,19 +30,25 @@ class GoSdk(Adapter):
     programs = frozenset(_PROGRAM.findall((_RUNNER / "main.go").read_text("utf-8")))
     host_needs = ("go",)
     secures = frozenset({Security.TLS, Security.ACL})
-    lacks = MappingProxyType({})
+    lacks = MappingProxyType(
+        {
+            "grpc-simple.late-acknowledgement": "it does not look at the answer to an acknowledgement",
+            "grpc-fifo.failing-keeps-order": _GOES_ON,
+            "grpc-fifo.given-up": _GOES_ON,
+        }
+    )
 
     def prepare(self, engine: Engine) -> None:
         """Build the programs with the go tool."""
         del engine
-        executable(_RUNNER, "sdk-go")
+        executable(_RUNNER, "sdk-go", REQUEST)
 
     def command(self, engine: Engine, *, env: Mapping[str, str], name: str) -> list[str]:
         """The executable."""
         del engine, name
         logs = cache.cached("home", lambda _: None) / "logs"
         variables = [f"{key}={value}" for key, value in env.items()]
-        return ["env", *variables, f"rocketmq.client.logRoot={logs}", str(executable(_RUNNER, "sdk-go"))]
+        return ["env", *variables, f"rocketmq.client.logRoot={logs}", str(executable(_RUNNER, "sdk-go", REQUEST))]
 
     def environment(self, security: frozenset[Security]) -> dict[str, str]:
         """What has it encrypt; any certificate will do."""

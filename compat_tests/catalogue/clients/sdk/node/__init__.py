@@ -1,0 +1,1 @@
+"""The client of 5.x for Node.js."""
