@@ -14,6 +14,7 @@ from rocketwire.store.log.commit_log import CommitLog
 from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.timer.units import DueUnit, Waiting
 from rocketwire.wire.connection import RawFrame
+from rocketwire.wire.http2.connection import Connection
 
 # text_module.c: for tests and fuzzers
 _Found: TypeAlias = tuple[bytes, bytes | None, bytes | None, bytes | None, bool | None, bool, bool]
@@ -189,6 +190,58 @@ class Sends:
         self, session: object, born_host: Buffer, now: int, data: Buffer, seconds: float = 0, /
     ) -> tuple[bytes, int]: ...
 
+# grpc_module.c; the first is for tests and fuzzers
+def read_send_call(
+    request: Buffer,
+    remote: Buffer,
+    reserved: tuple[int, ...],
+    now: int,
+    queues: int,
+    limits: tuple[int, int, int, int],
+    /,
+) -> tuple[bytes, int, bytes, bytes, bool, bytes, bytes, int | None, int] | None: ...
+def read_acks(
+    request: Buffer, /
+) -> tuple[str, str, str, int, list[tuple[str, int, int, int, int, int, list[int]]], bytes] | None: ...
+
+# call_sends.c
+class CallSends:
+    user_properties: int
+    property_bytes: int
+    message_group_bytes: int
+    delay_ms: int
+    def __init__(
+        self,
+        *,
+        sends: Sends,
+        plan: Callable[[str], tuple[int, int, int] | None],
+        path: str,
+        client_id: str,
+        reserved: tuple[bytes, ...],
+    ) -> None: ...
+    def serve(
+        self, events: list[tuple[Any, ...]], born_host: bytes, remote: str, now: int, /
+    ) -> list[tuple[int, bytes]]: ...
+    def forget(self) -> None: ...
+
+# deliveries.c
+class CallDeliveries:
+    def __init__(self, *, names: tuple[tuple[bytes, int], ...]) -> None: ...
+    def write(
+        self,
+        records: Buffer,
+        topic: bytes,
+        starts: dict[int, int],
+        pop_time: int,
+        invisible_time: int,
+        revive_queue: int,
+        broker: bytes,
+        mark: bytes,
+        most_attempts: int,
+        tags: tuple[bytes, ...] | None,
+        /,
+    ) -> list[bytes] | None: ...
+
 # advise.c
 def advise(mapping: mmap, option: int, start: int, length: int, /) -> None: ...
 
@@ -254,3 +307,8 @@ def record_columns(
 def arrow_of_columns(
     names: tuple[str, ...], count: int, memory: Buffer, places: tuple[tuple[int, ...], ...], /
 ) -> int: ...
+
+# nghttp2_library.c, http2_type.c
+def nghttp2_version() -> str | None: ...
+
+class Http2(Connection): ...

@@ -20,8 +20,8 @@ from rocketwire.server.clients.order_locks import OrderLocks
 from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.configuration import LiveConfig, ServerConfig, store_settings
 from rocketwire.server.core.cache_invalidation import CacheInvalidation
-from rocketwire.server.core.clock import Clock
-from rocketwire.server.core.due_time import DueTime
+from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.core.clocks.due_time import DueTime
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Peer
 from rocketwire.server.core.threads import RunSync
@@ -41,13 +41,13 @@ from rocketwire.server.messages.storing import Storing
 from rocketwire.server.name_server.registration import Registration
 from rocketwire.server.name_server.routes import BrokerIdentity, RouteTable
 from rocketwire.server.net.addresses import ip_address
+from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.hub import Hub, hub_kernel
-from rocketwire.server.net.in_flight import InFlight
 from rocketwire.server.pop.keys import PopKeys
 from rocketwire.server.pop.order.ordered_queues import OrderedQueues
 from rocketwire.server.pop.pops import Pops
-from rocketwire.server.pop.recovery import move_offsets
 from rocketwire.server.pop.renewals import Renewals
+from rocketwire.server.pop.reviving.recovery import move_offsets
 from rocketwire.server.pull.answers import PullAnswers
 from rocketwire.server.pull.kernel import KernelPulls
 from rocketwire.server.pull.keys import LongPollKeys, TransferKeys
@@ -179,7 +179,7 @@ class Broker:
         self.send_answers = SendAnswers(
             region=config.broker.region_id, trace_on=config.broker.trace_on, version=VERSION_4_9_7
         )
-        self.kernel_sends = self._kernel_sends(self.send_answers)
+        self.kernel_sends = self._kernel_sends()
 
     def _access_control(self, config: ServerConfig) -> AccessControl:
         from rocketwire.server.guards.acl.control import AccessControl  # noqa: PLC0415 - it brings a YAML reader along
@@ -456,20 +456,25 @@ class Broker:
             gone.subscribe(self._ordered.unclean)
         self.invalidation.register(self.throttle.changed)
 
-    def _kernel_sends(self, answers: SendAnswers) -> KernelSends | None:
+    def kernel_sends_of_calls(self) -> KernelSends | None:
+        """Sends by the kernel that come in calls of 5.x clients, whose messages are of a type that the topic takes."""
+        return self._kernel_sends(typed=True)
+
+    def _kernel_sends(self, *, typed: bool = False) -> KernelSends | None:
         if native.kernel is None:
             return None
         return KernelSends(
             sending=self.sending,
             storing=self.storing,
             store=self.store,
-            answers=answers,
+            answers=self.send_answers,
             store_host=self.store_host,
             keys=self.config[SendKeys],
             metrics=self.metrics,
             page_cache=self._page_cache,
             flush=self._flush,
             invalidation=self.invalidation,
+            typed=typed,
         )
 
     def make_hub(self, guarded: Callable[[], bool]) -> Hub | None:

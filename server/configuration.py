@@ -25,7 +25,7 @@ from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.config.keys import ConfigError, Key, Value, keys_of, write
 from rocketwire.server.config.live import G, Live
 from rocketwire.server.config.nearest import suggestion
-from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.logs import CONSOLE
 from rocketwire.server.delay.keys import DelayKeys
 from rocketwire.server.filters.keys import FilterKeys

@@ -162,6 +162,8 @@ def front_parts(broker: Broker) -> Parts:
         renewals=broker.renewals,
         send_keys=live[SendKeys],
         topics=broker.topics,
+        invalidation=broker.invalidation,
+        kernel_sends=broker.kernel_sends_of_calls,
     )
 
 

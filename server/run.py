@@ -21,12 +21,12 @@ import trio
 from rocketwire.server.announcing import NotAnnounced, announcing
 from rocketwire.server.config.keys import ConfigError
 from rocketwire.server.configuration import ServerConfig
-from rocketwire.server.core.clock import system_clock
+from rocketwire.server.core.clocks.clock import system_clock
 from rocketwire.server.core.logs import complain
 from rocketwire.server.core.works import SWITCH_SECONDS
 from rocketwire.server.following import ended
 from rocketwire.server.net.addresses import HostUnknown
-from rocketwire.server.net.descriptors import DescriptorsTooFew
+from rocketwire.server.net.admission.descriptors import DescriptorsTooFew
 from rocketwire.server.net.listener import AddressInUse
 from rocketwire.server.net.tls.settings import TlsInvalid
 from rocketwire.server.serving import serve

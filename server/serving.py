@@ -16,10 +16,10 @@ import trio
 from rocketwire.server.broker import Broker
 from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.configuration import ServerConfig
-from rocketwire.server.core.clock import Clock
-from rocketwire.server.core.due_time import DueTime
+from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.core.clocks.due_time import DueTime
+from rocketwire.server.core.clocks.movable_clock import MovableClock
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.core.movable_clock import MovableClock
 from rocketwire.server.core.threads import RunSync
 from rocketwire.server.core.works import Works
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
@@ -29,8 +29,8 @@ from rocketwire.server.name_server.advertised import Advertising
 from rocketwire.server.name_server.config import NameServerConfig
 from rocketwire.server.name_server.key_values import KeyValueConfig
 from rocketwire.server.name_server.routes import RouteTable
-from rocketwire.server.net.admission import Admission
-from rocketwire.server.net.descriptors import Descriptors, shared_out
+from rocketwire.server.net.admission.admission import Admission
+from rocketwire.server.net.admission.descriptors import Descriptors, shared_out
 from rocketwire.server.net.hub import Hub, hub_kernel
 from rocketwire.server.net.listener import AddressInUse, Listener, bind
 from rocketwire.server.net.tls.contexts import TlsContexts
@@ -42,6 +42,7 @@ from rocketwire.server.registry import broker_families, front_parts, grpc_famili
 from rocketwire.store.append.flush import RunBlocking
 from rocketwire.store.tables.key_values import KeyValueFile
 from rocketwire.wire.addresses import Address
+from rocketwire.wire.codes import RequestCode
 
 if TYPE_CHECKING:
     from rocketwire.server.operations.faults.faulty import Faults
@@ -219,6 +220,8 @@ async def _serve_on(
             peer_closed=broker.peer_closed,
             line_closed=faults.delayed.peer_closed if faults is not None else lambda _: None,
             guarded=broker.access is not None,
+            kernel_guarded=lambda: dispatcher.guarded,
+            note_sends=None if latencies is None else latencies.of(RequestCode.SEND_MESSAGE_V2).note,
             in_flight=broker.in_flight,
             works=works,
         )

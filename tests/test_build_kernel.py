@@ -1,7 +1,10 @@
 """The kernel compiles without a warning, and what does not compile leaves the old one where it was."""
 
 import os
+import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -24,6 +27,50 @@ def test_without_a_compiler_the_old_one_stays(compiler: str, told: str, tmp_path
     with pytest.raises(build_kernel.BuildFailed, match=told):
         build_kernel.build(cc=compiler, out=old)
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("kernel.so", b"old")]
+
+
+@pytest.mark.parametrize(
+    ("files", "told"),
+    [
+        ({}, "does not have nghttp2's sources"),
+        (
+            {"lib/includes/nghttp2/nghttp2ver.h.in": "", "configure.ac": "AC_INIT([other], [1])"},
+            "does not say its version",
+        ),
+    ],
+)
+def test_a_folder_that_is_not_nghttp2s_is_told(
+    files: dict[str, str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    monkeypatch.setenv("ROCKETWIRE_NGHTTP2", str(tmp_path))
+    with pytest.raises(build_kernel.BuildFailed, match=told):
+        build_kernel.build(out=tmp_path / "kernel.so")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not COMPILER, reason="there is no C compiler")
+def test_the_library_of_a_folder_is_linked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    header = (build_kernel.SOURCES / "http2" / "nghttp2.h").read_text(encoding="utf-8")
+    names = re.findall(r"F\([^,]+, (\w+),", header)
+    assert len(names) > 30
+    lib = tmp_path / "lib"
+    version = lib / "includes" / "nghttp2" / "nghttp2ver.h.in"
+    version.parent.mkdir(parents=True)
+    version.write_text('#define V "@PACKAGE_VERSION@ @PACKAGE_VERSION_NUM@"\n', encoding="utf-8")
+    (tmp_path / "configure.ac").write_text("AC_INIT([nghttp2], [1.64.10], [who])\n", encoding="utf-8")
+    text = "#include <nghttp2/nghttp2ver.h>\n"
+    text += "".join(f"void nghttp2_{name}(void) {{}}\n" for name in names if name != "version")
+    text += "void *nghttp2_version(int a) { static struct { int a, b; const char *v; } i = {0, 0, V}; return &i; }\n"
+    (lib / "all.c").write_text(text, encoding="utf-8")
+    monkeypatch.setenv("ROCKETWIRE_NGHTTP2", str(tmp_path))
+    product = build_kernel.build(out=tmp_path / "_kernel.abi3.so", strict=True)
+    told = "from rocketwire.native import kernel; print(kernel.nghttp2_version())"
+    environment = {**os.environ, "ROCKETWIRE_KERNEL": str(product)}
+    done = subprocess.run([sys.executable, "-c", told], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "1.64.10 0x01400a\n"
 
 
 def test_a_source_that_was_changed_since_is_named(tmp_path: Path) -> None:

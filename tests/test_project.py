@@ -3,6 +3,7 @@
 import os.path
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from configparser import ConfigParser
 from pathlib import Path, PurePosixPath
@@ -190,3 +191,16 @@ def test_make_serve_replaces_the_file_that_tox_leaves_in_its_environments_place(
     fake.chmod(0o755)
     subprocess.run(["make", f"PYTHON={fake}", ".venv/installed"], cwd=tmp_path, check=True, capture_output=True)
     assert (tmp_path / ".venv" / "installed").is_file()
+
+
+MOST_FILES = 15
+"""The most files of a room beside its sub-rooms: more are several subjects."""
+
+
+def test_no_room_has_too_many_files() -> None:
+    listed = subprocess.run(
+        ["git", "ls-files", "server", "store", "spark", "kernel"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    paths = [PurePosixPath(line) for line in listed.stdout.splitlines()]
+    counts = Counter(path.parent for path in paths if path.name != "__init__.py")
+    assert {str(folder): count for folder, count in counts.items() if count > MOST_FILES} == {}

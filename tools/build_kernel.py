@@ -2,6 +2,9 @@
 
 Objects are kept in `build/kernel`, so that only what changed is compiled again. Needs a C compiler (`--cc`, else the
 environment's CC, else `cc`) and Python's headers. hatch_build.py uses it for wheels and editable installs.
+
+With ROCKETWIRE_NGHTTP2 in the environment, the folder of nghttp2's sources, its library becomes a part of the kernel;
+else the kernel looks for the system's when it is needed.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -96,6 +100,12 @@ def _changed_at(path: Path) -> int:
 def _compiled(compiler: Sequence[str], flags: Sequence[str]) -> list[Path]:
     """The objects of all C files, compiled where the cache has none of the same text and flags."""
     sources = sorted(SOURCES.rglob("*.c"))
+    library, header = _nghttp2()
+    if library is not None:
+        sources += sorted((library / "lib").glob("*.c"))
+        flags = [*flags, "-DROCKETWIRE_NGHTTP2_LINKED", "-DNGHTTP2_STATICLIB"]
+        flags += ["-DHAVE_ARPA_INET_H", "-DHAVE_NETINET_IN_H", f"-fmacro-prefix-map={library}=nghttp2"]
+        flags += ["-I", str(library / "lib" / "includes"), "-I", str(header)]
     shared = hashlib.sha256("\0".join([*compiler, *flags]).encode())
     cache = CACHE / shared.hexdigest()[:12]
     cache.mkdir(parents=True, exist_ok=True)
@@ -105,19 +115,40 @@ def _compiled(compiler: Sequence[str], flags: Sequence[str]) -> list[Path]:
     def compiled(source: Path) -> Path:
         key = shared.copy()
         key.update(source.read_bytes())
-        name = "-".join(source.relative_to(SOURCES).with_suffix("").parts)
+        ours = source.is_relative_to(SOURCES)
+        name = "-".join(source.relative_to(SOURCES).with_suffix("").parts) if ours else f"nghttp2-{source.stem}"
         product = cache / f"{name}-{key.hexdigest()[:16]}.o"
         if not product.exists():
             for old in cache.glob(f"{name}-????????????????.o"):
                 old.unlink(missing_ok=True)
             with tempfile.TemporaryDirectory(dir=cache) as folder:
                 made = Path(folder) / product.name
-                _run([*compiler, *flags, "-c", str(source), "-o", str(made)])
+                _run([*compiler, *flags, *([] if ours else ["-w"]), "-c", str(source), "-o", str(made)])
                 made.replace(product)
         return product
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(compiled, sources))
+
+
+def _nghttp2() -> tuple[Path | None, Path]:
+    """The folder of nghttp2's sources, if one is named; and that of the header which its own build makes."""
+    made = CACHE / "nghttp2"
+    named = os.environ.get("ROCKETWIRE_NGHTTP2")
+    if not named:
+        return None, made
+    library = Path(named)
+    form = library / "lib" / "includes" / "nghttp2" / "nghttp2ver.h.in"
+    if not form.is_file():
+        raise BuildFailed(f"{library} does not have nghttp2's sources")
+    version = re.search(r"(?m)^AC_INIT\(\[nghttp2\], \[([0-9.]+)", (library / "configure.ac").read_text("utf-8"))
+    if version is None:
+        raise BuildFailed(f"{library} does not say its version")
+    number = "".join(f"{int(part):02x}" for part in version[1].split("."))
+    text = form.read_text("utf-8").replace("@PACKAGE_VERSION@", version[1])
+    (made / "nghttp2").mkdir(parents=True, exist_ok=True)
+    (made / "nghttp2" / "nghttp2ver.h").write_text(text.replace("@PACKAGE_VERSION_NUM@", f"0x{number}"), "utf-8")
+    return library, made
 
 
 def _run(command: Sequence[str]) -> None:

@@ -23,7 +23,7 @@ REASONS: Final[tuple[tuple[str, Iterable[int]], ...]] = (
     ("the store is files, not RocksDB", (354, 355)),
     ("the timer has one engine", (5001,)),
     ("reads of cold data are not limited", (2001, 2002, 2003, 2004)),
-    ("messages are pulled, not popped", (*range(200050, 200057), 200151)),
+    ("declared, and served by no broker", (200056,)),
     ("lite topics of 5.5.0", (*range(200070, 200073), *range(200074, 200080))),
     ("users and policies of 5.x: accounts here are 4.9.7's (50 to 54), without types or policies", range(3001, 3011)),
     ("a group may read every topic that it may consume; no tool of 4.9.7 or 5.5.0 asks for it", (353,)),

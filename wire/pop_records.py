@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
@@ -22,6 +23,8 @@ BATCH_ACK_TAG: Final = "bAck"
 
 _MOST_MESSAGES: Final = 32
 """Bits in a bit map; a pop takes no more messages."""
+_KEPT: Final = 1024
+"""Names whose JSON is kept."""
 _Text: TypeAlias = str | None
 
 
@@ -191,6 +194,7 @@ def decode_ack(body: bytes | memoryview) -> Ack:
         raise PopRecordInvalid(str(error)) from error
 
 
+@lru_cache(maxsize=_KEPT)
 def _json(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 

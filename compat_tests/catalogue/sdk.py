@@ -54,9 +54,7 @@ class Simple:
 
     def rest(self, seconds: float = 1.0, *, invisible: int = 30) -> list[Event]:
         """What more comes within so many seconds, and one polling."""
-        return events(
-            self._run("Receive", count=1000, invisible=invisible, wait=max(1, round(seconds))), "received"
-        )
+        return events(self._run("Receive", count=1000, invisible=invisible, wait=max(1, round(seconds))), "received")
 
     def ack(self, *received: Event) -> list[Event]:
         """Acknowledge messages; what was refused."""
@@ -101,7 +99,7 @@ def push(case: Case, topic: str, group: str, **filtered: str) -> Iterator[Push]:
 @contextlib.contextmanager
 def _opened(case: Case, program: str, name: str, **arguments: Argument) -> Iterator[None]:
     try:
-        got = case.client.run(program, name=name, **arguments)
+        got = case.client.run(program, {"name": name, **arguments})
         if not events(got, "opened"):
             raise NotOpened(str(got))
         yield
@@ -111,16 +109,14 @@ def _opened(case: Case, program: str, name: str, **arguments: Argument) -> Itera
 
 def publish(case: Case, topic: str, messages: Sequence[Outgoing], **more: Argument) -> dict[str, Event]:
     """Send messages with the client under test; what it told of each, by the body. All must be taken."""
-    got = case.client.run("Publish", topic=topic, message=messages, **more)
+    got = case.client.run("Publish", {"topic": topic, "message": messages, **more})
     assert events(got, "refused") == []
     sent = {event["text"]: event for event in events(got, "sent")}
     assert len(sent) == len(messages)
     return sent
 
 
-def asked_until(
-    run: Callable[..., list[Event]], messages: Sequence[Outgoing], wanted: Sequence[str]
-) -> list[Event]:
+def asked_until(run: Callable[..., list[Event]], messages: Sequence[Outgoing], wanted: Sequence[str]) -> list[Event]:
     """Send messages in transactions, and answer checks until each of `wanted` was asked of, as often as it is there.
 
     A broker of 5.x may ask of a message once more than it has to, while it takes the answer before.

@@ -1,9 +1,9 @@
 # Make the root file system ROOT of the files of a few installed Debian packages: Python, what it needs, and a shell.
 set -eu
 root=$1
-# libstdc++6 is for numpy, tzdata for the variable TZ.
+# libstdc++6 is for numpy, tzdata for the variable TZ, libnghttp2-14 for the kernel's gRPC connections.
 packages="base-files dash libc6 libgcc-s1 libstdc++6 tzdata zlib1g libexpat1 libssl3 libffi8 libbz2-1.0 liblzma5
-    libuuid1 libcrypt1 python3-minimal python3.11-minimal libpython3.11-minimal libpython3.11-stdlib"
+    libuuid1 libcrypt1 libnghttp2-14 python3-minimal python3.11-minimal libpython3.11-minimal libpython3.11-stdlib"
 
 mkdir -p "$root/usr/bin" "$root/usr/lib" "$root/usr/lib64" "$root/usr/sbin"
 for each in bin lib lib64 sbin; do ln -s "usr/$each" "$root/$each"; done

@@ -44,6 +44,7 @@ void call_forget(Http2 *self, call *which)
     *(which->before ? &which->before->after : &self->first) = which->after;
     if (which->after) which->after->before = which->before;
     self->calls--;
+    self->heads -= which->head;
     self->waiting -= queue_length(&which->out);
     intake_drop(&self->intake, &which->in);
     if (self->session != NULL && !self->failed) let_in(self);
@@ -91,6 +92,8 @@ static call *call_new(Http2 *self, int32_t stream)
     made->after = self->first;
     if (self->first) self->first->before = made;
     self->first = made;
+    made->head = head->size;
+    self->heads += head->size;
     self->calls++;
     nghttp2.session_set_stream_user_data(self->session, stream, made);
     return made;
@@ -106,7 +109,7 @@ static bool head_fields(request_head *head)
 bool call_open(Http2 *self, int32_t stream)
 {
     request_head *head = &self->head;
-    bool refused = self->calls >= self->max_streams;
+    bool refused = self->calls >= self->max_streams || self->heads + head->size > self->intake.window;
     if (refused || !head_is_request(head)) {
         reset_stream(self, stream, refused ? REFUSED_STREAM : PROTOCOL_ERROR);
         guard_charge_reset(&self->guard);

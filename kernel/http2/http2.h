@@ -38,6 +38,7 @@ typedef struct call {
     size_t owed; /* bytes of the stream's window to give back */
     bool has_content_length;
     uint64_t content_length, received;
+    size_t head;    /* bytes of its headers */
     bool started;   /* the answer's headers are made */
     bool deferred;  /* nghttp2 waits for more of the answer */
     bool finished;  /* nothing is added to the answer */
@@ -74,10 +75,12 @@ typedef struct {
     bool failed;       /* the connection is of no use */
     bool only_control; /* answers are not to be sent */
     int goaways;       /* which this side wants and has not made yet */
+    bool left;         /* the client has said that it leaves */
     bool leaving;      /* one of them was asked for */
     int32_t last;      /* the last stream that began */
     call *first;
     size_t calls;
+    size_t heads;   /* bytes of the headers of all calls */
     size_t waiting; /* bytes of messages of answers */
     request_head head;
     byte_queue out; /* whole frames */

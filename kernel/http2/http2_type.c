@@ -135,7 +135,7 @@ static PyObject *finish(PyObject *object, PyObject *args, PyObject *kwargs)
     if (to == NULL) Py_RETURN_NONE;
     PyObject *encoded = text ? status_text(text) : NULL;
     if (text != NULL && encoded == NULL) return NULL;
-    answer_finish((Http2 *)object, to, status, encoded);
+    if (!answer_finish((Http2 *)object, to, status, encoded)) return NULL;
     Py_RETURN_NONE;
 }
 
@@ -191,6 +191,12 @@ static PyObject *waiting(PyObject *object, void *unused)
     return PyLong_FromSize_t(((Http2 *)object)->waiting);
 }
 
+static PyObject *heads(PyObject *object, void *unused)
+{
+    (void)unused;
+    return PyLong_FromSize_t(((Http2 *)object)->heads);
+}
+
 static PyObject *held(PyObject *object, void *unused)
 {
     (void)unused;
@@ -217,6 +223,7 @@ static PyMethodDef methods[] = {
 
 static PyGetSetDef properties[] = {
     {"waiting", waiting, NULL, "Bytes of messages to the client that `output` has not returned yet.", NULL},
+    {"heads", heads, NULL, "Bytes of the headers of calls whose answer is not finished.", NULL},
     {"held", held, NULL, "Bytes of requests that are not whole yet.", NULL},
     {"streams", streams, NULL, "Calls whose answer is not finished.", NULL},
     {NULL, NULL, NULL, NULL, NULL},

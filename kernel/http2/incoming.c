@@ -26,22 +26,29 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, nghtt
     return verdict(self);
 }
 
+/* A client that leaves needs no connection without calls; nghttp2 would ignore what it sends. It is told while
+ * something is received. */
+static void check_left(Http2 *self)
+{
+    if (self->left && self->calls == 0 && self->events != NULL) connection_fail(self, NO_ERROR, "the client has left");
+}
+
 static void headers_whole(Http2 *self, const nghttp2_frame *frame)
 {
     int32_t stream = frame->hd.stream_id;
     bool ended = frame->hd.flags & FLAG_END_STREAM;
     if (!self->head.trailers) {
-        self->raised = !call_open(self, stream);
+        if (!call_open(self, stream)) self->raised = true;
     } else if (!ended) {
         connection_fail(self, PROTOCOL_ERROR, "trailers without an end");
     } else if (self->head.malformed) {
         call *which = call_of(self, stream);
         reset_stream(self, stream, PROTOCOL_ERROR);
-        self->raised = which != NULL && !call_broken(self, which, PROTOCOL_ERROR);
+        if (which != NULL && !call_broken(self, which, PROTOCOL_ERROR)) self->raised = true;
     }
     head_clear(&self->head);
     call *which = ended && verdict(self) == 0 ? call_of(self, stream) : NULL;
-    if (which != NULL) self->raised = !call_end(self, which);
+    if (which != NULL && !call_end(self, which)) self->raised = true;
 }
 
 static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *user)
@@ -53,7 +60,10 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
         headers_whole(self, frame);
     } else if (frame->hd.type == FRAME_DATA && frame->hd.flags & FLAG_END_STREAM) {
         call *which = call_of(self, frame->hd.stream_id);
-        if (which != NULL) self->raised = !call_end(self, which);
+        if (which != NULL && !call_end(self, which)) self->raised = true;
+    } else if (frame->hd.type == FRAME_GOAWAY) {
+        self->left = true;
+        check_left(self);
     }
     return verdict(self);
 }
@@ -73,7 +83,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream, cons
     if (verdict(self) != 0) return verdict(self);
     nghttp2.session_consume_connection(session, len);
     call *to = call_of(self, stream);
-    if (to != NULL && !to->finished) self->raised = !call_data(self, to, span_of(data, len));
+    if (to != NULL && !to->finished && !call_data(self, to, span_of(data, len))) self->raised = true;
     return verdict(self);
 }
 
@@ -82,7 +92,14 @@ static int on_stream_close(nghttp2_session *session, int32_t stream, uint32_t er
     (void)session;
     Http2 *self = user;
     call *which = call_of(self, stream);
-    if (which != NULL && verdict(self) == 0) self->raised = !call_broken(self, which, error);
+    if (which == NULL || verdict(self) != 0) {
+        /* it was answered or reset, or the connection is over */
+    } else if (self->events == NULL) { /* what is being sent cannot be, for lack of memory */
+        call_forget(self, which);
+    } else if (!call_broken(self, which, error)) {
+        self->raised = true;
+    }
+    if (verdict(self) == 0) check_left(self);
     return verdict(self);
 }
 
@@ -93,8 +110,9 @@ static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, v
     if (frame->hd.type == FRAME_GOAWAY && self->goaways-- == 0) { /* nghttp2's own: a rule of HTTP/2 was broken */
         span text = span_of(frame->goaway.opaque_data, frame->goaway.opaque_data_len);
         self->failed = true;
-        event_add(self, Py_BuildValue("(iis#)", EVENT_FAILED, 0, text.len ? (const char *)text.at : "HTTP/2 error",
-                                      text.len ? (Py_ssize_t)text.len : (Py_ssize_t)12));
+        event_add(self, text.len ? Py_BuildValue("(iis#)", EVENT_FAILED, 0, text.at, (Py_ssize_t)text.len)
+                                 : Py_BuildValue("(iiN)", EVENT_FAILED, 0,
+                                                 PyUnicode_FromFormat("HTTP/2 error %u", frame->goaway.error_code)));
     }
     return answer_frame_sent(self, frame);
 }
@@ -195,6 +213,7 @@ bool connection_receive(Http2 *self, span data)
     if (!self->raised && !self->failed && passed < data.len) {
         connection_fail(self, self->guard.code, self->guard.text);
     }
+    if (!self->raised && !self->failed) check_left(self);
     if (self->raised || self->failed) connection_end(self);
     return !self->raised;
 }

@@ -26,6 +26,13 @@ static size_t trailers(const call *of, nghttp2_nv *to, char number[12])
     return 2;
 }
 
+/* False: there is no memory, and an exception is set. Other errors are those of streams that are over. */
+static bool submitted(int error)
+{
+    if (error == NGHTTP2_ERR_NOMEM) PyErr_NoMemory();
+    return error != NGHTTP2_ERR_NOMEM;
+}
+
 /* nghttp2 asks for the next bytes of an answer, as many as the client's windows allow. */
 static ptrdiff_t read_answer(nghttp2_session *session, int32_t stream, uint8_t *to, size_t room, uint32_t *flags,
                              nghttp2_data_source *source, void *user)
@@ -48,7 +55,9 @@ static ptrdiff_t read_answer(nghttp2_session *session, int32_t stream, uint8_t *
         nghttp2_nv last[TRAILERS];
         char number[12];
         *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
-        nghttp2.submit_trailer(session, stream, last, trailers(of, last, number));
+        if (!submitted(nghttp2.submit_trailer(session, stream, last, trailers(of, last, number)))) {
+            return NGHTTP2_ERR_CALLBACK_FAILURE;
+        }
     }
     return (ptrdiff_t)part;
 }
@@ -73,7 +82,7 @@ bool answer_message(Http2 *self, call *to, span payload)
     } else {
         nghttp2_data_provider provider = {{.ptr = NULL}, read_answer};
         to->started = true;
-        nghttp2.submit_response(self->session, to->in.stream, begin, BEGIN, &provider);
+        return submitted(nghttp2.submit_response(self->session, to->in.stream, begin, BEGIN, &provider));
     }
     return true;
 }
@@ -83,7 +92,7 @@ bool answer_finish(Http2 *self, call *to, int status, PyObject *text)
     to->finished = true;
     to->status = status;
     to->text = text;
-    if (to->started) {
+    if (queue_length(&to->out) > 0) { /* read_answer adds the trailers */
         resume(self, to);
         return true;
     }
@@ -91,8 +100,9 @@ bool answer_finish(Http2 *self, call *to, int status, PyObject *text)
     char number[12];
     memcpy(headers, begin, sizeof begin);
     size_t count = BEGIN + trailers(to, headers + BEGIN, number);
-    nghttp2.submit_response(self->session, to->in.stream, headers, count, NULL);
-    return true;
+    int32_t stream = to->in.stream;
+    return submitted(to->started ? nghttp2.submit_trailer(self->session, stream, headers + BEGIN, count - BEGIN)
+                                 : nghttp2.submit_response(self->session, stream, headers, count, NULL));
 }
 
 void answer_http(Http2 *self, call *to, const char *status)

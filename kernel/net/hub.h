@@ -11,7 +11,7 @@
 enum {
     READ_BYTES = 256 * 1024,      /* of one channel at a time; as server.net.reader */
     HIGH_WATER = 4 * 1024 * 1024, /* bytes of unsent answers; with more a channel is not read, as server.net.outgoing */
-    BEGINNING_MOST = 64 * 1024,   /* of a frame, from which it is refused; as server.net.refusals */
+    BEGINNING_MOST = 64 * 1024,   /* of a frame, from which it is refused; as server.net.admission.refusals */
     COPIED_AGAIN_MOST = 16 * 1024, /* of a frame; behind a longer beginning its rest is received in place */
 };
 

@@ -93,44 +93,53 @@ static path_result add_time(Sends *self, const send_plan *plan, const properties
     return length + WAITED_ROOM > PROPERTIES_MOST ? PATH_HANDED_OVER : PATH_TAKEN;
 }
 
-static path_result offer_message(Sends *self, const frame *taken, const header *head, const send_request *send,
-                                 const batch_common *common, const send_plan *plan, path_context *context)
+/* Write a single message with these properties, which have no escapes; `scratch` is behind them. */
+static path_result store_message(Sends *self, const send_request *send, span text, uint8_t *scratch, span body,
+                                 const send_plan *plan, const path_context *context, sent_message *sent)
 {
-    (void)common;
-    span text, raw = send->properties;
     properties_found found;
-    /* The stored form of the text, behind the text without escapes, which is not longer than with them. */
-    if (!items_room(self, 1) || !sends_scratch_room(self, 2 * raw.len + self->cluster_text.len + 1))
-        return sends_no_memory();
-    if (!sends_text_of(self, send, &text)) return PATH_HANDED_OVER;
-    uint8_t *rewritten = sends_scratch_behind(self, send);
-    properties_rewrite(text, self->cluster_text, rewritten, &found);
+    properties_rewrite(text, self->cluster_text, scratch, &found);
     QueueTail *queue = found.steering ? plan->timer.queue : plan->queue;
     if (queue == NULL || found.nul || found.length > PROPERTIES_MOST) return PATH_HANDED_OVER;
 
     record one = record_of(self, send, plan, queue, context);
-    one.body = taken->body;
-    one.properties[0] = span_of(rewritten, found.length);
-    span recall_handle = span_of(NULL, 0);
+    one.body = body;
+    one.properties[0] = span_of(scratch, found.length);
+    *sent = (sent_message){.waits = found.wait != WAIT_OTHER};
     if (found.steering) {
-        path_result timed = add_time(self, plan, &found, context->now, &one, &recall_handle);
+        path_result timed = add_time(self, plan, &found, context->now, &one, &sent->recall_handle);
         if (timed != PATH_TAKEN) return timed;
     }
     size_t size = record_size(&one);
     int room = group_room(&self->group, queue, 1, size);
     if (room <= 0) return room < 0 ? PATH_ERROR : PATH_HANDED_OVER;
-    one.queue_offset = group_queue_offset(queue);
+    one.queue_offset = sent->queue_offset = group_queue_offset(queue);
     one.physical_offset = self->places[0] = group_place(&self->group);
     if (group_add(&self->group, queue, &one, size, tags_code_of(&found), found.unique_key, found.keys) < 0) {
         return PATH_ERROR;
     }
     if (plan->quota != NULL) {
-        uint64_t cost = send_quota_cost(plan->quota, taken->body.len, &found, found.steering);
+        uint64_t cost = send_quota_cost(plan->quota, body.len, &found, found.steering);
         send_quota_charge(plan->quota, cost, &self->quotas);
     }
-    int32_t asked = found.steering ? send->queue_id : queue->queue_id;
-    bool waits = found.wait != WAIT_OTHER;
-    return answer(self, head, context, waits, asked, one.queue_offset, 1, recall_handle);
+    sent->queue_id = found.steering ? send->queue_id : queue->queue_id;
+    return PATH_TAKEN;
+}
+
+static path_result offer_message(Sends *self, const frame *taken, const header *head, const send_request *send,
+                                 const batch_common *common, const send_plan *plan, path_context *context)
+{
+    (void)common;
+    span text, raw = send->properties;
+    sent_message sent;
+    /* The stored form of the text, behind the text without escapes, which is not longer than with them. */
+    if (!items_room(self, 1) || !sends_scratch_room(self, 2 * raw.len + self->cluster_text.len + 1))
+        return sends_no_memory();
+    if (!sends_text_of(self, send, &text)) return PATH_HANDED_OVER;
+    uint8_t *scratch = sends_scratch_behind(self, send);
+    path_result stored = store_message(self, send, text, scratch, taken->body, plan, context, &sent);
+    if (stored != PATH_TAKEN) return stored;
+    return answer(self, head, context, sent.waits, sent.queue_id, sent.queue_offset, 1, sent.recall_handle);
 }
 
 static span separator_behind(span properties)
@@ -277,6 +286,30 @@ path_result sends_offer(PyObject *sends, const frame *taken, const header *head,
     if (!self->enabled || !is_in_time(self, context)) return PATH_HANDED_OVER;
     self->busy = true;
     path_result result = serve(self, taken, head, context);
+    self->busy = false;
+    if (self->forget_later) sends_forget(self);
+    return result;
+}
+
+path_result sends_store(PyObject *sends, const send_request *send, span body, path_context *context, sent_message *sent)
+{
+    Sends *self = (Sends *)sends;
+    send_plan *plan;
+    batch_common common = {0};
+    if (!self->enabled || self->deferred || !is_in_time(self, context)) return PATH_HANDED_OVER;
+    if (body.len > (size_t)self->max_body || send->properties.len > PROPERTIES_MOST) return PATH_HANDED_OVER;
+    if (!items_room(self, 1) || !sends_scratch_room(self, send->properties.len + self->cluster_text.len + 1))
+        return sends_no_memory();
+    self->busy = true;
+    path_result result = sends_plan_for(self, send, &common, &plan);
+    if (result == PATH_TAKEN) {
+        bool is_free = plan->quota == NULL; /* refusals are Python's */
+        uint8_t *scratch = self->scratch;
+        result = is_free ? store_message(self, send, send->properties, scratch, body, plan, context, sent)
+                         : PATH_HANDED_OVER;
+        if (result == PATH_HANDED_OVER && plan->queue == NULL) plan->spent = true;
+        if (result == PATH_TAKEN) self->requests[1]++;
+    }
     self->busy = false;
     if (self->forget_later) sends_forget(self);
     return result;

@@ -268,10 +268,11 @@ static PyType_Slot slots[] = {
 static PyType_Spec spec = {"rocketwire._kernel.Sends", sizeof(Sends), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
                            slots};
 
+PyTypeObject *Sends_Type;
+
 int sends_init(PyObject *module)
 {
     PyObject *type = PyType_FromSpec(&spec);
-    int added = type == NULL ? -1 : PyModule_AddObjectRef(module, "Sends", type);
-    Py_XDECREF(type);
-    return added;
+    Sends_Type = (PyTypeObject *)type; /* with a reference of its own */
+    return type == NULL ? -1 : PyModule_AddObjectRef(module, "Sends", type);
 }

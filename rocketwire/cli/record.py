@@ -89,7 +89,7 @@ def _run(proxy: Proxy, sock: socket.socket, host: str, ready: Callable[[Address]
     import trio
 
     from rocketwire import __version__
-    from rocketwire.server.core.clock import system_clock
+    from rocketwire.server.core.clocks.clock import system_clock
 
     async def until_signal() -> None:
         token = trio.lowlevel.current_trio_token()

@@ -11,7 +11,7 @@ import trio
 from rocketwire.cli.mistake import Mistake
 from rocketwire.cli.serve import Options, command, configuration
 from rocketwire.server.configuration import ServerConfig
-from rocketwire.server.core.clock import system_clock
+from rocketwire.server.core.clocks.clock import system_clock
 from rocketwire.server.serving import serve
 from rocketwire.testing.errors import NotInProcess, NotStarted
 from rocketwire.wire.addresses import Address

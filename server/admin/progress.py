@@ -8,7 +8,7 @@ from typing import Final
 from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.config.live import Live
-from rocketwire.server.core.clock import Clock, local_text
+from rocketwire.server.core.clocks.clock import Clock, local_text
 from rocketwire.server.core.errors import TopicUnknown
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route

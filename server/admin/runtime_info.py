@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from rocketwire.server.admin.timer_info import TimerInfo
-from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.works import Steps, apart
 from rocketwire.server.delay.delivery import DelayDelivery

@@ -19,8 +19,8 @@ from typing import Final, NamedTuple
 import trio
 
 from rocketwire.server.clients.members import ConsumerGroup, Member
+from rocketwire.server.core.clocks.standstill import Rounds
 from rocketwire.server.core.request import Peer
-from rocketwire.server.core.standstill import Rounds
 from rocketwire.server.core.works import STEP_SECONDS, in_parts
 from rocketwire.store.event import Event
 from rocketwire.wire.bodies.client import ConsumerData

@@ -26,7 +26,7 @@ from rocketwire.server.core.client_errors import (
     ResetGroupOffline,
     ResetTopicMissing,
 )
-from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.errors import (
     QueueIllegal,
 )

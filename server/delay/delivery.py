@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 
 import trio
 
-from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.delay.levels import queue_of
 from rocketwire.server.delay.progress import DelayProgress
 from rocketwire.server.delay.settling import Settling

@@ -124,7 +124,7 @@ class FrameDispatcher:
         Raises:
             FrameError: a frame's header cannot be read; those before it were handled.
         """
-        return self._serve_all(session, frames, self._serve_frame)
+        return self._serve_all(session, frames, self._serve_one)
 
     def serve_requests(self, caller: CallCaller, requests: Sequence[Request[Any]]) -> int:
         """Handle requests with typed header fields that came in one read, as `serve` handles frames."""
@@ -210,7 +210,7 @@ class FrameDispatcher:
         """Write a request of the server's own, with this header, to a session."""
         session.write(frame)
 
-    def _serve_frame(self, session: Session, frame: RawFrame, guards: tuple[Guard, ...]) -> None:
+    def _serve_one(self, session: Session, frame: RawFrame, guards: tuple[Guard, ...]) -> None:
         """Decode one request and carry it out."""
         if guards and not self._admitted(session, frame, guards):
             return

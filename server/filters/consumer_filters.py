@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 import trio
 
-from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.errors import SubscriptionInvalid
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.filters.bloom import bloom_bits

@@ -18,14 +18,15 @@ from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import NO_FRAME, Answer, Peer, Reply, Request, SharedReply
 from rocketwire.server.core.works import Steps
 from rocketwire.server.grpc.metadata import CLIENT_ID, read_proof
+from rocketwire.wire.bodies.pop import BatchAckMessageRequestBody
 from rocketwire.wire.fast_headers import SendFields
 from rocketwire.wire.header import Header
 from rocketwire.wire.headers import WireHeader
 
 Asking: TypeAlias = Generator[Sequence[Request[Any]], list[Reply], Any]
 """What a method is: it yields requests, gets their replies, and returns the response, of a stream a list."""
-Response: TypeAlias = Message | Sequence[Message | bytes]
-"""What a call is answered with: a message, or those of a stream, some of them serialized."""
+Response: TypeAlias = Message | bytes | Sequence[Message | bytes]
+"""What a call is answered with: a message, or those of a stream; those in bytes are written already."""
 
 _NO_BODY: Final = memoryview(b"")
 
@@ -68,14 +69,14 @@ class Method:
     """One method of the protocol.
 
     Attributes:
-        request: Parses the request.
+        read: Parses the request; raises `DecodeError`.
         response: Makes the response that says only why the call failed, from its `status`.
         carry_out: Called with the call and the request; gives the generator, or the response if it needs none.
         kind: How it answers.
         anonymous: Whether it is carried out for clients without a client id, too.
     """
 
-    request: type[Message]
+    read: Callable[[bytes], Any]
     response: type[Message]
     carry_out: Callable[[Call, Any], Asking | Response]
     kind: Kind = Kind.UNARY
@@ -143,7 +144,7 @@ class Call:
     def request(
         self,
         code: int,
-        fields: WireHeader | SendFields | None,
+        fields: WireHeader | SendFields | BatchAckMessageRequestBody | None,
         body: bytes | memoryview = _NO_BODY,
         *,
         peer: Peer | None = None,

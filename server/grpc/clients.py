@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import trio
 
+from rocketwire.server.core.clocks.standstill import Rounds
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Answer, Reply, Request, SharedReply
-from rocketwire.server.core.standstill import Rounds
 from rocketwire.server.core.works import Steps
 from rocketwire.server.pop.renewals import Renewals
 from rocketwire.wire.bodies.client import (
@@ -32,7 +32,7 @@ from rocketwire.wire.grpc.filters import EVERYTHING, TAG, Filter, read_filter
 from rocketwire.wire.java import string_hash
 
 if TYPE_CHECKING:
-    from rocketwire.server.net.in_flight import InFlight
+    from rocketwire.server.net.admission.in_flight import InFlight
 
 log = logging.getLogger(__name__)
 

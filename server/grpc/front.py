@@ -14,19 +14,22 @@ import trio
 
 from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.config.live import Live
-from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.cache_invalidation import CacheInvalidation
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.works import Works
 from rocketwire.server.grpc.keys import GrpcKeys
+from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.http2 import server_connection
-from rocketwire.server.net.in_flight import InFlight
 from rocketwire.server.pop.renewals import Renewals
+from rocketwire.server.send.kernel import KernelSends
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
 
 if TYPE_CHECKING:
-    from rocketwire.server.grpc.clients import Clients
-    from rocketwire.server.grpc.connection import Connection, Dispatch, Serving
+    from rocketwire.server.grpc.clients import Client, Clients
+    from rocketwire.server.grpc.kernel import KernelCalls
+    from rocketwire.server.grpc.transport.connection import Connection, Dispatch, Serving
     from rocketwire.wire.http2.events import Http2
 
 _MIB: Final = 1 << 20
@@ -47,6 +50,8 @@ class Parts:
     renewals: Renewals
     send_keys: Live[SendKeys]
     topics: BrokerTopics
+    invalidation: CacheInvalidation
+    kernel_sends: Callable[[], KernelSends | None]
 
 
 class Front:
@@ -58,6 +63,8 @@ class Front:
         peer_closed: Called for calls and clients that are gone.
         line_closed: Called for connections that are closed.
         guarded: Whether guards ask who a client is.
+        kernel_guarded: Whether Python must see every request now.
+        note_sends: Called with how many seconds it took the kernel to serve so many sends.
         in_flight: Counts the bytes in flight.
         works: Carries out long work.
     """
@@ -70,6 +77,8 @@ class Front:
         peer_closed: Callable[[Any], None],
         line_closed: Callable[[Any], None],
         guarded: bool,
+        kernel_guarded: Callable[[], bool],
+        note_sends: Callable[[float, int], None] | None = None,
         in_flight: InFlight,
         works: Works,
     ) -> None:
@@ -78,6 +87,8 @@ class Front:
         self._peer_closed = peer_closed
         self._line_closed = line_closed
         self._guarded = guarded
+        self._kernel_guarded = kernel_guarded
+        self._note_sends = note_sends
         self._in_flight = in_flight
         self._works = works
         self._serving: Serving | None = None
@@ -94,7 +105,7 @@ class Front:
         on_close: Callable[[Any], None],
     ) -> Connection:
         """Serve a connection of which `first` was read; `on_close` is called once it is closed."""
-        from rocketwire.server.grpc.connection import Connection  # noqa: PLC0415 - it brings protobuf and HTTP/2 along
+        from rocketwire.server.grpc.transport.connection import Connection  # noqa: PLC0415 - it brings protobuf and HTTP/2 along
 
         if self._serving is None:
             self._serving = self._make()
@@ -117,12 +128,17 @@ class Front:
             transactions,
         )
         from rocketwire.server.grpc.clients import Clients  # noqa: PLC0415 - see above
-        from rocketwire.server.grpc.connection import Serving  # noqa: PLC0415 - see above
+        from rocketwire.server.grpc.transport.connection import Serving  # noqa: PLC0415 - see above
 
         parts = self._parts
         pending = transactions.Pending(trio.current_time)
-        clients = self._clients = Clients(self._in_flight, self._peer_closed, parts.renewals)
         held = handles.Held()
+
+        def gone(client: Client) -> None:
+            held.take(client)  # visible again when their time is up
+            self._peer_closed(client)
+
+        clients = self._clients = Clients(self._in_flight, gone, parts.renewals)
         services = methods.Services(
             acknowledging=acknowledging.AcknowledgingServices(clients=clients, clock=parts.clock, held=held),
             receiving=receiving.ReceivingServices(
@@ -164,6 +180,25 @@ class Front:
             http2=_http2,
             in_flight=self._in_flight,
             works=self._works,
+            sends=self._kernel_calls(),
+        )
+
+    def _kernel_calls(self) -> KernelCalls | None:
+        from rocketwire.server.grpc import kernel  # noqa: PLC0415 - see `_make`
+
+        parts = self._parts
+        sends = parts.kernel_sends()
+        if sends is None:
+            return None
+        return kernel.KernelCalls(
+            sends=sends,
+            topics=parts.topics,
+            keys=parts.keys,
+            send_keys=parts.send_keys,
+            clock=parts.clock,
+            guarded=self._kernel_guarded,
+            note=self._note_sends,
+            invalidation=parts.invalidation,
         )
 
     async def run(self) -> None:

@@ -8,7 +8,7 @@ from google.protobuf.descriptor import FileDescriptor
 from google.protobuf.message import DecodeError
 
 from rocketwire.server.grpc.calls import Call, Response
-from rocketwire.server.grpc.streams import Stream
+from rocketwire.server.grpc.transport.streams import Stream
 from rocketwire.wire.grpc import health_pb2
 from rocketwire.wire.grpc.codes import GrpcStatus
 from rocketwire.wire.grpc.methods import METHODS

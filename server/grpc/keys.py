@@ -18,13 +18,12 @@ class GrpcKeys:
     """Where 5.x clients are served, and what they may ask for."""
 
     grpc_listen: str = key(
-        f"where 5.x clients are served, as host:port; `{AUTO}`: {DEFAULT_ADDRESS} if that is free; `{NOWHERE}`: on"
-        " the broker's port only",
+        f"host:port for 5.x clients; `{AUTO}`: {DEFAULT_ADDRESS} if free; `{NOWHERE}`: the broker's port",
         default=AUTO,
         known=OURS,
     )
     max_delay_time_mills: int = key(
-        "ms ahead for which a 5.x client may send a message, a day as in Apache's proxy; 0: as the timer allows",
+        "ms ahead that a 5.x client may send a message for; 0: as the timer allows",
         default=24 * 60 * 60 * 1000,
         online=True,
         known=OURS,

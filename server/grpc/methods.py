@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-from rocketwire.server.grpc import acknowledging, introspection, receiving, routing, sending, telemetry, transactions
+from rocketwire.server.grpc import introspection, routing, sending, telemetry, transactions
 from rocketwire.server.grpc.calls import Asking, Call, Kind, Method, Response
-from rocketwire.server.grpc.streams import Stream, Streaming
+from rocketwire.server.grpc.consuming import acknowledging, receiving
+from rocketwire.server.grpc.consuming.batch_acks import read_acks
+from rocketwire.server.grpc.transport.streams import Stream, Streaming
 from rocketwire.wire.grpc.methods import METHODS
 
 _SERVICE: Final = "/apache.rocketmq.v2.MessagingService/"
@@ -46,6 +48,8 @@ def methods(services: Services) -> Mapping[str, Method]:
         "SyncLiteSubscription": (telemetry.sync_lite, None),
     }
     table = {f"{_SERVICE}{name}": _method(f"{_SERVICE}{name}", *each) for name, each in found.items()}
+    acks = f"{_SERVICE}AckMessage"
+    table[acks] = replace(table[acks], read=read_acks)
     for name, carry_out in (("Check", introspection.check), ("Watch", introspection.watch)):
         path = f"{_HEALTH}{name}"
         table[path] = _method(path, carry_out, None, anonymous=True, watched=name == "Watch")
@@ -76,7 +80,7 @@ def _method(
     declared = METHODS[path]
     kind = Kind.STREAM if declared.streams_responses else Kind.UNARY
     return Method(
-        declared.request,
+        declared.request.FromString,
         declared.response,
         partial(carry_out, services),
         Kind.WATCH if watched else kind,

@@ -9,7 +9,7 @@ from itertools import count
 from typing import Final
 
 from rocketwire.server.config.live import Live
-from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.errors import MessageTypeWrong, TopicNotFound
 from rocketwire.server.core.request import Reply
 from rocketwire.server.grpc.calls import Asking, Call

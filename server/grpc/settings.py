@@ -59,17 +59,6 @@ def most_attempts(config: SubscriptionGroupConfig) -> int:
     return config.retry_max_times + 1
 
 
-def back_off_ms(config: SubscriptionGroupConfig, attempt: int) -> int:
-    """How long after its delivery of this number, the first is 1, a message that failed is delivered again."""
-    policy = _policy(config)
-    if policy.HasField("exponential_backoff"):
-        back_off = policy.exponential_backoff
-        initial, most = _ms(back_off.initial), _ms(back_off.max)
-        return int(min(most, initial * back_off.multiplier ** (attempt - 1)))
-    steps = policy.customized_backoff.next
-    return _ms(steps[min(max(attempt, 1), len(steps)) - 1]) if steps else _BACK_OFF_MS[0]
-
-
 def _publish(keys: SendKeys, settings: Settings) -> None:
     policy = settings.backoff_policy
     policy.Clear()
@@ -117,7 +106,3 @@ def _exponential(policy: RetryPolicy, initial_ms: int, most_ms: int, factor: flo
     put_duration(back_off.initial, initial_ms)
     put_duration(back_off.max, most_ms)
     back_off.multiplier = factor
-
-
-def _ms(duration: Any) -> int:  # noqa: ANN401 - protobuf's Duration, of whichever pool
-    return int(duration.seconds * _SECOND + duration.nanos // 1_000_000)

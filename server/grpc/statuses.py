@@ -48,6 +48,11 @@ def code_of_reply(reply: Reply) -> Code:
     return Code.OK if reply.code == ResponseCode.SUCCESS else _code(reply.error, reply.code)
 
 
+def code_of_handle(reply: Reply) -> Code:
+    """As `code_of_reply`, of a request about a handle: the message may not be in the queue any more."""
+    return Code.INVALID_RECEIPT_HANDLE if reply.code == ResponseCode.NO_MESSAGE else code_of_reply(reply)
+
+
 def status_of_reply(reply: Reply) -> Status:
     """The status that says what a reply says."""
     code = code_of_reply(reply)

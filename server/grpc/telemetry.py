@@ -10,17 +10,17 @@ from typing import Final
 
 from google.protobuf.message import DecodeError
 
-from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.request import Answer, Reply
 from rocketwire.server.core.works import Steps
 from rocketwire.server.grpc.calls import Asking, Call, Response
 from rocketwire.server.grpc.clients import Client, Clients, Said
-from rocketwire.server.grpc.handles import Held
+from rocketwire.server.grpc.consuming.handles import Held
 from rocketwire.server.grpc.metadata import CLIENT_ID, read_language
 from rocketwire.server.grpc.settings import SettingsServices, merged
 from rocketwire.server.grpc.statuses import OK, status_of_error, status_of_reply
-from rocketwire.server.grpc.streams import Stream
 from rocketwire.server.grpc.transactions import Pending
+from rocketwire.server.grpc.transport.streams import Stream
 from rocketwire.server.net.client_calls import ClientCalls
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.online import ConsumeMessageDirectlyResult, ConsumeResult, ConsumerRunningInfo
@@ -51,7 +51,7 @@ from rocketwire.wire.message import decode_record
 log = logging.getLogger(__name__)
 
 _REMARK: Final = "from gRPC client"
-_VERIFIED: Final = {
+_VERIFIED: Final[dict[int, ConsumeResult]] = {
     Code.OK: ConsumeResult.CR_SUCCESS,
     Code.FAILED_TO_CONSUME_MESSAGE: ConsumeResult.CR_LATER,
     Code.MESSAGE_CORRUPTED: ConsumeResult.CR_RETURN_NULL,
@@ -111,8 +111,8 @@ def terminate(services: TelemetryServices, call: Call, _request: NotifyClientTer
     header = UnregisterClientRequestHeader(client_id=client.client_id, consumer_group=client.said.group or None)
     (reply,) = yield (call.request(RequestCode.UNREGISTER_CLIENT, header, peer=client),)
     if reply.code == ResponseCode.SUCCESS:
+        held = services.held.take_out(client, services.clock())
         services.clients.leave(client, for_good=True)
-        held = services.held.take(client)
         if held:
             yield [handle.change_request(call, topic, group, 0) for topic, group, handle in held]
     return NotifyClientTerminationResponse(status=status_of_reply(reply))
@@ -147,9 +147,8 @@ class Telemetry:
                     info = ConsumerRunningInfo(jstack=trace.thread_stack_trace)
                     self._answered(trace.nonce, command.status.code, encode_body(info))
                 case "verify_message_result":
-                    result = ConsumeMessageDirectlyResult(
-                        consume_result=_VERIFIED.get(Code(command.status.code)), remark=_REMARK
-                    )
+                    verified = _VERIFIED.get(command.status.code)  # None for a code of a newer SDK
+                    result = ConsumeMessageDirectlyResult(consume_result=verified, remark=_REMARK)
                     self._answered(command.verify_message_result.nonce, Code.OK, encode_body(result))
                 case _:
                     pass  # of a newer SDK
@@ -166,6 +165,8 @@ class Telemetry:
         said = client.with_settings(asked, services.clock())
 
         def done(found: Reply | Exception | None) -> None:
+            if stream.over:
+                return  # its client has another one, or will have
             if isinstance(found, Exception):
                 self._end(found)
             elif found is not None and found.code != ResponseCode.SUCCESS:

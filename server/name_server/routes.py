@@ -14,10 +14,10 @@ from typing import Final
 
 import trio
 
+from rocketwire.server.core.clocks.standstill import Rounds
 from rocketwire.server.core.errors import RouteNotFound
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Peer
-from rocketwire.server.core.standstill import Rounds
 from rocketwire.server.core.works import Steps, in_parts
 from rocketwire.server.name_server.advertised import Advertising
 from rocketwire.wire.bodies.route import BrokerData, ClusterInfo, QueueData, TopicRouteData

@@ -11,7 +11,7 @@ import trio
 
 from rocketwire.server.core.errors import response_code
 from rocketwire.server.core.request import Reply, Request, SharedReply
-from rocketwire.server.net.in_flight import InFlight
+from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.outgoing import Outgoing
 from rocketwire.wire.codes import FLAG_ONEWAY
 from rocketwire.wire.errors import WireError

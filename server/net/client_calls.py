@@ -14,7 +14,7 @@ import trio
 
 from rocketwire.server.core.request import Answer
 from rocketwire.server.core.works import Steps
-from rocketwire.server.net.in_flight import InFlight
+from rocketwire.server.net.admission.in_flight import InFlight
 
 log = logging.getLogger(__name__)
 

@@ -31,8 +31,8 @@ def server_connection(**limits: Unpack[Http2Limits]) -> Http2:
         ValueError: a window has a size that HTTP/2 does not allow.
     """
     if native.kernel is not None and library() is not None:
-        made: Http2 = native.kernel.Http2(**limits)
-        return made
+        native_connection: Http2 = native.kernel.Http2(**limits)
+        return native_connection
     from rocketwire.wire.http2.connection import Connection  # noqa: PLC0415 - h2 is for those who lack the other
 
     return Connection(**limits)

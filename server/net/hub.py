@@ -11,9 +11,9 @@ from typing import Any, Final, Protocol
 import trio
 
 from rocketwire import native
-from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.driver import Driver
-from rocketwire.server.net.in_flight import InFlight
 from rocketwire.server.net.session import Session
 from rocketwire.wire.connection import RawFrame
 

@@ -10,12 +10,12 @@ from typing import Final, Protocol
 
 import trio
 
+from rocketwire.server.core.clocks.standstill import Rounds
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.core.standstill import Rounds
-from rocketwire.server.net.admission import Admission
+from rocketwire.server.net.admission.admission import Admission
+from rocketwire.server.net.admission.refusals import ConnectionRefuser
 from rocketwire.server.net.hub import Hub
 from rocketwire.server.net.reader import Reader
-from rocketwire.server.net.refusals import ConnectionRefuser
 from rocketwire.server.net.session import Dispatcher, Session
 from rocketwire.server.net.tls.gate import Remote, TlsGate
 from rocketwire.wire.addresses import Address

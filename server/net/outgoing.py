@@ -13,8 +13,8 @@ from typing import Final
 import trio
 
 from rocketwire.server.limits.limits import EACH_KEY
+from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.driver import Driver
-from rocketwire.server.net.in_flight import InFlight
 from rocketwire.server.net.outbox import Outbox
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.frame import Buffer

@@ -21,12 +21,12 @@ from rocketwire.server.core.errors import ServerError
 from rocketwire.server.core.guard_errors import FrameRefused, LimitExceeded
 from rocketwire.server.core.request import Answer
 from rocketwire.server.core.works import Steps
+from rocketwire.server.net.admission.descriptors import DescriptorBudget
+from rocketwire.server.net.admission.in_flight import InFlight
+from rocketwire.server.net.admission.refusals import drain, first_header, refusal_frame
 from rocketwire.server.net.answering import Answering
 from rocketwire.server.net.client_calls import ClientCalls
-from rocketwire.server.net.descriptors import DescriptorBudget
-from rocketwire.server.net.in_flight import InFlight
 from rocketwire.server.net.outgoing import HIGH_WATER
-from rocketwire.server.net.refusals import drain, first_header, refusal_frame
 from rocketwire.wire.codes import FLAG_ONEWAY, VERSION_4_9_7
 from rocketwire.wire.connection import FrameReader, RawFrame
 from rocketwire.wire.errors import FrameError, FrameTooLong

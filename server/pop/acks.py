@@ -11,7 +11,7 @@ from typing import Final
 
 from rocketwire.server.config.live import Live
 from rocketwire.server.core.append import Append
-from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.errors import response_code
 from rocketwire.server.core.pop_errors import NotInQueue
 from rocketwire.server.core.request import Reply, SharedReply
@@ -57,6 +57,8 @@ class Stored:
         return Reply(code=response_code(error), remark=str(error))
 
 
+_CLOCK_BACK_MS: Final = 24 * 60 * 60 * 1000
+"""The clock may have been set back by so much since a handle was made."""
 _ACKED: Final = Stored(Reply())
 _NOT_CHANGED: Final = ChangeInvisibleTimeResponseHeader(pop_time=0, invisible_time=0, revive_qid=0)
 """The answer about a message that was popped in order and acknowledged."""
@@ -124,8 +126,8 @@ class Acks:
                 for offset in offsets:
                     self._ordered.ack(queue, offset, each.pop_time, each.invisible_time)
             elif offsets:
-                self._check(each.revive_queue_id, broker or "")
                 due = each.pop_time + each.invisible_time
+                self._check(each.revive_queue_id, broker or "", due)
                 ack = ack_of_several(_ack_of(queue, each.start_offset, each.pop_time, broker), offsets)
                 drafts.append(self._records.ack(ack, each.revive_queue_id, due, now))
         return self._appended(drafts) if drafts else Reply()
@@ -170,12 +172,14 @@ class Acks:
     def _handle(self, text: str) -> PopHandle:
         handle = decode_pop_handle(text)
         if not handle.in_order:
-            self._check(handle.revive_queue, handle.broker)
+            self._check(handle.revive_queue, handle.broker, handle.due)
         return handle
 
-    def _check(self, revive_queue: int, broker: str) -> None:
-        """Check what is written into a record."""
+    def _check(self, revive_queue: int, broker: str, due: int) -> None:
+        """Check what is written into a record, which must not wait in the timer for ever."""
         if not 0 <= revive_queue < self._pop_topics.revive_queues or (broker and not broker.isprintable()):
+            raise PopHandleInvalid
+        if due - self._clock() > self._timer_keys.current.timer_max_delay_sec * 1000 + _CLOCK_BACK_MS:
             raise PopHandleInvalid
         self._pop_topics.make_own()
 
@@ -210,7 +214,9 @@ class Acks:
             count=1,
             suspend=suspend,
         )
-        return [self._records.check_point(point, handle.revive_queue, now), self._ack(queue, handle, offset)]
+        drafts = [self._records.check_point(point, handle.revive_queue, now), self._ack(queue, handle, offset)]
+        drafts[0].together = len(drafts)
+        return drafts
 
 
 def _after(handle: PopHandle, now: int) -> int:

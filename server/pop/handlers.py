@@ -75,12 +75,14 @@ def _ack(services: PopServices, request: Request[AckMessageRequestHeader]) -> Re
     return services.acks.ack(request.fields, request.peer.remote_text)
 
 
-def _ack_all(services: PopServices, request: Request[None]) -> Reply | Append:
-    if not request.body:
-        raise NotInQueue
-    body = decode_body(
-        BatchAckMessageRequestBody, request.body, lenient_limit=_LENIENT_BYTES, most_entries=_MOST_ENTRIES
-    )
+def _ack_all(services: PopServices, request: Request[BatchAckMessageRequestBody | None]) -> Reply | Append:
+    body = request.fields
+    if body is None:
+        if not request.body:
+            raise NotInQueue
+        body = decode_body(
+            BatchAckMessageRequestBody, request.body, lenient_limit=_LENIENT_BYTES, most_entries=_MOST_ENTRIES
+        )
     return services.acks.ack_all(body.acks, body.broker_name, request.peer.remote_text)
 
 

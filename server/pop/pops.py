@@ -8,8 +8,8 @@ import trio
 
 from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.config.live import Live
-from rocketwire.server.core.clock import Clock
-from rocketwire.server.core.due_time import DueTime
+from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.core.clocks.due_time import DueTime
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Peer
 from rocketwire.server.filters.keys import FilterKeys
@@ -26,7 +26,7 @@ from rocketwire.server.pop.polls import Polls
 from rocketwire.server.pop.pop_topics import PopTopics
 from rocketwire.server.pop.records import PopRecords
 from rocketwire.server.pop.renewals import Renewals
-from rocketwire.server.pop.reviver import Delivered, Reviver
+from rocketwire.server.pop.reviving.reviver import Delivered, Reviver
 from rocketwire.server.pop.services import PopServices
 from rocketwire.server.pop.taking import Taking
 from rocketwire.server.pull.keys import TransferKeys

@@ -15,7 +15,7 @@ from itertools import count
 from typing import Final, NamedTuple
 
 from rocketwire.server.config.live import Live
-from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.filters import MessageFilter
 from rocketwire.server.guards.throttle.throttle import Throttle

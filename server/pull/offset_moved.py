@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 
-from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.protocol import Messages
 from rocketwire.wire import names

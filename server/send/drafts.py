@@ -195,18 +195,21 @@ class SendDrafts:
         """Whether there is such a topic."""
         return self._topics.get(topic) is not None
 
-    def plain(self, fields: SendRequestFields) -> PlainSend | None:
+    def plain(self, fields: SendRequestFields, *, typed: bool = False) -> PlainSend | None:
         """What `message` or `batch` decides about all sends with this topic, queue, sysFlag and properties (a batch's).
 
         None: it depends on more than that, may change something, or refuses them. What is decided holds as long as the
         topics and the configuration stay as they are; the sizes, a message's own properties, and whether they hold NUL
-        characters are to be looked at still.
+        characters are to be looked at still. With `typed` the sends are single messages, of
+        a type that the topic takes.
         """
         topic = fields.topic
-        if topic in self._topics.particular or self._topics.get(topic) is None or fields.queue_id < 0:
+        if topic in self._topics.particular and not (typed and topic in self._topics.typed):
+            return None
+        if self._topics.get(topic) is None or fields.queue_id < 0:
             return None
         try:
-            config, _ = self._checks.queue(fields, "", batch=fields.batch)
+            config, _ = self._checks.queue(fields, "", batch=fields.batch or typed)
             sys_flag = self._checks.sys_flag(config, fields)
             common = self._common(fields) if fields.batch else None
         except (ServerError, WireError):

@@ -77,7 +77,7 @@ class KernelSends:
     """The plain sends of one broker.
 
     Attributes:
-        native: The kernel's part, for its hub.
+        native: The kernel's part, for its hub, or for calls.
     """
 
     def __init__(
@@ -93,7 +93,9 @@ class KernelSends:
         page_cache: PageCacheGuard,
         flush: GroupCommit | None,
         invalidation: CacheInvalidation,
+        typed: bool = False,
     ) -> None:
+        """Make it; `typed` says that whoever uses it checks the types of messages."""
         assert native.kernel is not None  # noqa: S101 - whoever makes one has looked
         self._sending = sending
         self._storing = storing
@@ -103,6 +105,7 @@ class KernelSends:
         self._metrics = metrics
         self._page_cache = page_cache
         self._flush = flush
+        self._typed = typed
         self._lacks_timer_queue = False
         self.native = native.kernel.Sends(
             store.log,
@@ -146,7 +149,7 @@ class KernelSends:
         )
         if not self._sending.drafts.knows(topic):  # not kept: making a topic does not have plans forgotten
             return False
-        plain = self._sending.drafts.plain(fields)
+        plain = self._sending.drafts.plain(fields, typed=self._typed)
         if plain is None:
             return None
         queue, timer = self._store.queues.by_key.get((topic, queue_id)), self._timer_plan(plain)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from rocketwire.server.clients.groups import ClientGroups
-from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.request import Answer
 from rocketwire.wire import properties as property_names
 from rocketwire.wire.addresses import Address

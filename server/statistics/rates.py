@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import trio
 
-from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.messages.append_times import AppendTimes
 from rocketwire.wire.codes import RequestCode

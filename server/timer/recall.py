@@ -10,7 +10,7 @@ from typing import Final
 
 from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.config.live import Live
-from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.errors import (
     RecallFailed,
     RecallForbidden,

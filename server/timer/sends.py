@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.config.live import Live
-from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.errors import MessageIllegal, TimerDisabled
 from rocketwire.server.messages.real_queue import with_real_queue
 from rocketwire.server.timer.keys import TimerKeys

@@ -8,7 +8,7 @@ from typing import Final
 
 import trio
 
-from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.threads import RunSync
 from rocketwire.server.messages.storing import Storing
 from rocketwire.server.timer.counts import TimerCounts, TopicNames

@@ -19,8 +19,8 @@ from typing import Final
 import trio
 
 from rocketwire.server.config.live import Live
-from rocketwire.server.core.clock import Clock
-from rocketwire.server.core.due_time import DueTime
+from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.core.clocks.due_time import DueTime
 from rocketwire.server.core.errors import ServiceUnavailable, SystemBusy
 from rocketwire.server.messages.stored_message import StoredMessage, stored_text
 from rocketwire.server.topics.topics import BrokerTopics

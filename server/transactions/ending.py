@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.errors import (
     PropertyHoldsNul,
     ServerError,

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.config.live import Live
-from rocketwire.server.core.clock import Clock
-from rocketwire.server.core.due_time import DueTime
+from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.core.clocks.due_time import DueTime
 from rocketwire.server.messages.appending import Refusals
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.server.transactions.asking import Asking, MayHear, everybody

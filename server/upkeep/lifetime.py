@@ -14,7 +14,7 @@ from typing import Final
 import trio
 
 from rocketwire.server.config.live import Live
-from rocketwire.server.core.clock import Clock, hour_of_day
+from rocketwire.server.core.clocks.clock import Clock, hour_of_day
 from rocketwire.server.core.threads import RunSync
 from rocketwire.server.upkeep.keys import RetentionKeys
 from rocketwire.store.errors import DiskNearlyFull, StoreError

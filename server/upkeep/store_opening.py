@@ -6,7 +6,7 @@ import logging
 
 import trio
 
-from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import MessageStore
 

@@ -114,6 +114,11 @@ def due(out: int, precision: int) -> int:
     return out if last else out + precision
 
 
+def is_coarse(out: int) -> bool:
+    """Whether a TIMER_OUT_MS is Apache's, so that the requested time may be up to its precision later."""
+    return not out % _GRID
+
+
 def is_timer_record(record: memoryview | None) -> bool:
     """Whether it is a record of the timer's topic."""
     return record is not None and topic_of(record) == _TOPIC

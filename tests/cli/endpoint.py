@@ -13,7 +13,7 @@ import pytest
 import trio
 
 from rocketwire.cli import main
-from rocketwire.server.core.clock import system_clock
+from rocketwire.server.core.clocks.clock import system_clock
 from rocketwire.server.serving import serve
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import encode_body
@@ -52,7 +52,7 @@ def real_endpoint(store: Path, **changes: Any) -> Iterator[Addresses]:
     ready = threading.Event()
     state: dict[str, Any] = {}
 
-    def listens(name_server: Address, broker: Address, _http: Address | None) -> None:
+    def listens(name_server: Address, broker: Address, _http: Address | None, _grpc: Address | None) -> None:
         state["addresses"] = Addresses(name_server, broker)
         ready.set()
 

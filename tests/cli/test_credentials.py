@@ -10,7 +10,7 @@ import pytest
 from rocketwire.cli.online import NEED_CREDENTIALS
 from rocketwire.remoting.connection import Connection
 from rocketwire.remoting.credentials import Credentials
-from rocketwire.server.core.clock import system_clock
+from rocketwire.server.core.clocks.clock import system_clock
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.headers.admin import CreateTopicRequestHeader
 from rocketwire.wire.headers.send import SendMessageRequestHeader

@@ -35,8 +35,8 @@ from rocketwire.server.dispatch.group import AppendGroup
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.limits.limits import Limits
 from rocketwire.server.messages.storing import Storing
+from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.answering import Answering
-from rocketwire.server.net.in_flight import InFlight
 from rocketwire.server.net.tls.contexts import TlsContexts
 from rocketwire.server.net.tls.gate import TlsGate
 from rocketwire.server.net.tls.settings import TlsSettings

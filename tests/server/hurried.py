@@ -12,7 +12,7 @@ from pathlib import Path
 from rocketwire.cli import main
 from rocketwire.server import run
 from rocketwire.server.clients import groups
-from rocketwire.server.core import clock, standstill
+from rocketwire.server.core.clocks import clock, standstill
 from rocketwire.server.name_server import registration, routes
 
 EXPIRY_SECONDS = 6.0

@@ -12,7 +12,7 @@ from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.configuration import LiveConfig
 from rocketwire.server.core.append import Append
 from rocketwire.server.core.cache_invalidation import CacheInvalidation
-from rocketwire.server.core.due_time import DueTime
+from rocketwire.server.core.clocks.due_time import DueTime
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route

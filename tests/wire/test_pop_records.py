@@ -39,6 +39,7 @@ POINT = st.builds(
     revive_offset=LONG,
     put_again=TEXT | st.none(),
     suspend=st.booleans(),
+    renewer=TEXT | st.none(),
 )
 ACK = st.builds(
     Ack,

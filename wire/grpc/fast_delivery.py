@@ -38,9 +38,8 @@ _NANOS_OF_MS: Final = 1_000_000
 _NOT_PLAIN: Final = SysFlag.COMPRESSED
 
 _RESERVED: Final = frozenset(name.encode() for name in RESERVED)
-_RARE: Final = frozenset(
-    name.encode()
-    for name in (
+RARE_NAMES: Final = frozenset(
+    {
         DLQ_ORIGIN_MESSAGE_ID,
         DLQ_ORIGIN_TOPIC,
         LITE_TOPIC,
@@ -53,9 +52,10 @@ _RARE: Final = frozenset(
         names.TIMER_DELIVER_MS,
         names.TIMER_OUT_MS,
         names.TRANSACTION_PREPARED,
-    )
+    }
 )
 """Properties that change the type, or become a field that few messages have."""
+_RARE: Final = frozenset(name.encode() for name in RARE_NAMES)
 _TAGS: Final = names.TAGS.encode()
 _KEYS: Final = names.KEYS.encode()
 _UNIQ_KEY: Final = names.UNIQ_KEY.encode()

@@ -6,8 +6,8 @@ field is its name in camel case unless ``field(name=...)`` says otherwise. ``SHO
 one-letter names of its V2 form.
 
 msgspec converts the texts. It accepts some that Java does not (`1e0`, `null`, `1` for true), so numbers that are not
-all digits, such booleans, and all that msgspec rejects are parsed again, slowly, by Java's rules. That accepts the
-value after all (`-1`, `+5`, `007`, a boolean that is neither true nor false), or finds it invalid.
+all digits behind a minus, such booleans, and all that msgspec rejects are parsed again, slowly, by Java's rules. That
+accepts the value after all (`+5`, `007`, a boolean that is neither true nor false), or finds it invalid.
 
 Invalid numbers are treated as by Apache's servers. These decode most headers by reflection: the field then counts as
 missing, so it keeps its default, if it has one. Headers of the busiest requests they decode by hand (`READ_BY_HAND`,
@@ -137,7 +137,7 @@ def _plain(cls: type[WireHeader], found: dict[str, str], *, short: bool) -> bool
     numbers, truths = _texts(cls, short=short)
     for name in numbers:
         text = found.get(name)
-        if text is not None and not text.isdigit():
+        if text is not None and not (text.isdigit() or (text[:1] == "-" and text[1:].isdigit())):
             return False
     return all(found.get(name) != _ONE for name in truths)
 
@@ -169,19 +169,25 @@ def _decode_by_java_rules(cls: type[H], found: dict[str, str], *, short: bool) -
     values: dict[str, str | bool | int] = {}
     types = _field_types(cls)
     strict = short or cls.READ_BY_HAND
-    for field, (_, long, name) in zip(msgspec.structs.fields(cls), _names(cls), strict=True):
+    needed = _required(cls)
+    for attribute, long, name in _names(cls):
         text = found.get(name if short else long)
         if text is None:
-            if field.required:
+            if attribute in needed:
                 raise HeaderFieldMissing(cls.__name__, long)
             continue
-        kind = types[field.name]
+        kind = types[attribute]
         if kind is str:
-            values[field.name] = text
+            values[attribute] = text
         elif kind is bool:
-            values[field.name] = text.lower() == "true"
+            values[attribute] = text.lower() == "true"
         elif isinstance(kind, range) and _DIGITS.fullmatch(text) and int(text) in kind:
-            values[field.name] = int(text)
-        elif field.required or strict:
+            values[attribute] = int(text)
+        elif attribute in needed or strict:
             raise HeaderFieldInvalid(cls.__name__, long, text)
     return cls(**values)
+
+
+@cache
+def _required(cls: type[WireHeader]) -> frozenset[str]:
+    return frozenset(field.name for field in msgspec.structs.fields(cls) if field.required)

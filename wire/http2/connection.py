@@ -1,89 +1,30 @@
 """The server's side of an HTTP/2 connection on the library h2: the twin of `kernel/http2`.
 
 h2 knows streams, windows and the compression of headers. This module adds gRPC's messages, what is let in (`intake`),
-and what is queued until the client's windows allow it. `guard` and `requests` judge what h2 and nghttp2, on which the
-kernel is built, would judge differently.
+and what is queued until the client's windows allow it (`answers`). `guard` and `requests` judge what h2 and nghttp2, on
+which the kernel is built, would judge differently.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable
+from typing import Any, Final
 
 from h2 import events as h2_events
-from h2.config import H2Configuration
-from h2.connection import H2Connection
 from h2.exceptions import ProtocolError
-from h2.settings import SettingCodes, Settings
+from h2.settings import SettingCodes
 from hyperframe.frame import GoAwayFrame
 
 from rocketwire.wire.http2 import events as happened
+from rocketwire.wire.http2.answers import CONTENT_TYPE, Answers, Call
 from rocketwire.wire.http2.events import NO_ERROR, PROTOCOL_ERROR, REFUSED_STREAM, Event
-from rocketwire.wire.http2.guard import MOST_PAYLOAD, Guard, Violation
-from rocketwire.wire.http2.intake import Incoming, Intake
-from rocketwire.wire.http2.messages import MessageReader, Refused, status_text, with_prefix
-from rocketwire.wire.http2.requests import Head, Malformed, check_field, read_head
+from rocketwire.wire.http2.guard import GOAWAY, Guard, Violation
+from rocketwire.wire.http2.intake import Intake
+from rocketwire.wire.http2.library import Library
+from rocketwire.wire.http2.messages import Refused
+from rocketwire.wire.http2.requests import Malformed, check_field, head_size, read_head
 
-_CONFIG: Final = H2Configuration(
-    client_side=False,
-    header_encoding=None,
-    validate_inbound_headers=False,  # `requests` does
-    normalize_inbound_headers=False,
-    validate_outbound_headers=False,
-    normalize_outbound_headers=False,
-)
-_CONTENT_TYPE: Final = "application/grpc"
 _MOST_WINDOW: Final = 2**31 - 1
-_ANSWER: Final = ((":status", "200"), ("content-type", _CONTENT_TYPE))
-_SWEEP: Final = 64
-
-_Headers: TypeAlias = Sequence[tuple[str, str]]
-
-
-class _Streams(H2Connection):
-    """h2, which looks at all streams whenever a new one begins: here it does so when they have doubled."""
-
-    _sweep_at = _SWEEP
-
-    @property
-    def open_inbound_streams(self) -> int:
-        """None, as far as h2's own limit is concerned: the connection counts its calls itself."""
-        if len(self.streams) >= self._sweep_at:
-            self._sweep_at = 2 * super().open_inbound_streams + _SWEEP  # which forgets those that are closed
-        return 0
-
-
-class _Call(Incoming):
-    """A call whose answer is not finished."""
-
-    __slots__ = (
-        "ended",
-        "fields",
-        "out",
-        "over",
-        "owed",
-        "path",
-        "queued",
-        "reader",
-        "started",
-        "streaming",
-        "trailers",
-    )
-
-    def __init__(self, stream: int, head: Head, *, streaming: bool, max_message: int) -> None:
-        super().__init__(stream)
-        self.path = head.path
-        self.fields = head.fields
-        self.streaming = streaming
-        self.reader = MessageReader(max_message)
-        self.owed = 0  # bytes of the stream's window to give back
-        self.ended = False  # by the client
-        self.started = False  # whether the answer's headers are sent
-        self.out = bytearray()
-        self.trailers: _Headers | None = None
-        self.queued = False  # whether it is in the connection's queue
-        self.over = False
 
 
 class Connection:
@@ -108,29 +49,19 @@ class Connection:
         self._give_stream_back_at = stream_window // 2
         self._guard = Guard(max_header_list)
         self._intake = Intake(window, stream_window)
-        self._calls: dict[int, _Call] = {}
-        self._ready: deque[_Call] = deque()  # have something to send, and room in their window
-        self._blocked: set[_Call] = set()  # have something to send
+        self._h2 = Library(
+            max_header_list=max_header_list, max_streams=max_streams, window=window, stream_window=stream_window
+        )
+        self._answers = Answers(self._h2, self._guard, self._forget)
+        self._calls: dict[int, Call] = {}
+        self._most_heads = window
+        self._heads = 0  # bytes of the headers of all calls
         self._owed = 0  # bytes of the connection's window to give back
         self._out = bytearray()
         self._last: int | None = None  # the last stream to serve
+        self._left = False  # whether the client has said that it leaves
         self._failed = False
-        self._waiting = 0
         self._events: list[Event] = []
-        self._h2 = _Streams(_CONFIG)
-        self._h2.local_settings = Settings(
-            client=False,
-            initial_values={
-                SettingCodes.ENABLE_PUSH: 0,
-                SettingCodes.MAX_CONCURRENT_STREAMS: max_streams,
-                SettingCodes.INITIAL_WINDOW_SIZE: stream_window,
-                SettingCodes.MAX_HEADER_LIST_SIZE: max_header_list,
-            },
-        )
-        self._h2.decoder.max_header_list_size = max_header_list
-        self._h2.initiate_connection()
-        if window > happened.STREAM_WINDOW:
-            self._h2.increment_flow_control_window(window - happened.STREAM_WINDOW)
         self._take: dict[type[h2_events.Event], Callable[[Any], None]] = {
             h2_events.RequestReceived: self._request,
             h2_events.TrailersReceived: self._trailers,
@@ -144,12 +75,17 @@ class Connection:
     @property
     def waiting(self) -> int:
         """See `Http2`."""
-        return self._waiting
+        return self._answers.waiting
 
     @property
     def held(self) -> int:
         """See `Http2`."""
         return self._intake.held
+
+    @property
+    def heads(self) -> int:
+        """See `Http2`."""
+        return self._heads
 
     @property
     def streams(self) -> int:
@@ -163,10 +99,9 @@ class Connection:
         self._events = []
         try:
             for frame in self._guard.frames(data):
-                for event in self._h2.receive_data(frame):
-                    take = self._take.get(type(event))
-                    if take is not None:
-                        take(event)
+                self._frame(frame)
+            self._answers.send_ends()
+            self._check_left()
         except Violation as violation:
             self._h2.close_connection(violation.code)
             self._fail(str(violation))
@@ -174,10 +109,23 @@ class Connection:
             self._fail(str(error))
         return self._events
 
+    def _frame(self, frame: bytes) -> None:
+        if frame[3] == GOAWAY:  # h2 would send no answers from now on
+            self._left = True
+        else:
+            for event in self._h2.receive_data(frame):
+                take = self._take.get(type(event))
+                if take is not None:
+                    take(event)
+        self._check_left()
+
+    def _check_left(self) -> None:
+        if self._left and not self._calls:
+            raise Violation(NO_ERROR, "the client has left")
+
     def _fail(self, text: str) -> None:
         self._failed = True
         self._events.append((happened.FAILED, 0, text))
-        self._out += self._h2.data_to_send()
         for call in list(self._calls.values()):
             self._forget(call)
 
@@ -186,7 +134,8 @@ class Connection:
         if self._last is not None and stream > self._last:
             self._h2.reset_stream(stream, REFUSED_STREAM)
             return
-        if len(self._calls) >= self._max_streams:
+        size = head_size(event.headers)
+        if len(self._calls) >= self._max_streams or self._heads + size > self._most_heads:
             self._h2.reset_stream(stream, REFUSED_STREAM)
             self._guard.charge_reset()
             return
@@ -197,22 +146,23 @@ class Connection:
             self._guard.charge_reset()
             return
         streaming = head.path in self._streaming
-        call = self._calls[stream] = _Call(stream, head, streaming=streaming, max_message=self._max_message)
+        call = self._calls[stream] = Call(stream, head, streaming=streaming, max_message=self._max_message)
+        call.head = size
+        self._heads += size
         if head.method != "POST":
-            self._end_with(call, ((":status", "405"), ("allow", "POST")))
-        elif not head.fields.get("content-type", "").startswith(_CONTENT_TYPE):
-            self._end_with(call, ((":status", "415"),))
+            self._answers.end(call, ((":status", "405"), ("allow", "POST")))
+        elif not head.fields.get("content-type", "").startswith(CONTENT_TYPE):
+            self._answers.end(call, ((":status", "415"),))
         elif streaming:
             self._events.append((happened.OPENED, stream, head.path, head.fields))
 
     def _trailers(self, event: h2_events.TrailersReceived) -> None:
-        call = self._calls[event.stream_id]
         try:
             for name, value in event.headers:
                 check_field(name, value)
         except Malformed:
-            self._h2.reset_stream(call.stream, PROTOCOL_ERROR)
-            self._broken(call, PROTOCOL_ERROR)
+            self._h2.reset_stream(event.stream_id, PROTOCOL_ERROR)
+            self._broken(self._calls[event.stream_id], PROTOCOL_ERROR)
 
     def _data(self, event: h2_events.DataReceived) -> None:
         length = event.flow_controlled_length
@@ -234,7 +184,7 @@ class Connection:
             self._refuse(self._calls[last.stream], Refused(happened.RESOURCE_EXHAUSTED, "too many unfinished requests"))
         self._let_in()
 
-    def _read(self, call: _Call, data: bytes) -> None:
+    def _read(self, call: Call, data: bytes) -> None:
         reader = call.reader
         reader.add(data)
         while reader.whole and call.streaming:
@@ -273,46 +223,44 @@ class Connection:
         self._intake.drop(call)
         self._let_in()
 
-    def _refuse(self, call: _Call, refused: Refused) -> None:
+    def _refuse(self, call: Call, refused: Refused) -> None:
         """Answer a call that cannot be read any further."""
         if call.streaming:
             self._events.append((happened.RESET, call.stream, PROTOCOL_ERROR))
         self._intake.drop(call)
         self._let_in()
-        self.finish(call.stream, refused.status, str(refused))
+        self._answers.finish(call, refused.status, str(refused))
 
     def _over(self, event: h2_events.StreamReset) -> None:
         if not event.remote_reset:
             self._guard.charge_reset()
         self._broken(self._calls[event.stream_id], int(event.error_code or 0))
 
-    def _broken(self, call: _Call, code: int) -> None:
+    def _broken(self, call: Call, code: int) -> None:
         undelivered = call.trailers is None or bool(call.out)
         if undelivered and (call.streaming or call.ended):
             self._events.append((happened.RESET, call.stream, code))
         self._forget(call)
 
-    def _forget(self, call: _Call) -> None:
+    def _forget(self, call: Call) -> None:
         del self._calls[call.stream]
+        self._heads -= call.head
+        self._answers.drop(call)
         self._intake.drop(call)
         if not self._failed:
             self._let_in()
-        self._waiting -= len(call.out)
-        self._blocked.discard(call)
-        call.over = True
 
     def _window_updated(self, event: h2_events.WindowUpdated) -> None:
-        call = self._calls.get(event.stream_id)
-        if call is not None and call in self._blocked:
-            self._blocked.discard(call)
-            self._queue(call)
+        if event.stream_id:
+            self._answers.unblock(self._calls[event.stream_id])
 
     def _settings_changed(self, event: h2_events.RemoteSettingsChanged) -> None:
         if SettingCodes.INITIAL_WINDOW_SIZE in event.changed_settings:
-            blocked = sorted(self._blocked, key=lambda call: call.stream)
-            self._blocked.clear()
-            for call in blocked:
-                self._queue(call)
+            self._answers.unblock_all()
+
+    def _unfinished(self, stream: int) -> Call | None:
+        call = self._calls.get(stream)
+        return None if call is None or call.trailers is not None else call
 
     def unary(self, stream: int, payload: bytes) -> None:
         """See `Http2`."""
@@ -321,41 +269,20 @@ class Connection:
 
     def message(self, stream: int, payload: bytes) -> None:
         """See `Http2`."""
-        call = self._calls.get(stream)
-        if call is None or call.trailers is not None:
-            return
-        if not call.started:
-            call.started = True
-            self._h2.send_headers(stream, _ANSWER)
-            self._guard.give_back()
-        data = with_prefix(payload)
-        call.out += data
-        self._waiting += len(data)
-        self._queue(call)
+        call = self._unfinished(stream)
+        if call is not None:
+            self._answers.message(call, payload)
 
     def finish(self, stream: int, status: int, text: str = "") -> None:
         """See `Http2`."""
-        call = self._calls.get(stream)
-        if call is None or call.trailers is not None:
-            return
-        trailers = [("grpc-status", str(status))]
-        if text:
-            trailers.append(("grpc-message", status_text(text)))
-        self._end_with(call, trailers if call.started else [*_ANSWER, *trailers])
-
-    def _end_with(self, call: _Call, trailers: _Headers) -> None:
-        call.trailers = trailers
-        self._queue(call)
-
-    def _queue(self, call: _Call) -> None:
-        if not call.queued and call not in self._blocked:
-            call.queued = True
-            self._ready.append(call)
+        call = self._unfinished(stream)
+        if call is not None:
+            self._answers.finish(call, status, text)
 
     def reset(self, stream: int, code: int) -> None:
         """See `Http2`."""
-        call = self._calls.get(stream)
-        if call is not None and call.trailers is None:
+        call = self._unfinished(stream)
+        if call is not None:
             self._h2.reset_stream(stream, code)
             self._forget(call)
 
@@ -365,41 +292,17 @@ class Connection:
             return
         # Not h2's way, after which it sends no answers.
         self._last = self._h2.highest_inbound_stream_id
+        self._answers.send_ends()
         self._out += self._h2.data_to_send()
         self._out += GoAwayFrame(0, last_stream_id=self._last, error_code=code).serialize()
 
     def output(self, most: int) -> bytes:
         """See `Http2`."""
+        if not self._failed:
+            self._answers.send_ends()
         self._out += self._h2.data_to_send()
-        while len(self._out) < most and self._ready and self._send(self._ready[0]):
+        while not self._failed and len(self._out) < most and self._answers.send_frame():
             self._out += self._h2.data_to_send()
         data = bytes(memoryview(self._out)[:most])
         del self._out[:most]
         return data
-
-    def _send(self, call: _Call) -> bool:
-        """Make one frame for the first call of the queue; whether the next one may follow."""
-        if not call.over and call.out:
-            if self._h2.outbound_flow_control_window <= 0:
-                return False
-            room = min(self._h2.local_flow_control_window(call.stream), MOST_PAYLOAD)
-            if room > 0:
-                self._h2.send_data(call.stream, bytes(call.out[:room]))
-                self._guard.give_back()
-                self._waiting -= min(room, len(call.out))
-                del call.out[:room]
-            else:
-                self._blocked.add(call)
-        self._ready.popleft()
-        call.queued = False
-        if call.over or call in self._blocked:
-            return True
-        if call.out:
-            self._queue(call)
-        elif call.trailers is not None:
-            self._h2.send_headers(call.stream, call.trailers, end_stream=True)
-            self._guard.give_back()
-            if not call.ended:  # what else its client sends is of no use
-                self._h2.reset_stream(call.stream, NO_ERROR)
-            self._forget(call)
-        return True

@@ -50,7 +50,8 @@ class Http2(Protocol):
         max_message: How long a message of a request may be, in bytes, without its prefix of 5.
         max_header_list: How large the headers of a request may be, in bytes, as SETTINGS_MAX_HEADER_LIST_SIZE counts
             them. A client that sends more loses its connection.
-        max_streams: How many calls may be open at once; more are refused.
+        max_streams: How many calls may be open at once; more are refused, and those whose headers would be more than
+            `window` bytes together: compressed, they cost their client next to nothing.
         window: How much data may be on its way on the connection, in bytes. Long messages are let in as long as they
             are no more than that together, and at least one. Unfinished requests hold four times as much at most: then
             the last of them is answered with RESOURCE_EXHAUSTED.
@@ -65,6 +66,11 @@ class Http2(Protocol):
     @property
     def held(self) -> int:
         """Bytes of requests that are not whole yet."""
+        ...
+
+    @property
+    def heads(self) -> int:
+        """Bytes of the headers of calls whose answer is not finished."""
         ...
 
     @property

@@ -25,14 +25,15 @@ _RESET_COST: Final = 4
 _MOST_SETTINGS: Final = 32  # in one frame; HTTP/2 has ten
 _SETTINGS_COST: Final = 40  # they change the windows of all streams
 _FEW: Final = 64  # bytes; a shorter DATA frame makes more work than it carries
+GOAWAY: Final = 7
 _DATA, _HEADERS, _PRIORITY, _RST_STREAM, _SETTINGS = range(5)
-_PUSH_PROMISE, _PING, _GOAWAY, _WINDOW_UPDATE, _CONTINUATION = range(5, 10)
+_PUSH_PROMISE, _PING, _, _WINDOW_UPDATE, _CONTINUATION = range(5, 10)
 _END_STREAM = _ACK = 1
 _END_HEADERS: Final = 4
 _SIZES: Final = {_PRIORITY: 5, _RST_STREAM: 4, _PING: 8, _WINDOW_UPDATE: 4}
 _OF_A_STREAM: Final = frozenset({_DATA, _HEADERS, _PRIORITY, _RST_STREAM, _CONTINUATION})
-_OF_NONE: Final = frozenset({_SETTINGS, _PING, _GOAWAY})
-_KNOWN: Final = frozenset({_DATA, _HEADERS, _RST_STREAM, _SETTINGS, _PING, _WINDOW_UPDATE, _CONTINUATION})
+_OF_NONE: Final = frozenset({_SETTINGS, _PING, GOAWAY})
+_LEFT_OUT: Final = frozenset({_PRIORITY, *range(10, 256)})
 
 
 class Violation(WireError):
@@ -83,7 +84,7 @@ class Guard:
     def frames(self, data: bytes | bytearray | memoryview) -> Iterator[bytes]:
         """The frames, with their header, that are whole now; the connection's preface is the first of them.
 
-        Those that a server need not know are left out: PRIORITY, GOAWAY, unknown ones.
+        Those that a server need not know are left out: PRIORITY, unknown ones.
 
         Raises:
             Violation: the connection is to be closed.
@@ -108,7 +109,7 @@ class Guard:
             self._checked = end > len(rest)
             if self._checked:
                 break
-            if kind in _KNOWN:
+            if kind not in _LEFT_OUT:
                 yield bytes(rest[at:end])
             at = end
         del rest[:at]
@@ -158,4 +159,4 @@ class Guard:
             return int(length < _FEW and not flags & _END_STREAM)
         if kind == _SETTINGS:
             return 1 if flags & _ACK else _SETTINGS_COST
-        return _RESET_COST if kind in {_RST_STREAM, _GOAWAY} else 1
+        return _RESET_COST if kind in {_RST_STREAM, GOAWAY} else 1

@@ -19,13 +19,14 @@ class Incoming:
         stream: Its stream.
         held: Bytes that have come and cannot be handed over yet.
         granted: Bytes that its client may send beyond the window of every stream.
+        head: Bytes of its headers.
     """
 
-    __slots__ = ("granted", "held", "stream")
+    __slots__ = ("granted", "head", "held", "stream")
 
     def __init__(self, stream: int) -> None:
         self.stream = stream
-        self.held = self.granted = 0
+        self.held = self.granted = self.head = 0
 
 
 class Intake:

@@ -11,6 +11,7 @@ _PSEUDO: Final = frozenset({b":method", b":path", b":scheme", b":authority"})
 _OF_CONNECTIONS: Final = frozenset(
     {b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"}
 )
+_ENTRY_OVERHEAD: Final = 32
 _NAME_BYTES: Final = bytes(byte for byte in range(0x21, 0x7F) if not 0x41 <= byte <= 0x5A and byte != 0x3A)
 
 
@@ -61,6 +62,11 @@ def read_head(headers: Iterable[tuple[bytes, bytes]]) -> Head:
     if b":authority" in pseudo:
         fields[":authority"] = pseudo[b":authority"]
     return Head(pseudo[b":method"], pseudo[b":path"], fields)
+
+
+def head_size(headers: Iterable[tuple[bytes, bytes]]) -> int:
+    """How many bytes headers have, as SETTINGS_MAX_HEADER_LIST_SIZE counts them."""
+    return sum(len(name) + len(value) + _ENTRY_OVERHEAD for name, value in headers)
 
 
 def check_field(name: bytes, value: bytes) -> None:

@@ -240,9 +240,7 @@ class ApacheLocalProxy(ApacheBroker):
         own.write_text(json.dumps(keys), "utf-8")
         # No archive of classes: it would be another one, whose making takes longer than it saves in a run.
         arguments = ("-pc", own, "-pm", "local", "-bc", configuration, "-n", self.namesrv)
-        process = _jvm(
-            self._folder, self._version, _PROXY, arguments, heap="1g", log="WARN", options=[], kind="proxy"
-        )
+        process = _jvm(self._folder, self._version, _PROXY, arguments, heap="1g", log="WARN", options=[], kind="proxy")
         process.wait_for("startup successfully", within=READY_WITHIN)
         return process
 

@@ -29,7 +29,7 @@ def port_of(address: str) -> int:
 
 
 def free_ports(host: str = LOOPBACK) -> tuple[int, int]:
-    """Free ports for a name server and a broker; P - 2 (VIP channel), P - 1 and P + 1 (replication) of it are free too."""
+    """Free ports for a name server and a broker, of whose port P also P - 2 (VIP channel), P - 1 and P + 1 are free."""
     start = _start()
     for offset in range(_ROWS):
         namesrv = start + (os.getpid() + offset) % _ROWS * _STEP

@@ -90,7 +90,8 @@ def failing_keeps_order(case: Case) -> None:
 )
 def given_up(case: Case) -> None:
     topic, group = case.topic(1, kind="FIFO"), case.consumers(orderly=True, retries=1)
-    publish(case, topic, [Outgoing(body="stuck", group="g", properties={"fail": "99"}), Outgoing(body="next", group="g")])
+    stuck = Outgoing(body="stuck", group="g", properties={"fail": "99"})
+    publish(case, topic, [stuck, Outgoing(body="next", group="g")])
     with push(case, topic, group) as consumer:
         received = consumer.taken(3)
         assert [event["text"] for event in received] == ["stuck", "stuck", "next"]

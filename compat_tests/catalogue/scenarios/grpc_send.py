@@ -93,9 +93,7 @@ def many_at_once(case: Case) -> None:
     sent = publish(case, topic, messages, **{"async": 1})
     stored = case.read(topic, _MANY)
     assert sorted(event["text"] for event in stored) == sorted(sent)
-    assert {event["text"]: event["msgId"] for event in stored} == {
-        text: event["msgId"] for text, event in sent.items()
-    }
+    assert {event["text"]: event["msgId"] for event in stored} == {text: event["msgId"] for text, event in sent.items()}
 
 
 @scenario(

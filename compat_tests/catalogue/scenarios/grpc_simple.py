@@ -23,9 +23,7 @@ _MANY: Final = 100
 )
 def acknowledged(case: Case) -> None:
     topic, group = case.topic(4, kind="NORMAL"), case.consumers()
-    messages = [
-        Outgoing(body=f"消息 {n}", tags="T", keys=f"k{n}", properties={"n": str(n)}) for n in range(5)
-    ]
+    messages = [Outgoing(body=f"消息 {n}", tags="T", keys=f"k{n}", properties={"n": str(n)}) for n in range(5)]
     sent = publish(case, topic, messages)
     with simple(case, topic, group) as consumer:
         received = {event["text"]: event for event in consumer.receive(5, invisible=SHORTEST)}

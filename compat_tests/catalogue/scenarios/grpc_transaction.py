@@ -51,7 +51,9 @@ def checked(case: Case) -> None:
     topic = case.topic(1, kind="TRANSACTION")
     messages = [_plan("c"), _plan("uc"), _plan("ur"), _plan("uuc")]
     asked = asked_until(
-        lambda **more: case.client.run("PublishInTransaction", topic=topic, **more), messages, ["uc", "ur", "uuc", "uuc"]
+        lambda **more: case.client.run("PublishInTransaction", topic=topic, **more),
+        messages,
+        ["uc", "ur", "uuc", "uuc"],
     )
     for event in asked:
         assert (event["topic"], event["tags"], event["properties"]["plan"]) == (topic, "Tag", event["text"])

@@ -52,7 +52,7 @@ def command(endpoint: Endpoint, *, cluster_name: str | None, as_json: bool) -> i
 
 def _row(broker: Broker, info: dict[str, str]) -> dict[str, Any]:
     """A broker; what it does not tell is None."""
-    from rocketwire.server.core.clock import system_clock
+    from rocketwire.server.core.clocks.clock import system_clock
 
     started = info.get("bootTimestamp")
     disk = info.get("commitLogDiskRatio")

@@ -163,7 +163,7 @@ def _run(
     from rocketwire.compat.engine.run import Run, Settings
     from rocketwire.compat.environment.artifacts import ArtifactError
     from rocketwire.compat.results import Side
-    from rocketwire.server.core.clock import system_clock
+    from rocketwire.server.core.clocks.clock import system_clock
 
     began, started = time.monotonic(), system_clock()
     helper = every()[HELPER]

@@ -41,7 +41,7 @@ def command(directory: str, to: str, *, as_json: bool, no_progress: bool) -> int
 
     No broker may use DIR.
     """
-    from rocketwire.server.core.clock import system_clock
+    from rocketwire.server.core.clocks.clock import system_clock
     from rocketwire.store.archive.read.directory import discover
     from rocketwire.store.archive.repair.repair import repair
 

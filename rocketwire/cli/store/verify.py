@@ -68,9 +68,18 @@ def summary_lines(summary: Summary) -> list[str]:
         f"{count_of(summary.records, 'record')} in {size(summary.log_bytes)} of log, "
         f"{_entries_of(summary.queue_entries, 'queue')}, {_entries_of(summary.index_entries, 'index')}, "
         f"{count_of(summary.timer_units, 'timer unit')}"
+        f"{_pop(summary)}"
     )
     return [looked_at, f"{summary.state.value}; {findings}"]
 
 
 def _entries_of(count: int, what: str) -> str:
     return f"{number(count)} {what} {'entry' if count == 1 else 'entries'}"
+
+
+def _pop(summary: Summary) -> str:
+    """What there is of POP, if there is any."""
+    points, acks = summary.check_points, summary.acknowledgements
+    return (
+        f", {count_of(points, 'check point')} and {count_of(acks, 'acknowledgement')} of POP" if points or acks else ""
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rocketwire.server.core import clock
+from rocketwire.server.core.clocks import clock
 from rocketwire.store.archive.plan.plan import known_topics
 from rocketwire.store.archive.read.directory import Directory
 from rocketwire.store.archive.read.scan import Report

@@ -21,7 +21,7 @@ from rocketwire.remoting.cluster import Cluster
 from rocketwire.remoting.connection import Connection
 from rocketwire.remoting.errors import AccessDenied, Refused
 from rocketwire.server.config.java_properties import parse_java_properties
-from rocketwire.server.core import clock
+from rocketwire.server.core.clocks import clock
 from rocketwire.store.archive.timer.messages import NO_MARK, TimerMessage, timer_message
 from rocketwire.store.archive.timer.timer import PRECISION
 from rocketwire.store.archive.timer.units import WAITING

@@ -21,7 +21,7 @@ import trio
 
 from rocketwire.server.config.keys import ConfigError
 from rocketwire.server.config.live import Live
-from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.errors import ServerError
 from rocketwire.server.core.guard_errors import AccessRefused, AccountNotDeleted, AccountNotUpdated, AddressesNotUpdated
 from rocketwire.server.core.metrics import Metrics

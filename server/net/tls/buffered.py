@@ -7,7 +7,7 @@ from typing import Final
 import trio
 
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.net.in_flight import InFlight
+from rocketwire.server.net.admission.in_flight import InFlight
 
 TO_CLIENT: Final = 0
 TO_SESSION: Final = 1

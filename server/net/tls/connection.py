@@ -14,7 +14,7 @@ from typing import Final
 
 import trio
 
-from rocketwire.server.net.refusals import drain
+from rocketwire.server.net.admission.refusals import drain
 from rocketwire.server.net.tls.buffered import TO_CLIENT, TO_SESSION, BufferedBytes
 from rocketwire.server.net.tls.engine import Engine, TlsFault
 

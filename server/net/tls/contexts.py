@@ -15,7 +15,7 @@ from typing import Final
 
 import trio
 
-from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.threads import RunSync
 from rocketwire.server.net.tls.self_signed import self_signed
 from rocketwire.server.net.tls.settings import (

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 
 import trio
 
-from rocketwire.server.net.admission import counted_as
-from rocketwire.server.net.in_flight import InFlight
+from rocketwire.server.net.admission.admission import counted_as
+from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.session import TLS_HANDSHAKE
 from rocketwire.server.net.tls.buffered import BufferedBytes
 from rocketwire.server.net.tls.connection import Connection, receive

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from rocketwire.server.core.movable_clock import MovableClock, NotMovable
+from rocketwire.server.core.clocks.movable_clock import MovableClock, NotMovable
 from rocketwire.server.operations.http.messages import HttpRequest, HttpResponse, Routes, json_response, text_response
 
 

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, unquote
 import h11
 import trio
 
-from rocketwire.server.core.clock import Clock, http_date
+from rocketwire.server.core.clocks.clock import Clock, http_date
 from rocketwire.server.operations.http.messages import HttpRequest, HttpResponse, Routes, text_response
 
 log = logging.getLogger(__name__)

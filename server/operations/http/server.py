@@ -17,7 +17,7 @@ from typing import Final
 
 import trio
 
-from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.operations.http.connection import HttpConnection
 from rocketwire.server.operations.http.messages import Routes
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from rocketwire.server.core.movable_clock import MovableClock
+from rocketwire.server.core.clocks.movable_clock import MovableClock
 from rocketwire.server.operations.clock.http import clock_routes
 from rocketwire.server.operations.faults.http import fault_routes
 from rocketwire.server.operations.http.messages import HttpRequest, HttpResponse

@@ -62,7 +62,7 @@ class Scrape:
             of.latencies.take(hub)
         yield gauges("build_info", "Always 1; the labels say what runs.", tuple(_BUILD), [(tuple(_BUILD.values()), 1)])
         yield from traffic.requests(services.metrics, of.latencies)
-        yield from traffic.clients(of.listeners, services.long_poll.held, of.in_flight.total)
+        yield from traffic.clients(of.listeners, services.long_poll.held, services.pops.held, of.in_flight.total)
         yield from traffic.descriptors(of.descriptors)
         yield from traffic.tls(services.metrics)
         yield from traffic.refusals(services.metrics, 0 if of.faults is None else of.faults.rules.in_force)
@@ -71,6 +71,8 @@ class Scrape:
         yield from stored.store(services)
         if services.timer is not None:
             yield from stored.timer(services.timer)
+        if services.pops.reviver is not None:
+            yield from stored.pop(services.pops.reviver)
         yield from stored.delay(of.delays)
         yield from stored.transactions(services.transactions.state, services.store, services.clock)
         yield CounterMetricFamily(

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rocketwire.server.delay.delivery import DelayDelivery
-from rocketwire.server.net.descriptors import Descriptors
+from rocketwire.server.net.admission.descriptors import Descriptors
+from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.hub import Hub
-from rocketwire.server.net.in_flight import InFlight
 from rocketwire.server.net.listener import Listener
 from rocketwire.server.operations.faults.faulty import Faults
 from rocketwire.server.operations.monitoring.latencies import Latencies

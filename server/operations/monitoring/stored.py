@@ -7,10 +7,11 @@ from typing import Final
 
 from prometheus_client import Metric
 
-from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.delay.delivery import DelayDelivery
 from rocketwire.server.operations.monitoring.families import counters, gauge, gauges
 from rocketwire.server.operations.monitoring.watched import Watched
+from rocketwire.server.pop.reviving.reviver import Reviver
 from rocketwire.server.timer.timer import Timer
 from rocketwire.server.transactions.half import HALF
 from rocketwire.server.transactions.state import TransactionState
@@ -60,6 +61,20 @@ def timer(of: Timer) -> Iterator[Metric]:
         "(can never be delivered).",
         ("outcome",),
         (((name,), getattr(counts, name)) for name in ("delivered", "cancelled", "rolled", "stale", "dropped")),
+    )
+
+
+def pop(of: Reviver) -> Iterator[Metric]:
+    """Messages that were popped."""
+    counts = of.counts
+    yield gauge("pop_due_check_points", "Check points whose time is over soon, or that cannot be settled.", of.pending)
+    yield gauge("pop_lateness_seconds", "How late the last messages came again.", counts.lateness / _MS)
+    yield counters(
+        "pop_messages",
+        "What became of messages that nobody acknowledged in time: revived (they came again), lost (they are not in "
+        "the log any more, or can never be stored).",
+        ("outcome",),
+        (((name,), getattr(counts, name)) for name in ("revived", "lost")),
     )
 
 

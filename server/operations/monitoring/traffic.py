@@ -11,7 +11,7 @@ from prometheus_client import Metric
 from rocketwire.server.core.metrics import ACL_REASONS, RECEIVE, SEND, UNSERVED, Metrics
 from rocketwire.server.guards.throttle.throttle import BACKLOG, COLD, GROUP, INSTANCE, TOPIC
 from rocketwire.server.limits.limits import LIMITS
-from rocketwire.server.net.descriptors import KEPT_FOR_STORE, Descriptors
+from rocketwire.server.net.admission.descriptors import KEPT_FOR_STORE, Descriptors
 from rocketwire.server.operations.faults.rule import COUNTED
 from rocketwire.server.operations.monitoring.families import counter, counters, gauge, gauges, histograms
 from rocketwire.server.operations.monitoring.latencies import Latencies
@@ -106,7 +106,7 @@ def tls(metrics: Metrics) -> Iterator[Metric]:
     yield counter("tls_handshake_failures", "TLS handshakes that came to nothing.", metrics.tls_failures)
 
 
-def clients(listeners: Listeners, held_pulls: int, in_flight: int) -> Iterator[Metric]:
+def clients(listeners: Listeners, held_pulls: int, held_pops: int, in_flight: int) -> Iterator[Metric]:
     """Connections."""
     yield gauges(
         "connections",
@@ -115,4 +115,5 @@ def clients(listeners: Listeners, held_pulls: int, in_flight: int) -> Iterator[M
         (((name,), sum(len(each.sessions) for each in some)) for name, some in listeners.items()),
     )
     yield gauge("held_pulls", "Pulls that wait for messages.", held_pulls)
+    yield gauge("held_pops", "Pops and notifications that wait for messages.", held_pops)
     yield gauge("in_flight_bytes", "Bytes received and not served yet, or answered and not sent yet.", in_flight)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rocketwire.server.clients.groups import ClientGroups
-from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.guards.throttle.throttle import Throttle
 from rocketwire.server.pop.pops import Pops

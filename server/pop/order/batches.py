@@ -86,8 +86,8 @@ def out_until(info: OrderInfo, invisible_time: int = 0, *, consumed: int = 0) ->
     return max((times.get(offset, due) for offset in _waited_for(info, consumed)), default=None)
 
 
-def is_held(info: OrderInfo, consumed: int = 0) -> bool:
-    """Whether a message is neither acknowledged nor kept until a time of its own: its client is busy with it."""
+def is_held(info: OrderInfo, *, consumed: int = 0) -> bool:
+    """Whether a message is waited for, and not kept until a time of its own: its client is busy with it."""
     times = info.offset_next_visible_time or {}
     return any(offset not in times for offset in _waited_for(info, consumed))
 

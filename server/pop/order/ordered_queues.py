@@ -18,8 +18,8 @@ from typing import Final
 
 import trio
 
-from rocketwire.server.core.clock import Clock
-from rocketwire.server.core.due_time import DueTime
+from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.core.clocks.due_time import DueTime
 from rocketwire.server.core.errors import MessageIllegal
 from rocketwire.server.offsets.consumed import commit_offset
 from rocketwire.server.pop.order.batches import (
@@ -99,7 +99,7 @@ class OrderedQueues:
     def _renewed(self, queue: PopQueue, info: OrderInfo) -> bool:
         """Whether a batch whose time is up is kept for longer, for its client is here."""
         invisible_time = self._renewals.renewed(info.renewer, info.pop_time, self._clock())
-        if invisible_time is None or not is_held(info, self._committed(queue)):
+        if invisible_time is None or not is_held(info, consumed=self._committed(queue)):
             return False
         self._put(queue, replace(info, invisible_time=invisible_time))
         return True

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import trio
 
-from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.messages.restoring import Undeliverable
 from rocketwire.server.timer.groups import in_groups
 from rocketwire.server.timer.records import Early, Stale, stored_again

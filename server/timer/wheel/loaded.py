@@ -35,10 +35,22 @@ class LoadedSlot:
         markers: Positions of the units that cancel others, which stay until the slot is passed.
         cancelled: The unique keys of the messages that they cancel.
         passed_at: The end of the timer's topic when the slot was over and all of its messages were settled.
+        coarse: Whether one of its messages has a time of Apache's, which is known to the slot only.
         dropped: Whether it was dropped: messages taken out of it must not be stored.
     """
 
-    __slots__ = ("buckets", "cancelled", "dropped", "loaded", "markers", "passed_at", "rolls", "start", "waiting")
+    __slots__ = (
+        "buckets",
+        "cancelled",
+        "coarse",
+        "dropped",
+        "loaded",
+        "markers",
+        "passed_at",
+        "rolls",
+        "start",
+        "waiting",
+    )
 
     def __init__(self, start: int, *, loaded: bool) -> None:
         self.start = start
@@ -47,6 +59,7 @@ class LoadedSlot:
         self.markers = array("q")
         self.cancelled: set[str] = set()
         self.passed_at: int | None = None
+        self.coarse = False
         self.dropped = False
         self.loaded = loaded
         self.buckets: dict[int, array[int]] = {}
@@ -123,8 +136,12 @@ class LoadedSlots:
 
     @property
     def oldest(self) -> int | None:
-        """When the first message of those in memory or taken out, which are not settled, is or was due, in ms."""
-        moments = [slot.start for slot in self._slots.values() if not slot.loaded]
+        """When the first message of those in memory or taken out, which are not settled, is or was due, in ms.
+
+        At the earliest: of a coarse time, or in a slot that is being read, that is when the slot begins.
+        """
+        slots = self._slots.values()
+        moments = [slot.start for slot in slots if not slot.loaded or (slot.coarse and slot.waiting)]
         if self._out:
             moments.append(min(self._out))
         if self._due:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from rocketwire.server.core.clock import Clock
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.timer.tasks import Bell
 from rocketwire.server.timer.topic import TimerEntries, TimerTopic
 from rocketwire.server.timer.wheel.loaded import DueCopy, DueRun, LoadedSlot, LoadedSlots
@@ -19,7 +19,7 @@ from rocketwire.store.layout.timer_log import NO_COPY
 from rocketwire.store.layout.timer_wheel import SLOT_COUNT
 from rocketwire.store.timer.packing import make_way
 from rocketwire.store.timer.timer_index import TimerIndex
-from rocketwire.store.timer.units import Unit, Waiting, due, slot_of
+from rocketwire.store.timer.units import Unit, Waiting, due, is_coarse, slot_of
 
 #: Slots are read so long before they begin, in ms; two of them at least.
 _AHEAD: Final = 2000
@@ -154,6 +154,7 @@ class NearWheel:
                 self._mark(slot, position, each.physical_offset, each.record_size)
             else:
                 loaded.add(slot, position, due(each.out, precision), rolls=False)
+                slot.coarse |= is_coarse(each.out)
             self._bell.ring()
         if nearest is None or nearest != self._next:
             self._next = nearest
@@ -200,6 +201,7 @@ class NearWheel:
                 self._mark(slot, unit.position, unit.physical_offset, unit.record_size)
             else:
                 add(slot, unit.position, due(unit.slot_time, precision), rolls=False)
+                slot.coarse |= is_coarse(unit.slot_time)
 
     def _begin(self, now: int) -> bool:
         start = self._next

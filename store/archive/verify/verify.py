@@ -22,6 +22,7 @@ from rocketwire.store.archive.verify.findings import Finding, Kind, Report
 from rocketwire.store.archive.verify.verify_entries import EntryCheck
 from rocketwire.store.archive.verify.verify_index import IndexCheck
 from rocketwire.store.archive.verify.verify_log import KnownOfLog, LogCheck
+from rocketwire.store.archive.verify.verify_pop import PopCheck
 from rocketwire.store.archive.verify.verify_queues import QueueCheck
 from rocketwire.store.archive.verify.verify_small import check_checkpoint, check_small_files
 from rocketwire.store.archive.verify.verify_timer import TimerCheck
@@ -43,6 +44,7 @@ class Summary:
         state: How the store was.
         log_bytes: From the first file's begin to the end of the last record.
         records, queue_entries, index_entries, timer_units: How many were checked.
+        check_points, acknowledgements: How many there are in POP's revive topic.
         damages, notes: How many findings there were of each kind.
     """
 
@@ -52,6 +54,8 @@ class Summary:
     queue_entries: int
     index_entries: int
     timer_units: int
+    check_points: int
+    acknowledgements: int
     damages: int
     notes: int
 
@@ -87,6 +91,7 @@ def verify(
     queues = QueueCheck(directory, known, counted, live=live)
     timer = TimerCheck(directory, counted, live=live)
     timer.read()
+    pop = PopCheck(directory, counted)
     log = LogCheck(directory, known, counted)
     at = log.start
     for block in log.blocks():
@@ -96,8 +101,10 @@ def verify(
         queues.feed(records, topics, names, properties.tags_codes(len(topics)))
         index.feed(records, topics, names, properties, following=block.next, log_start=log.removed)
         timer.feed(block.buffer, records, topics, names)
+        pop.feed(block.buffer, records, topics, names)
         progress(block.next - at)
         at = block.next
+    pop.finish()
     queues.finish()
     index.finish()
     timer.finish(log_start=log.removed, log_end=log.end, blanks=log.blanks)
@@ -112,6 +119,8 @@ def verify(
         queue_entries=queues.entries,
         index_entries=index.entries,
         timer_units=timer.units,
+        check_points=pop.check_points,
+        acknowledgements=pop.acknowledgements,
         damages=counts[Kind.DAMAGE],
         notes=counts[Kind.NOTE],
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rocketwire.cli import main
-from rocketwire.server.core import clock
+from rocketwire.server.core.clocks import clock
 from rocketwire.store.archive.read.directory import discover
 from rocketwire.store.archive.read.log import Log
 from rocketwire.store.archive.read.queues import Queue

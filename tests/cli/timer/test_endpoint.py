@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rocketwire.cli import main
-from rocketwire.server.core.clock import system_clock
+from rocketwire.server.core.clocks.clock import system_clock
 from rocketwire.wire.recall_handle import encode_recall_handle
 from tests.cli.endpoint import SECONDS, Addresses, real_endpoint
 from tests.cli.store.support import Ran

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.server.core import clock
+from rocketwire.server.core.clocks import clock
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.names import TIMER_TOPIC
 from tests.cli.endpoint import Answers, Told, fake_server

@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from rocketwire.server.core.clock import local_text
+from rocketwire.server.core.clocks.clock import local_text
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.client import MessageQueue
 from rocketwire.wire.bodies.progress import (

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.server.core.clock import hour_of_day
+from rocketwire.server.core.clocks.clock import hour_of_day
 from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.progress import QueryConsumeTimeSpanBody

@@ -31,7 +31,7 @@ async def test_an_unknown_code_is_answered_with_its_name(
     expected = f" request type {code} not supported"
     assert code_and_remark(answer) == (ResponseCode.REQUEST_CODE_NOT_SUPPORTED, expected)
     assert answer.serialize_type == serialize_type
-    assert (await client.ask(RequestCode.POP_MESSAGE)).header.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
+    assert (await client.ask(RequestCode.POP_ROLLBACK)).header.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
 
 
 async def test_each_server_serves_its_own_codes_only(broker: Client, name_server: Client) -> None:

@@ -163,7 +163,12 @@ class Sdk:
     def put(self, stream: int, message: Message | bytes, *, end: bool = True) -> None:
         """Send a message of a call."""
         data = message if isinstance(message, bytes) else message.SerializeToString()
-        self.http2.send_data(stream, b"\0" + len(data).to_bytes(4) + data, end_stream=end)
+        data = b"\0" + len(data).to_bytes(4) + data
+        most = self.http2.max_outbound_frame_size
+        while len(data) > most:
+            self.http2.send_data(stream, data[:most])
+            data = data[most:]
+        self.http2.send_data(stream, data, end_stream=end)
 
     async def begin(self, name: str, request: Message, headers: Mapping[str, str] | None = None) -> int:
         """Make a call; its stream."""

@@ -12,10 +12,11 @@ import pytest
 from rocketwire.wire.grpc import definition_pb2 as d
 from rocketwire.wire.grpc import service_pb2 as s
 from rocketwire.wire.grpc.codes import Code
+from tests.server.grpc.consuming.test_receiving import SOON, ack, change, messages
 from tests.server.grpc.sdk import CLIENT, Sdk, code_of, consumer_settings, create_group, receive_request
-from tests.server.grpc.test_receiving import SOON, ack, change, messages
 from tests.server.harness import Client, Clock, Server, serving
 
+pytestmark = pytest.mark.slow
 HEARTBEAT = s.HeartbeatRequest(group=d.Resource(name="G"), client_type=d.PUSH_CONSUMER)
 
 
@@ -62,6 +63,21 @@ async def test_a_client_may_postpone_it_after_all(server: Server, broker: Client
         await work(sdk, server, 90)
         assert code_of(await sdk.call("ChangeInvisibleDuration", change(received, 2))) is Code.OK
         assert await others(server) == [b"long"]
+
+
+async def test_what_a_client_gives_back_when_it_leaves_comes_once(server: Server, broker: Client) -> None:
+    await broker.send("T", b"long")
+    with Sdk(server.broker_address) as sdk:
+        await held(sdk)
+        await work(sdk, server, 90)  # it was renewed meanwhile
+        assert code_of(await sdk.call("NotifyClientTermination", s.NotifyClientTerminationRequest())) is Code.OK
+    with Sdk(server.broker_address, "other@1@0@x") as other:
+        stream = await other.begin("ReceiveMessage", receive_request(polling=5), SOON)
+        await server.pass_time(6, step=0.5)
+        (again,) = messages((await other.over(stream)).messages(s.ReceiveMessageResponse))
+        assert code_of(await other.call("AckMessage", ack(again))) is Code.OK
+    await server.pass_time(120, step=1)
+    assert await others(server) == []
 
 
 @pytest.mark.parametrize("again", [False, True])

@@ -21,6 +21,7 @@ from rocketwire.wire.grpc import service_pb2 as s
 from rocketwire.wire.grpc.codes import Code, GrpcStatus
 from tests.server.grpc.sdk import (
     CLIENT,
+    SERVICE,
     Sdk,
     code_of,
     consumer_settings,
@@ -181,7 +182,17 @@ async def test_a_member_that_says_so_leaves_at_once(sdk: Sdk, broker: Client) ->
     assert code_of(await sdk.call("NotifyClientTermination", request)) is Code.OK
 
 
-async def test_a_message_can_be_verified(sdk: Sdk, broker: Client) -> None:
+@pytest.mark.parametrize(
+    ("code", "verdict"),
+    [
+        (d.Code.OK, ConsumeResult.CR_SUCCESS),
+        (d.Code.FAILED_TO_CONSUME_MESSAGE, ConsumeResult.CR_LATER),
+        (12345, None),  # of a newer SDK
+    ],
+)
+async def test_a_message_can_be_verified(
+    sdk: Sdk, broker: Client, code: d.Code.ValueType, verdict: ConsumeResult | None
+) -> None:
     stream = await sdk.telemetry(consumer_settings(kind=d.PUSH_CONSUMER))
     await sdk.command(stream)
     sent = await broker.send("T", b"look")
@@ -192,11 +203,24 @@ async def test_a_message_can_be_verified(sdk: Sdk, broker: Client) -> None:
     command = (await sdk.command(stream)).verify_message_command
     assert command.message.body == b"look"
     result = s.VerifyMessageResult(nonce=command.nonce)
-    answer = s.TelemetryCommand(status=d.Status(code=d.Code.FAILED_TO_CONSUME_MESSAGE), verify_message_result=result)
+    answer = s.TelemetryCommand(status=d.Status(code=code), verify_message_result=result)
     sdk.put(stream, answer, end=False)
     await sdk.send_out()
     found = decode_body(ConsumeMessageDirectlyResult, (await broker.receive()).body)
-    assert found.consume_result is ConsumeResult.CR_LATER
+    assert found.consume_result is verdict
+
+
+async def test_a_stream_that_was_cancelled_at_once_is_not_asked(sdk: Sdk, broker: Client) -> None:
+    stream = await sdk.telemetry(consumer_settings(kind=d.PUSH_CONSUMER))
+    await sdk.command(stream)
+    gone = sdk.open(SERVICE + "Telemetry")
+    sdk.put(gone, s.TelemetryCommand(settings=consumer_settings(kind=d.PUSH_CONSUMER)), end=False)
+    sdk.http2.reset_stream(gone)
+    await sdk.send_out()
+    await sdk.call("Heartbeat", heartbeat())
+    ext = {"consumerGroup": "G", "clientId": CLIENT, "jstackEnable": "true"}
+    await broker.write(broker.frame(RequestCode.GET_CONSUMER_RUNNING_INFO, ext))
+    assert (await sdk.command(stream)).print_thread_stack_trace_command.nonce
 
 
 async def test_threads_can_be_looked_at(sdk: Sdk, broker: Client) -> None:

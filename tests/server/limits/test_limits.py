@@ -12,7 +12,7 @@ from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.limits import limits as module
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.limits.limits import LIMITS, Limits
-from rocketwire.server.net.in_flight import InFlight
+from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.store.append.flush import GroupCommit
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import RequestCode

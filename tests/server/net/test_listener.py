@@ -15,8 +15,8 @@ from rocketwire.server.dispatch.dispatcher import FrameDispatcher
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.limits.limits import Limits
 from rocketwire.server.name_server import handlers as name_server
-from rocketwire.server.net.admission import Admission
-from rocketwire.server.net.in_flight import InFlight
+from rocketwire.server.net.admission.admission import Admission
+from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.listener import AddressInUse, Listener, _remote, bind
 from rocketwire.server.net.session import Session
 from rocketwire.wire.addresses import Address

@@ -10,7 +10,7 @@ import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import trio
 import trio.testing
@@ -36,13 +36,23 @@ class Stored(NamedTuple):
     properties: dict[str, str]
 
 
-class Life:
+T = TypeVar("T", bound=Timers)
+
+
+class LifeOf(Generic[T]):
     """One process's life with a store."""
 
     def __init__(
-        self, root: Path, clock: Clock, *, files: FileSystem, fuse: int | None = None, **settings: Any
+        self,
+        made: Callable[..., T],
+        root: Path,
+        clock: Clock,
+        *,
+        files: FileSystem,
+        fuse: int | None = None,
+        **settings: Any,
     ) -> None:
-        self.timers = Timers(root, clock=clock, files=files, **settings)
+        self.timers = made(root, clock=clock, files=files, **settings)
         self.fuse = fuse
         self._hook()
         self._token: trio.lowlevel.TrioToken | None = None
@@ -65,7 +75,7 @@ class Life:
     async def _main(self) -> None:
         async with trio.open_nursery() as nursery:
             self._stop = nursery.cancel_scope
-            nursery.start_soon(self.timers.timer.run)
+            self.timers.start(nursery)
             await _rest()
             self._token = trio.lowlevel.current_trio_token()
             self._rests.set()
@@ -107,9 +117,12 @@ class Life:
             if self.fuse is None:
                 return store_append(drafts)
             appended: list[Appended] = []
-            for draft in drafts:
+            at = 0
+            while at < len(drafts):
                 self._write()
-                appended += store_append([draft])
+                together = drafts[at : at + max(1, drafts[at].together)]
+                appended += store_append(together)
+                at += len(together)
             self._write()
             return appended
 
@@ -132,6 +145,15 @@ class Life:
             setattr(owner, name, hooked)
 
     # --- what happens ---
+
+    def do(self, function: Callable[[], None]) -> bool:
+        """Run a function in the thread; false when the process was killed by then."""
+
+        async def call() -> None:
+            function()
+            await trio.lowlevel.checkpoint()
+
+        return self._call(call)
 
     @property
     def alive(self) -> bool:
@@ -199,6 +221,13 @@ class Life:
 
     def waiting(self) -> list[Stored]:
         return self.stored(TIMER_TOPIC)
+
+
+class Life(LifeOf[Timers]):
+    """The life of a timer alone."""
+
+    def __init__(self, root: Path, clock: Clock, **options: Any) -> None:
+        super().__init__(Timers, root, clock, **options)
 
 
 async def _pass(ms: int) -> None:

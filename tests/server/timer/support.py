@@ -64,8 +64,8 @@ class Timers:
     ) -> None:
         self.clock = clock or Clock()
         self.files = files or RealFileSystem()
-        live = LiveConfig(small_config(folder), self.clock)
-        topics = BrokerTopics(TopicTable.open(folder / "topics.json", clock=self.clock), live[TopicKeys])
+        self.live = live = LiveConfig(small_config(folder), self.clock)
+        self.topics = topics = BrokerTopics(TopicTable.open(folder / "topics.json", clock=self.clock), live[TopicKeys])
         values: dict[str, Any] = {
             "commit_log_file_size": 1 << 20,
             "consume_queue_file_size": 20 * 256,
@@ -78,7 +78,7 @@ class Timers:
         self.store = MessageStore.open(
             self.settings, clock=self.clock, store_host=encode_host("127.0.0.1", 1), files=files
         )
-        groups = SubscriptionGroups(
+        self.groups = groups = SubscriptionGroups(
             GroupTable.open(folder / "groups.json", clock=self.clock), live[TopicKeys], live[LimitKeys]
         )
         self.page_cache = PageCacheGuard(live[PageCacheKeys], now=lambda: 0.0)
@@ -103,6 +103,7 @@ class Timers:
             Throttle(live[ThrottleKeys], topics, Metrics()),
         )
         self.woken = 0
+        self.moved = Event[[]]()
         self.timer = Timer(
             store=self.store,
             files=self.files,
@@ -111,18 +112,22 @@ class Timers:
             wake=self._wake,
             run_sync=run_inline,
             topics={"T": None, "U": None},
-            moved=Event(),
+            moved=self.moved,
         )
         self.store.arrivals.subscribe(self.timer.arrived)
 
     def _wake(self) -> None:
         self.woken += 1
 
+    def start(self, nursery: trio.Nursery) -> None:
+        """Start the timer."""
+        nursery.start_soon(self.timer.run)
+
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Have the timer run."""
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self.timer.run)
+            self.start(nursery)
             await trio.testing.wait_all_tasks_blocked()
             yield
             nursery.cancel_scope.cancel()

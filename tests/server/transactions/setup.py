@@ -8,7 +8,7 @@ from typing import Any
 
 from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.configuration import LiveConfig, ServerConfig
-from rocketwire.server.core.due_time import DueTime
+from rocketwire.server.core.clocks.due_time import DueTime
 from rocketwire.server.messages.appending import append_group
 from rocketwire.server.messages.stored_message import StoredMessage
 from rocketwire.server.topics.keys import TopicKeys

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rocketwire.server.core.clock import hour_of_day
+from rocketwire.server.core.clocks.clock import hour_of_day
 from rocketwire.wire.codes import RequestCode, SysFlag
 from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.transaction import EndTransactionRequestHeader

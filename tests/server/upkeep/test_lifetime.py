@@ -12,7 +12,7 @@ import trio
 
 from rocketwire.server.config.keys import ConfigError
 from rocketwire.server.configuration import LiveConfig, ServerConfig
-from rocketwire.server.core.clock import hour_of_day
+from rocketwire.server.core.clocks.clock import hour_of_day
 from rocketwire.server.upkeep.keys import RetentionKeys
 from rocketwire.server.upkeep.lifetime import Lifetime, rules_of
 from rocketwire.store.disk.files import RealFileSystem

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire.store.layout.timer_log import NO_COPY, NO_UNIT, WAITS, UnitMagic
-from rocketwire.store.timer.units import Unit, due, fits, out_time, slot_of, topic_hash_of
+from rocketwire.store.timer.units import Unit, due, fits, is_coarse, out_time, slot_of, topic_hash_of
 from rocketwire.wire.message import Message, encode_record
 from rocketwire.wire.names import TIMER_TOPIC
 from tests.store.timer.timers import HASH
@@ -38,6 +38,8 @@ def test_a_message_is_due_at_its_time_whatever_the_precision(time: int, precisio
 @given(times, precisions)
 def test_what_apache_wrote_is_not_due_before_its_time(time: int, precision: int) -> None:
     assert time <= due(of_apache(time, precision), precision) < time + precision
+    assert is_coarse(of_apache(time, precision))
+    assert not is_coarse(out_time(time))
 
 
 @given(times, precisions, precisions)

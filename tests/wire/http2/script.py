@@ -247,7 +247,7 @@ def seen_by_client(data: bytes, without: set[int]) -> dict[int, list[Any]]:
                 seen[-1] = ("data", seen[-1][1] + each.data)
             else:
                 seen.append(("data", each.data))
-        elif isinstance(each, RstStreamFrame) and (each.error_code or seen[-1:] != [("end",)]):  # else it is a hint
+        elif isinstance(each, RstStreamFrame) and seen[-1:] != [("end",)]:  # else it is a hint
             seen.append(("reset", each.error_code))
         if "END_STREAM" in each.flags:
             seen.append(("end",))

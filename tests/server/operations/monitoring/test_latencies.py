@@ -67,7 +67,8 @@ def test_each_request_of_a_read_counts_the_whole_of_it() -> None:
         dispatcher.serve(session, frames)
     assert sum(latencies.of(11).counts) == 2
     assert latencies.of(UNSERVED).seconds == pytest.approx(0.004)
-    assert dispatcher.serve_requests(session, [200050]) == 1  # of a gRPC call
+    requests: Any = [200050]  # of a gRPC call
+    assert dispatcher.serve_requests(session, requests) == 1
     assert latencies.of(200050).seconds == pytest.approx(0.002)
     dispatcher.settle()
     assert slow.settled == 1

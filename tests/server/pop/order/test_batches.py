@@ -3,7 +3,15 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketwire.server.pop.order.batches import acknowledged, batch, counts_of, kept, next_offset, out_until
+from rocketwire.server.pop.order.batches import (
+    acknowledged,
+    batch,
+    counts_of,
+    is_held,
+    kept,
+    next_offset,
+    out_until,
+)
 from rocketwire.store.tables.order_info import OrderInfo
 from rocketwire.wire.pop_handle import OrderCount
 
@@ -39,6 +47,17 @@ def test_a_batch_is_out_as_long_as_any_of_its_messages(offsets: list[int], times
 def test_a_batch_without_a_time_of_its_own_is_out_as_long_as_is_asked() -> None:
     info = OrderInfo(pop_time=1000, offset_list=(5,))
     assert (out_until(info), out_until(info, 7)) == (1000, 1007)
+
+
+def test_a_client_holds_what_it_neither_acknowledged_nor_postponed() -> None:
+    info = made(1, 2)
+    assert is_held(info)
+    postponed = kept(info, 2, 5000)
+    assert is_held(postponed)
+    assert not is_held(postponed, consumed=2)
+    done = acknowledged(postponed, 1)
+    assert done is not None
+    assert not is_held(done)
 
 
 def test_what_is_not_in_a_batch_is_not_acknowledged() -> None:

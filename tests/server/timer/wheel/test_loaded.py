@@ -65,6 +65,19 @@ def test_a_message_of_the_same_slot_does_not_wait_for_what_rolled() -> None:
     assert loaded.settled(slot, 3, rolled_to=None)
 
 
+def test_a_coarse_time_counts_from_the_start_of_its_slot() -> None:
+    loaded = LoadedSlots(0, P)
+    slot = loaded.at(P)
+    loaded.add(slot, 52, 2 * P, rolls=False)
+    assert loaded.oldest == 2 * P
+    slot.coarse = True
+    assert loaded.oldest == P
+    assert taken(loaded, 2 * P) == [(2 * P, [52])]
+    assert loaded.oldest == P
+    loaded.settled(slot, 2 * P, rolled_to=None)
+    assert loaded.oldest is None
+
+
 def test_what_is_dropped_is_forgotten() -> None:
     loaded = LoadedSlots(0, P)
     slot = loaded.at(P)

@@ -44,6 +44,7 @@ def test_apaches_stores_are_whole(version: str, messages: int, units: int, reque
     ]
     assert summary.state is State.AT_REST
     assert (summary.records, summary.queue_entries, summary.timer_units) == (messages, messages - 1, units)
+    assert (summary.check_points, summary.acknowledgements) == ((8, 9) if units else (0, 0))
     entries = [line for line in golden.lines("expected-index.jsonl") if line["type"] == "header"]
     assert summary.index_entries == sum(line["indexCount"] - 1 for line in entries)
 

@@ -37,6 +37,15 @@ def calls_are_whole_requests(make: Make) -> None:
     assert (client.server.streams, client.server.waiting, client.server.held) == (0, 0, 0)
 
 
+def calls_come_and_go(make: Make) -> None:
+    client = Client(make)
+    for _ in range(100):
+        stream = client.call()
+        client.echo(client.turn())
+        assert client.answer(stream).ended
+    assert client.server.streams == 0
+
+
 def empty_messages_are_messages(make: Make) -> None:
     client = Client(make)
     stream = client.call(b"")

@@ -6,11 +6,12 @@ from hyperframe.frame import (
     DataFrame,
     GoAwayFrame,
     HeadersFrame,
+    PingFrame,
     RstStreamFrame,
     WindowUpdateFrame,
 )
 
-from rocketwire.wire.http2.events import ENDED, MESSAGE, RESET
+from rocketwire.wire.http2.events import ENDED, FAILED, MESSAGE, RESET
 from rocketwire.wire.http2.messages import with_prefix
 from tests.wire.http2.client import (
     CANCEL,
@@ -49,7 +50,8 @@ def cancelled_answers_are_dropped(make: Make) -> None:
     assert client.server.waiting > 100_000
     client.h2.reset_stream(answered, CANCEL)
     client.h2.reset_stream(streamed, CANCEL)
-    assert client.turn() == [(RESET, streamed, CANCEL)]
+    # Of the first one, too: its caller learns that a whole answer was not delivered.
+    assert client.turn() == [(RESET, answered, CANCEL), (RESET, streamed, CANCEL)]
     assert (client.server.streams, client.server.waiting) == (0, 0)
 
 
@@ -104,3 +106,13 @@ def a_client_that_says_goaway_gets_its_answers(make: Make) -> None:
     client.server.unary(stream, b"still")
     client.turn()
     assert client.answer(stream).data == with_prefix(b"still")
+    assert client.raw(PingFrame(0, bytes(8))) == [(FAILED, 0, "the client has left")]
+    assert client.goaway == 0
+    client = Client(make)
+    assert client.raw(GoAwayFrame(0), PingFrame(0, bytes(8))) == [(FAILED, 0, "the client has left")]
+    client = Client(make)
+    stream = client.call()
+    client.turn()
+    client.raw(GoAwayFrame(0))
+    client.h2.reset_stream(stream, CANCEL)
+    assert client.turn() == [(RESET, stream, CANCEL), (FAILED, 0, "the client has left")]

@@ -18,6 +18,7 @@ from rocketwire.wire.http2.messages import with_prefix
 from tests.wire.http2.client import (
     ENHANCE_YOUR_CALM,
     FLOW_CONTROL_ERROR,
+    KIB,
     LIMITS,
     PATH,
     PREFACE,
@@ -131,6 +132,22 @@ def too_many_calls_are_refused(make: Make) -> None:
     stream = client.call()
     client.echo(client.turn())
     assert client.answer(stream).ended
+
+
+def calls_whose_headers_are_too_much_together_are_refused(make: Make) -> None:
+    client = Client(make, window=64 * KIB)
+    large = [*request(), *[("x-a", "a" * 3800)] * 3]
+    streams = [client.open(large) for _ in range(8)]
+    client.turn()
+    assert 3 * 11_000 < client.server.heads < 64 * KIB
+    assert [client.answer(stream).reset for stream in streams] == [None] * 5 + [REFUSED_STREAM] * 3
+    for stream in streams[:5]:
+        client.h2.reset_stream(stream)
+    client.turn()
+    assert (client.server.heads, client.server.streams) == (0, 0)
+    client.call()
+    client.echo(client.turn())
+    assert client.server.heads == 0
 
 
 def an_overflowing_window_resets_its_stream(make: Make) -> None:

@@ -28,6 +28,7 @@ def answers_respect_the_windows_of_streams(make: Make) -> None:
     first, second = client.call(), client.call()
     client.turn()
     client.h2.increment_flow_control_window(1 << 20)
+    client.h2.increment_flow_control_window(1, second)
     client.turn()
     client.server.unary(first, bytes(100_000))
     client.server.unary(second, b"small")

@@ -60,6 +60,6 @@ def _installed() -> Path:
 
 def _install(target: Path) -> None:
     quiet = ["--quiet", "--disable-pip-version-check", "--root-user-action", "ignore", "--no-warn-conflicts"]
-    options = ["--no-deps", "--only-binary", ":all:", "--target", target, "-r", _REQUIREMENTS]
+    options: list[str | Path] = ["--no-deps", "--only-binary", ":all:", "--target", target, "-r", _REQUIREMENTS]
     artifacts.run([sys.executable, "-m", "pip", "install", *quiet, *options])
     shutil.copytree(_RUNNER, target / "runner")

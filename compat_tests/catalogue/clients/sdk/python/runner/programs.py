@@ -19,7 +19,6 @@ from rocketmq import (
     TransactionChecker,
     TransactionResolution,
 )
-
 from runner import told
 from runner.request import Request
 
@@ -159,9 +158,7 @@ def _open_simple(request: Request) -> None:
     _HELD[request.text("name")] = {}
     _open(
         request,
-        SimpleConsumer(
-            request.configuration(), request.text("group"), request.subscriptions(), await_duration=polling
-        ),
+        SimpleConsumer(request.configuration(), request.text("group"), request.subscriptions(), await_duration=polling),
     )
 
 

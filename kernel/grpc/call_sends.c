@@ -1,0 +1,338 @@
+/* CallSends: SendMessage calls of 5.x clients, stored by `Sends`. The twin is server.grpc.sending with
+ * wire.grpc.sending. What is not plain goes to Python before anything of it was done. */
+
+#include "core/kernel.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <structmember.h>
+
+#include "core/values.h"
+#include "grpc/call_answer.h"
+#include "grpc/call_message.h"
+#include "grpc/call_texts.h"
+#include "message/text.h"
+#include "paths/plans.h"
+#include "send/send_path.h"
+
+enum { EVENT_KIND, EVENT_STREAM, EVENT_PATH, EVENT_HEADERS, EVENT_PAYLOAD, EVENT_PARTS };
+enum { CALL = 0, COMPRESSED = 1 }; /* the kind of an event; a sysFlag */
+
+/* What Python decided about the sends to a topic. */
+typedef struct {
+    int32_t queues, next; /* the writable ones; which one gets the next message; 0 queues: they are for Python */
+    int32_t types;        /* of call_type, that it takes */
+} topic_plan;
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *sends, *plan, *path, *client_id;
+    plan_table plans;
+    reserved_names reserved;
+    call_limits limits;
+    call_message message; /* the one being served */
+    uint8_t *text;
+    size_t text_room;
+    bool busy, forget_later;
+} CallSends;
+
+typedef struct {
+    CallSends *self;
+    path_context context;
+    span remote;
+} turn;
+
+/* --- plans --- */
+
+static path_result no_memory(void)
+{
+    PyErr_NoMemory();
+    return PATH_ERROR;
+}
+
+/* Ask Python for the plan of a topic, and keep it. PATH_HANDED_OVER: there is none yet. */
+static path_result ask(CallSends *self, span topic, topic_plan **plan)
+{
+    PyObject *answer = PyObject_CallFunction(self->plan, "s#", (const char *)topic.at, (Py_ssize_t)topic.len);
+    if (answer == NULL || answer == Py_None) {
+        Py_XDECREF(answer);
+        return answer == NULL ? PATH_ERROR : PATH_HANDED_OVER;
+    }
+    topic_plan *made = *plan = calloc(1, sizeof *made);
+    bool read = made != NULL && PyArg_ParseTuple(answer, "iii", &made->queues, &made->next, &made->types);
+    Py_DECREF(answer);
+    if (made == NULL) return no_memory();
+    if (!read) {
+        free(made);
+        return PATH_ERROR;
+    }
+    return plans_put(&self->plans, topic, made) ? PATH_TAKEN : no_memory();
+}
+
+/* The plan of the topic of the message. PATH_TAKEN: there is one. */
+static path_result plan_of(CallSends *self, topic_plan **plan)
+{
+    span topic = self->message.topic;
+    if (topic.len > PLAN_KEY_MOST) return PATH_HANDED_OVER;
+    *plan = plans_find(&self->plans, topic);
+    path_result found = *plan == NULL ? ask(self, topic, plan) : PATH_TAKEN;
+    if (found != PATH_TAKEN) return found;
+    return (*plan)->queues > 0 && ((*plan)->types & call_message_type(&self->message)) ? PATH_TAKEN : PATH_HANDED_OVER;
+}
+
+/* --- one call --- */
+
+static bool text_room(CallSends *self, size_t size)
+{
+    if (size <= self->text_room) return true;
+    uint8_t *text = realloc(self->text, 2 * size);
+    if (text == NULL) return false;
+    self->text = text;
+    self->text_room = 2 * size;
+    return true;
+}
+
+static path_result store(turn *in, sent_message *sent)
+{
+    CallSends *self = in->self;
+    const call_message *message = &self->message;
+    topic_plan *plan;
+    path_result planned = plan_of(self, &plan);
+    if (planned != PATH_TAKEN) return planned;
+    if (!text_room(self, call_properties_most(message, in->remote))) return no_memory();
+    int64_t born = message->has_born ? message->born : in->context.now;
+    uint8_t *end = call_properties_write(self->text, message, in->remote, born);
+    bool grouped = message->group.len > 0;
+    send_request send = {
+        .producer_group = message->topic,
+        .topic = message->topic,
+        .queue_id = grouped ? queue_of_group(message->group, plan->queues) : plan->next,
+        .sys_flag = message->compressed ? COMPRESSED : 0,
+        .born_timestamp = born,
+        .properties = span_of(self->text, (size_t)(end - self->text)),
+    };
+    if (!grouped) plan->next = (plan->next + 1) % plan->queues;
+    return sends_store(self->sends, &send, message->body, &in->context, sent);
+}
+
+static PyObject *answer_of(span message_id, const sent_message *sent)
+{
+    call_answer answer = {message_id, sent->recall_handle, sent->queue_offset};
+    PyObject *payload = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)call_answer_size(&answer));
+    if (payload != NULL) call_answer_write((uint8_t *)PyBytes_AsString(payload), &answer);
+    return payload;
+}
+
+/* Whether the client says who it is. */
+static bool is_named(const CallSends *self, PyObject *headers)
+{
+    PyObject *client = PyDict_Check(headers) ? PyDict_GetItemWithError(headers, self->client_id) : NULL;
+    Py_ssize_t length;
+    const char *text = client != NULL && PyUnicode_Check(client) ? PyUnicode_AsUTF8AndSize(client, &length) : NULL;
+    if (text == NULL) PyErr_Clear();
+    return text != NULL && text_is_solid(span_of(text, (size_t)length));
+}
+
+static bool is_send(const CallSends *self, PyObject *event)
+{
+    if (!PyTuple_Check(event) || PyTuple_Size(event) != EVENT_PARTS) return false;
+    if (PyLong_AsLong(PyTuple_GetItem(event, EVENT_KIND)) != CALL) {
+        PyErr_Clear();
+        return false;
+    }
+    PyObject *path = PyTuple_GetItem(event, EVENT_PATH);
+    return PyUnicode_Check(path) && PyUnicode_Compare(path, self->path) == 0;
+}
+
+/* Serve one event; `answers` gets the stream and the payload. */
+static path_result serve_one(turn *in, PyObject *event, PyObject *answers)
+{
+    CallSends *self = in->self;
+    if (!is_send(self, event) || !is_named(self, PyTuple_GetItem(event, EVENT_HEADERS))) return PATH_HANDED_OVER;
+    char *payload;
+    Py_ssize_t size;
+    if (PyBytes_AsStringAndSize(PyTuple_GetItem(event, EVENT_PAYLOAD), &payload, &size) < 0) {
+        PyErr_Clear();
+        return PATH_HANDED_OVER;
+    }
+    if (!call_message_read(span_of(payload, (size_t)size), &self->reserved, &self->message) ||
+        !call_message_fits(&self->message, &self->limits, in->context.now)) {
+        return PATH_HANDED_OVER;
+    }
+    sent_message sent;
+    path_result stored = store(in, &sent);
+    if (stored != PATH_TAKEN) return stored;
+    PyObject *answer[] = {Py_NewRef(PyTuple_GetItem(event, EVENT_STREAM)), answer_of(self->message.id, &sent)};
+    return append_value(answers, tuple_of(answer, 2)) ? PATH_TAKEN : PATH_ERROR;
+}
+
+/* Serve events up to the first that is handed over. False: an exception is set. */
+static bool serve_all(turn *in, PyObject *events, PyObject *answers)
+{
+    path_result result = PATH_TAKEN;
+    for (Py_ssize_t each = 0; result == PATH_TAKEN && each < PyList_Size(events); each++) {
+        PyObject *event = Py_NewRef(PyList_GetItem(events, each));
+        result = serve_one(in, event, answers);
+        Py_DECREF(event);
+    }
+    return result != PATH_ERROR;
+}
+
+static void drop_plans(CallSends *self)
+{
+    self->forget_later = self->busy;
+    if (!self->busy) plans_clear(&self->plans);
+}
+
+static PyObject *serve(PyObject *object, PyObject *args)
+{
+    CallSends *self = (CallSends *)object;
+    PyObject *events, *host, *remote;
+    long long now;
+    turn in = {.self = self};
+    if (!PyArg_ParseTuple(args, "O!SUL:serve", &PyList_Type, &events, &host, &remote, &now)) return NULL;
+    Py_ssize_t length;
+    const char *text = PyUnicode_AsUTF8AndSize(remote, &length);
+    in.context = (path_context){.now = now};
+    if (text == NULL || !span_of_bytes(host, &in.context.born_host)) return NULL;
+    in.remote = span_of(text, (size_t)length);
+    if (self->busy || (in.context.born_host.len != 8 && in.context.born_host.len != 20)) {
+        PyErr_SetString(PyExc_ValueError, "an address has 8 or 20 bytes, and calls are not served within calls");
+        return NULL;
+    }
+    PyObject *answers = PyList_New(0);
+    if (answers == NULL) return NULL;
+    self->busy = true;
+    bool done = serve_all(&in, events, answers);
+    self->busy = false;
+    if (self->forget_later) drop_plans(self);
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    if (sends_finish(self->sends, &in.context) < 0) done = false; /* what was stored before an error is published */
+    if (type != NULL) PyErr_Restore(type, value, trace);
+    if (!done) Py_CLEAR(answers);
+    return answers;
+}
+
+static PyObject *forget(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    drop_plans((CallSends *)self);
+    Py_RETURN_NONE;
+}
+
+/* --- the type --- */
+
+static int compare_hashes(const void *a, const void *b)
+{
+    int32_t one = *(const int32_t *)a, other = *(const int32_t *)b;
+    return (one > other) - (one < other);
+}
+
+static bool take_reserved(CallSends *self, PyObject *names)
+{
+    Py_ssize_t count = PyTuple_Size(names);
+    self->reserved.hashes = malloc(((size_t)count + 1) * sizeof *self->reserved.hashes);
+    if (self->reserved.hashes == NULL) {
+        PyErr_NoMemory();
+        return false;
+    }
+    for (; self->reserved.count < (size_t)count; self->reserved.count++) {
+        span name;
+        if (!span_of_bytes(PyTuple_GetItem(names, (Py_ssize_t)self->reserved.count), &name)) return false;
+        self->reserved.hashes[self->reserved.count] = java_hash(0, name);
+    }
+    qsort(self->reserved.hashes, self->reserved.count, sizeof *self->reserved.hashes, compare_hashes);
+    return true;
+}
+
+static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"sends", "plan", "path", "client_id", "reserved", NULL};
+    PyObject *sends, *plan, *path, *client_id, *reserved;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!$OUUO!", names, Sends_Type, &sends, &plan, &path, &client_id,
+                                     &PyTuple_Type, &reserved)) {
+        return NULL;
+    }
+    CallSends *self = (CallSends *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+    if (self == NULL) return NULL;
+    self->sends = Py_NewRef(sends);
+    self->plan = Py_NewRef(plan);
+    self->path = Py_NewRef(path);
+    self->client_id = Py_NewRef(client_id);
+    if (!plans_init(&self->plans, free)) {
+        PyErr_NoMemory();
+    } else if (take_reserved(self, reserved)) {
+        return (PyObject *)self;
+    }
+    Py_DECREF(self);
+    return NULL;
+}
+
+static int traverse(PyObject *object, visitproc visit, void *arg)
+{
+    CallSends *self = (CallSends *)object;
+    Py_VISIT(Py_TYPE(object));
+    Py_VISIT(self->sends);
+    Py_VISIT(self->plan);
+    return 0;
+}
+
+static int clear(PyObject *object)
+{
+    Py_CLEAR(((CallSends *)object)->plan);
+    return 0;
+}
+
+static void dealloc(PyObject *object)
+{
+    CallSends *self = (CallSends *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    PyObject_GC_UnTrack(object);
+    clear(object);
+    plans_free(&self->plans);
+    free(self->reserved.hashes);
+    free(self->text);
+    Py_XDECREF(self->sends);
+    Py_XDECREF(self->path);
+    Py_XDECREF(self->client_id);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
+    Py_DECREF(type);
+}
+
+static PyMethodDef methods[] = {
+    {"serve", serve, METH_VARARGS, "Serve calls up to the first that is handed over: the stream and answer of each."},
+    {"forget", forget, METH_NOARGS, "Drop all plans."},
+    {NULL, NULL, 0, NULL},
+};
+
+#define LIMIT(name, text) {#name, T_LONGLONG, offsetof(CallSends, limits.name), 0, text}
+static PyMemberDef members[] = {
+    LIMIT(user_properties, "How many a message has at most; 0: no limit."),
+    LIMIT(property_bytes, "Of the user properties, the tag and the keys."),
+    LIMIT(message_group_bytes, "A message group is shorter."),
+    LIMIT(delay_ms, "How far ahead a message may be delivered."),
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "Plain SendMessage calls; see rocketwire.server.grpc.kernel."},
+    {Py_tp_new, make},
+    {Py_tp_dealloc, dealloc},
+    {Py_tp_traverse, traverse},
+    {Py_tp_clear, clear},
+    {Py_tp_methods, methods},
+    {Py_tp_members, members},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {"rocketwire._kernel.CallSends", sizeof(CallSends), 0,
+                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
+
+int call_sends_init(PyObject *module)
+{
+    PyObject *type = PyType_FromSpec(&spec);
+    int added = type == NULL ? -1 : PyModule_AddObjectRef(module, "CallSends", type);
+    Py_XDECREF(type);
+    return added;
+}

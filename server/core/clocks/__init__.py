@@ -1,0 +1,1 @@
+"""Time: the wall clock, a clock that can be moved, waiting until a time, and standstills of the process."""

@@ -1,0 +1,1 @@
+"""Receives, and what becomes of what they gave: acknowledgements, handles, deliveries."""

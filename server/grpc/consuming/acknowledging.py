@@ -1,0 +1,121 @@
+"""What becomes of a delivered message: AckMessage, ChangeInvisibleDuration, ForwardMessageToDeadLetterQueue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.grpc.calls import Asking, Call
+from rocketwire.server.grpc.clients import Clients
+from rocketwire.server.grpc.consuming.batch_acks import BatchedAcks, acknowledge_all
+from rocketwire.server.grpc.consuming.handles import Handle, Held, ack_requests, dead_letter_request, read_handle
+from rocketwire.server.grpc.statuses import code_of_handle, status_of_reply
+from rocketwire.wire.codes import ResponseCode
+from rocketwire.wire.grpc.answers import joint_status, status_of
+from rocketwire.wire.grpc.checks import check_group, check_invisible_ms, check_topic
+from rocketwire.wire.grpc.codes import Code
+from rocketwire.wire.grpc.errors import CallInvalid
+from rocketwire.wire.grpc.limits import CallLimits
+from rocketwire.wire.grpc.service_pb2 import (
+    AckMessageRequest,
+    AckMessageResponse,
+    ChangeInvisibleDurationRequest,
+    ChangeInvisibleDurationResponse,
+    ForwardMessageToDeadLetterQueueRequest,
+    ForwardMessageToDeadLetterQueueResponse,
+)
+from rocketwire.wire.grpc.times import duration_ms
+from rocketwire.wire.headers.pop import ChangeInvisibleTimeResponseHeader
+
+_LIMITS: Final = CallLimits()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcknowledgingServices:
+    """What these calls are given."""
+
+    clients: Clients
+    clock: Clock
+    held: Held
+
+    def forget(self, call: Call, text: str) -> None:
+        """Forget that the client of a call holds a delivery."""
+        client = self.clients.find(call.client_id)
+        if client is not None:
+            self.held.remove(client, text)
+
+
+def acknowledge(services: AcknowledgingServices, call: Call, request: AckMessageRequest | BatchedAcks) -> Asking:
+    """Acknowledge messages, each with a status of its own."""
+    if not isinstance(request, BatchedAcks):
+        return _acknowledge_each(services, call, request)
+    if services.clock() >= request.until:
+        return _acknowledge_each(services, call, AckMessageRequest.FromString(request.request))
+    return acknowledge_all(call, request)
+
+
+def _acknowledge_each(services: AcknowledgingServices, call: Call, request: AckMessageRequest) -> Asking:
+    topic, group = request.topic.name, request.group.name
+    check_topic(topic)
+    check_group(group)
+    if not request.entries:
+        raise CallInvalid(Code.BAD_REQUEST, "no entry to acknowledge")
+    now = services.clock()
+    codes: list[tuple[Code, str]] = []
+    handles: dict[int, Handle] = {}
+    for place, entry in enumerate(request.entries):
+        try:
+            handles[place] = read_handle(entry.receipt_handle, now)
+        except CallInvalid as error:
+            codes.append((error.code, str(error)))
+        else:
+            codes.append((Code.OK, ""))
+    if handles:
+        asked = list(ack_requests(call, topic, group, handles))
+        replies = yield [request for _, request in asked]
+        for (places, _), reply in zip(asked, replies, strict=True):
+            for place in places:
+                codes[place] = (code_of_handle(reply), reply.remark or "")
+    response = AckMessageResponse(status=joint_status([code for code, _ in codes]))
+    client = services.clients.find(call.client_id)
+    for entry, (code, text) in zip(request.entries, codes, strict=True):
+        if client is not None:
+            services.held.remove(client, entry.receipt_handle)
+        response.entries.add(
+            message_id=entry.message_id, receipt_handle=entry.receipt_handle, status=status_of(code, text)
+        )
+    return response
+
+
+def change_invisible(services: AcknowledgingServices, call: Call, request: ChangeInvisibleDurationRequest) -> Asking:
+    """Make a message visible at another time; it has a new handle from then on."""
+    topic, group = request.topic.name, request.group.name
+    check_topic(topic)
+    check_group(group)
+    ms = duration_ms(request.invisible_duration)
+    check_invisible_ms(ms, _LIMITS)
+    handle = read_handle(request.receipt_handle, services.clock())
+    (reply,) = yield (handle.change_request(call, topic, group, ms, suspend=request.suspend),)
+    services.forget(call, request.receipt_handle)
+    fields = reply.fields
+    if isinstance(fields, ChangeInvisibleTimeResponseHeader) and reply.code == ResponseCode.SUCCESS:
+        return ChangeInvisibleDurationResponse(
+            status=status_of_reply(reply), receipt_handle=handle.changed(fields).text
+        )
+    return ChangeInvisibleDurationResponse(status=status_of(code_of_handle(reply), reply.remark or ""))
+
+
+def forward_to_dead_letters(
+    services: AcknowledgingServices, call: Call, request: ForwardMessageToDeadLetterQueueRequest
+) -> Asking:
+    """Store a message among the dead letters of its group, and acknowledge it."""
+    topic, group = request.topic.name, request.group.name
+    check_topic(topic)
+    check_group(group)
+    handle = read_handle(request.receipt_handle, services.clock())
+    (reply,) = yield (dead_letter_request(call, topic, group, handle.receipt, request.message_id),)
+    if reply.code == ResponseCode.SUCCESS:
+        services.forget(call, request.receipt_handle)
+        (reply,) = yield (handle.ack_request(call, topic, group),)
+    return ForwardMessageToDeadLetterQueueResponse(status=status_of_reply(reply))

@@ -1,0 +1,108 @@
+"""AckMessage calls of several deliveries, as the kernel reads them: what `acknowledging` does, without looking at each.
+
+Calls with a delivery that is renewed, or with a handle that is not good, are not among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from rocketwire import native
+from rocketwire.server.core.request import Reply
+from rocketwire.server.grpc.calls import Asking, Call
+from rocketwire.server.grpc.consuming.handles import Handle, batch_request
+from rocketwire.server.grpc.statuses import code_of_handle
+from rocketwire.wire.codes import ResponseCode
+from rocketwire.wire.grpc.answers import joint_status, status_of
+from rocketwire.wire.grpc.checks import check_group, check_topic
+from rocketwire.wire.grpc.receipt import ReceiptHandle, parse_receipt_handle
+from rocketwire.wire.grpc.service_pb2 import AckMessageRequest, AckMessageResponse
+
+
+class CheckPoint(NamedTuple):
+    """The deliveries of one check point, whose handles differ in `offsets` only."""
+
+    kind: str
+    start: int
+    pop_time: int
+    invisible_ms: int
+    revive_queue: int
+    queue: int
+    offsets: list[int]
+
+    def receipt(self, broker: str) -> ReceiptHandle:
+        """The first of the handles, without the message's place in the commit log."""
+        kind, start, pop_time, invisible_ms, revive_queue, queue, offsets = self
+        return ReceiptHandle(start, pop_time, invisible_ms, revive_queue, kind, broker, queue, offsets[0])
+
+
+class BatchedAcks(NamedTuple):
+    """A call.
+
+    Attributes:
+        topic: That the messages were received from.
+        group: The consumer group.
+        broker: The broker that all handles name.
+        until: When the first delivery is over, in ms since 1970.
+        points: The check points.
+        answer: The response if all are acknowledged.
+        request: The call as it came.
+    """
+
+    topic: str
+    group: str
+    broker: str
+    until: int
+    points: list[CheckPoint]
+    answer: bytes
+    request: bytes
+
+
+def read_acks(payload: bytes) -> BatchedAcks | AckMessageRequest:
+    """Read a call.
+
+    Raises:
+        DecodeError: it cannot be parsed.
+    """
+    found = None if native.kernel is None else native.kernel.read_acks(payload)
+    if found is None:
+        return AckMessageRequest.FromString(payload)
+    topic, group, broker, until, points, answer = found
+    return BatchedAcks(topic, group, broker, until, [CheckPoint(*point) for point in points], answer, payload)
+
+
+def acknowledge_all(call: Call, acks: BatchedAcks) -> Asking:
+    """Acknowledge the messages of a call, those of each check point with one request."""
+    topic, group, broker = acks.topic, acks.group, acks.broker
+    check_topic(topic)
+    check_group(group)
+    receipts = [point.receipt(broker) for point in acks.points]
+    replies = yield [
+        Handle(receipt, renewed=False).ack_request(call, topic, group)
+        if len(point.offsets) == 1
+        else batch_request(call, topic, group, receipt, point.offsets)
+        for receipt, point in zip(receipts, acks.points, strict=True)
+    ]
+    if all(reply.code == ResponseCode.SUCCESS for reply in replies):
+        return acks.answer
+    return _answer(acks, {_point(receipt): reply for receipt, reply in zip(receipts, replies, strict=True)})
+
+
+def _answer(acks: BatchedAcks, replies: Mapping[ReceiptHandle, Reply]) -> AckMessageResponse:
+    """The response with what became of each message: what the broker says of its check point."""
+    entries = AckMessageRequest.FromString(acks.request).entries
+    told = [replies[_point(parse_receipt_handle(entry.receipt_handle))] for entry in entries]
+    codes = [code_of_handle(reply) for reply in told]
+    response = AckMessageResponse(status=joint_status(codes))
+    for entry, code, reply in zip(entries, codes, told, strict=True):
+        response.entries.add(
+            message_id=entry.message_id,
+            receipt_handle=entry.receipt_handle,
+            status=status_of(code, reply.remark or ""),
+        )
+    return response
+
+
+def _point(receipt: ReceiptHandle) -> ReceiptHandle:
+    return receipt._replace(offset=0, physical_offset=0)

@@ -1,0 +1,206 @@
+"""Receipt handles: what clients name a delivery by, and what the broker's requests say instead.
+
+A handle whose delivery the broker renews (`auto_renew`) ends with a mark. By when it is visible again follows from the
+handle alone (`server.pop.renewals`): no table has to know it, and it survives a restart.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from rocketwire.server.core.request import Request
+from rocketwire.server.grpc.calls import Call
+from rocketwire.server.grpc.clients import Client
+from rocketwire.server.pop.renewals import MOST_MS, invisible_ms
+from rocketwire.wire.bodies import encode_body
+from rocketwire.wire.bodies.pop import MOST_BITS, BatchAck, BatchAckMessageRequestBody, bit_set
+from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.grpc.codes import Code
+from rocketwire.wire.grpc.errors import CallInvalid
+from rocketwire.wire.grpc.receipt import ReceiptHandle, parse_receipt_handle
+from rocketwire.wire.headers.pop import (
+    AckMessageRequestHeader,
+    ChangeInvisibleTimeRequestHeader,
+    ChangeInvisibleTimeResponseHeader,
+)
+from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
+from rocketwire.wire.pop_handle import topic_of_kind
+
+_MARK: Final = " R"
+_DEAD: Final = -1
+_MOST_HELD: Final = 100_000
+
+
+class Handle(NamedTuple):
+    """A delivery.
+
+    Attributes:
+        receipt: What the handle says.
+        renewed: Whether the server renews it.
+    """
+
+    receipt: ReceiptHandle
+    renewed: bool
+
+    @property
+    def text(self) -> str:
+        """The handle as clients get it."""
+        return f"{self.receipt}{_MARK}" if self.renewed else str(self.receipt)
+
+    def current(self, now: int) -> ReceiptHandle:
+        """The delivery as it stands now: of a renewed one the step that it is in.
+
+        Raises:
+            CallInvalid: it is over, the message is visible again (`INVALID_RECEIPT_HANDLE`).
+        """
+        receipt = self.receipt
+        if now < receipt.visible_at:
+            return receipt
+        if self.renewed and now < receipt.pop_time + MOST_MS:
+            return receipt._replace(invisible_ms=invisible_ms(receipt.pop_time, now))
+        raise CallInvalid(Code.INVALID_RECEIPT_HANDLE, "receipt handle is expired")
+
+    def ack_request(self, call: Call, topic: str, group: str) -> Request[Any]:
+        """The request that acknowledges it."""
+        receipt = self.receipt
+        header = AckMessageRequestHeader(
+            consumer_group=group,
+            topic=topic_of_kind(receipt.kind, topic, group),
+            queue_id=receipt.queue,
+            extra_info=str(receipt),
+            offset=receipt.offset,
+        )
+        return call.request(RequestCode.ACK_MESSAGE, header)
+
+    def change_request(
+        self, call: Call, topic: str, group: str, invisible_ms: int, *, suspend: bool = False
+    ) -> Request[Any]:
+        """The request that makes the message visible so many ms from now."""
+        receipt = self.receipt
+        header = ChangeInvisibleTimeRequestHeader(
+            consumer_group=group,
+            topic=topic_of_kind(receipt.kind, topic, group),
+            queue_id=receipt.queue,
+            extra_info=str(receipt),
+            offset=receipt.offset,
+            invisible_time=invisible_ms,
+            suspend=suspend,
+        )
+        return call.request(RequestCode.CHANGE_MESSAGE_INVISIBLETIME, header)
+
+    def changed(self, fields: ChangeInvisibleTimeResponseHeader) -> Handle:
+        """The handle of the delivery after its invisible time was changed."""
+        receipt = self.receipt._replace(
+            start=self.receipt.offset,
+            pop_time=fields.pop_time,
+            invisible_ms=fields.invisible_time,
+            revive_queue=fields.revive_qid,
+        )
+        return Handle(receipt, renewed=False)
+
+
+def ack_requests(
+    call: Call, topic: str, group: str, handles: Mapping[int, Handle]
+) -> Iterator[tuple[Sequence[int], Request[Any]]]:
+    """The requests that acknowledge deliveries, each with the keys of those that it is about.
+
+    The deliveries of one check point are one request, and one record: a client acknowledges most of what it received
+    together.
+    """
+    points: dict[ReceiptHandle, list[int]] = {}
+    for key, handle in handles.items():
+        receipt = handle.receipt
+        near = 0 <= receipt.offset - receipt.start < MOST_BITS
+        points.setdefault(receipt._replace(offset=0, physical_offset=0) if near else receipt, []).append(key)
+    for point, keys in points.items():
+        if len(keys) == 1:
+            yield keys, handles[keys[0]].ack_request(call, topic, group)
+        else:
+            yield keys, batch_request(call, topic, group, point, [handles[key].receipt.offset for key in keys])
+
+
+def batch_request(call: Call, topic: str, group: str, point: ReceiptHandle, offsets: Iterable[int]) -> Request[Any]:
+    """The request that acknowledges deliveries of the check point of a handle."""
+    ack = BatchAck(
+        consumer_group=group,
+        topic=topic,
+        retry=point.kind,
+        start_offset=point.start,
+        queue_id=point.queue,
+        revive_queue_id=point.revive_queue,
+        pop_time=point.pop_time,
+        invisible_time=point.invisible_ms,
+        bit_set=bit_set(offset - point.start for offset in offsets),
+    )
+    body = BatchAckMessageRequestBody(broker_name=point.broker, acks=(ack,))
+    if call.line.guarded:  # guards read bodies
+        return call.request(RequestCode.BATCH_ACK_MESSAGE, None, encode_body(body))
+    return call.request(RequestCode.BATCH_ACK_MESSAGE, body)
+
+
+def read_handle(text: str, now: int) -> Handle:
+    """Read a handle that a client names, of a delivery that is not over.
+
+    Raises:
+        CallInvalid: it is none, or is expired (`INVALID_RECEIPT_HANDLE`).
+    """
+    renewed = text.endswith(_MARK)
+    handle = Handle(parse_receipt_handle(text.removesuffix(_MARK)), renewed)
+    return Handle(handle.current(now), renewed)
+
+
+def dead_letter_request(call: Call, topic: str, group: str, receipt: ReceiptHandle, message_id: str) -> Request[Any]:
+    """The request that stores a message among the dead letters of a group."""
+    header = ConsumerSendMsgBackRequestHeader(
+        offset=receipt.physical_offset,
+        group=group,
+        delay_level=_DEAD,
+        origin_msg_id=message_id,
+        origin_topic=topic,
+        max_reconsume_times=0,
+    )
+    return call.request(RequestCode.CONSUMER_SEND_MSG_BACK, header)
+
+
+class Held:
+    """The deliveries that are renewed, by client: at once visible again when that says that it leaves.
+
+    A bounded number: others are visible again when their time is up.
+    """
+
+    def __init__(self) -> None:
+        self._of_clients: dict[Client, dict[str, tuple[str, str, Handle]]] = {}
+        self._count = 0
+
+    def add(self, client: Client, topic: str, group: str, handles: Iterable[Handle]) -> None:
+        """Note deliveries to a client."""
+        held = self._of_clients.setdefault(client, {})
+        for handle in handles:
+            if self._count >= _MOST_HELD:
+                return
+            self._count += 1
+            held[handle.text] = (topic, group, handle)
+
+    def remove(self, client: Client, text: str) -> None:
+        """Forget a delivery that is acknowledged, or postponed."""
+        if self._of_clients.get(client, _NONE).pop(text, None) is not None:
+            self._count -= 1
+
+    def take(self, client: Client) -> list[tuple[str, str, Handle]]:
+        """All that a client holds, with topic and group; it is forgotten."""
+        found = list(self._of_clients.pop(client, _NONE).values())
+        self._count -= len(found)
+        return found
+
+    def take_out(self, client: Client, now: int) -> list[tuple[str, str, Handle]]:
+        """As `take`, without those that are over by now; the others as they stand now."""
+        found: list[tuple[str, str, Handle]] = []
+        for topic, group, handle in self.take(client):
+            with contextlib.suppress(CallInvalid):
+                found.append((topic, group, Handle(handle.current(now), handle.renewed)))
+        return found
+
+
+_NONE: Final[dict[str, tuple[str, str, Handle]]] = {}

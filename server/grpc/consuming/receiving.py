@@ -1,0 +1,241 @@
+"""ReceiveMessage: a pop, whose messages are streamed to the client.
+
+Messages that were delivered too often go to the group's dead letter topic, and those that the filter does not want,
+although their tags have the same hash code as one of its tags, are acknowledged: neither reaches the client. What is
+popped for a call that is cancelled becomes visible again at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, NamedTuple
+
+from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.core.request import Reply, Request
+from rocketwire.server.grpc.calls import Asking, Call
+from rocketwire.server.grpc.clients import Client, Clients
+from rocketwire.server.grpc.consuming.deliveries import plain_payloads
+from rocketwire.server.grpc.consuming.handles import Handle, Held, dead_letter_request
+from rocketwire.server.grpc.metadata import read_timeout
+from rocketwire.server.grpc.settings import group_config, most_attempts
+from rocketwire.server.grpc.statuses import code_of_reply
+from rocketwire.server.pop.renewals import STEP_MS, RenewedPopRequest
+from rocketwire.server.topics.subscription_groups import SubscriptionGroups
+from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.grpc.answers import delivered_response, status_response
+from rocketwire.wire.grpc.checks import check_group, check_invisible_ms, check_topic
+from rocketwire.wire.grpc.codes import Code
+from rocketwire.wire.grpc.fast_delivery import delivered_payload
+from rocketwire.wire.grpc.filters import EVERYTHING, TAG, Filter, read_filter
+from rocketwire.wire.grpc.limits import CallLimits
+from rocketwire.wire.grpc.polling import polling_ms
+from rocketwire.wire.grpc.receipt import ReceiptHandle
+from rocketwire.wire.grpc.receiving import offset_id
+from rocketwire.wire.grpc.service_pb2 import ReceiveMessageRequest
+from rocketwire.wire.grpc.times import duration_ms
+from rocketwire.wire.headers.pop import PopMessageResponseHeader
+from rocketwire.wire.message import Message, decode_record
+from rocketwire.wire.pop_handle import decode_pop_handle, kind_of, order_counts, popped_queues
+from rocketwire.wire.properties import POP_CK, TAGS, UNIQ_KEY, decode_stored_properties, value_of
+
+_LIMITS: Final = CallLimits()
+_MOST_MESSAGES: Final = 32
+_ANY_QUEUE: Final = -1
+"""As behind Apache's proxy: a simple consumer names one queue after the other, whichever has messages."""
+_NEWEST: Final = 1
+"""Where a new group begins: with new messages, but with all of a queue that has lost none."""
+_REQUEST_TIMEOUT_MS: Final = 3000
+"""Of clients whose settings are not known: the default of SDKs."""
+_SIZE: Final = 4
+_ADMITTED: Final = frozenset({Code.OK, Code.MESSAGE_NOT_FOUND})
+_POP_CK: Final = POP_CK.encode()
+_OK: Final = status_response(Code.OK).SerializeToString()
+VERSION: Final = "x-mq-client-version"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReceivingServices:
+    """What receives are given."""
+
+    broker_name: str
+    clients: Clients
+    clock: Clock
+    groups: SubscriptionGroups
+    held: Held
+
+
+class Popped(NamedTuple):
+    """A message that was popped."""
+
+    record: Message
+    handle: Handle
+    attempts: int | None
+
+
+def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequest) -> Asking:
+    """Pop messages; wait for them as long as the client wants."""
+    topic, group = request.message_queue.topic.name, request.group.name
+    check_topic(topic)
+    check_group(group)
+    wanted = read_filter(request.filter_expression)
+    client = services.clients.seen(call.client_id, call.line)
+    now = services.clock()
+    config = group_config(services.groups, group)
+    header = RenewedPopRequest(
+        consumer_group=group,
+        topic=topic,
+        queue_id=_ANY_QUEUE,
+        max_msg_nums=min(max(1, request.batch_size), _MOST_MESSAGES),
+        invisible_time=_invisible_ms(request),
+        poll_time=_polling_ms(call, client, request),
+        born_time=now,
+        init_mode=_NEWEST,
+        exp_type=wanted.kind,
+        exp=wanted.text,
+        order=bool(config.consume_message_orderly),
+        attempt_id=request.attempt_id or None,
+        renewer=call.client_id if request.auto_renew else None,
+    )
+    (reply,) = yield (call.request(RequestCode.POP_MESSAGE, header),)
+    fields, code = reply.fields, code_of_reply(reply)
+    if code in _ADMITTED:
+        client.receives(group, topic, wanted, now)
+    if reply.code != ResponseCode.SUCCESS or not isinstance(fields, PopMessageResponseHeader):
+        return [status_response(code, "no new message" if code is Code.MESSAGE_NOT_FOUND else reply.remark or "")]
+    delivery, most, tags = _Delivery(services, call, client, topic, group), most_attempts(config), _tags(wanted)
+    if not request.auto_renew:
+        broker = services.broker_name
+        payloads = plain_payloads(reply, topic=topic, broker=broker, tags=tags, most_attempts=most)
+        if payloads is not None:
+            call.undo = lambda: delivery.give_back(list(_popped(broker, reply, fields, renewed=False)))
+            return [_OK, *payloads, delivered_response(fields.pop_time)]
+    popped = list(_popped(services.broker_name, reply, fields, renewed=request.auto_renew))
+    call.undo = partial(delivery.give_back, popped)
+    kept, dead, unwanted = _sorted(popped, tags, most)
+    if dead:
+        replies = yield [delivery.dead_letter(each) for each in dead]
+        unwanted += [each for each, told in zip(dead, replies, strict=True) if told.code == ResponseCode.SUCCESS]
+    if unwanted:
+        yield [each.handle.ack_request(call, topic, group) for each in unwanted]
+    call.undo = partial(delivery.give_back, kept)
+    if not kept:
+        return [status_response(Code.MESSAGE_NOT_FOUND, "no new message")]
+    if request.auto_renew:
+        services.held.add(client, topic, group, [each.handle for each in kept])
+    return [_OK, *(_payload(each, topic) for each in kept), delivered_response(fields.pop_time)]
+
+
+class _Delivery(NamedTuple):
+    """To whom messages are delivered."""
+
+    services: ReceivingServices
+    call: Call
+    client: Client
+    topic: str
+    group: str
+
+    def dead_letter(self, popped: Popped) -> Request[Any]:
+        """The request that stores a message among the dead letters."""
+        record = popped.record
+        message_id = decode_stored_properties(record.properties).get(UNIQ_KEY) or offset_id(record)
+        return dead_letter_request(self.call, self.topic, self.group, popped.handle.receipt, message_id)
+
+    def give_back(self, popped: Sequence[Popped]) -> list[Request[Any]]:
+        """The requests that make messages visible again at once: the client does not get them."""
+        for each in popped:
+            self.services.held.remove(self.client, each.handle.text)
+        return [each.handle.change_request(self.call, self.topic, self.group, 0) for each in popped]
+
+
+def _invisible_ms(request: ReceiveMessageRequest) -> int:
+    if request.auto_renew:
+        return STEP_MS
+    ms = duration_ms(request.invisible_duration)
+    check_invisible_ms(ms, _LIMITS, least=_LIMITS.least_invisible_ms)
+    return ms
+
+
+def _polling_ms(call: Call, client: Client, request: ReceiveMessageRequest) -> int:
+    settings = client.said.settings
+    timeout = duration_ms(settings.request_timeout) if settings is not None else 0
+    return polling_ms(
+        duration_ms(request.long_polling_timeout) if request.HasField("long_polling_timeout") else None,
+        read_timeout(call.headers),
+        request_timeout=timeout or _REQUEST_TIMEOUT_MS,
+        client_version=call.headers.get(VERSION),
+    )
+
+
+def _popped(broker: str, reply: Reply, fields: PopMessageResponseHeader, *, renewed: bool) -> Iterator[Popped]:
+    """The messages of a pop's answer, with the handle of each."""
+    starts = {
+        (each.kind, each.queue_id): each.start_offset
+        for each in popped_queues(fields.start_offset_info or "", fields.msg_offset_info or "")
+    }
+    counts = {
+        (each.kind, each.queue_id, each.offset): each.times for each in order_counts(fields.order_count_info or "")
+    }
+    data = b"".join(reply.body)
+    at = 0
+    while at < len(data):
+        record = decode_record(data, at)
+        at += int.from_bytes(data[at : at + _SIZE])
+        told_handle = value_of(record.properties, _POP_CK)  # of a retried message, which has its first topic's name
+        kind = (
+            kind_of(record.topic)
+            if told_handle is None
+            else decode_pop_handle(str(told_handle, "utf-8", "replace")).kind
+        )
+        queue = record.queue_id
+        receipt = ReceiptHandle(
+            starts[kind, queue],
+            fields.pop_time,
+            fields.invisible_time,
+            fields.revive_qid,
+            kind,
+            broker,
+            queue,
+            record.queue_offset,
+            record.physical_offset,
+        )
+        times = counts.get((kind, queue, record.queue_offset), counts.get((kind, queue, None)))
+        yield Popped(record, Handle(receipt, renewed), times)
+
+
+def _kind(record: Message) -> str:
+    """The kind of the topic that a message was popped from; a retried one has the name of its first topic."""
+    told = value_of(record.properties, _POP_CK)
+    return kind_of(record.topic) if told is None else decode_pop_handle(str(told, "utf-8", "replace")).kind
+
+
+def _tags(wanted: Filter) -> frozenset[str] | None:
+    """The tags of the messages that the client wants; None: all that the pop gives."""
+    if wanted.kind != TAG or wanted.text == EVERYTHING:
+        return None
+    return frozenset(tag.strip() for tag in wanted.text.split("||"))
+
+
+def _sorted(
+    popped: Sequence[Popped], tags: frozenset[str] | None, most: int
+) -> tuple[list[Popped], list[Popped], list[Popped]]:
+    """Those for the client, those for the dead letter topic, and those that the filter does not want."""
+    kept: list[Popped] = []
+    dead: list[Popped] = []
+    unwanted: list[Popped] = []
+    for each in popped:
+        times = each.record.reconsume_times if each.attempts is None else each.attempts
+        if tags is not None and decode_stored_properties(each.record.properties).get(TAGS) not in tags:
+            unwanted.append(each)
+        elif times >= most:
+            dead.append(each)
+        else:
+            kept.append(each)
+    return kept, dead, unwanted
+
+
+def _payload(popped: Popped, topic: str) -> bytes:
+    return delivered_payload(
+        popped.record, topic=topic, receipt_handle=popped.handle.text, reconsume_times=popped.attempts
+    )

@@ -1,0 +1,162 @@
+"""Sends of 5.x clients by the kernel: what Python decides for it beforehand, once for each topic.
+
+The kernel reads, stores and answers plain SendMessage calls, those that a read begins with, as one group. What
+`sending.send` decides about the topic is kept until something changes that it was made from; what is not plain goes
+the general way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from typing import Final, NamedTuple, Protocol
+
+import trio
+
+from rocketwire import native
+from rocketwire.server.config.live import Live
+from rocketwire.server.core.cache_invalidation import CacheInvalidation
+from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.grpc.keys import GrpcKeys
+from rocketwire.server.grpc.metadata import CLIENT_ID
+from rocketwire.server.grpc.routing import accepted_types
+from rocketwire.server.send.kernel import KernelSends
+from rocketwire.server.send.keys import SendKeys
+from rocketwire.server.topics.topics import BrokerTopics
+from rocketwire.wire import properties as names
+from rocketwire.wire.codes import Permission
+from rocketwire.wire.grpc.checks import check_topic
+from rocketwire.wire.grpc.errors import CallInvalid
+from rocketwire.wire.grpc.limits import CallLimits
+from rocketwire.wire.grpc.property_names import RESERVED, TRACE_CONTEXT
+from rocketwire.wire.http2.events import Event
+
+SEND: Final = "/apache.rocketmq.v2.MessagingService/SendMessage"
+LEFT: Final = tuple(
+    sorted(
+        name.encode()
+        for name in (
+            *RESERVED,
+            names.CHECK_IMMUNITY_TIME_IN_SECONDS,
+            names.SHARDING_KEY,
+            names.START_DELIVER_TIME,
+            TRACE_CONTEXT,
+        )
+    )
+)
+"""User properties that the kernel leaves to Python: they are refused, or change what is done with the message."""
+_LIMITS: Final = CallLimits()
+_TYPES: Final = {"NORMAL": 1, "FIFO": 2, "DELAY": 4}  # bits, as kernel/grpc/call_message.h has them
+_ALL: Final = sum(_TYPES.values())
+
+
+class TopicPlan(NamedTuple):
+    """What the kernel does with sends to a topic. kernel/grpc/call_sends.c reads it in this order.
+
+    Attributes:
+        queues: The writable ones; 0: its sends are Python's.
+        first: The queue of the first message without a message group; the others take turns.
+        types: Of messages that it takes, as bits.
+    """
+
+    queues: int
+    first: int
+    types: int
+
+
+_PYTHONS: Final = TopicPlan(0, 0, 0)
+
+
+class Line(Protocol):
+    """The connection that calls came on."""
+
+    remote_text: str
+    born_host: bytes
+
+
+class KernelCalls:
+    """The plain sends of 5.x clients."""
+
+    def __init__(
+        self,
+        *,
+        sends: KernelSends,
+        topics: BrokerTopics,
+        keys: Live[GrpcKeys],
+        send_keys: Live[SendKeys],
+        clock: Clock,
+        guarded: Callable[[], bool],
+        invalidation: CacheInvalidation,
+        note: Callable[[float, int], None] | None = None,
+        monotonic: Callable[[], float] = trio.current_time,
+    ) -> None:
+        """Make it.
+
+        Args:
+            sends: Stores them; nobody else uses it.
+            topics: The topics.
+            keys: The configuration of calls.
+            send_keys: That of sends.
+            clock: The store time of messages.
+            guarded: Whether Python must see every request now.
+            invalidation: Says when decisions are to be made again.
+            note: Called with how many seconds it took to serve so many calls.
+            monotonic: Measures that.
+        """
+        assert native.kernel is not None  # noqa: S101 - whoever makes one has looked
+        self._sends = sends
+        self._topics = topics
+        self._keys = keys
+        self._send_keys = send_keys
+        self._clock = clock
+        self._turns = count()
+        self._note = note
+        self._monotonic = monotonic
+        self._guarded = guarded
+        made = self._native = native.kernel.CallSends(
+            sends=sends.native, plan=self._plan, path=SEND, client_id=CLIENT_ID, reserved=LEFT
+        )
+        made.user_properties = _LIMITS.user_properties
+        made.property_bytes = _LIMITS.property_bytes
+        made.message_group_bytes = _LIMITS.message_group_bytes
+        invalidation.register(self._changed)
+        self._changed()
+
+    def _changed(self) -> None:
+        self._native.forget()
+        self._native.delay_ms = self._keys.current.max_delay_time_mills
+
+    def _plan(self, topic: str) -> TopicPlan | None:
+        """What is to be done with sends to a topic. None: it may be made without anything else changing."""
+        config = self._topics.get(topic)
+        if config is None:
+            return None
+        try:
+            check_topic(topic)
+        except CallInvalid:
+            return _PYTHONS
+        queues = config.write_queue_nums
+        if not config.perm & Permission.WRITE or queues <= 0:
+            return _PYTHONS
+        types = _ALL
+        if self._send_keys.current.enable_topic_message_type_check:
+            types = sum(_TYPES.get(name, 0) for name in accepted_types(config))
+        return TopicPlan(queues, next(self._turns) % queues, types)
+
+    def serve(self, events: list[Event], line: Line) -> list[tuple[int, bytes]]:
+        """Serve the calls that a read begins with, up to the first that is not plain: the stream and answer of each.
+
+        Raises:
+            OSError: the store failed; nothing is answered.
+        """
+        began, now, sends = self._monotonic(), self._clock(), self._sends
+        sends.before_round(now, guarded=self._guarded())
+        if not sends.native.enabled:
+            return []
+        try:
+            answers: list[tuple[int, bytes]] = self._native.serve(events, line.born_host, line.remote_text, now)
+        finally:
+            sends.after_round()
+        if answers and self._note is not None:
+            self._note(self._monotonic() - began, len(answers))
+        return answers

@@ -1,0 +1,1 @@
+"""Connections of calls: reading, streams, answers."""

@@ -1,0 +1,541 @@
+"""One HTTP/2 connection of gRPC calls: passes calls to their methods, their requests to dispatch, and answers back.
+
+All calls of a read are begun, their requests are served together, and what is answered then leaves with one write.
+Back-pressure: while the client does not read its answers, or grants no window for them, no further call is begun.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+from collections import deque
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Final, Protocol
+
+import trio
+from google.protobuf.message import DecodeError, Message
+
+from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.core.request import Reply, Request, SharedReply
+from rocketwire.server.core.works import Paused, Steps, Works
+from rocketwire.server.dispatch.caller import CallCaller
+from rocketwire.server.grpc.calls import Asking, Call, Kind, Method, Response
+from rocketwire.server.grpc.kernel import KernelCalls
+from rocketwire.server.grpc.statuses import status_of_error
+from rocketwire.server.grpc.transport.reader import Reader
+from rocketwire.server.grpc.transport.streams import Stream, Streaming
+from rocketwire.server.limits.limits import EACH_KEY
+from rocketwire.server.net.admission.in_flight import InFlight
+from rocketwire.server.net.outgoing import HIGH_WATER, Outgoing
+from rocketwire.wire.grpc.checks import check_client_id
+from rocketwire.wire.grpc.codes import GrpcStatus
+from rocketwire.wire.header import Header
+from rocketwire.wire.http2.events import CALL, ENDED, FAILED, INTERNAL_ERROR, MESSAGE, OPENED, RESET, Event, Http2
+from rocketwire.wire.java import INT32_MAX
+
+log = logging.getLogger(__name__)
+
+_AT_ONCE: Final = 64
+"""The most calls that are begun before their requests are served."""
+_ROUNDS: Final = 4
+"""How often this is done before other tasks run."""
+_MOST_LATE: Final = 256
+"""How many requests of cancelled calls may be replied to late."""
+_KEPT_EACH: Final = 512
+"""Bytes that a call keeps until it is answered, beside what it holds of the request."""
+
+
+class Dispatch(Protocol):
+    """Serves the requests of one read."""
+
+    def serve_requests(self, caller: CallCaller, requests: Sequence[Request[Any]]) -> int:
+        """Handle requests in order; return how many were handled before the connection had to pause."""
+
+    def settle(self) -> None:
+        """Called when the answers are sent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    """What all gRPC connections of a broker share.
+
+    Attributes:
+        methods: The methods by path.
+        streams: The methods whose requests are streams, by path: what makes the server's end of one.
+        dispatch: Serves the requests that calls are translated into.
+        peer_closed: Called for each call that ended before its requests were answered.
+        closed: Called with a connection that is closed.
+        guarded: Whether guards ask who the client is.
+        http2: Makes the protocol's state of a connection.
+        in_flight: Counts the bytes in flight.
+        works: Carries out long work.
+        sends: The kernel's way of plain sends, if there is one.
+    """
+
+    methods: Mapping[str, Method]
+    streams: Mapping[str, Streaming]
+    dispatch: Dispatch
+    peer_closed: Callable[[Call], None]
+    closed: Callable[[Connection], None]
+    guarded: bool
+    http2: Callable[[], Http2]
+    in_flight: InFlight
+    works: Works
+    sends: KernelCalls | None = None
+
+
+_NO_METHOD: Final = Method(bytes, Message, lambda *_: iter(()))  # type: ignore[arg-type]
+
+
+class Connection(Outgoing):
+    """A client's connection, from its preface on."""
+
+    __slots__ = (
+        "_asked",
+        "_calls",
+        "_diverted",
+        "_ends",
+        "_events",
+        "_http2",
+        "_late",
+        "_later",
+        "_lets_others",
+        "_on_close",
+        "_opaques",
+        "_queued",
+        "_requests",
+        "_returns",
+        "_served",
+        "_serving",
+        "_streams",
+        "_taken",
+        "guarded",
+    )
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        remote: tuple[str, int],
+        serving: Serving,
+        *,
+        nursery: trio.Nursery,
+        on_close: Callable[[Connection], None],
+    ) -> None:
+        super().__init__(sock, remote, nursery=nursery, in_flight=serving.in_flight)
+        self._serving = serving
+        self._on_close = on_close
+        self._http2 = serving.http2()
+        self.guarded = serving.guarded
+        self._opaques = count(1)
+        self._events: deque[tuple[Any, ...]] = deque()
+        self._queued = 0  # bytes of the events
+        self._calls: dict[int, Call] = {}
+        self._streams: dict[int, Stream] = {}
+        self._asked: dict[int, tuple[Call, int]] = {}
+        self._diverted: dict[int, Callable[[Reply], None]] = {}
+        self._requests: list[Request[Any]] = []
+        self._returns: dict[int, Call] = {}  # answered calls that are undone if the answer does not go out
+        self._served = False
+        self._late: deque[int] = deque()
+        self._later = False
+        self._lets_others = False
+        self._taken = 0  # bytes counted as in flight beside the outbox
+        self._ends = False
+        self.driver = Reader(sock, self)
+
+    async def run(self, first: bytes) -> None:
+        """Read until either end closes the connection; `first` is what was read of it before."""
+        driver = self.driver
+        assert isinstance(driver, Reader)  # noqa: S101 - made above
+        await driver.run(first)
+
+    # --- reading
+
+    def receive(self, data: memoryview) -> bool:
+        """Handle what was read; return whether there is more to serve after other tasks."""
+        events = self._http2.receive(data)
+        if self._serving.sends is not None and not (self._events or self._requests or self._waits):
+            events = self._serve_sends(self._serving.sends, events)
+        for event in events:
+            self._events.append(event)
+            self._queued += len(event[-1]) if event[0] in {CALL, MESSAGE} else 0
+        return self.serve()
+
+    def _serve_sends(self, sends: KernelCalls, events: list[Event]) -> list[Event]:
+        """Have the kernel serve the plain sends at the beginning of a read; return the other events."""
+        answers = sends.serve(events, self)
+        unary = self._http2.unary
+        for stream, payload in answers:
+            unary(stream, payload)
+        return events[len(answers) :]
+
+    def serve(self) -> bool:
+        """Begin calls, have their requests served, and send what is answered; return whether there is more to do."""
+        if self._served:
+            return False  # further down on the stack it is done already
+        self._served, self._lets_others = True, False
+        try:
+            for _ in range(_ROUNDS):
+                for _ in range(_AT_ONCE):
+                    if not self._next_event:
+                        break
+                    self._handle(*self._events.popleft())
+                self._serve_requests()
+                if not self._next_event or self._lets_others:
+                    break
+        finally:
+            self._served = False
+        self.flush()
+        self._serving.dispatch.settle()
+        return bool(self._requests) or (self._next_event and not self._closed)
+
+    @property
+    def _next_event(self) -> bool:
+        """Whether an event is to be handled; no call is begun while too much waits for the client."""
+        events = self._events
+        return bool(events) and (events[0][0] != CALL or not self._waits)
+
+    @property
+    def _waits(self) -> bool:
+        """Whether so much waits for the client that no further call is begun."""
+        return self._outbox.size + self._http2.waiting > HIGH_WATER
+
+    def _serve_requests(self) -> None:
+        while self._requests:
+            requests, self._requests = self._requests, []
+            handled = self._serving.dispatch.serve_requests(self, requests)
+            if handled < len(requests):
+                self._requests[:0] = requests[handled:]
+                return
+
+    def _handle(self, kind: int, *said: Any) -> None:  # noqa: ANN401 - see Http2
+        if kind == CALL:
+            stream, path, headers, payload = said
+            self._queued -= len(payload)
+            self._begin(stream, path, headers, payload)
+        elif kind == OPENED:
+            stream, path, headers = said
+            end = Stream(self, stream, headers, self._http2)
+            self._streams[stream] = end
+            end.begin(self._serving.streams[path])
+        elif kind == MESSAGE:
+            stream, payload = said
+            self._queued -= len(payload)
+            found = self._streams.get(stream)
+            if found is not None:
+                found.received(payload)
+        elif kind == ENDED:
+            found = self._streams.get(said[0])
+            if found is not None:
+                found.ended()
+        elif kind == RESET:
+            self._reset(said[0])
+        elif kind == FAILED:
+            log.warning("closing %(peer)s: HTTP/2: %(reason)s", {"peer": self.remote_text, "reason": said[-1]})
+            self._ends = True
+            self.driver.close()
+
+    def _begin(self, stream: int, path: str, headers: Mapping[str, str], payload: bytes) -> None:
+        method = self._serving.methods.get(path)
+        if method is None:
+            self._http2.finish(stream, GrpcStatus.UNIMPLEMENTED, f"unknown method {path}")
+            return
+        try:
+            message = method.read(payload)
+        except DecodeError as error:
+            self._http2.finish(stream, GrpcStatus.INTERNAL, f"the request cannot be parsed: {error}")
+            return
+        call = self._calls[stream] = Call(self, stream, method, headers)
+        try:
+            if not method.anonymous:
+                check_client_id(call.client_id)
+            made = method.carry_out(call, message)
+        except Exception as error:  # noqa: BLE001 - an unforeseen one is logged; it must not take the connection
+            self._refuse(call, error)
+        else:
+            if isinstance(made, Generator):
+                self._start(call, made)
+            else:
+                self._respond(call, made)
+
+    def _start(self, call: Call, steps: Asking) -> None:
+        try:
+            requests = call.begin(steps)
+        except StopIteration as end:
+            self._respond(call, end.value)
+        except Exception as error:  # noqa: BLE001 - as in `_begin`
+            self._refuse(call, error)
+        else:
+            self._ask(call, requests)
+
+    def carry_out(
+        self, headers: Mapping[str, str], method: Callable[[Call], Asking], done: Callable[[Any], None]
+    ) -> None:
+        """Carry out what no call of its own asks for; `done` gets what comes of it, or the error."""
+        call = Call(self, 0, _NO_METHOD, headers, done)
+        self._start(call, method(call))
+        self._go_on()
+
+    # --- requests and replies
+
+    def next_opaque(self) -> int:
+        """A number for a request that no waiting one of the connection has."""
+        return next(self._opaques) & INT32_MAX
+
+    def _ask(self, call: Call, requests: Sequence[Request[Any]]) -> None:
+        asked = self._asked
+        for index, request in enumerate(requests):
+            asked[request.header.opaque] = (call, index)
+            self._requests.append(request)
+        call.asked = requests
+
+    def send(self, requests: Sequence[Request[Any]]) -> None:
+        """Have requests served whose replies nobody waits for."""
+        self._requests += requests
+        self._go_on()
+
+    def carry_on(self, work: Steps[None]) -> None:
+        """Do further work of an answer."""
+        paused = self._serving.works.begin(work)
+        if isinstance(paused, Paused):
+            self._nursery.start_soon(self._serving.works.go_on, work, paused)
+
+    @property
+    def nursery(self) -> trio.Nursery:
+        """Runs what waits for its client."""
+        return self._nursery
+
+    def _go_on(self) -> None:
+        """Serve requests that did not come with a read: in a task, as another read may be being served."""
+        if not self._served and not self._later:
+            self._later = True
+            self._nursery.start_soon(self._serve_later)
+
+    async def _serve_later(self) -> None:
+        self._later = False
+        while self.serve():
+            await trio.lowlevel.checkpoint()
+
+    def answer(self, request: Header, _serialize_type: int, reply: Reply) -> None:
+        """Take the reply to a request; those of requests that nobody waits for are dropped."""
+        asked = self._asked.get(request.opaque)
+        if asked is None:
+            return
+        if self._diverted and request.opaque in self._diverted:
+            self._diverted.pop(request.opaque)(reply)
+            return
+        del self._asked[request.opaque]
+        call, index = asked
+        try:
+            requests = call.replied(index, reply)
+        except StopIteration as end:
+            self._respond(call, end.value)
+        except Exception as error:  # noqa: BLE001 - as in `_begin`
+            self._refuse(call, error)
+        else:
+            if requests:
+                self._ask(call, requests)
+                self._go_on()
+
+    def reply(self, request: Request[Any], reply: Reply | SharedReply) -> None:
+        """Take the reply to a request, which may be that of several."""
+        self.answer(request.header, request.serialize_type, reply if isinstance(reply, Reply) else reply.reply)
+
+    def _respond(self, call: Call, response: Response) -> None:
+        """Write the response of a call, unless that is over."""
+        if call.done is not None:
+            call.done(response)
+            return
+        stream = call.stream
+        if call.closed or self._calls.pop(stream, None) is None:
+            self._undo(call)
+            return
+        kind = call.method.kind
+        if kind is Kind.UNARY:
+            self._http2.unary(stream, _written(response))  # type: ignore[arg-type]
+            call.closed = True
+            return
+        for message in response:  # type: ignore[union-attr]
+            self._http2.message(stream, _written(message))  # type: ignore[arg-type]
+        if kind is Kind.STREAM:
+            self._http2.finish(stream, 0)
+            call.closed = True
+            if call.undo is not None:
+                self._returns[stream] = call
+
+    def _refuse(self, call: Call, error: Exception) -> None:
+        if isinstance(error, LimitExceeded):
+            self.limited(error)
+        if call.done is not None:
+            call.done(error)
+            return
+        response = call.method.response(status=status_of_error(error))
+        self._respond(call, response if call.method.kind is Kind.UNARY else [response])
+
+    def _reset(self, stream: int) -> None:
+        """The client cancels a stream."""
+        found = self._streams.pop(stream, None)
+        if found is not None:
+            found.close()
+        self._cancel(self._calls.pop(stream, None) or self._returns.pop(stream, None))
+
+    def _cancel(self, call: Call | None) -> None:
+        if call is None:
+            return
+        call.closed = True
+        self._serving.peer_closed(call)
+        self._undo(call)
+        # Replies may come still, of requests that a flush or long work holds up; to others never.
+        for request in call.asked:
+            if request.header.opaque in self._asked:
+                self._late.append(request.header.opaque)
+        while len(self._late) > _MOST_LATE:
+            self._asked.pop(self._late.popleft(), None)
+
+    def _undo(self, call: Call) -> None:
+        undo, call.undo = call.undo, None
+        if undo is not None:
+            self.send(undo())
+
+    # --- the caller
+
+    @property
+    def pauses(self) -> bool:
+        """Whether the rest of the requests must wait: other tasks are to run."""
+        return self._lets_others
+
+    def divert(self, request: Header, take: Callable[[Reply], None]) -> None:
+        """Pass the reply to one request to `take` instead of its call."""
+        self._diverted[request.opaque] = take
+
+    def abort(self, request: Header) -> None:
+        """End the call of a request without an answer."""
+        asked = self._asked.pop(request.opaque, None)
+        if asked is not None:
+            call, _ = asked
+            self._http2.reset(call.stream, INTERNAL_ERROR)
+            self._reset(call.stream)
+
+    @property
+    def diverts(self) -> bool:
+        """All answers go to calls: none is a frame."""
+        return True
+
+    def let_others(self) -> None:
+        """Let other tasks run before more is served."""
+        self._lets_others = True
+
+    def engage(self, task: Callable[[], Awaitable[None]], size: int) -> None:
+        """Carry out a long request; others of the connection do not wait for it."""
+        self._nursery.start_soon(self._carry_out, task, size)
+
+    async def _carry_out(self, task: Callable[[], Awaitable[None]], size: int) -> None:
+        self.in_flight.add(size)
+        try:
+            await task()
+        except Exception as error:  # noqa: BLE001 - it is logged: a bug in one request must not end the others
+            self.failed(error)
+        finally:
+            self.in_flight.add(-size)
+        self.flush()
+
+    def limited(self, error: LimitExceeded) -> None:
+        """Count that a limit refused a request of this client."""
+        self.in_flight.limits.refused(error.key, self.remote_text)
+
+    # --- writing
+
+    def forget(self, stream: int) -> None:
+        """Forget a stream of messages, which this end has finished."""
+        self._streams.pop(stream, None)
+
+    def flush(self) -> None:
+        """Send what may be sent now: the client's windows allow it."""
+        if self._closed:
+            return
+        if self._outbox.size <= HIGH_WATER:
+            data = self._http2.output(HIGH_WATER)
+            if data:
+                self.write(data)
+        if self._returns and not self._http2.waiting:
+            self._returns.clear()
+        self._count_taken()
+        super().flush()
+        if self._ends and not self._outbox.size:
+            self.close()
+
+    def _sent(self) -> None:
+        self._nursery.start_soon(self._send_more)
+
+    async def _send_more(self) -> None:
+        await trio.lowlevel.checkpoint()
+        self.flush()
+        if self._events:
+            self._go_on()
+
+    def _count_taken(self) -> None:
+        http2 = self._http2
+        taken = http2.waiting + http2.held + http2.heads + self._queued + _KEPT_EACH * len(self._calls)
+        more, self._taken = taken - self._taken, taken
+        self.in_flight.add(more)
+        limits = self.in_flight.limits
+        if more > 0 and taken - _KEPT_EACH * len(self._calls) > limits.keys.current.max_in_flight_bytes_per_connection:
+            limits.refused(EACH_KEY, self.remote_text)
+            self.close()
+
+    @property
+    def held(self) -> int:
+        """Bytes in flight."""
+        return super().held + self._taken
+
+    @property
+    def silent_since(self) -> float:
+        """When bytes were last received or sent."""
+        return self.driver.last_activity
+
+    @property
+    def stuck_since(self) -> float:
+        """When the connection last made progress."""
+        return self.driver.last_activity
+
+    def refuse(self, _error: Exception) -> None:
+        """End the connection and drop what it holds."""
+        self.close()
+
+    def failed(self, error: Exception) -> None:
+        """Close the connection because of a bug in serving it, which must not end the others."""
+        log.error("closing %(peer)s", {"peer": self.remote_text}, exc_info=error)
+        self.close()
+
+    def close(self) -> None:
+        """Say good-bye, as far as the socket takes it, and close; further calls do nothing."""
+        if self._closed:
+            return
+        if not self._ends:
+            self._ends = True
+            self._http2.goaway(0)
+            self.write(self._http2.output(HIGH_WATER))
+        if not self.driver.writing and self._outbox.size:
+            with contextlib.suppress(OSError):
+                self._outbox.send()
+        unsent = [*self._returns.values()] if self._http2.waiting or self._outbox.size else []
+        super().close()
+        self.in_flight.add(-self._taken)
+        self._taken = 0
+        for call in [*self._calls.values(), *unsent]:
+            self._cancel(call)
+        self._calls.clear()
+        self._returns.clear()
+        self._events.clear()
+        streams, self._streams = self._streams, {}
+        for stream in streams.values():
+            stream.close()
+        self._serving.closed(self)
+        self._on_close(self)
+
+
+def _written(message: Message | bytes) -> bytes:
+    return message if isinstance(message, bytes) else message.SerializeToString()

@@ -1,0 +1,1 @@
+"""Which connections are taken, and what all of them together may hold."""

@@ -1,0 +1,83 @@
+"""Admission of connections: limits them in total, per address, and by the descriptors reserved for connections."""
+
+from __future__ import annotations
+
+import socket
+from typing import Final
+
+from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.net.admission.descriptors import DescriptorBudget
+from rocketwire.server.net.admission.in_flight import InFlight
+
+_KEY: Final = "maxConnections"
+_PAIR: Final = 2
+
+
+class Admission:
+    """Counts the connections of all listeners of a process.
+
+    Attributes:
+        limits: The limits in force.
+        in_flight: The count of their bytes in flight.
+        descriptors: The descriptors reserved for connections.
+        farewells: The descriptors reserved for connections whose refusal is answered.
+        connections: How many are open.
+    """
+
+    def __init__(
+        self,
+        in_flight: InFlight,
+        descriptors: DescriptorBudget | None = None,
+        farewells: DescriptorBudget | None = None,
+    ) -> None:
+        """Admit as many connections as the limits and `descriptors` allow; None: descriptors are not limited."""
+        self.limits = in_flight.limits
+        self.in_flight = in_flight
+        self.descriptors = descriptors or DescriptorBudget()
+        self.farewells = farewells or DescriptorBudget()
+        self.connections = 0
+        self._of_address: dict[str | bytes, int] = {}
+
+    def enter(self, host: str) -> LimitExceeded | None:
+        """Count a connection from an address, or return why it is refused; a refused one is not counted."""
+        keys = self.limits.keys.current
+        address = counted_as(host)
+        there = self._of_address.get(address, 0)
+        refusal = None
+        if there >= keys.max_connections_per_address:
+            refusal = LimitExceeded("maxConnectionsPerAddress", keys.max_connections_per_address)
+        elif self.connections >= keys.max_connections:
+            refusal = LimitExceeded(_KEY, keys.max_connections)
+        elif not self.descriptors.take():
+            refusal = LimitExceeded(_KEY, self.descriptors.most)
+        if refusal is not None:
+            self.limits.refused(refusal.key, host)
+            return refusal
+        self._of_address[address] = there + 1
+        self.connections += 1
+        return None
+
+    def leave(self, host: str) -> None:
+        """Uncount a closed connection."""
+        address = counted_as(host)
+        self.connections -= 1
+        self.descriptors.give_back()
+        self._of_address[address] -= 1
+        if not self._of_address[address]:
+            del self._of_address[address]
+
+    def begin_tls(self, host: str) -> bool:
+        """Reserve the socket pair of a TLS connection; false: there are no descriptors left."""
+        fits = self.descriptors.take(_PAIR)
+        if not fits:
+            self.limits.refused(_KEY, host)
+        return fits
+
+    def end_tls(self) -> None:
+        """Release the socket pair of a TLS connection, except for the socket that `leave` counts."""
+        self.descriptors.give_back(_PAIR)
+
+
+def counted_as(host: str) -> str | bytes:
+    """The key under which an address is counted: for IPv6 its /64 network, whose 2^64 addresses one client may have."""
+    return socket.inet_pton(socket.AF_INET6, host)[:8] if ":" in host else host

@@ -1,0 +1,1 @@
+"""What was popped and not acknowledged comes again: the revive topic, read and joined."""

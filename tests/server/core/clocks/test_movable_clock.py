@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import trio
+import trio.testing
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rocketwire.server.core.clocks.due_time import DueTime
+from rocketwire.server.core.clocks.movable_clock import MOST_AHEAD, MovableClock, NotMovable
+from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.errors import ConfigInvalid
+from tests.server.harness import NOW, Clock, mock_clock
+
+HOUR = 3_600_000
+
+
+class NoFiles(RealFileSystem):
+    """A file system that keeps one file, in memory, and can be told to fail."""
+
+    def __init__(self) -> None:
+        self.data: bytes | None = None
+        self.fails = False
+
+    def read(self, path: str) -> bytes | None:
+        return self.data
+
+    def make_directory(self, path: str, *, durable: bool = True, within: str = "") -> None:
+        pass
+
+    def write(self, path: str, data: bytes, *, like: str | None = None, durable: bool = True) -> None:
+        if self.fails:
+            raise OSError
+        self.data = data
+
+    def rename(self, path: str, to: str) -> None:
+        pass
+
+
+@pytest.fixture
+def files() -> NoFiles:
+    return NoFiles()
+
+
+def clock_of(files: NoFiles, real: Clock | None = None) -> MovableClock:
+    return MovableClock(real or Clock(), "clock.json", files)
+
+
+def test_it_is_ahead_by_the_sum_of_its_moves(files: NoFiles) -> None:
+    clock = clock_of(files)
+    assert (clock(), clock.advanced) == (NOW, 0)
+    clock.advance(HOUR)
+    clock.advance(0)
+    clock.advance(5)
+    assert (clock(), clock.advanced) == (NOW + HOUR + 5, HOUR + 5)
+
+
+def test_whoever_subscribed_hears_of_a_move_after_it(files: NoFiles) -> None:
+    clock = clock_of(files)
+    heard: list[int] = []
+    clock.moved.subscribe(lambda: heard.append(clock()))
+    clock.advance(HOUR)
+    assert heard == [NOW + HOUR]
+
+
+@pytest.mark.parametrize("step", [-1, -HOUR, MOST_AHEAD - 4, 1 << 80])
+def test_it_goes_neither_back_nor_too_far(files: NoFiles, step: int) -> None:
+    clock = clock_of(files)
+    clock.advance(5)
+    with pytest.raises(NotMovable, match="allowed"):
+        clock.advance(step)
+    assert clock.advanced == 5
+    clock.advance(MOST_AHEAD - 5)
+
+
+def test_a_new_one_goes_on_where_the_file_says(tmp_path: Path) -> None:
+    path = tmp_path / "config" / "clock.json"
+    MovableClock(Clock(), path).advance(HOUR)
+    again = MovableClock(Clock(NOW + 7), path)
+    assert again() == NOW + 7 + HOUR
+    again.advance(1)
+    assert json.loads(path.read_bytes()) == {"steps": [[NOW, HOUR], [NOW + 7, HOUR + 1]]}
+    assert [each.name for each in path.parent.iterdir()] == ["clock.json"]
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b'{"steps": [[1]]}', b'{"steps": "\xff"}'])
+def test_a_file_that_is_none_of_its_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "clock.json"
+    path.write_bytes(content)
+    with pytest.raises(ConfigInvalid, match=r"clock\.json is not readable"):
+        MovableClock(Clock(), path)
+
+
+def test_what_cannot_be_saved_does_not_move_it(files: NoFiles) -> None:
+    clock = clock_of(files)
+    files.fails = True
+    with pytest.raises(OSError):  # noqa: PT011 - the file system's own
+        clock.advance(HOUR)
+    assert clock.advanced == 0
+
+
+@given(st.lists(st.tuples(st.integers(1, 10**6), st.integers(0, 10**6)), max_size=300), st.data())
+def test_a_clients_time_is_that_of_the_clock_at_the_same_moment(
+    moves: list[tuple[int, int]], data: st.DataObject
+) -> None:
+    real, moments = Clock(), []
+    clock = clock_of(files := NoFiles(), real)
+    for passed, step in moves:
+        real.now += passed
+        clock.advance(step)
+        moments.append((real.now, clock()))
+        real.now += 1
+    if moments:
+        moment, then = data.draw(st.sampled_from(moments[-256:]))
+        moment, then = moment + 1, then + 1  # within the ms of the move it may be before or after it
+        assert clock.due_time().of_client(moment) == then
+        assert clock_of(files, real).due_time().of_client(moment) == then
+    assert clock.due_time().of_client(real.now) == clock()
+
+
+def test_before_its_first_move_a_clients_time_is_its_own(files: NoFiles) -> None:
+    clock = clock_of(files)
+    clock.advance(HOUR)
+    assert clock.due_time().of_client(NOW) == NOW
+    assert DueTime().of_client(NOW) == NOW
+
+
+async def test_sleep_ends_with_a_move_or_when_it_is_over(files: NoFiles) -> None:
+    clock = clock_of(files)
+    time = clock.due_time()
+    woken: list[str] = []
+
+    async def wait(name: str, seconds: float) -> None:
+        await time.sleep(seconds)
+        woken.append(name)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(wait, "short", 1)
+        nursery.start_soon(wait, "long", 1000)
+        await trio.testing.wait_all_tasks_blocked()
+        mock_clock().jump(1)
+        await trio.testing.wait_all_tasks_blocked()
+        assert woken == ["short"]
+        clock.advance(0)
+        await trio.testing.wait_all_tasks_blocked()
+        assert woken == ["short", "long"]
+
+
+async def test_time_elapses_with_the_moves_since_it_was_made(files: NoFiles) -> None:
+    clock_of(files).advance(HOUR)
+    clock = clock_of(files)
+    time = clock.due_time()
+    assert time.elapsed() == trio.current_time()
+    clock.advance(1500)
+    assert time.elapsed() == trio.current_time() + 1.5

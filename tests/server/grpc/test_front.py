@@ -1,0 +1,64 @@
+"""Where clients of 5.x are served, and what that costs those who have none."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from rocketwire.server import banner
+from rocketwire.server.config.keys import ConfigError
+from rocketwire.server.configuration import ServerConfig, read_settings
+from rocketwire.server.grpc.keys import DEFAULT_ADDRESS, GrpcKeys
+from rocketwire.server.net.listener import AddressInUse, bind
+from rocketwire.wire.addresses import Address
+from rocketwire.wire.grpc.codes import Code
+from tests.server.grpc.sdk import Sdk, code_of, send_request
+from tests.server.harness import free_port, serving
+
+
+def test_the_address_is_a_key() -> None:
+    assert GrpcKeys().automatic
+    assert GrpcKeys().address is None
+    assert GrpcKeys(grpc_listen="none").address is None
+    assert not GrpcKeys(grpc_listen="none").automatic
+    config, _ = read_settings({"grpcListen": "[::1]:5"})
+    assert config.grpc.address == Address(host="::1", port=5)
+    with pytest.raises(ConfigError, match="grpcListen=nowhere: "):
+        read_settings({"grpcListen": "nowhere"})
+
+
+def test_the_start_says_how_to_reach_it() -> None:
+    address = Address(host="127.0.0.1", port=8081)
+    assert address == DEFAULT_ADDRESS
+    lines = banner.ready_lines(ServerConfig(), address, address, None, address)
+    assert '  5.x:   ClientConfiguration.newBuilder().setEndpoints("127.0.0.1:8081")' in lines
+    assert not any("5.x" in line for line in banner.ready_lines(ServerConfig(), address, address, None, None))
+
+
+async def test_the_default_port_is_taken_if_it_is_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    address = Address(host="127.0.0.1", port=free_port())
+    monkeypatch.setattr("rocketwire.server.serving.DEFAULT_ADDRESS", address)
+    async with serving(tmp_path / "first", grpc_listen="auto") as first:
+        assert first.grpc == address
+        await first.broker().create_topic("T", 1)
+        with Sdk(address) as sdk:
+            assert code_of(await sdk.call("SendMessage", send_request())) is Code.OK
+        async with serving(tmp_path / "second", grpc_listen="auto") as second:
+            assert second.grpc is None
+            assert (await second.broker().send("T")).header.code == 0
+    (warning,) = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
+    assert warning.startswith("5.x clients are served on the broker's port only: cannot listen on ")
+
+
+async def test_a_port_that_is_given_must_be_free(tmp_path: Path) -> None:
+    with bind("127.0.0.1", 0, option="a test") as sock:
+        address = f"127.0.0.1:{sock.getsockname()[1]}"
+        # Its task is in nurseries of the server and of the test.
+        with pytest.RaisesGroup(AddressInUse, flatten_subgroups=True) as raised:
+            async with serving(tmp_path / "store", grpc_listen=address):
+                pass
+    assert "--grpc" in str(raised.value.exceptions)

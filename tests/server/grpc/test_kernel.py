@@ -1,0 +1,135 @@
+"""Sends of 5.x clients in the kernel: with the result of the general way, and only while nothing speaks against it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rocketwire import native
+from rocketwire.server.grpc.kernel import KernelCalls
+from rocketwire.wire.grpc import definition_pb2 as d
+from rocketwire.wire.grpc import service_pb2 as s
+from rocketwire.wire.grpc.codes import Code
+from tests.server.grpc.sdk import SERVICE, Sdk, code_of, message, send_request
+from tests.server.harness import NOW, Client, Server, records
+
+pytestmark = pytest.mark.skipif(native.kernel is None, reason="there is no kernel")
+
+
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many calls of each read the kernel served."""
+    counts: list[int] = []
+    serve = KernelCalls.serve
+
+    def counted(self: KernelCalls, events: Any, line: Any) -> Any:
+        answers = serve(self, events, line)
+        counts.append(len(answers))
+        return answers
+
+    monkeypatch.setattr(KernelCalls, "serve", counted)
+    return counts
+
+
+async def send_all(sdk: Sdk, *sent: d.Message) -> list[Any]:
+    """Send messages in one read, each in a call of its own; the responses."""
+    streams = []
+    for each in sent:
+        streams.append(sdk.open(f"{SERVICE}SendMessage"))
+        sdk.put(streams[-1], send_request(each))
+    await sdk.send_out()
+    found = []
+    for stream in streams:
+        found += (await sdk.over(stream)).messages(s.SendMessageResponse)
+    return found
+
+
+async def stored(broker: Client, name: str = "T", queues: int = 2) -> list[Any]:
+    found = []
+    for queue in range(queues):
+        found += records((await broker.pull(name, queue_id=queue)).body)
+    return found
+
+
+async def fill(sdk: Sdk, name: str = "T", queues: int = 2, **fields: Any) -> None:
+    """Put a message into each queue: only then the kernel takes more."""
+    for _ in range(queues):
+        assert code_of(await sdk.call("SendMessage", send_request(message(to=name, **fields)))) is Code.OK
+
+
+async def test_a_send_is_stored_as_the_general_way_stores_it(sdk: Sdk, broker: Client, taken: list[int]) -> None:
+    await fill(sdk)
+    taken.clear()
+    sent = [message(b"body", f"id{each}", tag="tag", keys=["k1", "k2"]) for each in range(4)]
+    for each in sent:
+        each.user_properties["colour"] = "red"
+    responses = await send_all(sdk, *sent)
+    assert taken == [4]
+    mixed = await send_all(sdk, message(), *sent[:2], message(b""))
+    assert taken[1] == 3
+    assert [code_of(each) for each in mixed] == [Code.OK, Code.OK, Code.OK, Code.MESSAGE_BODY_EMPTY]
+    assert [code_of(each) for each in responses] == [Code.OK] * 4
+    assert [each.entries[0].message_id for each in responses] == ["id0", "id1", "id2", "id3"]
+    assert sorted(each.entries[0].offset for each in responses) == [1, 1, 2, 2]
+    found = await stored(broker)
+    assert all(each.born_timestamp == NOW for each in found)
+    texts = {each.properties for each in found if b"UNIQ_KEY\x01id0\x02" in each.properties}
+    assert len(texts) == 1
+
+
+async def test_calls_behind_one_that_is_left_are_left_too(sdk: Sdk, broker: Client, taken: list[int]) -> None:
+    assert broker is not None
+    await fill(sdk)
+    taken.clear()
+    responses = await send_all(sdk, message(b"1"), message(b"2"), message(b""), message(b"3"))
+    assert taken == [2]
+    assert [code_of(each) for each in responses] == [Code.OK, Code.OK, Code.MESSAGE_BODY_EMPTY, Code.OK]
+
+
+async def test_types_are_those_of_the_topic(sdk: Sdk, broker: Client, taken: list[int]) -> None:
+    await broker.create_topic("fifo", 2, attributes="+message.type=FIFO")
+    fifo: Any = {"to": "fifo", "message_type": d.FIFO, "message_group": "g"}
+    assert code_of(await sdk.call("SendMessage", send_request(message(**fifo)))) is Code.OK
+    taken.clear()
+    responses = await send_all(sdk, message(**fifo), message(**fifo), message(to="fifo"))
+    assert taken == [2]
+    codes = [code_of(each) for each in responses]
+    assert codes == [Code.OK, Code.OK, Code.MESSAGE_PROPERTY_CONFLICT_WITH_TYPE]
+    assert [each.entries[0].offset for each in responses[:2]] == [1, 2]
+
+
+async def test_a_decision_is_made_again_after_a_change(sdk: Sdk, broker: Client, taken: list[int]) -> None:
+    await fill(sdk)
+    taken.clear()
+    await broker.create_topic("T", 2, perm=4)
+    assert code_of(await sdk.call("SendMessage", send_request(message()))) is Code.FORBIDDEN
+    await broker.create_topic("T", 2)
+    assert code_of(await sdk.call("SendMessage", send_request(message()))) is Code.OK
+    assert taken == [0, 1]
+
+
+async def test_a_new_topic_is_noticed(sdk: Sdk, broker: Client, taken: list[int]) -> None:
+    assert code_of(await sdk.call("SendMessage", send_request(message(to="new")))) is Code.TOPIC_NOT_FOUND
+    await broker.create_topic("new", 1)
+    await fill(sdk, "new", 1)
+    assert code_of(await sdk.call("SendMessage", send_request(message(to="new")))) is Code.OK
+    assert taken[-1] == 1
+
+
+async def test_a_timed_message_has_a_recall_handle(sdk: Sdk, broker: Client, taken: list[int]) -> None:
+    await broker.create_topic("delay", 1, attributes="+message.type=DELAY")
+    timed = message(to="delay", message_type=d.DELAY)
+    timed.system_properties.delivery_timestamp.seconds = NOW // 1000 + 3600
+    first = await sdk.call("SendMessage", send_request(timed))
+    second = await sdk.call("SendMessage", send_request(timed))
+    assert taken[-1] == 1
+    assert code_of(second) is Code.OK
+    assert second.entries[0].recall_handle == first.entries[0].recall_handle != ""
+
+
+async def test_a_client_without_an_id_is_refused(server: Server, sdk: Sdk, taken: list[int]) -> None:
+    await fill(sdk)
+    with Sdk(server.broker_address, client_id=" ") as other:
+        assert code_of(await other.call("SendMessage", send_request(message()))) is Code.CLIENT_ID_REQUIRED
+    assert taken[-1] == 0

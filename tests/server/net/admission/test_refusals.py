@@ -1,0 +1,142 @@
+"""Refused connections, over socket pairs; through a whole server: test_admission."""
+
+from __future__ import annotations
+
+import socket
+import struct
+
+import pytest
+import trio
+
+from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.net.admission import refusals
+from rocketwire.server.net.admission.descriptors import DescriptorBudget
+from rocketwire.server.net.admission.refusals import MOST_AT_ONCE, ConnectionRefuser, first_header, refusal_frame
+from rocketwire.wire.codes import FLAG_ONEWAY
+from rocketwire.wire.errors import FrameError
+from rocketwire.wire.frame import decode_frame, encode_frame
+from rocketwire.wire.header import Header
+from tests.server.harness import BINARY, JSON, mock_clock, settle
+
+ERROR = LimitExceeded("maxConnections", 5)
+
+
+def pair() -> tuple[socket.socket, socket.socket]:
+    here, there = socket.socketpair()
+    here.settimeout(0)
+    there.settimeout(0)
+    return here, there
+
+
+def request(flag: int = 0, kind: int = JSON, body: bytes = b"") -> bytes:
+    return encode_frame(Header(code=310, opaque=7, flag=flag, version=407), body, kind)
+
+
+@pytest.mark.parametrize("kind", [JSON, BINARY])
+async def test_the_answer_is_read_before_the_connection_ends(nursery: trio.Nursery, kind: int) -> None:
+    here, there = pair()
+    ConnectionRefuser(DescriptorBudget()).refuse(here, ERROR, nursery)
+    data = request(kind=kind, body=bytes(9000))
+    for part in (data[:5], data[5:30], data[30:]):
+        await settle()
+        there.send(part)
+    await settle()
+    answer = decode_frame(there.recv(1 << 16))
+    assert (answer.header.code, answer.header.opaque, answer.header.remark) == (2, 7, str(ERROR))
+    assert answer.serialize_type == kind
+    assert there.recv(1) == b""  # no more will come; what is still sent is read
+    there.send(bytes(100))
+    await settle()
+    assert here.fileno() >= 0
+    there.close()
+    await settle()
+    assert here.fileno() == -1
+
+
+async def test_who_says_nothing_is_closed_after_a_second(nursery: trio.Nursery) -> None:
+    here, there = pair()
+    answered, says = pair()
+    refusing = ConnectionRefuser(DescriptorBudget())
+    refusing.refuse(here, ERROR, nursery)
+    refusing.refuse(answered, ERROR, nursery)
+    await settle()
+    says.send(request())  # and reads on for ever
+    await settle()
+    mock_clock().jump(1.1)
+    await settle()
+    assert (here.fileno(), answered.fileno()) == (-1, -1)
+    assert there.recv(1) == b""
+    for each in (there, says):
+        each.close()
+
+
+async def test_only_so_many_are_answered_at_a_time(nursery: trio.Nursery) -> None:
+    refusing = ConnectionRefuser(DescriptorBudget())
+    pairs = [pair() for _ in range(MOST_AT_ONCE + 1)]
+    for here, _ in pairs:
+        refusing.refuse(here, ERROR, nursery)
+    await settle()
+    assert [here.fileno() == -1 for here, _ in pairs] == [False] * MOST_AT_ONCE + [True]
+    pairs[0][1].close()
+    await settle()
+    here, there = pair()
+    refusing.refuse(here, ERROR, nursery)
+    await settle()
+    assert here.fileno() >= 0
+    nursery.cancel_scope.cancel()
+    for _, other in (*pairs, (here, there)):
+        other.close()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"GET / HTTP/1.1\r\n\r\n", struct.pack(">iI", 100, 200), struct.pack(">iI", 1 << 20, 70_000), b"\x00" * 8, b""],
+    ids=["http", "header beyond its frame", "header too long", "no length", "nothing"],
+)
+async def test_what_is_no_frame_is_closed_without_an_answer(nursery: trio.Nursery, data: bytes) -> None:
+    here, there = pair()
+    ConnectionRefuser(DescriptorBudget()).refuse(here, ERROR, nursery)
+    there.send(data)
+    there.shutdown(socket.SHUT_WR)
+    await settle()
+    assert here.fileno() == -1
+    assert there.recv(10) == b""
+    there.close()
+
+
+def test_a_request_that_wants_no_answer_gets_none() -> None:
+    found = first_header(request(flag=FLAG_ONEWAY))
+    assert found is not None
+    assert refusal_frame(*found, ERROR) == b""
+
+
+def test_the_header_is_read_from_the_first_bytes() -> None:
+    data = request(body=b"12345")
+    header_end = len(data) - 5
+    assert first_header(data[:7]) is None
+    assert first_header(data[: header_end - 1]) is None
+    found = first_header(data[:header_end])
+    assert found is not None
+    assert found[0].opaque == 7
+    with pytest.raises(FrameError):
+        first_header(struct.pack(">iI", 1 << 20, 5) + b"{{{{{")
+
+
+async def test_being_woken_for_nothing_is_no_matter() -> None:
+    class Spurious(socket.socket):
+        woken = 0
+
+        def recv_into(self, *args: object) -> int:
+            self.woken += 1
+            if self.woken == 1:
+                raise BlockingIOError
+            return super().recv_into(*args)  # type: ignore[arg-type] # as it was called
+
+    here, there = pair()
+    sock = Spurious(fileno=here.detach())
+    sock.settimeout(0)
+    there.send(b"x")
+    there.close()
+    await refusals.drain(sock)
+    assert sock.woken == 3
+    sock.close()

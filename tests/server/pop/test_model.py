@@ -1,0 +1,260 @@
+"""POP over stops of every kind, against a list of who has which message until when.
+
+What happens: sends, pops by two groups, acknowledgements, changes of the time, messages given back, time that passes or
+jumps; stops that are clean, and kills at rest and at any write, which lose the offsets that were not saved. Nothing is
+lost, nothing is given while it is out or after it was acknowledged, and what is not acknowledged comes again when its
+time is over, and no later than 100 ms after.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+
+from rocketwire.server.pop.ordered import PopQueue
+from rocketwire.store.disk.files import RealFileSystem
+from tests.server.harness import Clock
+from tests.server.pop.asking import Got
+from tests.server.pop.rooms import SAVE_MS, PopTimers
+from tests.server.timer.lives import LifeOf
+
+GROUPS = st.sampled_from(["G", "G", "H"])
+TIMES = st.sampled_from([50, 500, 999, 1000, 1500, 3000, 10_000, 60_000])
+MOST_LATE = 100
+
+
+@dataclass
+class State:
+    """What a group knows of a message."""
+
+    got: Got | None = None
+    """As it was got last, with its newest handle."""
+    acked: bool = False
+    open: bool = False
+    """A kill came while something was done with it: either way is right."""
+    tries: list[int] = field(default_factory=list)
+
+
+class PopModel(RuleBasedStateMachine):
+    @initialize()
+    def start(self) -> None:
+        shared = Path("/dev/shm")
+        self.work = Path(tempfile.mkdtemp(prefix="rocketwire-pop-", dir=shared if shared.is_dir() else None))
+        self.clock = Clock()
+        self.latest = self.clock.now
+        self.sent: list[bytes] = []
+        self.states: dict[tuple[str, bytes], State] = {}
+        self.begin()
+
+    def begin(self, fuse: int | None = None) -> None:
+        self.life = LifeOf(
+            PopTimers, self.work, self.clock, files=RealFileSystem(), fuse=fuse, commit_log_file_size=1 << 20
+        )
+        if not self.life.alive:
+            self.life.kill()
+            self.begin()
+        self.life.fuse = None
+        self.life.rest()
+
+    @property
+    def room(self) -> PopTimers:
+        return self.life.timers
+
+    def state(self, group: str, body: bytes) -> State:
+        return self.states.setdefault((group, body), State())
+
+    # --- requests ---
+
+    @rule(count=st.integers(1, 8), queue_id=st.integers(0, 1))
+    def send(self, count: int, queue_id: int) -> None:
+        for _ in range(count):
+            body = b"m%d" % len(self.sent)
+            if self.life.do(lambda: self.put(body, queue_id)):  # noqa: B023 - called at once
+                self.sent.append(body)
+
+    def put(self, body: bytes, queue_id: int) -> None:
+        assert self.room.put(body, queue_id)
+
+    @rule(group=GROUPS, most=st.integers(1, 32), invisible_time=TIMES)
+    def pop(self, group: str, most: int, invisible_time: int) -> None:
+        found: list[Got] = []
+        self.life.do(lambda: found.extend(self.room.pop(group, most, invisible_time)))
+        self.life.rest()
+        for got in found:
+            self.note(group, got)
+
+    def note(self, group: str, got: Got) -> None:
+        state = self.state(group, got.body)
+        assert not state.acked, f"{got} was acknowledged"
+        if state.got is not None and not state.open:
+            assert state.got.handle.due <= self.latest, f"{got} is out as {state.got}"
+        state.got, state.open = got, False
+        state.tries.append(got.message.reconsume_times)
+
+    def out(self) -> list[tuple[str, bytes]]:
+        """Messages that groups have and may acknowledge in time."""
+        now = self.clock.now
+        return [
+            key
+            for key, state in self.states.items()
+            if state.got is not None and not state.acked and not state.open and state.got.handle.due > now
+        ]
+
+    @precondition(lambda self: self.out())
+    @rule(data=st.data())
+    def ack(self, data: st.DataObject) -> None:
+        state = self.states[data.draw(st.sampled_from(self.out()))]
+        got = state.got
+        assert got is not None
+        assert self.life.do(lambda: self.check(self.room.ack(got)))
+        state.acked = True
+
+    @precondition(lambda self: self.out())
+    @rule(data=st.data())
+    def ack_all(self, data: st.DataObject) -> None:
+        """Acknowledge all or some messages of a check point."""
+        group, body = data.draw(st.sampled_from(self.out()))
+        first = self.states[group, body].got
+        assert first is not None
+        same = [
+            key
+            for key in self.out()
+            if (got := self.states[key].got) is not None
+            and (got.group, got.topic, got.handle[:7]) == (first.group, first.topic, first.handle[:7])
+        ]
+        chosen = data.draw(st.lists(st.sampled_from(same), min_size=1, unique=True))
+        messages = [got for key in chosen if (got := self.states[key].got) is not None]
+        assert self.life.do(lambda: self.check(self.room.ack_all(*messages)))
+        for key in chosen:
+            self.states[key].acked = True
+
+    def check(self, reply: object) -> None:
+        assert getattr(reply, "code", None) == 0
+
+    @precondition(lambda self: self.out())
+    @rule(data=st.data(), invisible_time=TIMES | st.just(0), suspend=st.booleans())
+    def change(self, data: st.DataObject, invisible_time: int, suspend: bool) -> None:
+        state = self.states[data.draw(st.sampled_from(self.out()))]
+        got = state.got
+        assert got is not None
+        changed: list[Got] = []
+        assert self.life.do(lambda: changed.append(self.room.change(got, invisible_time, suspend=suspend)))
+        (state.got,) = changed
+        self.life.rest()
+
+    @precondition(lambda self: self.out())
+    @rule(data=st.data())
+    def give_back(self, data: st.DataObject) -> None:
+        keys = data.draw(st.lists(st.sampled_from(self.out()), min_size=1, max_size=3, unique=True))
+        given = [got for key in keys if (got := self.states[key].got) is not None]
+        messages = [(PopQueue(got.topic, got.group, got.handle.queue_id), got.handle) for got in given]
+        assert self.life.do(lambda: self.room.pops.services.acks.give_back(messages))
+        for key, got in zip(keys, given, strict=True):
+            now = max(self.clock.now, got.handle.pop_time + 1)
+            handle = got.handle._replace(start_offset=got.handle.offset, pop_time=now, invisible_time=0)
+            self.states[key].got = got._replace(handle=handle)
+        self.life.rest()
+
+    # --- time ---
+
+    @rule(ms=st.sampled_from([1, 49, 500, 900, 1000, 2500, 10_000, 70_000]))
+    def pass_time(self, ms: int) -> None:
+        self.turn(ms)
+        self.on_time()
+
+    @rule(ms=st.sampled_from([-3000, -100, 3_600_000]))
+    def turn_the_clock(self, ms: int) -> None:
+        self.turn(ms)
+
+    def turn(self, ms: int) -> None:
+        """Turn the clock, and have the offsets saved first as they would be in that time."""
+        if self.life.alive and ms >= SAVE_MS:
+            self.life.do(self.room.offsets.persist)
+        self.life.pass_time(ms)
+        self.life.do(self.room.save_if_due)
+        self.latest = max(self.latest, self.clock.now)
+
+    def on_time(self) -> None:
+        """What is overdue by 100 ms is there to be popped."""
+        late = {
+            key
+            for key, state in self.states.items()
+            if state.got is not None and not state.acked and state.got.handle.due + MOST_LATE < self.clock.now
+        }
+        if late:
+            self.turn(5)  # the timer has to be past their time
+            assert late <= self.poppable()
+
+    def poppable(self) -> set[tuple[str, bytes]]:
+        """What groups get of their retry topics."""
+        room = self.room
+        found: set[tuple[str, bytes]] = set()
+        for group in ("G", "H"):
+            topic = f"%RETRY%{group}_T"
+            offset = room.offsets.query(group, topic, 0) or 0
+            found |= {(group, body) for body in room.delivered(topic)[offset:]}
+        return found
+
+    # --- stops ---
+
+    @rule(ms=st.sampled_from([0, 0, 5000, 100_000]))
+    def stop(self, ms: int) -> None:
+        self.life.stop()
+        self.away(ms)
+
+    @rule(ms=st.sampled_from([0, 0, 5000, 100_000]))
+    def kill(self, ms: int) -> None:
+        self.life.kill()
+        self.away(ms)
+
+    @rule(ms=st.sampled_from([0, 1000, 10_000]), fuse=st.integers(0, 30), again=st.none() | st.integers(0, 20))
+    def kill_at_work(self, ms: int, fuse: int, again: int | None) -> None:
+        """A kill in the middle of writes, and maybe another one in the recovery."""
+        self.life.fuse = fuse
+        self.turn(ms)
+        self.life.kill()
+        self.begin(again)
+
+    def away(self, ms: int) -> None:
+        self.clock.now += ms
+        self.latest = max(self.latest, self.clock.now)
+        self.begin()
+
+    def pop_more(self, group: str, found: list[Got]) -> bool:
+        """Pop what is left of a group's messages."""
+        before = len(found)
+        self.life.do(lambda: found.extend(self.room.pop(group, 32, 60_000)))
+        return len(found) > before
+
+    def teardown(self) -> None:
+        if not hasattr(self, "life"):
+            return
+        for _ in range(4):
+            for _ in range(8):
+                self.turn(10_000)
+            for group in ("G", "H"):
+                found: list[Got] = []
+                while self.pop_more(group, found):
+                    pass
+                for got in found:
+                    self.note(group, got)
+        for group in ("G", "H"):
+            for body in self.sent:
+                state = self.state(group, body)
+                assert state.got is not None, f"{body!r} is lost to {group}"
+                assert state.acked or len(state.tries) > 1
+        counts = self.room.pops.reviver.counts if self.room.pops.reviver is not None else None
+        assert counts is not None
+        assert (counts.unreadable, counts.lost) == (0, 0)
+        self.life.stop()
+        shutil.rmtree(self.work)
+
+
+TestPopModel = PopModel.TestCase
+TestPopModel.settings = hypothesis_settings(deadline=None, max_examples=20, stateful_step_count=20)
