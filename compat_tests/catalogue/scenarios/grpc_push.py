@@ -12,7 +12,7 @@ from rocketwire.compat.scenario import scenario
 from rocketwire.compat.sdk import LATE, PUSH, publish, push, sent_after
 
 _SOURCE: Final = "rocketmq.apache.org, Consumer Types: PushConsumer"
-_RETRY: Final = "rocketmq.apache.org, Consumption Retry: PushConsumer; Apache 5.5, CustomizedRetryPolicy: 1 s, 5 s, 10 s"
+_RETRY: Final = "rocketmq.apache.org, Consumption Retry: PushConsumer; 5.5, CustomizedRetryPolicy: 1 s, 5 s, 10 s"
 _MANY: Final = 60
 _BACK_OFF: Final = (1.0, 5.0)  # seconds
 
@@ -27,9 +27,7 @@ _BACK_OFF: Final = (1.0, 5.0)  # seconds
 )
 def each_once(case: Case) -> None:
     topic, group = case.topic(4, kind="NORMAL"), case.consumers()
-    messages = [
-        Outgoing(body=f"消息 {n}", tags="T", keys=f"k{n}", properties={"n": str(n)}) for n in range(_MANY)
-    ]
+    messages = [Outgoing(body=f"消息 {n}", tags="T", keys=f"k{n}", properties={"n": str(n)}) for n in range(_MANY)]
     publish(case, topic, messages[:10])
     with push(case, topic, group) as consumer:
         early = consumer.taken(10)
