@@ -12,9 +12,7 @@ from rocketwire.compat.scenario import scenario
 from rocketwire.compat.sdk import LATE, PUSH, publish, push, sent_after
 
 _SOURCE: Final = "rocketmq.apache.org, Consumer Types: PushConsumer"
-_RETRY: Final = (
-    "rocketmq.apache.org, Consumption Retry: PushConsumer; Apache 5.5, CustomizedRetryPolicy: 1 s, 5 s, 10 s"
-)
+_RETRY: Final = "rocketmq.apache.org, Consumption Retry: PushConsumer; 5.5, CustomizedRetryPolicy: 1 s, 5 s, 10 s"
 _MANY: Final = 60
 _BACK_OFF: Final = (1.0, 5.0)  # seconds
 

@@ -1,0 +1,58 @@
+"""POP in a process that is killed: what it answered counts, and the next one goes on where it was."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from rocketwire.wire.codes import RequestCode
+from tests.server.harness import send_ext, topic_ext
+from tests.server.pop.asking import Got, ack_body, pop_ext, popped
+from tests.server.processes import Caller, process
+
+INVISIBLE = 3000
+
+
+def pop(caller: Caller, invisible_time: int = INVISIBLE, **changes: object) -> list[Got]:
+    frame = caller.ask(RequestCode.POP_MESSAGE, pop_ext("T", invisible_time=invisible_time, **changes))
+    return popped(frame).messages
+
+
+def send(caller: Caller, *bodies: bytes) -> None:
+    for body in bodies:
+        assert caller.ask(RequestCode.SEND_MESSAGE_V2, send_ext("T"), body).header.code == 0
+
+
+@pytest.mark.slow
+def test_a_kill_loses_nothing_and_gives_nothing_twice(tmp_path: Path) -> None:
+    every = [b"m%d" % number for number in range(60)]
+    acked: set[bytes] = set()
+    with process(tmp_path / "store") as server:
+        with Caller(server.broker) as caller:
+            assert caller.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext("T", 1)).header.code == 0
+            send(caller, *every)
+            first, second = pop(caller, max_msg_nums=20), pop(caller, 500, max_msg_nums=20)
+            for some in (first[:10], second[5:15]):
+                assert caller.ask(RequestCode.BATCH_ACK_MESSAGE, body=ack_body(*some)).header.code == 0
+                acked |= {got.body for got in some}
+        server.end(signal.SIGKILL)
+    with process(tmp_path / "store") as server:
+        with Caller(server.broker) as caller:
+            now = pop(caller, 60_000, queue_id=0)
+            fresh = {got.body for got in now if got.handle.kind == "0"}
+            assert fresh == set(every[40:])
+            again: dict[bytes, Got] = {got.body: got for got in now if got.handle.kind != "0"}
+            until = time.monotonic() + 30
+            while again.keys() != set(every[:40]) - acked and time.monotonic() < until:
+                for got in pop(caller, 60_000):
+                    assert got.body not in again
+                    again[got.body] = got
+            assert again.keys() == set(every[:40]) - acked
+            assert {got.message.reconsume_times for got in again.values()} == {1}
+        server.end(signal.SIGKILL)
+    with process(tmp_path / "store") as server, Caller(server.broker) as caller:
+        time.sleep(0.5)
+        assert pop(caller) == []
