@@ -6,6 +6,8 @@ the version, 4.9.7 everything else.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from typing import Final
 
 import pytest
@@ -72,6 +74,35 @@ def _versions(scenario: Scenario) -> list[str]:
 def endpoint_of(scenario: Scenario) -> str:
     """The fixture with the endpoint that a scenario runs at."""
     return next((fixture for need, fixture in _ENDPOINTS if need in scenario.needs), "endpoint")
+
+
+#: Clients of 5.x, and what each runs here: everything, or what depends on the client. The others take minutes to build.
+_SDKS: Final[Mapping[str, tuple[str, ...]]] = {
+    "java-grpc-5.2.0": ("*",),
+    "java-grpc-5.0.7": ("grpc-send.normal", "grpc-simple.woken", "grpc-push.each-once"),
+    "python-grpc-5.1.2": (
+        "grpc-send.*",
+        "grpc-simple.late-acknowledgement",
+        "grpc-push.each-once",
+        "grpc-push.comes-again",
+        "grpc-fifo.failing-keeps-order",
+        "grpc-fifo.given-up",
+        "grpc-delay.*",
+        "grpc-transaction.checked",
+        "grpc-filter.comes-again",
+    ),
+}
+
+
+def sdk_cases() -> list[object]:
+    """The scenarios for clients of 5.x, each with its clients, for `pytest.mark.parametrize`."""
+    return [
+        pytest.param(each, client, id=f"{each.id}-{client}")
+        for client, globs in _SDKS.items()
+        for each in catalogue().values()
+        if each.grpc and any(fnmatchcase(each.id, glob) for glob in globs)
+        if set(each.programs) <= adapters()[client].programs
+    ]
 
 
 _KNOWN: Final[list[tuple[Endpoint, Facts]]] = []

@@ -14,10 +14,10 @@ from typing import Final
 import pytest
 
 from compat_tests import cases, readme
-from compat_tests.endpoints import TARGETS
+from compat_tests.endpoints import GRPC_TARGETS, TARGETS, Rocketwire
 from compat_tests.programs import Programs, find_programs
 from rocketwire.compat.brokers.apache import ApacheNameServer
-from rocketwire.compat.brokers.endpoint import Endpoint, running
+from rocketwire.compat.brokers.endpoint import ApacheProxy, Endpoint, running
 from rocketwire.compat.brokers.ports import LOOPBACK, free_ports
 from rocketwire.compat.clients.client import Client, Clients
 from rocketwire.compat.environment import cache
@@ -52,6 +52,7 @@ _LONG: Final = (
     "test_java_library",
     "test_lifetime",
     "test_mqadmin",
+    "test_catalogue_grpc",
     "test_dead_letter_commands",
     "test_deploy_container",
     "test_readme",
@@ -173,6 +174,18 @@ def swift(target: str) -> Iterator[Endpoint]:
     """A shared endpoint whose delays, retries and transactions take seconds."""
     folder = tempfile.TemporaryDirectory(prefix="compat-")
     with folder as name, running(TARGETS[target](Path(name), settings=_SWIFT)) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def swift_grpc(target: str) -> Iterator[Rocketwire | ApacheProxy]:
+    """An endpoint for clients of 5.x, with the times of `swift`."""
+    if target not in GRPC_TARGETS:
+        pytest.skip(f"{target} has nothing for clients of 5.x")
+    with (
+        tempfile.TemporaryDirectory(prefix="compat-") as name,
+        running(GRPC_TARGETS[target](Path(name), settings=_SWIFT)) as started,
+    ):
         yield started
 
 

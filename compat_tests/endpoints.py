@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from compat_tests.readme import ROOT
 from rocketwire.compat.brokers.apache import COMMIT_LOG_FILE_SIZE
-from rocketwire.compat.brokers.endpoint import Apache, Apache5
-from rocketwire.compat.brokers.ports import LOOPBACK, free_ports
+from rocketwire.compat.brokers.endpoint import Apache, Apache5, ApacheProxy
+from rocketwire.compat.brokers.ports import LOOPBACK, free_ports, grpc_port
 from rocketwire.compat.brokers.processes import READY_WITHIN, EndpointError, Process
 
 
@@ -27,9 +28,13 @@ class Rocketwire:
         host: str = LOOPBACK,
         advertise: str | None = None,
         ports: tuple[int, int] | None = None,
+        grpc: bool = False,
         options: Sequence[str] = (),
     ) -> None:
-        """`ports`: the name server's and the broker's, if not free ones; `options`: more of the command line."""
+        """`ports`: the name server's and the broker's, if not free ones; `options`: more of the command line.
+
+        `grpc`: whether clients of 5.x have an address of their own.
+        """
         self._folder = folder
         self._host = host
         self._advertise = advertise
@@ -42,6 +47,7 @@ class Rocketwire:
             "brokerFastFailureEnable": "false",  # a busy machine is no reason to refuse
             **(settings or {}),
         }
+        self.grpc = f"{host}:{grpc_port(self._broker_port)}" if grpc else ""
         self._options = options
         self._process: Process | None = None
 
@@ -66,6 +72,7 @@ class Rocketwire:
         command += ["--namesrv", self.namesrv, "--broker", self.broker, "--store", self.store]
         if self._advertise is not None:
             command += ["--advertise", self._advertise]
+        command += ["--grpc", self.grpc or "none"]
         for key, value in self._settings.items():
             command += ["--set", f"{key}={value}"]
         command += self._options
@@ -94,4 +101,10 @@ TARGETS: Final[Mapping[str, type[Rocketwire | Apache]]] = {
     "rocketwire": Rocketwire,
     "apache-4.9.7": Apache,
     "apache-5.5.0": Apache5,
+}
+
+#: Those with an address for clients of 5.x.
+GRPC_TARGETS: Final[Mapping[str, Callable[..., Rocketwire | ApacheProxy]]] = {
+    "rocketwire": partial(Rocketwire, grpc=True),
+    "apache-5.5.0": ApacheProxy,
 }

@@ -117,10 +117,7 @@ class Front:
     def _make(self) -> Serving:
         # What these import costs memory and time, for those only who need it.
         from rocketwire.server.grpc import (  # noqa: PLC0415 - see above
-            acknowledging,
-            handles,
             methods,
-            receiving,
             routing,
             sending,
             settings,
@@ -128,6 +125,7 @@ class Front:
             transactions,
         )
         from rocketwire.server.grpc.clients import Clients  # noqa: PLC0415 - see above
+        from rocketwire.server.grpc.consuming import acknowledging, handles, receiving  # noqa: PLC0415 - see above
         from rocketwire.server.grpc.transport.connection import Serving  # noqa: PLC0415 - see above
 
         parts = self._parts

@@ -11,7 +11,8 @@ from rocketwire.compat.clients.sdk.java.adapter import JavaSdk
 from rocketwire.compat.scenario import FEATURES, WHAT_IT_TAKES, Need, Scenario, TwoOfOneId, catalogue, modules, scenario
 
 SCENARIOS = list(catalogue().values())
-PROGRAMS = {path.stem for folder in (SOURCES, JavaSdk.folder / "sources") for path in folder.rglob("*.java")}
+JAVA = [path for folder in (SOURCES, JavaSdk.folder / "sources") for path in folder.rglob("*.java")]
+PROGRAMS = {path.stem for path in JAVA} | {"PublishBatch"}
 
 
 @pytest.mark.parametrize("each", SCENARIOS, ids=lambda each: each.id)

@@ -15,6 +15,7 @@ from rocketwire.compat.clients.sdk.go.adapter import GoSdk
 from rocketwire.compat.clients.sdk.java.adapter import VERSIONS, JavaSdk
 from rocketwire.compat.clients.sdk.node.adapter import NodeSdk
 from rocketwire.compat.clients.sdk.python.adapter import PythonSdk
+from rocketwire.compat.clients.sdk.rust.adapter import RustSdk
 from rocketwire.compat.clients.spring.adapter import STARTERS, SpringClient
 from rocketwire.compat.environment.artifacts import CLIENT_VERSIONS
 
@@ -34,5 +35,6 @@ def adapters() -> dict[str, Adapter]:
         PythonSdk(),
         GoSdk(),
         NodeSdk(),
+        RustSdk(),
     ]
     return {each.id: each for each in found}

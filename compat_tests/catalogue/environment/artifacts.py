@@ -43,6 +43,7 @@ PACKAGES: Final[Mapping[str, str]] = {
     "go": "golang-go",
     "node": "nodejs",
     "npm": "npm",
+    "cargo": "cargo",
 }
 # Java 17 hides packages that RocketMQ 4.x reaches into; both clients and servers start with these.
 JAVA_FLAGS: Final = (
@@ -222,6 +223,11 @@ def go() -> str:
 def node() -> str:
     """The host's `node`; installed when missing. Raises ArtifactError."""
     return _program("node")
+
+
+def cargo() -> str:
+    """The host's `cargo`; installed when missing. Raises ArtifactError."""
+    return _program("cargo")
 
 
 def npm() -> str:

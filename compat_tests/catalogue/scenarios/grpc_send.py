@@ -97,6 +97,26 @@ def many_at_once(case: Case) -> None:
 
 
 @scenario(
+    id="grpc-send.batch",
+    feature="grpc-send",
+    proves="The messages of a batch are stored in one queue, in their order, each under its id.",
+    source="Apache 5.5, SendMessageActivity.buildMessage of several messages",
+    programs=("PublishBatch",),
+)
+def batch(case: Case) -> None:
+    topic = case.topic(4, kind="NORMAL")
+    messages = [Outgoing(body=f"message {number}", tags="T", properties={"n": str(number)}) for number in range(5)]
+    got = case.client.run("PublishBatch", topic=topic, message=messages)
+    sent = events(got, "sent")
+    assert len(sent) == len(messages)
+    stored = case.read(topic, len(messages))
+    assert [event["text"] for event in stored] == [each.body for each in messages]
+    assert [event["msgId"] for event in stored] == [event["msgId"] for event in sent]
+    assert len({event["queueId"] for event in stored}) == 1
+    assert [event["properties"]["n"] for event in stored] == [str(number) for number in range(5)]
+
+
+@scenario(
     id="grpc-send.of-each-type",
     feature="grpc-send",
     proves="A topic takes messages of its own type; the properties that 4.x's clients read say which it is.",

@@ -21,6 +21,7 @@ _FIELDS: Final = {
     "enable": "consume_enable",
     "broadcast": "consume_broadcast_enable",
     "from_min": "consume_from_min_enable",
+    "orderly": "consume_message_orderly",
 }
 """The configuration's name of each option."""
 
@@ -38,6 +39,11 @@ _FIELDS: Final = {
 @click.option("--broadcast/--no-broadcast", default=None, help="Whether they may by broadcasting. [new: they may]")
 @click.option(
     "--from-min/--not-from-min", default=None, help="Whether they may begin at a queue's first message. [new: they may]"
+)
+@click.option(
+    "--orderly/--not-orderly",
+    default=None,
+    help="Whether 5.x clients receive a queue's messages one after the other. [new: no]",
 )
 @broker_options
 @json_option

@@ -35,12 +35,15 @@ def test_a_group_is_created_and_changed(endpoint: Administered) -> None:
         "consume_enable": True,
         "broadcast_enable": True,
         "from_min_enable": True,
+        "orderly": False,
         "retry_queues": 2,
         "max_retries": 3,
         "attributes": {},
     }
     changed = only(endpoint, "group create orders --disable --no-broadcast --json")
     assert changed == {**created, "consume_enable": False, "broadcast_enable": False}
+    assert only(endpoint, "group create orders --orderly --json") == {**changed, "orderly": True}
+    assert only(endpoint, "group create orders --not-orderly --json") == changed
     table = endpoint.done("group create orders --enable").out.splitlines()
     assert table[1].split() == ["orders", "C", "broker-a", "yes", "no", "2", "3"]
 

@@ -190,9 +190,7 @@ async def test_a_member_that_says_so_leaves_at_once(sdk: Sdk, broker: Client) ->
         (12345, None),  # of a newer SDK
     ],
 )
-async def test_a_message_can_be_verified(
-    sdk: Sdk, broker: Client, code: d.Code.ValueType, verdict: ConsumeResult | None
-) -> None:
+async def test_a_message_can_be_verified(sdk: Sdk, broker: Client, code: d.Code, verdict: ConsumeResult | None) -> None:
     stream = await sdk.telemetry(consumer_settings(kind=d.PUSH_CONSUMER))
     await sdk.command(stream)
     sent = await broker.send("T", b"look")

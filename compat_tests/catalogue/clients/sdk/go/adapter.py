@@ -18,6 +18,8 @@ _VERSION: Final = re.compile(r"rocketmq-clients/golang/v5 v(\S+)$", re.MULTILINE
 
 _GOES_ON: Final = "it goes on with a message group while one of its messages waits to be tried again"
 
+_STILL_ASKED: Final = "a producer that it has stopped still answers checks"
+
 
 class GoSdk(Adapter):
     """Apache's Go client of 5.x, the module `github.com/apache/rocketmq-clients/golang/v5`."""
@@ -35,6 +37,8 @@ class GoSdk(Adapter):
             "grpc-simple.late-acknowledgement": "it does not look at the answer to an acknowledgement",
             "grpc-fifo.failing-keeps-order": _GOES_ON,
             "grpc-fifo.given-up": _GOES_ON,
+            "grpc-transaction.another-producer": _STILL_ASKED,
+            "grpc-mixed.transaction-checked-by-4": _STILL_ASKED,
         }
     )
 

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from rocketwire.compat.clients.adapter import Adapter, Engine, Security
@@ -15,6 +16,8 @@ from rocketwire.compat.environment import artifacts, cache
 _RUNNER: Final = Path(__file__).resolve().parent / "runner"
 _PACKAGE: Final = "rocketmq-client-nodejs"
 _PROGRAM: Final = re.compile(r"^async function ([A-Z]\w+)\(request\)", re.MULTILINE)
+
+_POLICY: Final = "it reads exponential retry policies only: it tries again every second, in order never"
 
 
 class NodeSdk(Adapter):
@@ -30,6 +33,9 @@ class NodeSdk(Adapter):
     )
     host_needs = ("node", "npm")
     secures = frozenset({Security.ACL})  # with TLS it verifies certificates
+    lacks = MappingProxyType(
+        {"grpc-push.back-off": _POLICY, "grpc-fifo.failing-keeps-order": _POLICY, "grpc-fifo.given-up": _POLICY}
+    )
 
     def prepare(self, engine: Engine) -> None:
         """Fetch the client with npm, as the lock file pins it."""
