@@ -73,13 +73,15 @@ class Wait(Protocol):
 class Waiting:
     """One waiting request and its place in a line."""
 
-    __slots__ = ("line", "peer", "request", "wait")
+    __slots__ = ("ended", "line", "peer", "request", "wait")
 
     def __init__(self, request: Request[Any], wait: Wait, line: PopQueue) -> None:
         self.request = request
         self.peer: Peer = request.peer
         self.wait = wait
         self.line: PopQueue | None = line
+        #: Whether it gets nothing any more but its answer.
+        self.ended = False
 
 
 class Polls:
@@ -236,6 +238,8 @@ class Polls:
             self._store()
 
     def _tried(self, entry: Waiting) -> Taken | Reply | None:
+        if entry.ended:
+            return None
         try:
             return entry.wait.try_now()
         except ServerError as error:
@@ -306,8 +310,10 @@ class Polls:
     # --- ending ---
 
     def end_all(self) -> None:
-        """Answer all soon, as if their time was up, so that the next requests are checked again."""
+        """Answer all soon and without messages, as if their time was up, so that the next ones are checked again."""
         now = trio.current_time()
+        for _, _, entry in self._deadlines:
+            entry.ended = True
         self._deadlines = [(now, number, entry) for _, number, entry in self._deadlines if entry.line is not None]
         heapify(self._deadlines)
         self._sooner.set()

@@ -70,7 +70,7 @@ def test_of_several_the_first_of_a_java_map_is_named() -> None:
 def test_what_only_an_administrator_may_ask() -> None:
     assert sorted(ADMIN_CODES) == [
         *(17, 18, 21, 25, 26, 50, 51, 52, 53, 54, 60, 61, 200, 201, 207, 215, 225, 305, 306, 308, 314, 316, 317, 321),
-        *(323, 328, 329, 343, 345, 351, 352),
+        *(323, 328, 329, 343, 345, 351, 352, 401, 402),
     ]
     for code in range(400):
         assert made(admin=True).may_ask(code)

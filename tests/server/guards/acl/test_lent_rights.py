@@ -15,6 +15,7 @@ from tests.server.guards.acl.test_every_code import (
     NO_TOPIC,
     OTHER,
     OWNER,
+    POP,
     PROOF,
     REFUSED,
     REPLIES,
@@ -24,7 +25,7 @@ from tests.server.guards.acl.test_every_code import (
     place_of,
     signed,
 )
-from tests.server.harness import consumer, heartbeat, properties_text, pull_ext, records, send_ext, subscription
+from tests.server.harness import NOW, consumer, heartbeat, properties_text, pull_ext, records, send_ext, subscription
 
 
 @pytest.mark.parametrize("code", [307, 309])
@@ -80,6 +81,22 @@ async def test_a_pull_that_waits_gives_nothing_once_the_permission_is_withdrawn(
         assert [bytes(frame.body) for frame in await owner.arrived()] == []
         assert [(frame.header.code, frame.header.remark) for frame in ended] == [(19, "OFFSET_OVERFLOW_ONE")]
         assert (await ask(owner, OWNER, 11, waiting)).header.remark == REFUSED + NO_TOPIC
+
+
+async def test_a_pop_that_waits_gives_nothing_once_the_permission_is_withdrawn(tmp_path: Path) -> None:
+    async with hidden(tmp_path) as (server, owner, _):
+        file = tmp_path / "plain_acl.yml"
+        waiting = {"topic": "Hidden", "consumerGroup": "hidden", **POP, "pollTime": "20000", "bornTime": str(NOW)}
+        await owner.write(owner.frame(200050, signed(OWNER, waiting)))
+        assert await owner.arrived() == []
+        file.write_text(ACCOUNTS.replace("topicPerms: [Hidden=PUB|SUB]", "topicPerms: [Hidden=PUB]"))
+        os.utime(file, (1, 1))
+        await server.pass_time(1)
+        ended = await owner.arrived()
+        await done(server.broker(), OWNER, 310, send_ext("Hidden"), PROOF)
+        assert [bytes(frame.body) for frame in await owner.arrived()] == []
+        assert [(frame.header.code, frame.header.remark) for frame in ended] == [(210, "NO_MESSAGE_IN_QUEUE")]
+        assert (await ask(owner, OWNER, 200050, waiting)).header.remark == REFUSED + NO_TOPIC
 
 
 async def test_who_may_read_topics_by_default_reads_no_replies_of_others(tmp_path: Path) -> None:
