@@ -7,7 +7,7 @@ looks at one result.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -32,20 +32,21 @@ Results: TypeAlias = Mapping[tuple[str, str], Result]
 def results(request: pytest.FixtureRequest, swift_grpc: Rocketwire | ApacheProxy) -> Results:
     """The results of all scenarios whose tests are chosen, by scenario and client."""
     own = [item for item in request.session.items if isinstance(item, pytest.Function)]
-    chosen = [item.callspec.params for item in own if item.function is test_scenario]
-    clients = {each["client"]: adapters()[each["client"]] for each in chosen}
+    params: list[Mapping[str, Any]] = [item.callspec.params for item in own if item.function is test_scenario]
+    chosen: list[tuple[Scenario, str]] = [(each["scenario"], each["client"]) for each in params]
+    clients = {client: adapters()[client] for _, client in chosen}
     helper = adapters()[f"java-{USUAL}"]
     for adapter in {*clients.values(), helper}:
         adapter.prepare(Engine.HOST)
     facts = probe(Access(namesrv=swift_grpc.namesrv, grpc=swift_grpc.grpc))
     tasks = [
         Task(
-            scenario=each["scenario"],
-            client=each["client"],
+            scenario=scenario,
+            client=client,
             side=Side.ENDPOINT,
-            reason=not_offered(each["scenario"], clients[each["client"]], facts, security=frozenset(), helper=helper),
+            reason=not_offered(scenario, clients[client], facts, security=frozenset(), helper=helper),
         )
-        for each in sorted(chosen, key=lambda each: -each["scenario"].limit)
+        for scenario, client in sorted(chosen, key=lambda each: -each[0].limit)
     ]
     settings = Settings(engine=Engine.HOST, clients=clients, helper=helper, sides={Side.ENDPOINT: facts}, jobs=_JOBS)
     found = Run(settings=settings, tasks=tasks).run(lambda _: None)
