@@ -28,7 +28,7 @@ LIMITS: Final = (
         "answerBytes",
         "brokerText",
     ),
-    *("topicName", "batchMessages", "batchProperties"),
+    *("topicName", "batchMessages", "batchProperties", "assignmentBytes", "messageRequestModes"),
 )
 """The labels under which refusals are counted: keys, and names of fixed limits."""
 _TOLD_AGAIN_SECONDS: Final = 10.0

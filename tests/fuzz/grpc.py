@@ -109,8 +109,8 @@ def seeds() -> Iterator[bytes]:
     for text, _, _ in golden.grpc_cases("handles"):
         yield b"\3" + text.encode()
     yield b"\4" + authorization("AK/region/service", Secret("other"), "20260102T030405Z").encode()
-    yield b"\5010A5B6C7D8E9F04D206A1B2C300000005"
-    yield b"\0063000m"
+    yield b"\x05010A5B6C7D8E9F04D206A1B2C300000005"
+    yield b"\x063000m"
 
 
 PART = Part(

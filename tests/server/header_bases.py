@@ -571,6 +571,17 @@ NOT_ASKED: Final[Mapping[int, str]] = {
     Code.GET_SUBSCRIPTIONGROUP_CONFIG: "4.9.7 does not know it",
     Code.QUERY_TOPICS_BY_CONSUMER: "4.9.7 does not know it",
     Code.QUERY_SUBSCRIPTION_BY_CONSUMER: "4.9.7 does not know it",
+    **dict.fromkeys(
+        (
+            Code.POP_MESSAGE,
+            Code.ACK_MESSAGE,
+            Code.PEEK_MESSAGE,
+            Code.CHANGE_MESSAGE_INVISIBLETIME,
+            Code.NOTIFICATION,
+            Code.POLLING_INFO,
+        ),
+        "4.9.7 does not know it",
+    ),
 }
 
 

@@ -326,7 +326,7 @@ async def test_a_guard_sees_requests_while_it_is_active(tmp_path: Path, monkeypa
 async def test_a_bug_in_a_decision_closes_the_connection_that_asked(
     server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def bug(*_: object) -> None:
+    def bug(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
     other = server.broker()
