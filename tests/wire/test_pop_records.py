@@ -121,6 +121,11 @@ def test_check_points_that_are_none(body: bytes) -> None:
         decode_check_point(body)
 
 
+def test_acknowledgements_that_are_none() -> None:
+    with pytest.raises(PopRecordInvalid):
+        decode_ack(b"[")
+
+
 def test_the_records_of_a_broker() -> None:
     files = golden.store_files("5.5.0", "commitlog")
     seen = {CHECK_POINT_TAG: 0, ACK_TAG: 0}
