@@ -1,4 +1,7 @@
-"""Every program of the clients besides Apache's Java client, sending what others read or reading what others sent."""
+"""Every program of the remoting clients besides Apache's Java client, with messages that others read or sent.
+
+The programs of the clients that speak gRPC run in the scenarios of `test_catalogue_grpc`.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +21,14 @@ from rocketwire.compat.endpoint import Access
 from rocketwire.compat.engine.pool import Pool
 from rocketwire.compat.messages import Event, Outgoing, body_digest, by_queue, digest, user_properties
 from rocketwire.compat.reader import read_topic
+from rocketwire.compat.scenario import catalogue
 from rocketwire.remoting import Message, Producer, Queue
 from rocketwire.remoting.admin.topics import put_topic
 from rocketwire.wire.bodies.topic import TopicConfig
 from rocketwire.wire.codes import Permission
 
-_OTHERS: Final = [each for each in adapters().values() if not each.id.startswith("java-")]
+_OTHERS: Final = [each for each in adapters().values() if not each.grpc and not each.id.startswith("java-")]
+_GRPC: Final = [each for each in adapters().values() if each.grpc]
 _PROGRAMS: Final = [(each.id, program) for each in _OTHERS for program in sorted(each.programs)]
 # The second version of Spring's starter differs by the Java client that it brings.
 _SKIPPED: Final = {("spring-5.3", program) for program in ("PushBroadcast", "PushDelayed", "PushOrderly", "Traced")}
@@ -213,6 +218,7 @@ def is_woken(bench: Bench) -> None:
 
 
 def traces(bench: Bench) -> None:
+    bench.make_topic("RMQ_SYS_TRACE_TOPIC")  # the client's trace may come after what it prints
     got = bench.run("Traced", producerGroup=f"{bench.group}_p", message=[Outgoing(body="traced", keys="k")])
     (sent,) = events(got, "sent")
     bench.topic = "RMQ_SYS_TRACE_TOPIC"
@@ -286,13 +292,22 @@ def test_a_program_does_what_it_says(
     _CHECKS[program](bench)
 
 
-@pytest.mark.parametrize("adapter", _OTHERS, ids=lambda each: each.id)
+@pytest.mark.parametrize("adapter", [*_OTHERS, *_GRPC], ids=lambda each: each.id)
 def test_what_a_client_lacks_is_in_the_catalogue(adapter: Adapter) -> None:
     """A scenario that it names is there, and would run if it were not named."""
-    from rocketwire.compat.scenario import catalogue
-
     for scenario, reason in adapter.lacks.items():
         assert reason
         assert set(catalogue()[scenario].programs) <= adapter.programs, scenario
-    assert adapter.programs <= set(_CHECKS)
     assert adapter.version
+
+
+@pytest.mark.parametrize("adapter", _OTHERS, ids=lambda each: each.id)
+def test_each_program_is_checked_here(adapter: Adapter) -> None:
+    assert adapter.programs <= set(_CHECKS)
+
+
+@pytest.mark.parametrize("adapter", _GRPC, ids=lambda each: each.id)
+def test_each_program_that_speaks_grpc_is_in_a_scenario(adapter: Adapter) -> None:
+    runs = [each for each in catalogue().values() if each.id not in adapter.lacks]
+    used = {program for each in runs if set(each.programs) <= adapter.programs for program in each.programs}
+    assert adapter.programs == used

@@ -95,7 +95,7 @@ async def test_what_a_client_held_that_is_gone_comes_again(server: Server, broke
 
 
 async def test_it_comes_again_in_the_end(server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("pop.renewals", "grpc.handles"):
+    for module in ("pop.renewals", "grpc.consuming.handles"):
         monkeypatch.setattr(f"rocketwire.server.{module}.MOST_MS", 240_000)  # not hours
     await broker.send("T", b"long")
     with Sdk(server.broker_address) as sdk:

@@ -160,7 +160,7 @@ def test_who_asks_over_http_is_answered_too(tmp_path: Path) -> None:
             assert metric("connection_descriptors") == most
             assert open_files(server) <= FEW - KEPT_FOR_STORE // 2
         assert eventually(lambda: get("/readyz")[0] == 200)
-        assert metric("connection_descriptors") == 0
+        assert eventually(lambda: metric("connection_descriptors") == 0)
         assert server.end()[0] == 0
 
 
