@@ -35,6 +35,7 @@ _SWIFT: Final = {
     "transactionCheckMax": "3",
     "enablePropertyFilter": "true",
     "recallMessageEnable": "true",
+    "traceTopicEnable": "true",
 }
 
 #: The files that take most of the time, longest first. A worker that came to one of them last would keep the other one
