@@ -554,7 +554,7 @@ class Broker:
         with contextlib.ExitStack() as stack:  # each is tried, whatever becomes of the others
             stack.callback(self.store.close)
             for table, _, _ in self._tables:
-                stack.callback(table.persist)
+                stack.callback(table.close)
             stack.callback(self.groups.table.finish)
             stack.callback(self.topics.table.finish)
             if self.timer is not None:

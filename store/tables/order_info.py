@@ -1,6 +1,7 @@
 """config/consumerOrderInfo.json of 5.x: the messages of each queue that a group popped in order and has not finished.
 
-The file maps `topic@group` to queue ids, and these to the last batch that was popped of the queue.
+The file maps `topic@group` to queue ids, and these to the last batch that was popped of the queue. What changed since
+it was written is in consumerOrderInfo.changes.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from rocketwire.store.disk.files import FileSystem, RealFileSystem
-from rocketwire.store.tables.saved_table import SavedTable
+from rocketwire.store.errors import StoreNotWritable
+from rocketwire.store.tables.changes_file import ChangesFile
+from rocketwire.store.tables.saved_table import SavedTable, TableText
 from rocketwire.store.tables.unknown_fields import UnknownFields, load_body
-from rocketwire.wire.bodies._shapes import to_builtins
+from rocketwire.wire.bodies._shapes import from_builtins, to_builtins
 from rocketwire.wire.bodies.fastjson import in_steps
 from rocketwire.wire.java import Int32, Int64
 
@@ -59,13 +62,34 @@ class OrderInfos:
     table: dict[str, dict[Int32, OrderInfo]] = field(default_factory=dict)
 
 
-class OrderInfoTable(SavedTable):
-    """Batches by (topic, group, queue id)."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderChange:
+    """What became of the last batch of a queue; without `info` there is none any more."""
 
-    def __init__(self, path: str, files: FileSystem, saved: OrderInfos, unknown: UnknownFields) -> None:
+    group: str = ""
+    info: OrderInfo | None = None
+    queue_id: Int32 = 0
+    topic: str = ""
+
+
+class OrderInfoTable(SavedTable):
+    """Batches by (topic, group, queue id).
+
+    Attributes:
+        left: What a killed process changed since it wrote the file, the last change of each queue; the table has it.
+    """
+
+    def __init__(
+        self, path: str, files: FileSystem, saved: OrderInfos, unknown: UnknownFields, changes: ChangesFile
+    ) -> None:
         super().__init__(path, files)
         self._table = {key: dict(queues) for key, queues in saved.table.items()}
         self._unknown = unknown
+        self._noted = changes
+        found = [from_builtins(OrderChange, each) for each in changes.left]
+        self.left = tuple({(each.topic, each.group, each.queue_id): each for each in found}.values())
+        for change in self.left:
+            self._apply(change)
 
     @classmethod
     def open(cls, path: str | Path, files: FileSystem | None = None) -> OrderInfoTable:
@@ -75,8 +99,10 @@ class OrderInfoTable(SavedTable):
             ConfigInvalid: the file and its .bak are unreadable.
         """
         files = files or RealFileSystem()
-        saved, unknown = load_body(str(path), files, OrderInfos)
-        return cls(str(path), files, saved, unknown)
+        path = str(path)
+        saved, unknown = load_body(path, files, OrderInfos)
+        changes = ChangesFile(path.removesuffix(".json") + ".changes", files, files.read(path) or b"")
+        return cls(path, files, saved, unknown, changes)
 
     def get(self, topic: str, group: str, queue_id: int) -> OrderInfo | None:
         """The last batch of a queue, None when there is none."""
@@ -84,18 +110,26 @@ class OrderInfoTable(SavedTable):
 
     def put(self, topic: str, group: str, queue_id: int, info: OrderInfo) -> None:
         """Set the last batch of a queue."""
-        self._table.setdefault(topic + _SEPARATOR + group, {})[queue_id] = info
-        self._changed()
+        self._change(OrderChange(topic=topic, group=group, queue_id=queue_id, info=info))
 
     def remove(self, topic: str, group: str, queue_id: int) -> None:
         """Forget the last batch of a queue, if there is one."""
-        key = topic + _SEPARATOR + group
-        queues = self._table.get(key, {})
-        if queues.pop(queue_id, None) is None:
-            return
-        self._unknown.forget(_TABLE, key, queue_id)
-        if not queues:
-            del self._table[key]
+        if self.get(topic, group, queue_id) is not None:
+            self._change(OrderChange(topic=topic, group=group, queue_id=queue_id))
+
+    def _change(self, change: OrderChange) -> None:
+        self._apply(change)
+        self._noted.note(to_builtins(change))
+
+    def _apply(self, change: OrderChange) -> None:
+        key = change.topic + _SEPARATOR + change.group
+        if change.info is not None:
+            self._table.setdefault(key, {})[change.queue_id] = change.info
+        elif (queues := self._table.get(key)) is not None:
+            queues.pop(change.queue_id, None)
+            self._unknown.forget(_TABLE, key, change.queue_id)
+            if not queues:
+                del self._table[key]
         self._changed()
 
     def consumptions(self) -> list[tuple[str, str]]:
@@ -113,4 +147,20 @@ class OrderInfoTable(SavedTable):
         return self._unknown.restore({**document, _TABLE: to_builtins(OrderInfos(table=self._table))[_TABLE]})
 
     def _text(self) -> Generator[None, None, bytes]:
-        return in_steps(self._document(), newer=True)
+        self._noted.begin()
+        text = yield from in_steps(self._document(), newer=True)
+        self._noted.follow(text)
+        return text
+
+    def write(self, text: TableText) -> None:
+        """See SavedTable."""
+        super().write(text)
+        self._noted.written()
+
+    def close(self) -> None:
+        """See SavedTable; then there are no changes beside the file."""
+        self.persist()
+        try:
+            self._noted.drop()
+        except OSError as error:
+            raise StoreNotWritable(self.path, error.strerror or str(error)) from error

@@ -75,6 +75,14 @@ class SavedTable(ABC):
         if text is not None:
             self.write(text)
 
+    def close(self) -> None:
+        """As `persist`, for the last time.
+
+        Raises:
+            StoreNotWritable: it could not be written.
+        """
+        self.persist()
+
     def encode(self) -> TableText | None:
         """The file's next text, None when it is up to date. Call it where changes are made, not in a thread."""
         steps = self.encode_in_steps()

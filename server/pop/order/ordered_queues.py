@@ -10,6 +10,7 @@ offset past messages that nobody acknowledged.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ import trio
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.clocks.due_time import DueTime
 from rocketwire.server.core.errors import MessageIllegal
+from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.offsets.consumed import commit_offset
 from rocketwire.server.pop.order.batches import (
     acknowledged,
@@ -81,10 +83,19 @@ class OrderedQueues:
         self._sleeping = trio.CancelScope()
         self._sleeps_until: float = -math.inf
         self._unclean = trio.Event()
+        self._move_offsets()
         for topic, group in table.consumptions():
             for queue_id, info in table.of(topic, group).items():
                 queue = PopQueue(topic, group, queue_id)
                 self._free.put(queue, self._out_until(queue, info))
+
+    def _move_offsets(self) -> None:
+        """Move offsets on to where a killed process had moved them since it saved them, as the batches tell."""
+        for change in self._table.left:
+            if change.info is not None and change.info.offset_list:
+                queue = PopQueue(change.topic, change.group, change.queue_id)
+                with contextlib.suppress(LimitExceeded):
+                    self._commit(queue, next_offset(change.info, self._committed(queue)))
 
     def blocks(self, queue: PopQueue, attempt_id: str | None, invisible_time: int) -> bool:
         """Whether the queue gives nothing now to an attempt that wants its messages for so many ms."""

@@ -56,3 +56,27 @@ def test_a_kill_loses_nothing_and_gives_nothing_twice(tmp_path: Path) -> None:
     with process(tmp_path / "store") as server, Caller(server.broker) as caller:
         time.sleep(0.5)
         assert pop(caller) == []
+
+
+@pytest.mark.slow
+def test_in_order_too_a_kill_gives_nothing_again_that_was_acknowledged(tmp_path: Path) -> None:
+    every = [b"m%d" % number for number in range(30)]
+    in_order = {"order": True, "queue_id": 0}
+    done = 0
+    for _ in range(2):
+        with process(tmp_path / "store") as server:
+            with Caller(server.broker) as caller:
+                if not done:
+                    assert caller.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext("T", 1)).header.code == 0
+                    send(caller, *every)
+                whole = pop(caller, 300_000, max_msg_nums=10, **in_order)
+                assert [got.body for got in whole] == every[done : done + 10]
+                assert caller.ask(RequestCode.BATCH_ACK_MESSAGE, body=ack_body(*whole)).header.code == 0
+                part = pop(caller, 300, max_msg_nums=4, **in_order)
+                assert caller.ask(RequestCode.BATCH_ACK_MESSAGE, body=ack_body(*part[:2])).header.code == 0
+                done += 12
+            server.end(signal.SIGKILL)
+        time.sleep(0.3)  # until the time of those is up that were not acknowledged
+    with process(tmp_path / "store") as server, Caller(server.broker) as caller:
+        rest = pop(caller, **in_order)
+        assert [got.body for got in rest] == every[done:]

@@ -68,6 +68,27 @@ def test_batches_are_removed(tmp_path: Path) -> None:
     assert text(tmp_path) == b'{\n\t"orderInfoCount":0,\n\t"orderedConsumptionLevel":"QUEUE",\n\t"table":{}\n}'
 
 
+def test_a_killed_process_loses_no_change(tmp_path: Path) -> None:
+    table = opened(tmp_path)
+    (tmp_path / "config").mkdir()
+    for queue_id in (0, 1):
+        table.put("T", "G", queue_id, INFO)
+    table.persist()
+    assert table.left == ()
+    table.put("T", "G", 0, OrderInfo())
+    table.put("T", "G", 0, OrderInfo(offset_list=(4,)))
+    table.remove("T", "G", 1)
+    again = opened(tmp_path)
+    assert again.of("T", "G") == {0: OrderInfo(offset_list=(4,))}
+    assert [(each.queue_id, each.info) for each in again.left] == [(0, OrderInfo(offset_list=(4,))), (1, None)]
+    again.close()
+    assert {each.name for each in (tmp_path / "config").iterdir()} == {
+        "consumerOrderInfo.json",
+        "consumerOrderInfo.json.bak",
+    }
+    assert (opened(tmp_path).of("T", "G"), opened(tmp_path).left) == (again.of("T", "G"), ())
+
+
 @given(st.lists(st.integers(0, 1 << 40), unique=True, min_size=1, max_size=5).map(sorted))
 def test_offsets_are_kept_as_distances(offsets: list[int]) -> None:
     first = offsets[0]

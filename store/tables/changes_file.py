@@ -1,0 +1,173 @@
+"""What changed in a table of `config/` since its file was written last; a file of ours beside an Apache broker's.
+
+A table that is written every few seconds loses the last ones when its process is killed. Where that matters, each
+change is noted here at once, without waiting for the disk: a kill loses nothing, a crash of the machine may.
+
+The file is a row of entries: crc32c and length of what follows (4 bytes each, big-endian), then JSON. An entry is a
+change, or `{"base": CRC}`: the changes of this file and the following one belong on the table whose text has this
+crc32c. A change must say what is, not what is added, so that making it again does no harm. Changes whose base is not
+there are of no use: another broker wrote the table meanwhile.
+
+When the table is about to be written a new file is begun, and the former one becomes `.old`. It belongs on the text
+before and on the new one, which has its changes: by them another table that is written at other times is brought up
+to date after a kill, too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import struct
+from collections.abc import Iterator
+from typing import Any, Final
+
+from crc32c import crc32c
+
+from rocketwire.store.disk.files import FileSystem
+from rocketwire.wire.bodies.fastjson import dumps, loads
+
+log = logging.getLogger(__name__)
+
+_HEAD: Final = struct.Struct(">II")
+_BASE: Final = "base"
+
+
+class ChangesFile:
+    """The file, and the former one while a text is being written. `base` is the table's text as it was loaded."""
+
+    def __init__(self, path: str, files: FileSystem, base: bytes) -> None:
+        self._path = path
+        self._old = path + ".old"
+        self._next = path + ".next"
+        self._files = files
+        #: crc32c of the texts that the table may have, as far as this file belongs on them.
+        self._bases = [crc32c(base)]
+        #: What a killed process noted, until a text has it.
+        self._left = self._read()
+        self._fd: int | None = None
+        self._size = 0
+        #: The descriptor and the size of the former file, until the text is made that it belongs on, too.
+        self._former: tuple[int, int] | None = None
+        #: Whether the table's file may have another text than the last one.
+        self._pending = bool(self._left)
+        #: Whether a change could not be noted, so that what was noted before may be out of date in the next text.
+        self._lost = False
+
+    @property
+    def left(self) -> list[dict[str, Any]]:
+        """The changes that a killed process noted, in their order, which the table that was loaded lacks."""
+        return [loads(each) for each in self._left]
+
+    def _read(self) -> list[bytes]:
+        former, current = (list(_entries(self._files.read(path) or b"")) for path in (self._old, self._path))
+        marks = {_base(each) for each in self._bases}
+        entries = former + current if marks & set(former) else current if marks & set(current) else []
+        return [each for each in entries if not each.startswith(b'{"%s":' % _BASE.encode())]
+
+    def note(self, change: dict[str, Any]) -> None:
+        """Write a change. When that fails a kill would lose it; it is logged."""
+        self._add(dumps(change))
+
+    def _add(self, entry: bytes) -> None:
+        try:
+            if self._fd is None:
+                self._create(entry)
+            else:
+                data = _framed(entry)
+                self._files.write_at(self._fd, data, self._size)
+                self._size += len(data)
+        except OSError as error:
+            if not self._lost:
+                log.warning(
+                    "%(file)s cannot be written, a kill would lose changes: %(reason)s",
+                    {"file": self._path, "reason": error.strerror or str(error)},
+                )
+            self._lost = True
+
+    def _create(self, entry: bytes) -> None:
+        entries = [*map(_base, self._bases), *self._left, entry]
+        data = b"".join(map(_framed, entries))
+        self._files.write(self._next, data, durable=False)
+        self._files.rename(self._next, self._path)
+        self._fd = self._files.open(self._path)
+        self._size = len(data)
+
+    def begin(self) -> None:
+        """Note that a text is about to be made, which has all changes so far and maybe some of the following ones."""
+        if self._pending and not self._lost:
+            return  # what is on the disk may be the text before, which the former file belongs on
+        self._close_former()
+        if self._fd is None:
+            self._bases = self._bases[-1:]  # the next file belongs on the text that is there
+        else:
+            try:
+                self._files.rename(self._path, self._old)
+            except OSError:
+                return  # then this file goes on, and has more than is needed
+            self._former, self._fd = (self._fd, self._size), None
+            self._bases = []
+        if self._lost:
+            self._close_former()
+        self._left = []
+        self._lost = False
+
+    def follow(self, text: bytes) -> None:
+        """Note the text that was made, before it is written."""
+        self._pending = True
+        self._bases.append(crc32c(text))
+        mark = _base(self._bases[-1])
+        if self._former is not None:
+            with contextlib.suppress(OSError):
+                self._files.write_at(self._former[0], _framed(mark), self._former[1])
+            self._close_former()
+        if self._fd is not None:
+            self._add(mark)
+
+    def written(self) -> None:
+        """Note that the text is written; safe in another thread than the rest."""
+        self._pending = False
+
+    def drop(self) -> None:
+        """Remove the files: the text that was written has all changes.
+
+        Raises:
+            OSError: one is still there.
+        """
+        self.close()
+        self._bases = self._bases[-1:]
+        self._left = []
+        for path in (self._path, self._old, self._next):
+            self._files.remove(path)
+
+    def close(self) -> None:
+        """Close the files."""
+        self._close_former()
+        if self._fd is not None:
+            fd, self._fd = self._fd, None
+            self._files.close(fd)
+
+    def _close_former(self) -> None:
+        if self._former is not None:
+            (fd, _), self._former = self._former, None
+            self._files.close(fd)
+
+
+def _base(crc: int) -> bytes:
+    return dumps({_BASE: crc})
+
+
+def _framed(entry: bytes) -> bytes:
+    return _HEAD.pack(crc32c(entry), len(entry)) + entry
+
+
+def _entries(data: bytes) -> Iterator[bytes]:
+    """The entries, up to the first that is not whole."""
+    at = 0
+    while at + _HEAD.size <= len(data):
+        crc, length = _HEAD.unpack_from(data, at)
+        at += _HEAD.size
+        entry = data[at : at + length]
+        if len(entry) < length or crc32c(entry) != crc or not length:
+            return
+        yield entry
+        at += length
