@@ -57,6 +57,9 @@ class Reflection:
         self._stream.send(response)
         self._stream.connection.flush()
 
+    def leaving(self) -> None:
+        """Nothing is to be said."""
+
     def closed(self) -> None:
         """Nothing is kept for it."""
 

@@ -36,6 +36,7 @@ from rocketwire.wire.grpc.service_pb2 import (
     NotifyClientTerminationRequest,
     NotifyClientTerminationResponse,
     PrintThreadStackTraceCommand,
+    ReconnectEndpointsCommand,
     RecoverOrphanedTransactionCommand,
     SyncLiteSubscriptionRequest,
     SyncLiteSubscriptionResponse,
@@ -182,6 +183,14 @@ class Telemetry:
     def _end(self, error: Exception) -> None:
         told = status_of_error(error)
         self._stream.finish(stream_status(Code(told.code)), told.message)
+
+    def leaving(self) -> None:
+        """Have the client dial again."""
+        if self._client is not None:
+            nonce = str(next(self._nonces) & INT32_MAX)
+            self._stream.send(
+                TelemetryCommand(status=OK, reconnect_endpoints_command=ReconnectEndpointsCommand(nonce=nonce))
+            )
 
     def closed(self) -> None:
         """The stream is over."""

@@ -516,6 +516,8 @@ class Connection(Outgoing):
             return
         if not self._ends:
             self._ends = True
+            for stream in self._streams.values():
+                stream.leaving()
             self._http2.goaway(0)
             self.write(self._http2.output(HIGH_WATER))
         if not self.driver.writing and self._outbox.size:

@@ -18,6 +18,9 @@ class Listening(Protocol):
     def received(self, payload: bytes) -> None:
         """Take a message."""
 
+    def leaving(self) -> None:
+        """The server is about to close the connection; what is sent now may still arrive."""
+
     def closed(self) -> None:
         """The stream is over; called once."""
 
@@ -65,6 +68,11 @@ class Stream:
             self._http2.finish(self.number, status, text)
             self.connection.forget(self.number)
             self.close()
+
+    def leaving(self) -> None:
+        """The server is about to close the connection."""
+        if not self.over:
+            self._listening.leaving()
 
     def ended(self) -> None:
         """The client has sent its last message."""

@@ -120,12 +120,17 @@ async def test_a_bug_in_a_method_is_logged_and_ends_its_call_alone(
 
 
 async def test_a_stop_says_goodbye(tmp_path: Path) -> None:
+    """Clients are told to dial again, on the stream that they have for that, and that the connection ends."""
     async with serving(tmp_path / "store") as server:
         sdk = Sdk(server.broker_address)
         await sdk.call("/grpc.health.v1.Health/Check", health_pb2.HealthCheckRequest())
+        stream = await sdk.telemetry(producer_settings())
+        assert (await sdk.command(stream)).HasField("settings")
     while not sdk.ended:
         await trio.lowlevel.wait_readable(sdk.sock)
         sdk.take()
+    (command,) = sdk.incoming[stream].messages(s.TelemetryCommand)
+    assert command.HasField("reconnect_endpoints_command")
     assert sdk.goaway == 0
     sdk.close()
 
