@@ -518,6 +518,7 @@ class Connection(Outgoing):
             self._ends = True
             for stream in self._streams.values():
                 stream.leaving()
+            self.write(self._http2.output(HIGH_WATER))  # else the good-bye may overtake it
             self._http2.goaway(0)
             self.write(self._http2.output(HIGH_WATER))
         if not self.driver.writing and self._outbox.size:
