@@ -52,6 +52,8 @@ class KernelHook(BuildHookInterface[Any]):
             build_data["pure_python"] = False
             build_data["tag"] = f"cp311-abi3-{os.environ.get('ROCKETWIRE_WHEEL_PLATFORM') or ordinary}"
             build_data["force_include"][str(place)] = str(builder.PRODUCT)
+            if nghttp2 := os.environ.get("ROCKETWIRE_NGHTTP2"):  # the kernel has its library
+                build_data["extra_metadata"][str(Path(nghttp2) / "COPYING")] = "COPYING.nghttp2"
 
 
 def _neighbour(path: Path) -> ModuleType:

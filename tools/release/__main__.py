@@ -16,7 +16,8 @@ from typing import Final
 import rocketwire
 from tools.release.bill import write_bill
 from tools.release.build import PLATFORMS, build, time_of_the_commit
-from tools.release.checking import check_platform, check_same_bytes, check_sums, write_sums
+from tools.release.checking import check_linked, check_platform, check_same_bytes, check_sums, write_sums
+from tools.release.nghttp2 import fetch
 from tools.release.trying import VERSIONS, fits_here, install, new_environment, python_of, try_files
 from tools.release.version import unfinished
 
@@ -32,13 +33,16 @@ def main() -> int:
     """Build and try a release of the repository that is the working folder."""
     root, epoch = Path(), time_of_the_commit(Path())
     say(f"Building for {', '.join(PLATFORMS)}")
-    files = build(root, OUT, epoch=epoch, platforms=PLATFORMS)
-    subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *(file.path for file in files)], check=True)
-    for file in files:
-        if file.platform is not None:
-            say(check_platform(file))
-    with tempfile.TemporaryDirectory(prefix="release-") as again:
-        check_same_bytes(files, root, Path(again), epoch=epoch, platforms=PLATFORMS)
+    with tempfile.TemporaryDirectory(prefix="release-") as folder:
+        nghttp2 = fetch(Path(folder) / "sources")
+        files = build(root, OUT, epoch=epoch, platforms=PLATFORMS, nghttp2=nghttp2)
+        subprocess.run([sys.executable, "-m", "twine", "check", "--strict", *(file.path for file in files)], check=True)
+        for file in files:
+            if file.platform is not None:
+                check_linked(file)
+                say(check_platform(file))
+        again = Path(folder) / "again"
+        check_same_bytes(files, root, again, epoch=epoch, platforms=PLATFORMS, nghttp2=nghttp2)
     say("A second build gives the same bytes")
 
     bill = OUT / f"rocketwire-{rocketwire.__version__}.cdx.json"

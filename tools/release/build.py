@@ -57,7 +57,7 @@ class ReleaseFile:
 
 def settings_of_the_caller() -> dict[str, str]:
     """The environment without what says which kernel is wanted, and for what."""
-    ours = ("ROCKETWIRE_KERNEL", "ROCKETWIRE_WHEEL_PLATFORM")
+    ours = ("ROCKETWIRE_KERNEL", "ROCKETWIRE_NGHTTP2", "ROCKETWIRE_WHEEL_PLATFORM")
     return {key: value for key, value in os.environ.items() if key not in ours}
 
 
@@ -83,7 +83,7 @@ def hatchling(where: Path, *options: str, **environment: str) -> str:
     return done.stdout + done.stderr
 
 
-def build(root: Path, out: Path, *, epoch: int, platforms: Mapping[str, str]) -> list[ReleaseFile]:
+def build(root: Path, out: Path, *, epoch: int, platforms: Mapping[str, str], nghttp2: Path) -> list[ReleaseFile]:
     """Build the release into a folder, of which everything else is removed.
 
     Args:
@@ -91,6 +91,7 @@ def build(root: Path, out: Path, *, epoch: int, platforms: Mapping[str, str]) ->
         out: The folder.
         epoch: The time that all files get, in seconds since 1970; zip files begin in 1980.
         platforms: Of each wheel with a kernel the platform's tag, and the C compiler.
+        nghttp2: The sources of nghttp2, which these kernels are linked with.
 
     Returns:
         The sdist, the wheels with a kernel, and the wheel without one.
@@ -114,7 +115,8 @@ def build(root: Path, out: Path, *, epoch: int, platforms: Mapping[str, str]) ->
             archive.extractall(folder, filter="data")
         source = Path(folder) / sdist.name.removesuffix(".tar.gz")
         for platform, compiler in platforms.items():
-            add_wheel(source, "native", platform, ROCKETWIRE_WHEEL_PLATFORM=platform, CC=compiler)
+            settings = {"ROCKETWIRE_WHEEL_PLATFORM": platform, "CC": compiler}
+            add_wheel(source, "native", platform, ROCKETWIRE_NGHTTP2=str(nghttp2.absolute()), **settings)
         add_wheel(source, "python", None)
     return files
 

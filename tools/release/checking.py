@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +17,9 @@ _MUSL: Final = "libc.so"
 """musl's own name, which its loader knows on every system; auditwheel knows only the name that Alpine gives it."""
 _ALWAYS_THERE: Final = frozenset({"libc.so.6", "libpthread.so.0", _MUSL})
 """The libraries that a kernel may be linked to: the C library, whose threads were a library of their own."""
+
+_SYSTEMS: Final = b"libnghttp2.so"
+"""The name by which a kernel that is not linked with nghttp2 looks for it."""
 
 
 def check_platform(file: ReleaseFile) -> str:
@@ -34,6 +38,19 @@ def check_platform(file: ReleaseFile) -> str:
     if done.returncode:
         raise ReleaseFailed(f"{file.path.name}: {done.stderr.strip()}")
     return judged(json.loads(done.stdout), str(file.platform))
+
+
+def check_linked(file: ReleaseFile) -> None:
+    """Look whether a wheel's kernel has nghttp2, and the wheel its licence.
+
+    Raises:
+        ReleaseFailed: the kernel would look for the library of the system, or the licence is missing.
+    """
+    with zipfile.ZipFile(file.path) as wheel:
+        names = wheel.namelist()
+        (kernel,) = (wheel.read(name) for name in names if name.endswith(".so"))
+    if _SYSTEMS in kernel or not any(name.endswith("/COPYING.nghttp2") for name in names):
+        raise ReleaseFailed(f"{file.path.name}: the kernel is not linked with nghttp2")
 
 
 def judged(found: Mapping[str, Any], platform: str) -> str:
@@ -56,7 +73,7 @@ def _numbers(version: str) -> list[int]:
 
 
 def check_same_bytes(
-    files: Sequence[ReleaseFile], root: Path, again: Path, *, epoch: int, platforms: Mapping[str, str]
+    files: Sequence[ReleaseFile], root: Path, again: Path, *, epoch: int, platforms: Mapping[str, str], nghttp2: Path
 ) -> None:
     """Build the release once more into another folder, and compare.
 
@@ -64,7 +81,8 @@ def check_same_bytes(
         ReleaseFailed: a file has other bytes, or another name.
     """
     first = {file.path.name: digest(file.path) for file in files}
-    second = {file.path.name: digest(file.path) for file in build(root, again, epoch=epoch, platforms=platforms)}
+    built = build(root, again, epoch=epoch, platforms=platforms, nghttp2=nghttp2)
+    second = {file.path.name: digest(file.path) for file in built}
     if other := sorted(name for name in first.keys() | second.keys() if first.get(name) != second.get(name)):
         raise ReleaseFailed(f"a second build gives other bytes: {', '.join(other)}")
 

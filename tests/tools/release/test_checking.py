@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from tools.release import checking
 from tools.release.build import ReleaseFailed, ReleaseFile
-from tools.release.checking import check_same_bytes, check_sums, judged, write_sums
+from tools.release.checking import check_linked, check_same_bytes, check_sums, judged, write_sums
 
 GLIBC: dict[str, Any] = {
     "wheel": "some.whl",
@@ -53,6 +54,21 @@ def test_the_sums_are_checked_as_a_user_checks_them(tmp_path: Path) -> None:
         check_sums(sums)
 
 
+def wheel(path: Path, files: dict[str, bytes]) -> ReleaseFile:
+    with zipfile.ZipFile(path, "w") as written:
+        for name, data in files.items():
+            written.writestr(name, data)
+    return ReleaseFile(path=path, kernel="native", platform="x")
+
+
+def test_a_kernel_that_is_not_linked_with_nghttp2_is_a_failure(tmp_path: Path) -> None:
+    licence = {"x.dist-info/extra_metadata/COPYING.nghttp2": b"MIT"}
+    check_linked(wheel(tmp_path / "good", {"kernel.so": b"code", **licence}))
+    for number, files in enumerate(({"kernel.so": b"code"}, {"kernel.so": b"libnghttp2.so.14", **licence})):
+        with pytest.raises(ReleaseFailed, match="not linked with nghttp2"):
+            check_linked(wheel(tmp_path / str(number), files))
+
+
 def test_a_second_build_with_other_bytes_is_a_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def written(folder: Path, **files: str) -> list[ReleaseFile]:
         folder.mkdir(exist_ok=True)
@@ -63,7 +79,7 @@ def test_a_second_build_with_other_bytes_is_a_failure(tmp_path: Path, monkeypatc
     first = written(tmp_path / "first", same="1", other="2")
     built = {"same": "1", "other": "2"}
     monkeypatch.setattr(checking, "build", lambda _root, out, **_: written(out, **built))
-    check_same_bytes(first, tmp_path, tmp_path / "second", epoch=0, platforms={})
+    check_same_bytes(first, tmp_path, tmp_path / "second", epoch=0, platforms={}, nghttp2=tmp_path)
     built |= {"other": "3", "more": "4"}
     with pytest.raises(ReleaseFailed, match=r"other bytes: more, other$"):
-        check_same_bytes(first, tmp_path, tmp_path / "second", epoch=0, platforms={})
+        check_same_bytes(first, tmp_path, tmp_path / "second", epoch=0, platforms={}, nghttp2=tmp_path)
