@@ -2,7 +2,8 @@
 
 Machines that are busy with something else must not make a test fail, so no example has a deadline.
 `ROCKETWIRE_EXAMPLES` says which examples are drawn: `fixed`, the same in each run, so that a failure comes from the
-change; `few`, new ones, but a handful a test, for the time between two edits; otherwise new ones.
+change, and no more than are worth drawing again; `few`, new ones, but a handful a test, for the time between two edits;
+otherwise new ones.
 """
 
 import os
@@ -14,7 +15,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 _EXAMPLES: Final = os.environ.get("ROCKETWIRE_EXAMPLES", "new")
-_FEW: Final = 8
+_MOST: Final = {"few": 8, "fixed": 30}
+"""Examples of a property, or runs of a state machine, at most."""
 
 _MEMORY: Final = Path("/dev/shm")
 _MEMORY_BYTES: Final = 4 << 30
@@ -44,21 +46,23 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark long tests; do not trace costly ones; cap examples and state machines where few are wanted."""
-    listed = set(_LONG_TESTS.read_text().split())
+    listed = dict(line.partition(" ")[::2] for line in _LONG_TESTS.read_text().splitlines())
     for item in items:
-        if item.nodeid.partition("[")[0] in listed:
+        how = listed.get(item.nodeid.partition("[")[0])
+        if how is not None:
             item.add_marker("long")
-        if item.get_closest_marker("costly") is not None:
-            item.add_marker("no_cover")  # tracing doubles what they cost, and the others cover what is asked
-    if _EXAMPLES != "few":
+        if how or item.get_closest_marker("costly") is not None:
+            item.add_marker("no_cover")  # tracing doubles what they cost, and the others cover what is wanted
+    most = _MOST.get(_EXAMPLES)
+    if most is None:
         return
     for item in items:
         if not isinstance(item, pytest.Function):
             continue
         machine = getattr(item.cls, "settings", None)  # a state machine's test case
         if isinstance(machine, settings):
-            item.cls.settings = settings(machine, max_examples=min(machine.max_examples, _FEW))
+            item.cls.settings = settings(machine, max_examples=min(machine.max_examples, most))
         elif getattr(item.obj, "is_hypothesis_test", False):
             function = getattr(item.obj, "__func__", item.obj)
             own = function._hypothesis_internal_use_settings
-            function._hypothesis_internal_use_settings = settings(own, max_examples=min(own.max_examples, _FEW))
+            function._hypothesis_internal_use_settings = settings(own, max_examples=min(own.max_examples, most))

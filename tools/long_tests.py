@@ -1,8 +1,10 @@
 """Writes the list of the unit tests that `tox run -e fast` leaves out because they take long.
 
 `python -m tools.long_tests RESULTS.xml` reads the times of a run of the unit tests (pytest's `--junit-xml`) and writes
-`tests/long_tests.txt`: the functions of which a case takes LONG_SECONDS or more on average. A list, and not a marker in
-each test: which tests are long is measured, and changes with the code.
+`tests/long_tests.txt`: the functions of which a case takes LONG_SECONDS or more on average. Those that take
+LONGEST_SECONDS are marked `untraced`: coverage is measured without them, since tracing doubles what they cost, and the
+others cover what is wanted. Not so tests of what must be covered to the last branch (COVERED_WHOLE). A list, and not a
+marker in each test: which tests are long is measured, and changes with the code.
 """
 
 from __future__ import annotations
@@ -19,6 +21,9 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 LIST: Final = ROOT / "tests" / "long_tests.txt"
 LONG_SECONDS: Final = 0.05
 """By the wall clock, in a run with as many workers as processors."""
+LONGEST_SECONDS: Final = 0.5
+COVERED_WHOLE: Final = ("tests/wire/", "tests/store/layout/")
+UNTRACED: Final = "untraced"
 
 
 def function_of(nodeid: str) -> str:
@@ -44,13 +49,18 @@ def _cases(results: JUnitXml) -> Iterator[TestCase]:
 
 
 def long_tests(results: JUnitXml, seconds: float = LONG_SECONDS) -> list[str]:
-    """The functions whose cases take so many seconds or more on average, sorted."""
+    """The functions whose cases take so many seconds or more on average, sorted, as lines of the list."""
     times: dict[str, list[float]] = {}
     for case in _cases(results):
         node = _node(case)
         if node is not None:
             times.setdefault(node, []).append(float(case.time or 0))
-    return sorted(node for node, each in times.items() if sum(each) / len(each) >= seconds)
+    means = {node: sum(each) / len(each) for node, each in times.items()}
+    return sorted(
+        f"{node} {UNTRACED}" if mean >= LONGEST_SECONDS and not node.startswith(COVERED_WHOLE) else node
+        for node, mean in means.items()
+        if mean >= seconds
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
