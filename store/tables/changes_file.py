@@ -44,10 +44,10 @@ class ChangesFile:
         self._bases = [crc32c(base)]
         #: What a killed process noted, until a text has it.
         self._left = self._read()
-        self._fd: int | None = None
-        self._size = 0
-        #: The descriptor and the size of the former file, until the text is made that it belongs on, too.
-        self._former: tuple[int, int] | None = None
+        #: How long the file is, None before there is one.
+        self._size: int | None = None
+        #: The same of the former file, until the text is made that it belongs on, too.
+        self._former_size: int | None = None
         #: Whether the table's file may have another text than the last one.
         self._pending = bool(self._left)
         #: Whether a change could not be noted, so that what was noted before may be out of date in the next text.
@@ -70,12 +70,10 @@ class ChangesFile:
 
     def _add(self, entry: bytes) -> None:
         try:
-            if self._fd is None:
-                self._create(entry)
+            if self._size is None:
+                self._size = self._create(entry)
             else:
-                data = _framed(entry)
-                self._files.write_at(self._fd, data, self._size)
-                self._size += len(data)
+                self._size += self._append(self._path, self._size, entry)
         except OSError as error:
             if not self._lost:
                 log.warning(
@@ -84,30 +82,38 @@ class ChangesFile:
                 )
             self._lost = True
 
-    def _create(self, entry: bytes) -> None:
+    def _append(self, path: str, at: int, entry: bytes) -> int:
+        data = _framed(entry)
+        fd = self._files.open(path)  # few change at a time, and a table must not need a descriptor
+        try:
+            self._files.write_at(fd, data, at)
+        finally:
+            self._files.close(fd)
+        return len(data)
+
+    def _create(self, entry: bytes) -> int:
         entries = [*map(_base, self._bases), *self._left, entry]
         data = b"".join(map(_framed, entries))
         self._files.write(self._next, data, durable=False)
         self._files.rename(self._next, self._path)
-        self._fd = self._files.open(self._path)
-        self._size = len(data)
+        return len(data)
 
     def begin(self) -> None:
         """Note that a text is about to be made, which has all changes so far and maybe some of the following ones."""
         if self._pending and not self._lost:
             return  # what is on the disk may be the text before, which the former file belongs on
-        self._close_former()
-        if self._fd is None:
+        self._former_size = None
+        if self._size is None:
             self._bases = self._bases[-1:]  # the next file belongs on the text that is there
         else:
             try:
                 self._files.rename(self._path, self._old)
             except OSError:
                 return  # then this file goes on, and has more than is needed
-            self._former, self._fd = (self._fd, self._size), None
+            if not self._lost:
+                self._former_size = self._size
+            self._size = None
             self._bases = []
-        if self._lost:
-            self._close_former()
         self._left = []
         self._lost = False
 
@@ -116,11 +122,11 @@ class ChangesFile:
         self._pending = True
         self._bases.append(crc32c(text))
         mark = _base(self._bases[-1])
-        if self._former is not None:
+        if self._former_size is not None:
             with contextlib.suppress(OSError):
-                self._files.write_at(self._former[0], _framed(mark), self._former[1])
-            self._close_former()
-        if self._fd is not None:
+                self._append(self._old, self._former_size, mark)
+            self._former_size = None
+        if self._size is not None:
             self._add(mark)
 
     def written(self) -> None:
@@ -133,23 +139,11 @@ class ChangesFile:
         Raises:
             OSError: one is still there.
         """
-        self.close()
+        self._size = self._former_size = None
         self._bases = self._bases[-1:]
         self._left = []
         for path in (self._path, self._old, self._next):
             self._files.remove(path)
-
-    def close(self) -> None:
-        """Close the files."""
-        self._close_former()
-        if self._fd is not None:
-            fd, self._fd = self._fd, None
-            self._files.close(fd)
-
-    def _close_former(self) -> None:
-        if self._former is not None:
-            (fd, _), self._former = self._former, None
-            self._files.close(fd)
 
 
 def _base(crc: int) -> bytes:

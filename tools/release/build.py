@@ -83,7 +83,9 @@ def hatchling(where: Path, *options: str, **environment: str) -> str:
     return done.stdout + done.stderr
 
 
-def build(root: Path, out: Path, *, epoch: int, platforms: Mapping[str, str], nghttp2: Path) -> list[ReleaseFile]:
+def build(
+    root: Path, out: Path, *, epoch: int, platforms: Mapping[str, str], nghttp2: Path | None
+) -> list[ReleaseFile]:
     """Build the release into a folder, of which everything else is removed.
 
     Args:
@@ -91,7 +93,7 @@ def build(root: Path, out: Path, *, epoch: int, platforms: Mapping[str, str], ng
         out: The folder.
         epoch: The time that all files get, in seconds since 1970; zip files begin in 1980.
         platforms: Of each wheel with a kernel the platform's tag, and the C compiler.
-        nghttp2: The sources of nghttp2, which these kernels are linked with.
+        nghttp2: The sources of nghttp2, which these kernels are linked with; None: they use the system's library.
 
     Returns:
         The sdist, the wheels with a kernel, and the wheel without one.
@@ -116,7 +118,9 @@ def build(root: Path, out: Path, *, epoch: int, platforms: Mapping[str, str], ng
         source = Path(folder) / sdist.name.removesuffix(".tar.gz")
         for platform, compiler in platforms.items():
             settings = {"ROCKETWIRE_WHEEL_PLATFORM": platform, "CC": compiler}
-            add_wheel(source, "native", platform, ROCKETWIRE_NGHTTP2=str(nghttp2.absolute()), **settings)
+            if nghttp2 is not None:
+                settings["ROCKETWIRE_NGHTTP2"] = str(nghttp2.absolute())
+            add_wheel(source, "native", platform, **settings)
         add_wheel(source, "python", None)
     return files
 

@@ -65,7 +65,6 @@ def test_changes_since_the_last_text_are_left(tmp_path: Path) -> None:
     table.save()
     table.put("b", 2)
     table.put("b", 3)
-    table.changes.close()
     again = Table(tmp_path)
     assert again.changes.left[-2:] == [{"name": "b", "value": 2}, {"name": "b", "value": 3}]
     assert again.values == {"a": 1, "b": 3}
@@ -87,12 +86,10 @@ def test_changes_do_not_belong_on_what_another_wrote(tmp_path: Path) -> None:
     table.put("a", 1)
     table.save()
     table.put("a", 2)
-    table.changes.close()
     (tmp_path / "table").write_bytes(b"a=7")
     again = Table(tmp_path)
     assert again.values == {"a": 7}
     again.put("b", 1)
-    again.changes.close()
     assert Table(tmp_path).values == {"a": 7, "b": 1}
 
 
@@ -103,7 +100,6 @@ def test_it_is_read_up_to_what_is_damaged(tmp_path: Path, damage: Any) -> None:
     table = Table(tmp_path)
     table.put("a", 1)
     table.put("b", 2)
-    table.changes.close()
     path = tmp_path / "changes"
     path.write_bytes(damage(path.read_bytes()))
     assert Table(tmp_path).values in ({"a": 1}, {"a": 1, "b": 2})
@@ -149,7 +145,6 @@ def test_after_a_full_disk_nothing_old_is_made_again(tmp_path: Path, caplog: pyt
     files.full = False
     table.save()
     table.put("b", 1)
-    table.changes.close()
     assert Table(tmp_path).values == {"a": 3, "b": 1}
 
 
@@ -193,7 +188,6 @@ class Killed(RuleBasedStateMachine):
 
     @rule()
     def kill(self) -> None:
-        self.table.changes.close()
         self.table = Table(self.folder)
         self.begun = self.text = None
 
