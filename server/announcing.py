@@ -17,8 +17,8 @@ from rocketwire.server.configuration import ServerConfig
 from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.wire.addresses import Address
 
-Announce = Callable[[Address, Address, Address | None, Address | None], None]
-"""Tells that all is ready; takes the addresses of name server, broker, HTTP and gRPC."""
+Announce = Callable[[Address | None, Address | None, Address | None, Address | None], None]
+"""Tells that all is ready; takes the addresses of name server, broker, HTTP and gRPC, None for what there is not."""
 
 
 class NotAnnounced(Exception):
@@ -38,7 +38,9 @@ def announcing(config: ServerConfig) -> Iterator[Announce]:
     """
     port_file = None if config.port_file is None else _PortFile(config.port_file)
 
-    def announce(name_server: Address, broker: Address, http: Address | None, grpc: Address | None) -> None:
+    def announce(
+        name_server: Address | None, broker: Address | None, http: Address | None, grpc: Address | None
+    ) -> None:
         line = _json_line(config, name_server, broker, http, grpc)
         if port_file is not None:
             port_file.write(line)
@@ -49,13 +51,17 @@ def announcing(config: ServerConfig) -> Iterator[Announce]:
 
 
 def _json_line(
-    config: ServerConfig, name_server: Address, broker: Address, http: Address | None, grpc: Address | None
+    config: ServerConfig,
+    name_server: Address | None,
+    broker: Address | None,
+    http: Address | None,
+    grpc: Address | None,
 ) -> str:
     """All that a program needs to use the server, with the addresses as clients reach them."""
     return json.dumps(
         {
-            "namesrv": str(reached(name_server)),
-            "broker": str(broker),
+            "namesrv": None if name_server is None else str(reached(name_server)),
+            "broker": None if broker is None else str(broker),
             "http": None if http is None else str(reached(http)),
             "grpc": None if grpc is None else str(reached(grpc)),
             "store": str(config.store.folder.absolute()),

@@ -11,26 +11,42 @@ from rocketwire.wire.addresses import Address
 
 
 def ready_lines(
-    config: ServerConfig, name_server: Address, broker: Address, http: Address | None, grpc: Address | None
+    config: ServerConfig,
+    name_server: Address | None,
+    broker: Address | None,
+    http: Address | None,
+    grpc: Address | None,
 ) -> list[str]:
     """The lines that say that all is ready, with the addresses that clients use."""
+    if broker is None:
+        return [
+            f"rocketwire ready: name server {name_server}, values in {config.store.folder}",
+            *_about_access(config, name_server),
+            "  stop:  Ctrl-C",
+        ]
+    if name_server is None:
+        names = ";".join(map(str, config.name_servers))
+        where, used = f"broker {broker} of the name servers {names}", names
+    else:
+        where, used = f"name server {name_server}, broker {broker}", str(reached(name_server))
     return [
-        f"rocketwire ready: name server {name_server}, broker {broker}, store {config.store.folder}",
-        f'  Java:  producer.setNamesrvAddr("{reached(name_server)}");',
+        f"rocketwire ready: {where}, store {config.store.folder}",
+        f'  Java:  producer.setNamesrvAddr("{used}");',
         *([] if grpc is None else [f'  5.x:   ClientConfiguration.newBuilder().setEndpoints("{reached(grpc)}")']),
         *([] if http is None else [f"  HTTP:  http://{reached(http)}/metrics"]),
-        *_about_access(config),
+        *_about_access(config, name_server),
         "  stop:  Ctrl-C",
         *_about_the_clock(config),
         *fault_lines(config.faults),
     ]
 
 
-def _about_access(config: ServerConfig) -> list[str]:
+def _about_access(config: ServerConfig, name_server: Address | None) -> list[str]:
     """Who is let in: a line of the banner where more than this machine could come."""
     if config.acl.acl_enable:
         return [f"  ACL:   accounts of {config.acl.path(config.store.folder)}"]
-    if is_loopback(config.broker.bind_address) and is_loopback(config.name_server.host):
+    hosts = [config.broker.bind_address, *(() if name_server is None else (name_server.host,))]
+    if all(map(is_loopback, hosts)):
         return []
     return ["  open:  no access control; whoever reaches these addresses may do everything (--acl FILE)"]
 

@@ -38,7 +38,7 @@ from rocketwire.server.limits.limits import Limits
 from rocketwire.server.messages.keys import PageCacheKeys
 from rocketwire.server.messages.page_cache import PageCacheGuard
 from rocketwire.server.messages.storing import Storing
-from rocketwire.server.name_server.registration import Registration
+from rocketwire.server.name_server.registration import Registration, told_topics
 from rocketwire.server.name_server.routes import BrokerIdentity, RouteTable
 from rocketwire.server.net.addresses import ip_address
 from rocketwire.server.net.admission.in_flight import InFlight
@@ -81,6 +81,7 @@ from rocketwire.server.upkeep.keys import FlushKeys, RetentionKeys
 from rocketwire.server.upkeep.lifetime import Lifetime
 from rocketwire.server.upkeep.queue_removal import QueueRemoval
 from rocketwire.server.upkeep.store_opening import opened_store
+from rocketwire.server.upstream.registration import RemoteRegistration
 from rocketwire.store.append.flush import GroupCommit, RunBlocking
 from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.store.tables.consumer_filters import ConsumerFilterTable
@@ -163,17 +164,21 @@ class Broker:
             topics=self.topics,
         )
         self._backlog = Backlog(live[ThrottleKeys], self.offsets, self.groups.table, self.store, self.throttle)
+        identity = BrokerIdentity(
+            cluster=config.broker.broker_cluster_name,
+            name=config.broker.broker_name,
+            broker_id=config.broker.broker_id,
+            address=self.address,
+        )
+        ha_address = str(Address(host=advertised.host, port=advertised.port + 1))
         self._registration = Registration(
-            BrokerIdentity(
-                cluster=config.broker.broker_cluster_name,
-                name=config.broker.broker_name,
-                broker_id=config.broker.broker_id,
-                address=self.address,
-            ),
-            ha_address=str(Address(host=advertised.host, port=advertised.port + 1)),
-            routes=routes,
-            topics=self.topics,
-            broker_keys=live[BrokerKeys],
+            identity, ha_address=ha_address, routes=routes, topics=self.topics, broker_keys=live[BrokerKeys]
+        )
+        self._elsewhere = RemoteRegistration(
+            config.name_servers,
+            identity,
+            ha_address=ha_address,
+            topics=lambda changed: told_topics(self.topics, live[BrokerKeys].current, changed),
         )
         self._tell_of_changes()
         self.send_answers = SendAnswers(
@@ -438,6 +443,7 @@ class Broker:
     def _tell_of_changes(self) -> None:
         invalidate = self.invalidation.invalidate
         self.topics.changed.subscribe(self._registration.register)
+        self.topics.changed.subscribe(self._elsewhere.register)
         if self.access is not None:
             self.access.changed.subscribe(self.long_poll.end_all)
             self.access.changed.subscribe(self.pops.end_all)
@@ -509,6 +515,7 @@ class Broker:
         """Register with the name server and start the recurring work in `nursery`."""
         self._registration.register()
         nursery.start_soon(self._registration.run)
+        nursery.start_soon(self._elsewhere.run)
         nursery.start_soon(self.in_flight.run)
         nursery.start_soon(self.clients.run)
         nursery.start_soon(self.order_locks.run)

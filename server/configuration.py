@@ -85,8 +85,12 @@ class ServerConfig:
     grpc: GrpcKeys = field(default_factory=GrpcKeys)
 
     # What only the command line sets.
-    name_server: Address = NAME_SERVER
-    """Where the name server listens."""
+    name_server: Address | None = NAME_SERVER
+    """Where the name server listens; None: there is none in this process."""
+    name_servers: tuple[Address, ...] = ()
+    """Name servers of other processes, where the broker registers too."""
+    has_broker: bool = True
+    """Whether there is a broker in this process, and not a name server alone."""
     advertised_port: int | None = None
     """The port that clients are given, if it is not the one that the broker listens on (NAT, containers)."""
     advertised_networks: tuple[ForNetwork, ...] = ()
@@ -109,7 +113,9 @@ class ServerConfig:
     def properties(self) -> dict[str, str]:
         """Every key with effect and its value as text: the answer to code 26."""
         texts = {each.name: write(getattr(getattr(self, each.group), each.attribute)) for each in KEYS}
-        return {**texts, "brokerIP1": self.broker.advertised_host, "namesrvAddr": str(self.name_server)}
+        own = () if self.name_server is None else (self.name_server,)
+        name_servers = ";".join(map(str, (*own, *self.name_servers)))
+        return {**texts, "brokerIP1": self.broker.advertised_host, "namesrvAddr": name_servers}
 
     def updated(self, changes: Mapping[str, str]) -> ServerConfig:
         """A copy with some keys changed, as code 25 does.

@@ -29,7 +29,7 @@ from rocketwire.server.net.addresses import HostUnknown
 from rocketwire.server.net.admission.descriptors import DescriptorsTooFew
 from rocketwire.server.net.listener import AddressInUse
 from rocketwire.server.net.tls.settings import TlsInvalid
-from rocketwire.server.serving import serve
+from rocketwire.server.serving import serve, serve_name_server
 from rocketwire.server.upkeep.flush_thread import FlushThread
 from rocketwire.store.errors import StoreError
 from rocketwire.wire.addresses import Address
@@ -118,10 +118,20 @@ async def _serve_and_announce(config: ServerConfig) -> None:
             flush_thread = stack.enter_context(contextlib.closing(FlushThread()))
             await flush_thread.warm_up()
 
-        def ready(name_server: Address, broker: Address, http: Address | None, grpc: Address | None) -> None:
+        def ready(
+            name_server: Address | None, broker: Address | None, http: Address | None, grpc: Address | None
+        ) -> None:
             _set_the_collector()
             announce(name_server, broker, http, grpc)
 
+        if not config.has_broker:
+            await serve_name_server(
+                config,
+                clock=system_clock,
+                run_sync=trio.to_thread.run_sync,
+                ready=lambda address: ready(address, None, None, None),
+            )
+            return
         await serve(
             config,
             clock=system_clock,

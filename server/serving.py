@@ -15,7 +15,7 @@ import trio
 
 from rocketwire.server.broker import Broker
 from rocketwire.server.config.broker_keys import BrokerKeys
-from rocketwire.server.configuration import ServerConfig
+from rocketwire.server.configuration import NAME_SERVER, LiveConfig, ServerConfig
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.clocks.due_time import DueTime
 from rocketwire.server.core.clocks.movable_clock import MovableClock
@@ -25,18 +25,21 @@ from rocketwire.server.core.works import Works
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
 from rocketwire.server.grpc.front import Front
 from rocketwire.server.grpc.keys import DEFAULT_ADDRESS
+from rocketwire.server.limits.keys import LimitKeys
+from rocketwire.server.limits.limits import Limits
 from rocketwire.server.name_server.advertised import Advertising
 from rocketwire.server.name_server.config import NameServerConfig
 from rocketwire.server.name_server.key_values import KeyValueConfig
 from rocketwire.server.name_server.routes import RouteTable
 from rocketwire.server.net.admission.admission import Admission
 from rocketwire.server.net.admission.descriptors import Descriptors, shared_out
+from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.hub import Hub, hub_kernel
 from rocketwire.server.net.listener import AddressInUse, Listener, bind
 from rocketwire.server.net.tls.contexts import TlsContexts
 from rocketwire.server.net.tls.gate import TlsGate
 from rocketwire.server.net.tls.settings import read_tls_settings
-from rocketwire.server.operations.faults.start import allowed_faults, no_faults
+from rocketwire.server.operations.faults.start import InFront, allowed_faults, no_faults
 from rocketwire.server.operations.monitoring.latencies import Latencies, timed
 from rocketwire.server.registry import broker_families, front_parts, grpc_families, name_server_families
 from rocketwire.store.append.flush import RunBlocking
@@ -50,8 +53,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-Ready: TypeAlias = Callable[[Address, Address, Address | None, Address | None], None]
-"""Told the addresses of name server, broker, HTTP and gRPC."""
+Ready: TypeAlias = Callable[[Address | None, Address, Address | None, Address | None], None]
+"""Told the addresses of name server, broker, HTTP and gRPC; None: there is none."""
 
 _VIP_PORT_BELOW: Final = 2
 _FREE_PAIR_ATTEMPTS: Final = 20
@@ -99,10 +102,47 @@ async def serve(
         )
 
 
+async def serve_name_server(
+    config: ServerConfig, *, clock: Clock, run_sync: RunSync, ready: Callable[[Address], None]
+) -> None:
+    """Serve as a name server alone until cancelled; `ready` is told its address once it listens.
+
+    Raises:
+        AddressInUse, DescriptorsTooFew, TlsInvalid: as with `serve`.
+    """
+    tls_settings = read_tls_settings(config.tls.tls_config_file, config.tls.tls_server_mode)
+    contexts = TlsContexts(tls_settings, clock=clock, run_sync=run_sync)
+    contexts.load()
+    metrics, descriptors = Metrics(), shared_out(http=False)
+    in_flight = InFlight(Limits(LiveConfig(config, clock)[LimitKeys], metrics))
+    routes = RouteTable()
+    address = config.name_server or NAME_SERVER
+    with bind(address.host, address.port, option="--namesrv") as sock:
+        name_server = _name_server(
+            sock,
+            config,
+            routes,
+            admission=Admission(in_flight, descriptors.connections, descriptors.farewells),
+            tls=TlsGate(contexts, in_flight),
+            in_flight=in_flight,
+            clock=clock,
+            in_front=no_faults,
+            metrics=metrics,
+            latencies=None,
+            works=Works(run_sync, now=trio.current_time),
+            run_sync=run_sync,
+        )
+        async with trio.open_nursery() as nursery:
+            for each in (in_flight, routes):
+                nursery.start_soon(each.run)
+            name_server.start(nursery)
+            ready(_address_of(sock, address))
+
+
 class _Sockets(NamedTuple):
     """What is listened on."""
 
-    name_server: socket.socket
+    name_server: socket.socket | None
     broker: list[socket.socket]
     http: socket.socket | None
     grpc: socket.socket | None
@@ -112,7 +152,7 @@ def _bind_all(config: ServerConfig, sockets: contextlib.ExitStack) -> _Sockets:
     def listen(address: Address, option: str) -> socket.socket:
         return sockets.enter_context(bind(address.host, address.port, option=option))
 
-    name_server = listen(config.name_server, "--namesrv")
+    name_server = None if config.name_server is None else listen(config.name_server, "--namesrv")
     broker = [sockets.enter_context(sock) for sock in _bind_broker(config.broker)]
     http = None if config.http is None else listen(config.http, "--http")
     if config.grpc.address is not None:
@@ -170,34 +210,26 @@ async def _serve_on(
     )
     try:
         admission = Admission(broker.in_flight, descriptors.connections, descriptors.farewells)
-        values = KeyValueFile(config.store.folder / "config" / "kvConfig.json")
-        key_values = KeyValueConfig(values, run_sync)
-        folder = config.store.folder.absolute()
-        own = NameServerConfig(
-            rocketmqHome=str(folder),
-            kvConfigPath=str(folder / "config" / "kvConfig.json"),
-            configStorePath=str(folder / "config" / "namesrv.properties"),
-            listenPort=str(sockets.name_server.getsockname()[1]),
-        )
-        name_server = name_server_families(routes, key_values, admission.limits, own)
         tls = TlsGate(tls_contexts, broker.in_flight)
         faults = allowed_faults(config.faults, choose, metrics)
         in_front = no_faults if faults is None else faults.in_front
-        kernel, works = hub_kernel(), Works(run_sync, now=trio.current_time)
-        name_server_hub = None if kernel is None else Hub(kernel, clock=clock, in_flight=broker.in_flight)
-        name_server_front, name_server_closed = in_front(
-            FrameDispatcher(name_server, metrics=metrics, works=works, now=trio.current_time),
-            routes.peer_closed,
-            "namesrv",
-        )
-        name_server_listener = Listener(
-            sockets.name_server,
-            timed(name_server_front, metrics, latencies),
-            name_server_closed,
-            admission=admission,
-            tls=tls,
-            hub=name_server_hub,
-        )
+        works = Works(run_sync, now=trio.current_time)
+        name_server = None
+        if sockets.name_server is not None:
+            name_server = _name_server(
+                sockets.name_server,
+                config,
+                routes,
+                admission=admission,
+                tls=tls,
+                in_flight=broker.in_flight,
+                clock=clock,
+                in_front=in_front,
+                metrics=metrics,
+                latencies=latencies,
+                works=works,
+                run_sync=run_sync,
+            )
         dispatcher, peer_closed = in_front(
             FrameDispatcher(
                 (*broker_families(broker), *grpc_families(broker)),
@@ -229,28 +261,29 @@ async def _serve_on(
             Listener(sock, served_by, peer_closed, admission=admission, tls=tls, hub=hub, http2=front)
             for sock in (*sockets.broker, *(() if sockets.grpc is None else (sockets.grpc,)))
         ]
-        everyone = (name_server_listener, *listeners)
         monitoring = None
         if sockets.http is not None and latencies is not None:
-            told = {"name server": (name_server_listener,), "broker": tuple(listeners)}
-            hubs = [each for each in (hub, name_server_hub) if each is not None]
+            of_name_server = () if name_server is None else (name_server.listener,)
+            told = {"name server": of_name_server, "broker": tuple(listeners)}
+            hubs = [each for each in (hub, None if name_server is None else name_server.hub) if each is not None]
             monitoring = _monitoring(sockets.http, broker, told, hubs, latencies, faults, descriptors, movable)
         async with trio.open_nursery() as nursery:
             broker.start(nursery)
             if faults is not None:
                 nursery.start_soon(faults.delayed.run)
-            for each in (routes, key_values, hub, name_server_hub):
+            if name_server is not None:
+                name_server.start(nursery)
+            for each in (routes, hub, *listeners):
                 if each is not None:
                     nursery.start_soon(each.run)
-            for listener in everyone:
-                nursery.start_soon(listener.run)
             nursery.start_soon(front.run)
             _tell(sockets, descriptors)
-            shown = Address(host=config.name_server.host, port=name_server_listener.port)
             if monitoring is not None:
                 nursery.start_soon(monitoring.run)
             ready(
-                shown,
+                None
+                if sockets.name_server is None
+                else _address_of(sockets.name_server, config.name_server or NAME_SERVER),
                 advertised,
                 None if monitoring is None else monitoring.address,
                 None if sockets.grpc is None else _address_of(sockets.grpc, config.grpc.address or DEFAULT_ADDRESS),
@@ -263,12 +296,63 @@ async def _serve_on(
         )
 
 
+class _NameServer(NamedTuple):
+    """The name server of this process."""
+
+    listener: Listener
+    hub: Hub | None
+    key_values: KeyValueConfig
+
+    def start(self, nursery: trio.Nursery) -> None:
+        """Start its tasks."""
+        for each in (self.key_values, self.hub, self.listener):
+            if each is not None:
+                nursery.start_soon(each.run)
+
+
+def _name_server(
+    sock: socket.socket,
+    config: ServerConfig,
+    routes: RouteTable,
+    *,
+    admission: Admission,
+    tls: TlsGate,
+    in_flight: InFlight,
+    clock: Clock,
+    in_front: InFront,
+    metrics: Metrics,
+    latencies: Latencies | None,
+    works: Works,
+    run_sync: RunSync,
+) -> _NameServer:
+    folder = config.store.folder.absolute()
+    key_values = KeyValueConfig(KeyValueFile(config.store.folder / "config" / "kvConfig.json"), run_sync)
+    own = NameServerConfig(
+        rocketmqHome=str(folder),
+        kvConfigPath=str(folder / "config" / "kvConfig.json"),
+        configStorePath=str(folder / "config" / "namesrv.properties"),
+        listenPort=str(sock.getsockname()[1]),
+    )
+    families = name_server_families(routes, key_values, admission.limits, own)
+    kernel = hub_kernel()
+    hub = None if kernel is None else Hub(kernel, clock=clock, in_flight=in_flight)
+    front, closed = in_front(
+        FrameDispatcher(families, metrics=metrics, works=works, now=trio.current_time), routes.peer_closed, "namesrv"
+    )
+    served_by = timed(front, metrics, latencies)
+    return _NameServer(Listener(sock, served_by, closed, admission=admission, tls=tls, hub=hub), hub, key_values)
+
+
 def _tell(sockets: _Sockets, descriptors: Descriptors) -> None:
     descriptors.tell()
-    listens = [("name server", sockets.name_server), *(("broker", sock) for sock in sockets.broker)]
-    if sockets.grpc is not None:
-        listens.append(("gRPC", sockets.grpc))
+    listens = (
+        ("name server", sockets.name_server),
+        *(("broker", sock) for sock in sockets.broker),
+        ("gRPC", sockets.grpc),
+    )
     for what, sock in listens:
+        if sock is None:
+            continue
         host, port = sock.getsockname()[:2]  # of a name with several addresses, the one taken
         log.info("%(what)s listens on %(address)s", {"what": what, "address": Address(host=host, port=port)})
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rocketwire.server.operations.faults.rule import Rule
     from rocketwire.wire.addresses import Address
 
+_NONE: Final = "none"
 _EPILOG: Final = """\
 It creates the store's folder where there is none, and says in one line where it listens once it is ready. SIGTERM and
 Ctrl-C stop it cleanly. A port in use, a store that another process has open, or a bad setting is one line on stderr and
@@ -39,6 +40,8 @@ Examples:
   rocketwire serve --acl plain_acl.yml              # with accounts
   rocketwire serve --http 127.0.0.1:5557            # with metrics and health
   rocketwire serve --namesrv 127.0.0.1:0 --broker 127.0.0.1:0 --json-ready
+  rocketwire serve --broker none                    # a name server alone
+  rocketwire serve --namesrv none --register 'a:9876;b:9876'  # a broker alone
 
 Port 0 takes a free port. --json-ready prints, in place of the lines for people,
 {"namesrv":"HOST:PORT","broker":…,"http":… or null,"grpc":… or null,"store":…,"pid":…,"version":…}.
@@ -70,6 +73,7 @@ class Options:
     Attributes:
         namesrv: `--namesrv`.
         broker: `--broker`.
+        register: `--register`.
         grpc: `--grpc`.
         advertise: `--advertise`.
         store: `--store`.
@@ -87,6 +91,7 @@ class Options:
 
     namesrv: str | None
     broker: str | None
+    register: str | None
     grpc: str | None
     advertise: str | None
     store: str | None
@@ -104,8 +109,21 @@ class Options:
 
 @with_variables
 @click.command("serve", epilog=_EPILOG)
-@click.option("--namesrv", metavar="HOST:PORT", help="Where the name server listens. [default: 127.0.0.1:9876]")
-@click.option("--broker", metavar="HOST:PORT", help="Where the broker listens. [default: 127.0.0.1:10911]")
+@click.option(
+    "--namesrv",
+    metavar="HOST:PORT",
+    help="Where the name server listens; none: there is none here, see --register. [default: 127.0.0.1:9876]",
+)
+@click.option(
+    "--broker",
+    metavar="HOST:PORT",
+    help="Where the broker listens; none: there is none here, but a name server alone. [default: 127.0.0.1:10911]",
+)
+@click.option(
+    "--register",
+    metavar="HOST:PORT;...",
+    help="Name servers of other processes, this program's or Apache's, where the broker registers too.",
+)
 @click.option(
     "--grpc",
     metavar="HOST:PORT",
@@ -232,11 +250,7 @@ def configuration(
 
 def _with_places(config: ServerConfig, options: Options) -> ServerConfig:
     """The configuration with the addresses and the store's folder that are options."""
-    if options.namesrv is not None:
-        config = replace(config, name_server=_address("--namesrv", options.namesrv))
-    if options.broker is not None:
-        listened = _address("--broker", options.broker)
-        config = replace(config, broker=replace(config.broker, bind_address=listened.host, listen_port=listened.port))
+    config = _with_roles(config, options)
     if options.grpc is not None:
         config = replace(config, grpc=replace(config.grpc, grpc_listen=_grpc(options.grpc)))
     if options.advertise is not None:
@@ -248,6 +262,35 @@ def _with_places(config: ServerConfig, options: Options) -> ServerConfig:
             raise Mistake("--store: the folder's name is empty")
         config = replace(config, store=replace(config.store, store_path_root_dir=options.store))
     return config
+
+
+def _with_roles(config: ServerConfig, options: Options) -> ServerConfig:
+    """The configuration with what runs in the process, where it listens, and where the broker registers."""
+    if options.register is not None:
+        config = replace(config, name_servers=_name_servers(options.register))
+    if options.namesrv == _NONE:
+        if not config.name_servers:
+            raise Mistake("--namesrv none: clients find no broker without a name server; --register names some")
+        config = replace(config, name_server=None)
+    elif options.namesrv is not None:
+        config = replace(config, name_server=_address("--namesrv", options.namesrv))
+    if options.broker == _NONE:
+        if config.name_server is None or config.name_servers:
+            raise Mistake("--broker none: a name server alone goes with neither --namesrv none nor --register")
+        if options.http is not None or options.grpc is not None or options.faults:
+            raise Mistake("--broker none: --http, --grpc and --fault are a broker's")
+        return replace(config, has_broker=False)
+    if options.broker is None:
+        return config
+    listened = _address("--broker", options.broker)
+    return replace(config, broker=replace(config.broker, bind_address=listened.host, listen_port=listened.port))
+
+
+def _name_servers(text: str) -> tuple[Address, ...]:
+    found = tuple(_address("--register", each) for each in text.split(";") if each.strip())
+    if not found:
+        raise Mistake("--register: allowed is HOST:PORT, several of them with ; between")
+    return found
 
 
 def _grpc(text: str) -> str:

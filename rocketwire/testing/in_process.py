@@ -53,7 +53,7 @@ class InProcess:
                 raise NotStarted(f"the server did not become ready: {_leaf(error)}") from error
 
     async def _serve(self, task_status: trio.TaskStatus[None]) -> None:
-        def ready(_name_server: Address, _broker: Address, _http: Address | None, _grpc: Address | None) -> None:
+        def ready(_names: Address | None, _broker: Address, _http: Address | None, _grpc: Address | None) -> None:
             task_status.started()
 
         self._scope, self._ended = trio.CancelScope(), trio.Event()

@@ -141,6 +141,6 @@ NEWER_KEYS_WITHOUT_EFFECT: Final = frozenset(
 """Those that 5.5.0 has and 4.9.7 has not."""
 
 WHY_WITHOUT_EFFECT: Final = {
-    "namesrvAddr": ": the broker registers with the name server in its own process (--namesrv)",
+    "namesrvAddr": ": the broker registers with the name server in its own process (--namesrv); see --register",
 }
 """The warning for a key without effect, where an operator may rely on the effect."""

@@ -19,6 +19,17 @@ _PERIOD_SECONDS: Final = 30.0
 _READ_WRITE: Final = Permission.READ | Permission.WRITE
 
 
+def told_topics(
+    topics: BrokerTopics, keys: BrokerKeys, changed: Iterable[TopicConfig] | None
+) -> tuple[DataVersion, dict[str, TopicConfig]]:
+    """The version of the topics, and those that changed, or all for None, restricted by the broker's permission."""
+    table, allowed = topics.table, keys.broker_permission
+    told = dict(table.configs) if changed is None else {topic.topic_name: topic for topic in changed}
+    if allowed & _READ_WRITE != _READ_WRITE:
+        told = {name: replace(topic, perm=topic.perm & allowed) for name, topic in told.items()}
+    return table.data_version, told
+
+
 class Registration:
     """Keeps one broker registered: at the start, every 30 s, and whenever its topics change.
 
@@ -46,19 +57,12 @@ class Registration:
 
         Only the changed ones; None: any may have changed.
         """
-        allowed = self._broker_keys.current.broker_permission
-        table = self._topics.table
-        if changed is None or self._told is None or not self._routes.serves(self._identity, self._told):
-            topics = dict(table.configs)
-        else:
-            topics = {topic.topic_name: topic for topic in changed}
-        if allowed & _READ_WRITE != _READ_WRITE:
-            topics = {name: replace(topic, perm=topic.perm & allowed) for name, topic in topics.items()}
+        if self._told is None or not self._routes.serves(self._identity, self._told):
+            changed = None
+        version, topics = told_topics(self._topics, self._broker_keys.current, changed)
         queues = queues_of(self._identity.name, topics)
-        self._routes.register(
-            self._identity, queues=queues, data_version=table.data_version, ha_address=self._ha_address
-        )
-        self._told = table.data_version
+        self._routes.register(self._identity, queues=queues, data_version=version, ha_address=self._ha_address)
+        self._told = version
 
     def unregister(self) -> None:
         """Remove the registration."""

@@ -52,7 +52,8 @@ def real_endpoint(store: Path, **changes: Any) -> Iterator[Addresses]:
     ready = threading.Event()
     state: dict[str, Any] = {}
 
-    def listens(name_server: Address, broker: Address, _http: Address | None, _grpc: Address | None) -> None:
+    def listens(name_server: Address | None, broker: Address, _http: Address | None, _grpc: Address | None) -> None:
+        assert name_server is not None
         state["addresses"] = Addresses(name_server, broker)
         ready.set()
 

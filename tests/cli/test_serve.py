@@ -3,6 +3,7 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -47,6 +48,31 @@ def test_the_addresses() -> None:
     assert str(config.name_server) == "[::1]:19876"
     assert str(config.broker.address) == "127.0.0.2:20911"
     assert (config.broker.advertised_host, config.advertised_port) == ("broker.example", 443)
+
+
+def test_name_server_and_broker_may_be_processes_of_their_own() -> None:
+    names = configured("--namesrv", "127.0.0.1:9876", "--broker", "none")
+    assert (names.has_broker, str(names.name_server), names.name_servers) == (False, "127.0.0.1:9876", ())
+    broker = configured("--namesrv", "none", "--register", "127.0.0.1:9876;127.0.0.2:9876")
+    assert (broker.has_broker, broker.name_server) == (True, None)
+    assert list(map(str, broker.name_servers)) == ["127.0.0.1:9876", "127.0.0.2:9876"]
+    both = configured("--register", "127.0.0.2:9876")
+    assert both == replace(ServerConfig(), name_servers=both.name_servers)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--namesrv", "none"), "--namesrv none: clients find no broker without a name server; --register names some"),
+        (("--register", " ; "), "--register: allowed is HOST:PORT, several of them with ; between"),
+        (("--register", "here"), "--register here: "),
+        (("--broker", "none", "--register", "127.0.0.1:1"), "--broker none: a name server alone goes with neither"),
+        (("--broker", "none", "--grpc", "none"), "--broker none: --http, --grpc and --fault are a broker's"),
+    ],
+)
+def test_roles_that_do_not_go_together(arguments: tuple[str, ...], told: str) -> None:
+    with pytest.raises(Mistake, match=re.escape(told)):
+        configured(*arguments)
 
 
 def test_an_address_for_each_network() -> None:

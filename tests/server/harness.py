@@ -506,7 +506,7 @@ class Server:
         self.config = config
         self.clock = clock
         self.chosen: list[int] = []
-        self.name_server_address = config.name_server
+        self.name_server_address = config.name_server or config.name_servers[0]
         self.broker_address = config.broker.address
         self.advertised = config.broker.address
         self.http: Address | None = None
@@ -549,8 +549,11 @@ class Server:
             await settle()
             left -= now
 
-    def _listens(self, name_server: Address, broker: Address, http: Address | None, grpc: Address | None) -> None:
-        self.name_server_address = name_server
+    def _listens(
+        self, name_server: Address | None, broker: Address | None, http: Address | None, grpc: Address | None
+    ) -> None:
+        assert broker is not None
+        self.name_server_address = name_server or self.config.name_servers[0]
         self.http = http
         self.grpc = grpc
         self.advertised = broker

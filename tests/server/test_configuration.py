@@ -169,6 +169,8 @@ def test_every_field_but_those_of_the_command_line_is_a_key() -> None:
     without = {field.name for field in fields(config)} - {key.group for key in KEYS}
     assert without == {
         "name_server",
+        "name_servers",
+        "has_broker",
         "advertised_port",
         "advertised_networks",
         "http",

@@ -265,11 +265,12 @@ def test_a_server_on_every_address_shows_one_that_works(
     caplog.set_level(logging.INFO, "rocketwire")
     monkeypatch.setattr(banner, "machine_address", lambda *, ipv6: "::7" if ipv6 else "192.0.2.7")
     config = small_config(tmp_path / "store", listen_port=free_port())
-    config = replace(config, name_server=Address(host="0.0.0.0", port=free_port("0.0.0.0")))
+    names = Address(host="0.0.0.0", port=free_port("0.0.0.0"))
+    config = replace(config, name_server=names)
     assert run_and(config, signal.SIGTERM) == 0
     lines = capsys.readouterr().out.splitlines()
     assert f"name server {config.name_server}, " in lines[0]
-    assert f'setNamesrvAddr("192.0.2.7:{config.name_server.port}");' in lines[1]
+    assert f'setNamesrvAddr("192.0.2.7:{names.port}");' in lines[1]
     assert f"name server listens on {config.name_server}" in caplog.messages
     assert f"broker listens on {config.broker.address}" in caplog.messages
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
@@ -27,6 +27,13 @@ def allowed_faults(keys: FaultKeys, choose: Callable[[int], int], metrics: Metri
     from rocketwire.server.operations.faults.faulty import Faults  # noqa: PLC0415 - see above
 
     return Faults(keys.rules, choose=choose, metrics=metrics)
+
+
+InFront: TypeAlias = (
+    "Callable[[FrameDispatcher, Callable[[Session], None], str],"
+    " tuple[FrameDispatcher | FaultyDispatcher, Callable[[Session], None]]]"
+)
+"""Wraps the dispatcher and the close callback of the listener of a name."""
 
 
 def no_faults(

@@ -1,0 +1,103 @@
+"""Clusters of both kinds of brokers under both kinds of name servers, each in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from compat_tests.readme import ROOT
+from rocketwire.compat.brokers.apache import COMMIT_LOG_FILE_SIZE, ApacheBroker, ApacheNameServer
+from rocketwire.compat.brokers.ports import free_ports
+from rocketwire.compat.brokers.processes import READY_WITHIN, Process
+from rocketwire.compat.clients.client import Client, Clients, events
+from rocketwire.compat.endpoint import Access
+from rocketwire.compat.messages import Outgoing
+from rocketwire.compat.reader import read_topic
+from rocketwire.remoting.admin.topics import put_topic
+from rocketwire.remoting.cluster import Cluster
+from rocketwire.wire.bodies.topic import TopicConfig
+
+_FOLLOWED_WITHIN = 5.0
+"""Seconds within which the routes must follow a broker that dies."""
+
+
+class Servers:
+    """Name servers A (ours) and B (Apache's), broker-a (ours) and broker-b (Apache's), each known to both."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self._stack = stack
+        apache = ApacheNameServer(folder / "names-b", address=f"127.0.0.1:{free_ports()[0]}")
+        apache.start()
+        stack.callback(apache.stop)
+        first, broker_a = free_ports()
+        self.names = [f"127.0.0.1:{first}", apache.address]
+        both = ";".join(self.names)
+        self._started("--namesrv", self.names[0], "--broker", "none", "--store", folder / "names-a")
+        sizes = ("--set", f"mappedFileSizeCommitLog={COMMIT_LOG_FILE_SIZE}")
+        place = ("--broker", f"127.0.0.1:{broker_a}", "--store", folder / "a", "--grpc", "none")
+        self.ours = self._started("--namesrv", "none", "--register", both, *place, *sizes)
+        port = free_ports()[1]
+        theirs = ApacheBroker(folder / "b", namesrv=both, port=port, name="broker-b", registers=False)
+        theirs.start()
+        stack.callback(theirs.stop)
+        self.brokers = [f"127.0.0.1:{broker_a}", f"127.0.0.1:{port}"]
+        for name_server in self.names:
+            self.wait_for(name_server, {"broker-a", "broker-b"}, within=READY_WITHIN)
+
+    def _started(self, *options: str | Path) -> Process:
+        process = Process(
+            "rocketwire", [sys.executable, "-m", "rocketwire", "serve", *options], cwd=ROOT, env=os.environ
+        )
+        self._stack.callback(process.stop)
+        process.wait_for("rocketwire ready", within=READY_WITHIN)
+        return process
+
+    def wait_for(self, name_server: str, brokers: set[str], *, within: float) -> None:
+        """Wait until a name server knows these brokers and no others."""
+        end = time.monotonic() + within
+        with Cluster(name_server) as cluster:
+            while set(found := cluster.all_brokers()) != brokers:
+                assert time.monotonic() < end, (name_server, found)
+                time.sleep(0.05)
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+    with ExitStack() as stack:
+        yield Servers(tmp_path_factory.mktemp("servers"), stack)
+
+
+def test_one_topic_of_both_brokers_by_either_name_server(
+    servers: Servers, clients: Clients, unique: Callable[[str], str]
+) -> None:
+    topic = unique("Both")
+    with Cluster(servers.names[0]) as cluster:
+        for broker in cluster.all_brokers().values():
+            put_topic(broker, TopicConfig(topic_name=topic, read_queue_nums=2, write_queue_nums=2))
+    wanted = {(broker, number) for broker in ("broker-a", "broker-b") for number in range(2)}
+    for name_server in servers.names:
+        with Cluster(name_server) as cluster:
+            end = time.monotonic() + READY_WITHIN
+            while set(cluster.readable_queues(topic)) != wanted:
+                assert time.monotonic() < end
+                time.sleep(0.05)
+        java = Client(clients=clients, id="java-4.9.7", namesrv=name_server)
+        message = [Outgoing(body=f"m{number}") for number in range(8)]
+        assert len(events(java.run("SendSync", {"topic": topic, "message": message}), "sent")) == len(message)
+    stored = read_topic(Access(namesrv=name_server), topic, 16, until=time.monotonic() + READY_WITHIN)
+    assert {each["storeHost"].rpartition("/")[2] for each in stored} == set(servers.brokers)
+    received = java.run("PushConcurrent", {"topic": topic, "group": unique("group"), "count": 16})
+    assert sorted(each["text"] for each in events(received, "received")) == sorted([each.body for each in message] * 2)
+
+
+def test_a_broker_that_is_killed_leaves_the_routes_of_both(servers: Servers) -> None:
+    servers.ours.stop(signal.SIGKILL)
+    for name_server in servers.names:
+        servers.wait_for(name_server, {"broker-b"}, within=_FOLLOWED_WITHIN)

@@ -1,0 +1,1 @@
+"""Servers of other processes that this one asks: connections to them, registration of the broker there."""

@@ -1,0 +1,177 @@
+"""Registration of the broker at name servers of other processes.
+
+Each name server is told by a connection of its own, which stays open: a name server forgets a broker whose connection
+ends. All topics are told at the start and every 30 s, changed ones at once, as Apache's brokers do. A name server that
+is away is tried again every second, so one that was restarted knows the broker within a second or two.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+import trio
+
+from rocketwire.server.core.threads import in_turns
+from rocketwire.server.name_server.routes import BrokerIdentity
+from rocketwire.server.upstream.line import Line, NotReached, connect
+from rocketwire.wire.addresses import Address
+from rocketwire.wire.bodies.fastjson import in_steps
+from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
+from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.headers import encode_ext
+from rocketwire.wire.headers.route import RegisterBrokerRequestHeader, UnRegisterBrokerRequestHeader
+from rocketwire.wire.message import body_crc
+
+log = logging.getLogger(__name__)
+
+PERIOD_SECONDS: Final = 30.0
+_AGAIN_SECONDS: Final = 1.0
+_ANSWER_SECONDS: Final = 24.0
+"""As Apache's brokers wait for an answer to a registration."""
+_FAREWELL_SECONDS: Final = 3.0
+
+
+class RemoteRegistration:
+    """Keeps one broker registered at name servers of other processes.
+
+    Args:
+        addresses: The name servers.
+        identity: The broker.
+        ha_address: Where it would serve slaves.
+        topics: Their version, and what is to be told of the changed ones, or of all for None.
+    """
+
+    def __init__(
+        self,
+        addresses: Iterable[Address],
+        identity: BrokerIdentity,
+        *,
+        ha_address: str,
+        topics: Callable[[Iterable[TopicConfig] | None], tuple[DataVersion, dict[str, TopicConfig]]],
+    ) -> None:
+        self._servers = [_NameServer(each) for each in addresses]
+        self._identity = identity
+        self._ha_address = ha_address
+        self._topics = topics
+
+    def register(self, changed: Iterable[TopicConfig] | None = None) -> None:
+        """Tell topics at once: the changed ones, or all for None."""
+        told = None if changed is None else {each.topic_name: each for each in changed}
+        for server in self._servers:
+            server.note(told)
+
+    async def run(self) -> None:
+        """Keep the broker registered; when cancelled, remove it everywhere."""
+        async with trio.open_nursery() as nursery:
+            for server in self._servers:
+                nursery.start_soon(self._keep, server)
+
+    async def _keep(self, server: _NameServer) -> None:
+        try:
+            async with trio.open_nursery() as nursery:
+                while True:
+                    try:
+                        await self._serve(server, await connect(server.address, nursery))
+                    except NotReached as error:
+                        server.failed(str(error))
+                    await trio.sleep(_AGAIN_SECONDS)
+        finally:
+            with trio.move_on_after(_FAREWELL_SECONDS, shield=True):
+                await self._unregister(server)
+
+    async def _serve(self, server: _NameServer, line: Line) -> None:
+        """Register on a connection until it ends."""
+        try:
+            await self._register(server, line, None)
+            while not line.lost.is_set():
+                with trio.move_on_after(PERIOD_SECONDS) as waiting:
+                    await _either(server.changed, line.lost)
+                if not line.lost.is_set():
+                    await self._register(server, line, None if waiting.cancelled_caught else server.take())
+            raise NotReached(f"{server.address} closed the connection")
+        finally:
+            line.close()
+
+    async def _register(self, server: _NameServer, line: Line, changed: Iterable[TopicConfig] | None) -> None:
+        if changed is None:
+            server.take()
+        version, topics = self._topics(changed)
+        document = {
+            "filterServerList": (),
+            "topicConfigSerializeWrapper": {"dataVersion": version, "topicConfigTable": topics},
+        }
+        body = await in_turns(in_steps(document, pretty=False))
+        header = RegisterBrokerRequestHeader(
+            broker_name=self._identity.name,
+            broker_addr=self._identity.address,
+            cluster_name=self._identity.cluster,
+            ha_server_addr=self._ha_address,
+            broker_id=self._identity.broker_id,
+            body_crc32=body_crc(body),
+        )
+        answer = await line.ask(RequestCode.REGISTER_BROKER, encode_ext(header), body, seconds=_ANSWER_SECONDS)
+        if answer.code != ResponseCode.SUCCESS:
+            raise NotReached(f"{server.address} refused the registration with {answer.code}: {answer.remark}")
+        server.succeeded()
+
+    async def _unregister(self, server: _NameServer) -> None:
+        header = UnRegisterBrokerRequestHeader(
+            broker_name=self._identity.name,
+            broker_addr=self._identity.address,
+            cluster_name=self._identity.cluster,
+            broker_id=self._identity.broker_id,
+        )
+        async with trio.open_nursery() as nursery:
+            try:
+                line = await connect(server.address, nursery)
+                await line.ask(RequestCode.UNREGISTER_BROKER, encode_ext(header))
+            except NotReached:
+                log.debug("not unregistered from the name server %(name_server)s", {"name_server": server.address})
+            nursery.cancel_scope.cancel()
+
+
+class _NameServer:
+    """What is to be told to one name server, and whether it was reached."""
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self.changed = trio.Event()
+        self._changed: dict[str, TopicConfig] | None = {}
+        self._reached: bool | None = None
+
+    def note(self, changed: Mapping[str, TopicConfig] | None) -> None:
+        """Note topics that changed; None: any may have."""
+        self._changed = None if changed is None or self._changed is None else {**self._changed, **changed}
+        self.changed.set()
+
+    def take(self) -> Iterable[TopicConfig] | None:
+        """What changed since the last call."""
+        changed, self._changed = self._changed, {}
+        self.changed = trio.Event()
+        return None if changed is None else changed.values()
+
+    def succeeded(self) -> None:
+        """Note that it has registered the broker."""
+        if not self._reached:
+            log.info("registered with the name server %(name_server)s", {"name_server": self.address})
+        self._reached = True
+
+    def failed(self, reason: str) -> None:
+        """Note that it has not; the first time in a row is logged."""
+        if self._reached is not False:
+            log.warning("not registered with a name server: %(reason)s", {"reason": reason})
+        self._reached = False
+
+
+async def _either(first: trio.Event, second: trio.Event) -> None:
+    """Wait for one of two events."""
+    async with trio.open_nursery() as nursery:
+
+        async def wait(event: trio.Event) -> None:
+            await event.wait()
+            nursery.cancel_scope.cancel()
+
+        nursery.start_soon(wait, first)
+        nursery.start_soon(wait, second)
