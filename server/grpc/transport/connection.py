@@ -167,9 +167,7 @@ class Connection(Outgoing):
     def _serve_sends(self, sends: KernelCalls, events: list[Event]) -> list[Event]:
         """Have the kernel serve the plain sends at the beginning of a read; return the other events."""
         answers = sends.serve(events, self)
-        unary = self._http2.unary
-        for stream, payload in answers:
-            unary(stream, payload)
+        self._http2.unary_each(answers)
         return events[len(answers) :]
 
     def serve(self) -> bool:
@@ -358,13 +356,14 @@ class Connection(Outgoing):
             self._http2.unary(stream, _written(response))  # type: ignore[arg-type]
             call.closed = True
             return
-        for message in response:  # type: ignore[union-attr]
-            self._http2.message(stream, _written(message))  # type: ignore[arg-type]
         if kind is Kind.STREAM:
-            self._http2.finish(stream, 0)
+            self._http2.answer(stream, [_written(message) for message in response])  # type: ignore[union-attr,arg-type]
             call.closed = True
             if call.undo is not None:
                 self._returns[stream] = call
+            return
+        for message in response:  # type: ignore[union-attr]
+            self._http2.message(stream, _written(message))  # type: ignore[arg-type]
 
     def _refuse(self, call: Call, error: Exception) -> None:
         if isinstance(error, LimitExceeded):
