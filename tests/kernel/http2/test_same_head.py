@@ -47,7 +47,7 @@ def read(heads: list[list[tuple[str, str]]], server: Any, *, ends: bool) -> list
 
 
 @given(few, st.booleans())
-def test_they_are_read_as_the_twin_reads_them(heads: list[list[tuple[str, str]]], ends: bool) -> None:  # noqa: FBT001
+def test_they_are_read_as_the_twin_reads_them(heads: list[list[tuple[str, str]]], ends: bool) -> None:
     assert read(heads, kernel.Http2(**LIMITS), ends=ends) == read(heads, Connection(**LIMITS), ends=ends)
 
 
