@@ -203,8 +203,10 @@ class Taking:
         topic, group, queue_id = queue
         if fetched.count == fetched.next_offset - offset:
             offsets: Sequence[int] = range(offset, fetched.next_offset)
+            differences = tuple(range(fetched.count))
         else:
             offsets = [_PLACE.unpack_from(chunk, at)[1] for chunk, at, _ in _records(fetched.chunks)]
+            differences = tuple([each - offset for each in offsets])
         body = self._body(taken, offset, fetched, fields) if topic != fields.topic else b"".join(fetched.chunks)
         popped = PoppedQueue(kind_of(topic), queue_id, offset, offsets)
         renewer = fields.renewer if isinstance(fields, RenewedPopRequest) else None
@@ -218,7 +220,7 @@ class Taking:
             group=group,
             queue_id=queue_id,
             start_offset=offset,
-            differences=tuple([each - offset for each in offsets]),
+            differences=differences,
             pop_time=taken.pop_time,
             invisible_time=fields.invisible_time,
             broker=self._broker_name,

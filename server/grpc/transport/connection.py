@@ -10,9 +10,10 @@ import contextlib
 import logging
 import socket
 from collections import deque
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
+from types import GeneratorType
 from typing import Any, Final, Protocol
 
 import trio
@@ -22,7 +23,7 @@ from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Reply, Request, SharedReply
 from rocketwire.server.core.works import Paused, Steps, Works
 from rocketwire.server.dispatch.caller import CallCaller
-from rocketwire.server.grpc.calls import Asking, Call, Kind, Method, Response
+from rocketwire.server.grpc.calls import Asking, Call, Kind, Method, Payloads, Response
 from rocketwire.server.grpc.kernel import KernelCalls
 from rocketwire.server.grpc.statuses import status_of_error
 from rocketwire.server.grpc.transport.reader import Reader
@@ -254,10 +255,10 @@ class Connection(Outgoing):
         except Exception as error:  # noqa: BLE001 - an unforeseen one is logged; it must not take the connection
             self._refuse(call, error)
         else:
-            if isinstance(made, Generator):
+            if isinstance(made, GeneratorType):
                 self._start(call, made)
             else:
-                self._respond(call, made)
+                self._respond(call, made)  # type: ignore[arg-type]
 
     def _start(self, call: Call, steps: Asking) -> None:
         try:
@@ -357,7 +358,10 @@ class Connection(Outgoing):
             call.closed = True
             return
         if kind is Kind.STREAM:
-            self._http2.answer(stream, [_written(message) for message in response])  # type: ignore[union-attr,arg-type]
+            if isinstance(response, Payloads):
+                self._http2.answer(stream, response)
+            else:
+                self._http2.answer(stream, [_written(message) for message in response])  # type: ignore[union-attr,arg-type]
             call.closed = True
             if call.undo is not None:
                 self._returns[stream] = call
