@@ -56,11 +56,19 @@ typedef struct {
     PyObject *path, *authority, *fields, *method;
 } request_head;
 
-enum { SAME_FIELDS = 32 };
+enum { SAME_FIELDS = 32, OTHER_VALUES = 4 };
+
+typedef enum { FIELD_FIXED /* another value may say something else */, FIELD_PLAIN, FIELD_PATH } field_kind;
 
 typedef struct {
     nghttp2_rcbuf *name, *value; /* references, so that no others have their addresses */
+    field_kind kind;
 } head_field;
+
+typedef struct {
+    size_t place; /* of its field */
+    nghttp2_rcbuf *value;
+} other_value;
 
 /* The headers of the last request, see same_head.c. */
 typedef struct {
@@ -68,9 +76,11 @@ typedef struct {
     size_t count;
     bool known;        /* `said` is what all of them say */
     request_head said; /* of a request that became a call; its dict of fields is that of the call */
-    bool follows;      /* the request that is read has had the same fields so far, `met` of them */
+    bool follows;      /* the request that is read has had the same fields so far, `met` of them, but for `others` */
     bool notes;        /* its other fields are noted */
-    size_t met;
+    size_t met, size;
+    other_value others[OTHER_VALUES];
+    size_t other_count;
 } same_head;
 
 enum { TEXTS = 64, TEXT_MOST = 256 };
@@ -109,6 +119,9 @@ typedef struct {
 bool head_add(Http2 *self, nghttp2_rcbuf *name, nghttp2_rcbuf *value); /* false: failed or raised */
 void head_clear(request_head *head);
 bool head_is_request(const request_head *head);
+PyObject *head_text(Http2 *self, nghttp2_rcbuf *bytes);
+field_kind head_kind(span name);                 /* what another value of this field would change */
+bool head_may_have(field_kind kind, span value); /* a value of such a field that is sound */
 
 /* same_head.c: what is read of headers; false: failed or raised. */
 void same_head_begin(Http2 *self);

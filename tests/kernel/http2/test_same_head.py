@@ -16,13 +16,25 @@ from tests.wire.http2.client import LIMITS, PREFACE, STREAM, request
 
 kernel: Any = native.kernel
 BASE = request()
-NAMES = ("x-mq-request-id", "x-mq-date-time", "content-length", "te", "UPPER", ":late")
+NAMES = ("x-mq-client-id", "x-mq-request-id", "x-mq-date-time", "content-length", "te", "UPPER", ":late")
 VALUES = ("a", "b", "6", "trailers", "a\n")
 
 
 def variants() -> st.SearchStrategy[list[tuple[str, str]]]:
     fields = st.tuples(st.sampled_from(NAMES), st.sampled_from(VALUES))
-    first = st.sampled_from([BASE, BASE[:-1], BASE[:5], BASE[:2], request(STREAM), request(method="GET")])
+    first = st.sampled_from(
+        [
+            BASE,
+            BASE[:-1],
+            BASE[:5],
+            BASE[:2],
+            request(STREAM),
+            request("/other"),
+            request("/o\n"),
+            request(""),
+            request(method="GET"),
+        ]
+    )
     return st.builds(lambda start, more: [*start, *more], first, st.lists(fields, max_size=2))
 
 
