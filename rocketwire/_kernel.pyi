@@ -83,6 +83,9 @@ def scan_index_entries(
     /,
 ) -> tuple[list[int], bool]: ...
 
+# record_runs.c
+def record_runs(entries: Buffer, whole: memoryview, /) -> list[memoryview] | None: ...
+
 # pulls_type.c
 _Parts: TypeAlias = tuple[bytes, ...]
 

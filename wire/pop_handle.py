@@ -18,6 +18,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
+import msgspec
+
 from rocketwire.wire.errors import PopHandleInvalid
 from rocketwire.wire.java import INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN
 from rocketwire.wire.names import RETRY_PREFIX, pop_retry_topic, pop_retry_topic_v2
@@ -40,6 +42,7 @@ _OFFSET_AT: Final = 7
 _ITEM_PARTS: Final = 3
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,19}", re.ASCII)
 _V2_MARK: Final = "+"
+_encoder: Final = msgspec.json.Encoder()
 
 
 class PopHandle(NamedTuple):
@@ -159,7 +162,7 @@ def start_offset_info(queues: Iterable[PoppedQueue]) -> str:
 def message_offset_info(queues: Iterable[PoppedQueue]) -> str:
     """The msgOffsetInfo of an answer."""
     return _ITEM_SEPARATOR.join(
-        [f"{each.kind} {each.queue_id} {_OFFSET_SEPARATOR.join(map(str, each.offsets))}" for each in queues]
+        [f"{each.kind} {each.queue_id} {_encoder.encode(list(each.offsets))[1:-1].decode()}" for each in queues]
     )
 
 

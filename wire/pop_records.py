@@ -101,7 +101,7 @@ class CheckPoint(msgspec.Struct, frozen=True, kw_only=True):
 
     def body(self) -> bytes:
         """The record's body."""
-        differences = "" if self.differences is None else f'"d":[{",".join(map(str, self.differences))}],'
+        differences = "" if self.differences is None else f'"d":{_numbers(self.differences)},'
         renewer = "" if self.renewer is None else f'"rn":{_json(self.renewer)},'
         put_again = "" if self.put_again is None else f'"rp":{_json(self.put_again)},'
         return (
@@ -151,7 +151,7 @@ class Ack(msgspec.Struct, frozen=True, kw_only=True):
 
     def body(self) -> bytes:
         """The record's body."""
-        offsets = "" if self.offsets is None else f'"aol":[{",".join(map(str, self.offsets))}],'
+        offsets = "" if self.offsets is None else f'"aol":{_numbers(self.offsets)},'
         return (
             f'{{"ao":{self.offset},{offsets}{_broker(self.broker)}"c":{_json(self.group)},"pt":{self.pop_time},'
             f'"q":{self.queue_id},"so":{self.start_offset},"t":{_json(self.topic)}}}'
@@ -165,6 +165,7 @@ def ack_of_several(ack: Ack, offsets: Sequence[int]) -> Ack:
 
 _check_points: Final = msgspec.json.Decoder(CheckPoint)
 _acks: Final = msgspec.json.Decoder(Ack)
+_encoder: Final = msgspec.json.Encoder()
 
 
 def decode_check_point(body: bytes | memoryview) -> CheckPoint:
@@ -192,6 +193,10 @@ def decode_ack(body: bytes | memoryview) -> Ack:
         return _acks.decode(body)
     except msgspec.DecodeError as error:
         raise PopRecordInvalid(str(error)) from error
+
+
+def _numbers(numbers: tuple[int, ...]) -> str:
+    return _encoder.encode(numbers).decode()
 
 
 @lru_cache(maxsize=_KEPT)

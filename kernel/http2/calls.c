@@ -116,6 +116,7 @@ bool call_open(Http2 *self, int32_t stream)
         return true;
     }
     int streaming = head_fields(head) ? PySet_Contains(self->streaming, head->path) : -1;
+    if (streaming >= 0) same_head_keep(self);
     call *made = streaming < 0 ? NULL : call_new(self, stream);
     if (made == NULL) return false;
     made->streaming = streaming > 0;

@@ -60,6 +60,7 @@ static void dealloc(PyObject *object)
     self->session = NULL;
     while (self->first != NULL) call_forget(self, self->first);
     head_clear(&self->head);
+    same_head_forget(&self->same);
     for (int each = 0; each < TEXTS; each++) {
         if (self->texts[each].key == NULL) continue;
         nghttp2.rcbuf_decref(self->texts[each].key);
@@ -122,6 +123,61 @@ static PyObject *message(PyObject *object, PyObject *args)
     bool done = send_message(object, stream, &payload);
     PyBuffer_Release(&payload);
     if (!done) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* The message of a list; false: it is none, and an exception is set. */
+static bool payload_at(PyObject *payloads, Py_ssize_t index, span *payload)
+{
+    char *start;
+    Py_ssize_t length;
+    if (PyBytes_AsStringAndSize(PyList_GetItem(payloads, index), &start, &length) < 0) return false;
+    *payload = span_of(start, (size_t)length);
+    if ((uint64_t)length <= UINT32_MAX) return true;
+    PyErr_SetString(PyExc_ValueError, "a message is shorter than 4 GiB");
+    return false;
+}
+
+static bool send_messages(Http2 *self, call *to, PyObject *payloads)
+{
+    Py_ssize_t count = PyList_Size(payloads);
+    size_t size = 0;
+    span payload;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (!payload_at(payloads, i, &payload)) return false;
+        size += MESSAGE_PREFIX + payload.len;
+    }
+    if (queue_room(&to->out, size) == NULL && size > 0) return false;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (!payload_at(payloads, i, &payload) || !answer_message(self, to, payload)) return false;
+    }
+    return true;
+}
+
+static PyObject *answer(PyObject *object, PyObject *args)
+{
+    int stream;
+    PyObject *payloads;
+    if (!PyArg_ParseTuple(args, "iO!:answer", &stream, &PyList_Type, &payloads)) return NULL;
+    call *to = answered(object, stream);
+    if (to != NULL &&
+        (!send_messages((Http2 *)object, to, payloads) || !answer_finish((Http2 *)object, to, GRPC_OK, NULL))) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *unary_each(PyObject *object, PyObject *answers)
+{
+    if (!PyList_Check(answers)) {
+        PyErr_SetString(PyExc_TypeError, "answers are a list");
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < PyList_Size(answers); i++) {
+        PyObject *done = unary(object, PyList_GetItem(answers, i));
+        if (done == NULL) return NULL;
+        Py_DECREF(done);
+    }
     Py_RETURN_NONE;
 }
 
@@ -212,6 +268,8 @@ static PyObject *streams(PyObject *object, void *unused)
 static PyMethodDef methods[] = {
     {"receive", receive, METH_O, "Take the bytes of a read and return what happened, in order."},
     {"unary", unary, METH_VARARGS, "Answer a call with one message and status OK."},
+    {"unary_each", unary_each, METH_O, "Answer calls with one message each: a list of stream and message."},
+    {"answer", answer, METH_VARARGS, "Answer a call with a list of messages and status OK."},
     {"message", message, METH_VARARGS, "Send one message of an answer that has several."},
     {"finish", (PyCFunction)(void (*)(void))finish, METH_VARARGS | METH_KEYWORDS, "End an answer with a status."},
     {"reset", reset, METH_VARARGS, "End a call whose answer is not finished."},

@@ -152,6 +152,24 @@ bool head_add(Http2 *self, nghttp2_rcbuf *name_bytes, nghttp2_rcbuf *value_bytes
     return !self->raised;
 }
 
+PyObject *head_text(Http2 *self, nghttp2_rcbuf *bytes)
+{
+    nghttp2_vec content = nghttp2.rcbuf_get_buf(bytes);
+    return text_of(self, bytes, span_of(content.base, content.len));
+}
+
+field_kind head_kind(span name)
+{
+    if (IS(name, ":path")) return FIELD_PATH;
+    bool special = name.len == 0 || name.at[0] == ':' || IS(name, "content-type") || IS(name, "content-length");
+    return special || !allowed(name, span_of("", 0)) ? FIELD_FIXED : FIELD_PLAIN;
+}
+
+bool head_may_have(field_kind kind, span value)
+{
+    return kind != FIELD_FIXED && right_value(value) && (kind != FIELD_PATH || value.len > 0);
+}
+
 bool head_is_request(const request_head *head)
 {
     return !head->malformed && head->method != NULL && head->path != NULL && head->has_scheme;

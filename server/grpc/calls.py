@@ -31,6 +31,12 @@ Response: TypeAlias = Message | bytes | Sequence[Message | bytes]
 _NO_BODY: Final = memoryview(b"")
 
 
+class Payloads(list[bytes]):
+    """The messages of a stream, all of them written already."""
+
+    __slots__ = ()
+
+
 class Line(Protocol):
     """The connection of a call, as the call knows it."""
 

@@ -149,7 +149,8 @@ class KernelCalls:
         Raises:
             OSError: the store failed; nothing is answered.
         """
-        began, now, sends = self._monotonic(), self._clock(), self._sends
+        began = 0.0 if self._note is None else self._monotonic()
+        now, sends = self._clock(), self._sends
         sends.before_round(now, guarded=self._guarded())
         if not sends.native.enabled:
             return []

@@ -118,10 +118,12 @@ class Acks:
             queue = PopQueue(
                 topic_of_kind(each.retry, each.topic, each.consumer_group), each.consumer_group, each.queue_id
             )
+            self._checks.known(queue, remote)
             least, end = self._checks.ends(queue)
-            self._checks.popped(queue, least, remote, behind=1)
-            offsets = [each.start_offset + bit for bit in bits(each.bit_set)]
-            offsets = [offset for offset in offsets if least <= offset <= end]
+            start = each.start_offset
+            offsets = [start + bit for bit in bits(each.bit_set)]
+            if offsets and not (least <= offsets[0] and offsets[-1] <= end):
+                offsets = [offset for offset in offsets if least <= offset <= end]
             if each.revive_queue_id == ORDER_REVIVE_QUEUE:
                 for offset in offsets:
                     self._ordered.ack(queue, offset, each.pop_time, each.invisible_time)

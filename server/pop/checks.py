@@ -78,19 +78,27 @@ class PopChecks:
             raise NotPermitted(f"subscription group no permission, {group}")
         return config
 
-    def popped(self, queue: PopQueue, offset: int, remote: str, *, behind: int) -> None:
-        """Check that a message may have been popped, whose offset is at most `behind` past the last one's.
+    def known(self, queue: PopQueue, remote: str) -> None:
+        """Check that a group may have popped messages of a queue.
 
         Raises:
             TopicNotFound, GroupNotFound: there is no such topic, or group.
             MessageIllegal: the topic has no such queue.
-            NotInQueue: there is no message at that offset.
         """
         config = self._topic(queue.topic)
         if not 0 <= queue.queue_id < config.read_queue_nums:
             raise MessageIllegal(_no_queue(config, queue.queue_id, remote))
         if self.groups.table.get(queue.group) is None:
             raise GroupNotFound(queue.group)
+
+    def popped(self, queue: PopQueue, offset: int, remote: str, *, behind: int) -> None:
+        """Check that a message may have been popped, whose offset is at most `behind` past the last one's.
+
+        Raises:
+            TopicNotFound, GroupNotFound, MessageIllegal: as `known`.
+            NotInQueue: there is no message at that offset.
+        """
+        self.known(queue, remote)
         least, end = self.ends(queue)
         if not least <= offset < end + behind:
             raise NotInQueue(

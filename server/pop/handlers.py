@@ -53,7 +53,7 @@ def _pop(services: PopServices, request: Request[PopMessageRequestHeader]) -> Re
     if refusal is not None:
         return refusal
     taken = services.taking.take(ask)
-    if taken.rest:  # others that wait may get it
+    if taken.rest and services.polls.held:  # others that wait may get it
         services.polls.wake_queue(line_of(topic, group, fields.queue_id))
     if taken.drafts:
         return taken.append()

@@ -202,7 +202,8 @@ class Polls:
             for line in self._by_topic.get(topic, ()):
                 if line.queue_id in {ANY_QUEUE, queue_id} or line.topic != topic:
                     self._late[line] = None
-        self._look()
+        if self._late:
+            self._look()
 
     def _look(self) -> None:
         """Try requests that may get something now, for a moment; the task continues with the rest."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Collection, Generator
 
 import trio
 
@@ -152,11 +152,11 @@ class Pops:
         """How many requests wait."""
         return sum(polls.held for polls in self._polls)
 
-    def arrived(self, queues: Iterable[tuple[str, int]]) -> None:
+    def arrived(self, queues: Collection[tuple[str, int]]) -> None:
         """Note that messages were stored in these queues; `wake` serves who waits for them."""
-        queues = list(queues)
         for polls in self._polls:
-            polls.arrived(queues)
+            if polls.held:
+                polls.arrived(queues)
         if self.reviver is not None:
             self.reviver.arrived(queues)
 

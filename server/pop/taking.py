@@ -143,11 +143,20 @@ class Taking:
         return Taken(fields, self._clock(), revive_queue, self._count)
 
     def _take_of_topics(self, ask: Ask, taken: Taken, topics: Sequence[TopicConfig], first: int) -> None:
-        group = ask.fields.consumer_group
+        fields, end_of = ask.fields, self._store.max_offset
+        group = fields.consumer_group
         for config in topics:
             topic, queues = config.topic_name, config.read_queue_nums
+            offsets = self._offsets.of(group, topic)
             for number in range(first, first + queues):
-                self._take_of_queue(ask, taken, PopQueue(topic, group, number % queues))
+                queue_id = number % queues
+                offset = offsets.get(queue_id, -1)
+                if offset >= 0 and not fields.order:  # most queues are empty, or come when the pop has all it may get
+                    rest = end_of(topic, queue_id) - offset
+                    if rest == 0 or taken.count >= fields.max_msg_nums:
+                        taken.rest += rest
+                        continue
+                self._take_of_queue(ask, taken, PopQueue(topic, group, queue_id))
 
     def _take_of_queue(self, ask: Ask, taken: Taken, queue: PopQueue) -> None:
         fields = ask.fields
@@ -194,8 +203,10 @@ class Taking:
         topic, group, queue_id = queue
         if fetched.count == fetched.next_offset - offset:
             offsets: Sequence[int] = range(offset, fetched.next_offset)
+            differences = tuple(range(fetched.count))
         else:
             offsets = [_PLACE.unpack_from(chunk, at)[1] for chunk, at, _ in _records(fetched.chunks)]
+            differences = tuple([each - offset for each in offsets])
         body = self._body(taken, offset, fetched, fields) if topic != fields.topic else b"".join(fetched.chunks)
         popped = PoppedQueue(kind_of(topic), queue_id, offset, offsets)
         renewer = fields.renewer if isinstance(fields, RenewedPopRequest) else None
@@ -209,7 +220,7 @@ class Taking:
             group=group,
             queue_id=queue_id,
             start_offset=offset,
-            differences=tuple([each - offset for each in offsets]),
+            differences=differences,
             pop_time=taken.pop_time,
             invisible_time=fields.invisible_time,
             broker=self._broker_name,

@@ -90,6 +90,9 @@ class HeldPull:
         self.waiters: _Waiters | None = None
 
 
+_NONE: Final[dict[Asked, _Waiters]] = {}
+
+
 class LongPoll:
     """All held pulls of a broker."""
 
@@ -167,9 +170,10 @@ class LongPoll:
         touched = self._touched
         self._touched = set()
         for queue in touched:
-            for waiters in self._waiting.get(queue, {}).values():
+            for waiters in self._waiting.get(queue, _NONE).values():
                 self._late[waiters] = list(waiters.pulls)
-        self._look()
+        if self._late:
+            self._look()
 
     def _look(self) -> None:
         """Try pulls that may have a message now, for a moment; the task continues with the rest."""

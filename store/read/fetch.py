@@ -7,12 +7,9 @@ point to adjacent records of one file) is decided from the entries alone; everyt
 from __future__ import annotations
 
 import enum
-import struct
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import accumulate
 from typing import Final
 
 import msgspec
@@ -21,6 +18,7 @@ from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT, HIGH
 from rocketwire.store.layout.record import properties_of
 from rocketwire.store.log.commit_log import CommitLog
 from rocketwire.store.queues.consume_queue import ConsumeQueue
+from rocketwire.store.read.record_runs import record_runs
 from rocketwire.store.records.property_text import property_text
 
 #: Entries that one call scans, whether or not they pass the filter: Apache's 16,000 bytes.
@@ -29,7 +27,6 @@ _MOST_SCANNED: Final = 16_000 // ENTRY_SIZE
 _EACH: Final = 64
 ANY_TEXT: Final = sys.maxsize
 """A bound of property text that no call reaches."""
-_ENTRY_FORMAT: Final = ENTRY_STRUCT.format.lstrip(">")
 
 
 class FetchStatus(enum.Enum):
@@ -73,11 +70,6 @@ class FetchLimits:
     bytes_in_memory: int
     count_on_disk: int
     bytes_on_disk: int
-
-
-@lru_cache(maxsize=64)
-def _unpacker(count: int) -> Callable[[memoryview], tuple[int, ...]]:
-    return struct.Struct(">" + _ENTRY_FORMAT * count).unpack_from
 
 
 def fetch(
@@ -130,28 +122,17 @@ def _fetch_plain(
 ) -> Fetched | None:
     """All records of some entries, if they are within the limits, in memory and in one file; else None."""
     count = len(entries) // ENTRY_SIZE
-    flat = _unpacker(count)(entries)
-    first = flat[0]
-    end = flat[-3] + flat[-2]
-    offsets, sizes = flat[0::3], flat[1::3]
-    size = sum(sizes)
-    if size > limits.bytes_in_memory or log.position - first > limits.memory:
+    first = ENTRY_STRUCT.unpack_from(entries)[0]
+    last, last_size, _ = ENTRY_STRUCT.unpack_from(entries, len(entries) - ENTRY_SIZE)
+    if log.position - first > limits.memory:
         return None
-    whole = log.read(first, end - first)
-    if whole is None:
+    whole = log.read(first, last + last_size - first)
+    chunks = None if whole is None else record_runs(entries, whole)
+    if chunks is None:
         return None
-    if end - first == size and tuple(accumulate(sizes[:-1], initial=first)) == offsets:
-        return Fetched(FetchStatus.FOUND, offset + count, queue.min, queue.end, [whole], count, size)
-    chunks: list[memoryview] = []
-    run_start = run_end = first
-    for physical_offset, record_size in zip(offsets, sizes, strict=True):
-        if physical_offset != run_end:
-            if physical_offset < run_end:  # out of order: not a queue that this store wrote
-                return None
-            chunks.append(whole[run_start - first : run_end - first])
-            run_start = physical_offset
-        run_end = physical_offset + record_size
-    chunks.append(whole[run_start - first : run_end - first])
+    size = sum(map(len, chunks))
+    if size > limits.bytes_in_memory:
+        return None
     return Fetched(FetchStatus.FOUND, offset + count, queue.min, queue.end, chunks, count, size)
 
 

@@ -40,9 +40,13 @@ class BatchAckMessageRequestBody:
 
 def bit_set(bits: Iterable[int]) -> str:
     """The set of some numbers as text."""
+    numbers = list(bits)
     number = 0
-    for bit in bits:
-        number |= 1 << bit
+    if numbers and numbers == list(range(numbers[0], numbers[0] + len(numbers))):  # as most are
+        number = (1 << len(numbers)) - 1 << numbers[0]
+    else:
+        for bit in numbers:
+            number |= 1 << bit
     return b2a_base64(number.to_bytes((number.bit_length() + 7) // 8, "little"), newline=False).decode()
 
 
@@ -58,6 +62,12 @@ def bits(text: str) -> list[int]:
         raise BodyInvalid(f"BatchAck.b: {error}") from error
     if number.bit_length() > MOST_BITS:
         raise BodyInvalid(f"BatchAck.b: a number above {MOST_BITS}")
+    if not number:
+        return []
+    first = (number & -number).bit_length() - 1
+    without_gap = number >> first
+    if not without_gap & (without_gap + 1):  # as most are
+        return list(range(first, number.bit_length()))
     found: list[int] = []
     while number:
         lowest = number & -number

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from google.protobuf.duration_pb2 import Duration
@@ -69,6 +70,7 @@ def put_timestamp(timestamp: Timestamp, ms: int) -> None:
     timestamp.nanos = rest * _NANOS_OF_MS
 
 
+@lru_cache(maxsize=256)
 def timeout_ms(text: str) -> int:
     """The milliseconds in the header `grpc-timeout`, for example `3000m` or `5S`; a fraction counts as a whole one.
 

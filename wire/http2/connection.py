@@ -267,6 +267,17 @@ class Connection:
         self.message(stream, payload)
         self.finish(stream, happened.OK)
 
+    def unary_each(self, answers: list[tuple[int, bytes]]) -> None:
+        """See `Http2`."""
+        for stream, payload in answers:
+            self.unary(stream, payload)
+
+    def answer(self, stream: int, payloads: list[bytes]) -> None:
+        """See `Http2`."""
+        for payload in payloads:
+            self.message(stream, payload)
+        self.finish(stream, happened.OK)
+
     def message(self, stream: int, payload: bytes) -> None:
         """See `Http2`."""
         call = self._unfinished(stream)

@@ -86,6 +86,14 @@ class Http2(Protocol):
         """Answer a call with one message and status OK."""
         ...
 
+    def unary_each(self, answers: list[tuple[int, bytes]]) -> None:
+        """Answer calls as `unary` does, each a stream and its message."""
+        ...
+
+    def answer(self, stream: int, payloads: list[bytes]) -> None:
+        """Answer a call with these messages and status OK."""
+        ...
+
     def message(self, stream: int, payload: bytes) -> None:
         """Send one message of an answer that has several."""
         ...

@@ -132,7 +132,7 @@ def batch_request(call: Call, topic: str, group: str, point: ReceiptHandle, offs
         revive_queue_id=point.revive_queue,
         pop_time=point.pop_time,
         invisible_time=point.invisible_ms,
-        bit_set=bit_set(offset - point.start for offset in offsets),
+        bit_set=bit_set([offset - point.start for offset in offsets]),
     )
     body = BatchAckMessageRequestBody(broker_name=point.broker, acks=(ack,))
     if call.line.guarded:  # guards read bodies

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.grpc.calls import Asking, Call
+from rocketwire.server.grpc.calls import Asking, Call, Payloads
 from rocketwire.server.grpc.clients import Client, Clients
 from rocketwire.server.grpc.consuming.deliveries import plain_payloads
 from rocketwire.server.grpc.consuming.handles import Handle, Held, dead_letter_request
@@ -110,7 +110,7 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
         payloads = plain_payloads(reply, topic=topic, broker=broker, tags=tags, most_attempts=most)
         if payloads is not None:
             call.undo = lambda: delivery.give_back(list(_popped(broker, reply, fields, renewed=False)))
-            return [_OK, *payloads, delivered_response(fields.pop_time)]
+            return Payloads([_OK, *payloads, delivered_response(fields.pop_time).SerializeToString()])
     popped = list(_popped(services.broker_name, reply, fields, renewed=request.auto_renew))
     call.undo = partial(delivery.give_back, popped)
     kept, dead, unwanted = _sorted(popped, tags, most)

@@ -10,9 +10,10 @@ import contextlib
 import logging
 import socket
 from collections import deque
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
+from types import GeneratorType
 from typing import Any, Final, Protocol
 
 import trio
@@ -22,7 +23,7 @@ from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Reply, Request, SharedReply
 from rocketwire.server.core.works import Paused, Steps, Works
 from rocketwire.server.dispatch.caller import CallCaller
-from rocketwire.server.grpc.calls import Asking, Call, Kind, Method, Response
+from rocketwire.server.grpc.calls import Asking, Call, Kind, Method, Payloads, Response
 from rocketwire.server.grpc.kernel import KernelCalls
 from rocketwire.server.grpc.statuses import status_of_error
 from rocketwire.server.grpc.transport.reader import Reader
@@ -167,9 +168,7 @@ class Connection(Outgoing):
     def _serve_sends(self, sends: KernelCalls, events: list[Event]) -> list[Event]:
         """Have the kernel serve the plain sends at the beginning of a read; return the other events."""
         answers = sends.serve(events, self)
-        unary = self._http2.unary
-        for stream, payload in answers:
-            unary(stream, payload)
+        self._http2.unary_each(answers)
         return events[len(answers) :]
 
     def serve(self) -> bool:
@@ -256,10 +255,10 @@ class Connection(Outgoing):
         except Exception as error:  # noqa: BLE001 - an unforeseen one is logged; it must not take the connection
             self._refuse(call, error)
         else:
-            if isinstance(made, Generator):
+            if isinstance(made, GeneratorType):
                 self._start(call, made)
             else:
-                self._respond(call, made)
+                self._respond(call, made)  # type: ignore[arg-type]
 
     def _start(self, call: Call, steps: Asking) -> None:
         try:
@@ -358,13 +357,17 @@ class Connection(Outgoing):
             self._http2.unary(stream, _written(response))  # type: ignore[arg-type]
             call.closed = True
             return
-        for message in response:  # type: ignore[union-attr]
-            self._http2.message(stream, _written(message))  # type: ignore[arg-type]
         if kind is Kind.STREAM:
-            self._http2.finish(stream, 0)
+            if isinstance(response, Payloads):
+                self._http2.answer(stream, response)
+            else:
+                self._http2.answer(stream, [_written(message) for message in response])  # type: ignore[union-attr,arg-type]
             call.closed = True
             if call.undo is not None:
                 self._returns[stream] = call
+            return
+        for message in response:  # type: ignore[union-attr]
+            self._http2.message(stream, _written(message))  # type: ignore[arg-type]
 
     def _refuse(self, call: Call, error: Exception) -> None:
         if isinstance(error, LimitExceeded):

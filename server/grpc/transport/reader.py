@@ -62,7 +62,8 @@ class Reader:
             await self._serve(memoryview(first))
             while not self._closed:
                 await trio.lowlevel.wait_readable(self._sock)
-                await connection.in_flight.room()
+                if connection.in_flight.is_full:
+                    await connection.in_flight.room()
                 try:
                     size = self._sock.recv_into(_read_buffer)
                 except (BlockingIOError, InterruptedError):

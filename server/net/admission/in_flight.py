@@ -73,7 +73,15 @@ class InFlight:
     @property
     def total(self) -> int:
         """All bytes in flight."""
-        return self.counted + sum(hub.held for hub in self._hubs)
+        total = self.counted
+        for hub in self._hubs:
+            total += hub.held
+        return total
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the limit is exceeded."""
+        return self.total > self.limits.keys.current.max_in_flight_bytes
 
     def watch(self, hub: Counting) -> None:
         """Include what a hub holds."""
@@ -91,12 +99,12 @@ class InFlight:
 
     def look(self) -> None:
         """Wake the task that makes room, if the limit is exceeded."""
-        if self.total > self.limits.keys.current.max_in_flight_bytes:
+        if self.is_full:
             self._pressed.set()
 
     async def room(self) -> None:
         """Wait while the limit is exceeded and something can be done about it: many tasks may receive at once."""
-        while self.total > self.limits.keys.current.max_in_flight_bytes and not self._stuck:
+        while self.is_full and not self._stuck:
             self._pressed.set()
             await self._looked.wait()
 
@@ -127,7 +135,7 @@ class InFlight:
             await self._pressed.wait()
             self._pressed = trio.Event()
             self.relieve()
-            self._stuck = self.total > self.limits.keys.current.max_in_flight_bytes
+            self._stuck = self.is_full
             self._looked.set()
             self._looked = trio.Event()
             await trio.lowlevel.checkpoint()

@@ -183,8 +183,10 @@ class Reviver:
 
     def arrived(self, queues: Iterable[tuple[str, int]]) -> None:
         """Note that messages were stored in these queues."""
-        if any(topic == self._topic for topic, _ in queues):
-            self._bell.ring()
+        for topic, _ in queues:
+            if topic == self._topic:
+                self._bell.ring()
+                return
 
     def moved(self) -> None:
         """Note that the clock has jumped."""

@@ -97,12 +97,16 @@ class SoundClients(RuleBasedStateMachine):
         self.turn()
 
     @precondition(lambda self: self.unanswered)
-    @rule(data=st.data(), size=sizes, how=st.sampled_from(["unary", "message", "finish"]))
+    @rule(data=st.data(), size=sizes, how=st.sampled_from(["unary", "unary_each", "message", "answer", "finish"]))
     def answer(self, data: st.DataObject, size: int, how: str) -> None:
         stream = data.draw(st.sampled_from(self.unanswered))
         for client in self.clients:
             if how == "finish":
                 client.server.finish(stream, size % 17, "no" * (size % 2))
+            elif how == "answer":
+                client.server.answer(stream, [bytes(size), b"", b"x"][: size % 4])
+            elif how == "unary_each":
+                client.server.unary_each([(stream, bytes(size)), (stream, b"too late")])
             else:
                 getattr(client.server, how)(stream, bytes(size))
         self.turn()

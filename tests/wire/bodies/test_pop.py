@@ -14,11 +14,20 @@ BODY_OF_APACHE = (
 )
 
 
-@given(st.lists(st.integers(0, MOST_BITS - 1), unique=True).map(sorted))
+@given(
+    st.one_of(
+        st.lists(st.integers(0, MOST_BITS - 1), unique=True).map(sorted),
+        st.builds(lambda first, count: list(range(first, first + count)), st.integers(0, 100), st.integers(0, 40)),
+    )
+)
 def test_sets_round_trip(numbers: list[int]) -> None:
     text = bit_set(numbers)
     assert bits(text) == numbers
     assert bits(text.rstrip("=")) == numbers
+
+
+def test_sets_of_numbers_in_any_order() -> None:
+    assert bits(bit_set([3, 1, 2])) == bits(bit_set(number for number in (1, 2, 3, 3))) == [1, 2, 3]
 
 
 def test_a_body_as_apache_writes_it() -> None:

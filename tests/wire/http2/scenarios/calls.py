@@ -250,3 +250,19 @@ def trailers_end_a_request(make: Make) -> None:
     client.turn()
     client.raw(HeadersFrame(open_, client.h2.encoder.encode([("x-a", "1")]), flags=["END_HEADERS"]))
     assert (client.kinds[-1], client.goaway) == (FAILED, PROTOCOL_ERROR)
+
+
+def answers_at_once_are_answers_one_by_one(make: Make) -> None:
+    client = Client(make)
+    several, none, *each = [client.call() for _ in range(4)]
+    client.turn()
+    client.server.answer(several, [b"one", b"", b"three"])
+    client.server.answer(none, [])
+    client.server.unary_each([(stream, b"%d" % stream) for stream in each])
+    client.turn()
+    assert client.answer(several).data == with_prefix(b"one") + with_prefix(b"") + with_prefix(b"three")
+    assert client.answer(none).data == b""
+    assert [client.answer(stream).data for stream in each] == [with_prefix(b"%d" % stream) for stream in each]
+    for stream in (several, none, *each):
+        assert client.answer(stream).status == ("0", None)
+        assert client.answer(stream).ended
