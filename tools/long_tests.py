@@ -19,7 +19,7 @@ from junitparser import JUnitXml, TestCase, TestSuite
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 LIST: Final = ROOT / "tests" / "long_tests.txt"
-LONG_SECONDS: Final = 0.05
+LONG_SECONDS: Final = 0.03
 """By the wall clock, in a run with as many workers as processors."""
 LONGEST_SECONDS: Final = 0.5
 COVERED_WHOLE: Final = ("tests/wire/", "tests/store/layout/")
