@@ -80,7 +80,7 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
     check_topic(topic)
     check_group(group)
     wanted = read_filter(request.filter_expression)
-    client = services.clients.seen(call.client_id, call.line)
+    client = services.clients.claimed(call.client_id, call.line)
     now = services.clock()
     config = group_config(services.groups, group)
     header = RenewedPopRequest(
@@ -101,6 +101,7 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
     (reply,) = yield (call.request(RequestCode.POP_MESSAGE, header),)
     fields, code = reply.fields, code_of_reply(reply)
     if code in _ADMITTED:
+        services.clients.admitted(client, call.line)
         client.receives(group, topic, wanted, now)
     if reply.code != ResponseCode.SUCCESS or not isinstance(fields, PopMessageResponseHeader):
         return [status_response(code, "no new message" if code is Code.MESSAGE_NOT_FOUND else reply.remark or "")]

@@ -271,11 +271,9 @@ class Connection(Outgoing):
         else:
             self._ask(call, requests)
 
-    def carry_out(
-        self, headers: Mapping[str, str], method: Callable[[Call], Asking], done: Callable[[Any], None]
-    ) -> None:
-        """Carry out what no call of its own asks for; `done` gets what comes of it, or the error."""
-        call = Call(self, 0, _NO_METHOD, headers, done)
+    def carry_out(self, stream: Stream, method: Callable[[Call], Asking], done: Callable[[Any], None]) -> None:
+        """Carry out what a message of a stream asks for; `done` gets what comes of it, or the error."""
+        call = Call(self, stream.number, _NO_METHOD, stream.headers, done)
         self._start(call, method(call))
         self._go_on()
 
