@@ -102,9 +102,11 @@ class Connection(Outgoing):
         "_http2",
         "_late",
         "_later",
+        "_leaving",
         "_lets_others",
         "_on_close",
         "_opaques",
+        "_put",
         "_queued",
         "_requests",
         "_returns",
@@ -137,7 +139,11 @@ class Connection(Outgoing):
         self._asked: dict[int, tuple[Call, int]] = {}
         self._diverted: dict[int, Callable[[Reply], None]] = {}
         self._requests: list[Request[Any]] = []
-        self._returns: dict[int, Call] = {}  # answered calls that are undone if the answer does not go out
+        # Answered calls that are undone if the answer does not go out: those with HTTP/2, and those in the outbox, each
+        # with how many bytes were put there by then.
+        self._returns: dict[int, Call] = {}
+        self._leaving: deque[tuple[int, Call]] = deque()
+        self._put = 0
         self._served = False
         self._late: deque[int] = deque()
         self._later = False
@@ -455,15 +461,28 @@ class Connection(Outgoing):
         if self._closed:
             return
         if self._outbox.size <= HIGH_WATER:
-            data = self._http2.output(HIGH_WATER)
-            if data:
-                self.write(data)
-        if self._returns and not self._http2.waiting:
-            self._returns.clear()
+            self._put_out()
         self._count_taken()
         super().flush()
+        self._forget_sent()
         if self._ends and not self._outbox.size:
             self.close()
+
+    def _put_out(self) -> None:
+        """Put what HTTP/2 has to say now into the outbox."""
+        data = self._http2.output(HIGH_WATER)
+        if data:
+            self._put += len(data)
+            self.write(data)
+        if self._returns and not self._http2.waiting:
+            self._leaving.extend((self._put, call) for call in self._returns.values())
+            self._returns.clear()
+
+    def _forget_sent(self) -> None:
+        """Forget the answers that the socket has taken."""
+        leaving, sent = self._leaving, self._put - self._outbox.size
+        while leaving and leaving[0][0] <= sent:
+            leaving.popleft()
 
     def _sent(self) -> None:
         self._nursery.start_soon(self._send_more)
@@ -516,13 +535,14 @@ class Connection(Outgoing):
             self._ends = True
             for stream in self._streams.values():
                 stream.leaving()
-            self.write(self._http2.output(HIGH_WATER))  # else the good-bye may overtake it
+            self._put_out()  # else the good-bye may overtake it
             self._http2.goaway(0)
-            self.write(self._http2.output(HIGH_WATER))
+            self._put_out()
         if not self.driver.writing and self._outbox.size:
             with contextlib.suppress(OSError):
                 self._outbox.send()
-        unsent = [*self._returns.values()] if self._http2.waiting or self._outbox.size else []
+        self._forget_sent()
+        unsent = [*self._returns.values(), *(call for _, call in self._leaving)]
         super().close()
         self.in_flight.add(-self._taken)
         self._taken = 0
@@ -530,6 +550,7 @@ class Connection(Outgoing):
             self._cancel(call)
         self._calls.clear()
         self._returns.clear()
+        self._leaving.clear()
         self._events.clear()
         streams, self._streams = self._streams, {}
         for stream in streams.values():
