@@ -101,11 +101,19 @@ class Acks:
             return Reply()
         return self._appended([self._ack(queue, handle, fields.offset)])
 
-    def ack_all(self, acks: Sequence[BatchAck], broker: str | None, remote: str) -> Reply | Append:
-        """Acknowledge messages of several check points; offsets outside their queues are passed over.
+    def ack_all(
+        self, acks: Sequence[BatchAck], broker: str | None, remote: str, *, strict: bool = False
+    ) -> Reply | Append:
+        """Acknowledge messages of several check points; offsets outside their queues are passed over, as by Apache.
+
+        Args:
+            acks: Which ones.
+            broker: That they were popped from.
+            remote: The client's address, for the remark of a refusal.
+            strict: Whether offsets outside their queues are refused instead.
 
         Raises:
-            NotInQueue: there are none.
+            NotInQueue: there are none, or one is refused.
             TopicNotFound, GroupNotFound, MessageIllegal, PopHandleInvalid: as `ack`, of any of them; then none that is
                 not in order is acknowledged.
             BodyInvalid: a set of offsets is not one.
@@ -120,8 +128,10 @@ class Acks:
             )
             least, end = self._checks.ends(queue)
             self._checks.popped(queue, least, remote, behind=1)
-            offsets = [each.start_offset + bit for bit in bits(each.bit_set)]
-            offsets = [offset for offset in offsets if least <= offset <= end]
+            said = [each.start_offset + bit for bit in bits(each.bit_set)]
+            offsets = [offset for offset in said if least <= offset <= end]
+            if strict and len(offsets) < len(said):
+                raise NotInQueue(f"offsets of {queue.topic}@{queue.queue_id} are not within {least}~{end}")
             if each.revive_queue_id == ORDER_REVIVE_QUEUE:
                 for offset in offsets:
                     self._ordered.ack(queue, offset, each.pop_time, each.invisible_time)
