@@ -98,14 +98,16 @@ class Proof(NamedTuple):
     """What shows who asks, where the fields of the header do not.
 
     Attributes:
-        access_key: The account.
+        remote_text: From where, ``host:port``: the peer of the request may be a client that has other connections, too.
+        access_key: The account; empty: it names none.
         signed: The text that is signed with its secret key.
         signature: The HMAC-SHA1 of the text, in base64; other bytes if the client sent none.
     """
 
-    access_key: str
-    signed: bytes
-    signature: bytes
+    remote_text: str
+    access_key: str = ""
+    signed: bytes = b""
+    signature: bytes = b""
 
 
 class Request(msgspec.Struct, Generic[FieldsT], frozen=True, kw_only=True, gc=False):

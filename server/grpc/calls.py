@@ -45,6 +45,10 @@ class Line(Protocol):
     guarded: bool
 
     @property
+    def closed(self) -> bool:
+        """Whether it is closed."""
+
+    @property
     def congested(self) -> bool:
         """Whether answers pile up because the other end does not read."""
 
@@ -164,7 +168,7 @@ class Call:
             serialize_type=NO_FRAME,
             body=memoryview(body) if body.__class__ is bytes else body,  # type: ignore[arg-type]
             fields=fields,
-            proof=read_proof(self.headers) if self.line.guarded else None,
+            proof=read_proof(self.headers, self.remote_text) if self.line.guarded else None,
         )
 
     def begin(self, steps: Asking) -> Sequence[Request[Any]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from weakref import WeakValueDictionary
 
 import trio
 
@@ -32,6 +33,7 @@ from rocketwire.wire.grpc.filters import EVERYTHING, TAG, Filter, read_filter
 from rocketwire.wire.java import string_hash
 
 if TYPE_CHECKING:
+    from rocketwire.server.grpc.calls import Line
     from rocketwire.server.net.admission.in_flight import InFlight
 
 log = logging.getLogger(__name__)
@@ -105,6 +107,7 @@ class Said(NamedTuple):
 
 
 _NOTHING: Final = Said(None, "", {})
+_NO_CLIENTS: Final[dict[Client, None]] = {}
 
 
 class Client:
@@ -116,7 +119,8 @@ class Client:
         born_host: The same as records hold it.
         said: What it last said of itself.
         commands: Its telemetry stream, if there is one.
-        seen: When its last call came, in seconds of the event loop.
+        seen: When its last call was answered, in seconds of the event loop.
+        here: Whether the guards have admitted a call of it.
         closed: Whether it is gone.
     """
 
@@ -128,21 +132,21 @@ class Client:
         "client_id",
         "closed",
         "commands",
+        "here",
         "lines",
         "remote_text",
         "said",
         "seen",
     )
 
-    def __init__(self, client_id: str, in_flight: InFlight) -> None:
+    def __init__(self, client_id: str, line: Line, in_flight: InFlight) -> None:
         self.client_id = client_id
-        self.remote_text = ""
-        self.born_host = bytes(8)
+        self.remote_text, self.born_host = line.remote_text, line.born_host
         self.said = _NOTHING
         self.commands: Commands | None = None
         self.seen = trio.current_time()
-        self.closed = False
-        self.lines: dict[Any, None] = {}
+        self.here = self.closed = False
+        self.lines: dict[Line, None] = {}
         self._in_flight = in_flight
         self._kept = 0
 
@@ -207,7 +211,16 @@ class Client:
         """Count about so many bytes of memory as kept for it until it is gone."""
         if not self.closed:
             more, self._kept = size - self._kept, size
-            self._in_flight.add(more)
+            if self.here:
+                self._in_flight.add(more)
+
+    def come(self, line: Line) -> None:
+        """Note that a call of it was admitted on a connection."""
+        if not self.here:
+            self.here = True
+            self._in_flight.add(self._kept)
+        self.seen = trio.current_time()
+        self.remote_text, self.born_host = line.remote_text, line.born_host
 
     def limited(self, error: LimitExceeded) -> None:
         """Count that a limit refused a request of this client."""
@@ -221,7 +234,7 @@ class Client:
     def close(self) -> None:
         """It is gone."""
         self.keep(0)
-        self.closed = True
+        self.here, self.closed = False, True
 
 
 class Clients:
@@ -238,35 +251,51 @@ class Clients:
         self._peer_closed = peer_closed
         self._renewals = renewals
         self._clients: dict[str, Client] = {}
-        self._of_lines: dict[Any, dict[Client, None]] = {}
+        self._claimed: WeakValueDictionary[str, Client] = WeakValueDictionary()  # as long as calls in their names last
+        self._of_lines: dict[Line, dict[Client, None]] = {}
         self._rounds = Rounds()
 
     def find(self, client_id: str) -> Client | None:
         """A client that is here, or None."""
         return self._clients.get(client_id)
 
-    def seen(self, client_id: str, line: Any) -> Client:  # noqa: ANN401 - a connection, as key
-        """The client with this id, which has just said something about itself on a connection.
+    def claimed(self, client_id: str, line: Line) -> Client:
+        """The client with this id, which a call on a connection names; only guards tell whether it is its own.
 
         Raises:
             LimitExceeded: too many clients use the connection.
         """
-        client = self._clients.get(client_id)
-        of_line = self._of_lines.setdefault(line, {})
-        if client is None or client not in of_line:
-            if len(of_line) >= _MOST_OF_CONNECTION:
-                raise LimitExceeded(_LIMIT, _MOST_OF_CONNECTION)
-            if client is None:
-                client = self._clients[client_id] = Client(client_id, self._in_flight)
-                self._renewals.enter(client_id)
-            of_line[client] = None
-            client.lines[line] = None
-        client.seen = trio.current_time()
-        client.remote_text, client.born_host = line.remote_text, line.born_host
+        client = self._clients.get(client_id) or self._claimed.get(client_id)
+        of_line = self._of_lines.get(line, _NO_CLIENTS)
+        if client not in of_line and len(of_line) >= _MOST_OF_CONNECTION:
+            raise LimitExceeded(_LIMIT, _MOST_OF_CONNECTION)
+        if client is None:
+            client = self._claimed[client_id] = Client(client_id, line, self._in_flight)
         return client
+
+    def admitted(self, client: Client, line: Line) -> None:
+        """Note that a client is here: guards have admitted a call of it on this connection.
+
+        Nothing happens if it has left meanwhile; if the connection is closed, one that has no other leaves.
+        """
+        if client.closed:
+            return
+        if line.closed:
+            if not client.lines:
+                self.leave(client)
+            return
+        if not client.here:
+            self._claimed.pop(client.client_id, None)
+            self._clients[client.client_id] = client
+            self._renewals.enter(client.client_id)
+        client.come(line)
+        client.lines[line] = None
+        self._of_lines.setdefault(line, {})[client] = None
 
     def leave(self, client: Client, *, for_good: bool = False) -> None:
         """Forget a client; unless it said that it leaves, it may be back soon."""
+        if not client.here:
+            self._claimed.pop(client.client_id, None)
         if self._clients.get(client.client_id) is client:
             del self._clients[client.client_id]
             self._renewals.leave(client.client_id, for_good=for_good)
@@ -276,7 +305,7 @@ class Clients:
         client.close()
         self._peer_closed(client)
 
-    def line_closed(self, line: Any) -> None:  # noqa: ANN401 - as above
+    def line_closed(self, line: Line) -> None:
         """A connection is closed: clients that have no other one are gone."""
         for client in self._of_lines.pop(line, {}):
             client.lines.pop(line, None)

@@ -19,21 +19,19 @@ _LANGUAGES: Final = {"GOLANG": "GO", "DOT_NET": "DOTNET", "NODEJS": "NODE_JS"}
 """SDKs' names of languages that the remoting protocol names otherwise."""
 
 
-def read_proof(headers: Mapping[str, str]) -> Proof | None:
-    """The account that a client names and its signature of the time; None if it names none.
+def read_proof(headers: Mapping[str, str], remote: str) -> Proof:
+    """The account that a client at this address names, and its signature of the time.
 
     The Python SDK sends an empty access key where none is configured.
     """
     text = headers.get(AUTHORIZATION)
     if text is None:
-        return None
+        return Proof(remote)
     try:
         access_key, signature = parse_authorization(text)
     except CallInvalid:  # as good as none
-        return None
-    if not access_key:
-        return None
-    return Proof(access_key, headers.get(DATE_TIME, "").encode("utf-8", "replace"), signature)
+        return Proof(remote)
+    return Proof(remote, access_key, headers.get(DATE_TIME, "").encode("utf-8", "replace"), signature)
 
 
 def read_timeout(headers: Mapping[str, str]) -> int | None:

@@ -23,6 +23,7 @@ from rocketwire.server.grpc.transactions import Pending
 from rocketwire.server.grpc.transport.streams import Stream
 from rocketwire.server.net.client_calls import ClientCalls
 from rocketwire.wire.bodies import encode_body
+from rocketwire.wire.bodies.client import HeartbeatData
 from rocketwire.wire.bodies.online import ConsumeMessageDirectlyResult, ConsumeResult, ConsumerRunningInfo
 from rocketwire.wire.codes import VERSION_5_0_0, RequestCode, ResponseCode
 from rocketwire.wire.grpc.answers import status_of
@@ -70,12 +71,14 @@ class TelemetryServices:
     held: Held
 
 
-def registration(call: Call, client: Client, said: Said) -> Asking:
+def registration(clients: Clients, call: Call, client: Client, said: Said) -> Asking:
     """Make a client a member of its groups, as a heartbeat does; returns the reply, None if there is nothing to say.
 
-    What it says counts from then on: a client that the guards refuse has said nothing.
+    It is here and what it says counts from then on: a client that the guards refuse has said nothing.
     """
     data = said.heartbeat(client.client_id)
+    if data is None and call.line.guarded:
+        data = HeartbeatData(client_id=client.client_id)  # the guards are to see it
     reply = None
     if data is not None:
         (reply,) = yield (
@@ -90,17 +93,18 @@ def registration(call: Call, client: Client, said: Said) -> Asking:
         )
     if reply is None or reply.code == ResponseCode.SUCCESS:
         client.said = said
+        clients.admitted(client, call.line)
     return reply
 
 
 def heartbeat(services: TelemetryServices, call: Call, request: HeartbeatRequest) -> Asking:
     """Register a client anew; of one that has not sent settings, no more is known than what it receives."""
-    client = services.clients.seen(call.client_id, call.line)
+    client = services.clients.claimed(call.client_id, call.line)
     said = client.said
     if not said.group and request.HasField("group"):
         check_group(request.group.name)
         said = said._replace(group=request.group.name)
-    reply = yield from registration(call, client, said)
+    reply = yield from registration(services.clients, call, client, said)
     return HeartbeatResponse(status=OK if reply is None else status_of_reply(reply))
 
 
@@ -142,7 +146,7 @@ class Telemetry:
             command = TelemetryCommand.FromString(payload)
             match command.WhichOneof("command"):
                 case "settings":
-                    self._settle(command.settings)
+                    self._take(command.settings)
                 case "thread_stack_trace":
                     trace = command.thread_stack_trace
                     info = ConsumerRunningInfo(jstack=trace.thread_stack_trace)
@@ -158,11 +162,17 @@ class Telemetry:
         except Exception as error:  # noqa: BLE001 - an unforeseen one is logged; it ends this stream alone
             self._end(error)
 
+    def _take(self, asked: Settings) -> None:
+        try:
+            self._settle(asked)
+        except Exception as error:  # noqa: BLE001 - as in `received`
+            self._end(error)
+
     def _settle(self, asked: Settings) -> None:
         """Take a client's settings, make it a member of its groups, and tell it the settings in force."""
         stream, services = self._stream, self._services
         check_client_id(stream.headers.get(CLIENT_ID, ""))
-        client = services.clients.seen(stream.headers[CLIENT_ID], stream.connection)
+        client = services.clients.claimed(stream.headers[CLIENT_ID], stream.connection)
         said = client.with_settings(asked, services.clock())
 
         def done(found: Reply | Exception | None) -> None:
@@ -173,12 +183,15 @@ class Telemetry:
             elif found is not None and found.code != ResponseCode.SUCCESS:
                 told = status_of_reply(found)
                 stream.finish(stream_status(Code(told.code)), told.message)
+            elif client.closed:  # its former connection was closed meanwhile
+                self._take(asked)
             else:
                 client.commands = self
                 self._client = client
                 stream.send(TelemetryCommand(status=OK, settings=merged(services.settings, asked)))
 
-        stream.connection.carry_out(stream.headers, lambda call: registration(call, client, said), done)
+        clients = services.clients
+        stream.connection.carry_out(stream, lambda call: registration(clients, call, client, said), done)
 
     def _end(self, error: Exception) -> None:
         told = status_of_error(error)

@@ -101,11 +101,19 @@ class Acks:
             return Reply()
         return self._appended([self._ack(queue, handle, fields.offset)])
 
-    def ack_all(self, acks: Sequence[BatchAck], broker: str | None, remote: str) -> Reply | Append:
-        """Acknowledge messages of several check points; offsets outside their queues are passed over.
+    def ack_all(
+        self, acks: Sequence[BatchAck], broker: str | None, remote: str, *, strict: bool = False
+    ) -> Reply | Append:
+        """Acknowledge messages of several check points; offsets outside their queues are passed over, as by Apache.
+
+        Args:
+            acks: Which ones.
+            broker: That they were popped from.
+            remote: The client's address, for the remark of a refusal.
+            strict: Whether offsets outside their queues are refused instead.
 
         Raises:
-            NotInQueue: there are none.
+            NotInQueue: there are none, or one is refused.
             TopicNotFound, GroupNotFound, MessageIllegal, PopHandleInvalid: as `ack`, of any of them; then none that is
                 not in order is acknowledged.
             BodyInvalid: a set of offsets is not one.
@@ -123,6 +131,8 @@ class Acks:
             start = each.start_offset
             offsets = [start + bit for bit in bits(each.bit_set)]
             if offsets and not (least <= offsets[0] and offsets[-1] <= end):
+                if strict:
+                    raise NotInQueue(f"offsets of {queue.topic}@{queue.queue_id} are not within {least}~{end}")
                 offsets = [offset for offset in offsets if least <= offset <= end]
             if each.revive_queue_id == ORDER_REVIVE_QUEUE:
                 for offset in offsets:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from rocketwire.server.core.append import Append
 from rocketwire.server.core.pop_errors import NotInQueue
-from rocketwire.server.core.request import Reply, Request
+from rocketwire.server.core.request import NO_FRAME, Reply, Request
 from rocketwire.server.core.route import Route
 from rocketwire.server.pop.polls import Polls, Wait
 from rocketwire.server.pop.records import check_time
@@ -83,7 +83,8 @@ def _ack_all(services: PopServices, request: Request[BatchAckMessageRequestBody 
         body = decode_body(
             BatchAckMessageRequestBody, request.body, lenient_limit=_LENIENT_BYTES, most_entries=_MOST_ENTRIES
         )
-    return services.acks.ack_all(body.acks, body.broker_name, request.peer.remote_text)
+    by_call = request.serialize_type == NO_FRAME
+    return services.acks.ack_all(body.acks, body.broker_name, request.peer.remote_text, strict=by_call)
 
 
 def _change(services: PopServices, request: Request[ChangeInvisibleTimeRequestHeader]) -> Reply | Append:

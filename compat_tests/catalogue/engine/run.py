@@ -196,12 +196,12 @@ class Run:
         Behind proxies the names of topics and groups are the same on both sides, so that frames can be compared.
         """
         adapter = self.settings.clients[client]
-        plain = plain and not adapter.grpc  # the proxy is for remoting
-        env = self._environment(scenario, adapter, plain=plain)
+        env = self._environment(scenario, adapter, plain=plain and not adapter.grpc)  # the proxy is for remoting
         clients = self._pool.take(client, env)
         limit = self.settings.limit or scenario.limit
         helper = self.settings.helper
-        helping = None if helper is None or helper.id == client else self._pool.take(helper.id, {})
+        of_helper = {} if helper is None else self._secured(helper, plain=plain)
+        helping = None if helper is None or helper.id == client else self._pool.take(helper.id, of_helper)
         begin = clients.log_size(client)
         deadline = time.monotonic() + limit
         number = [each.scenario.id for each in self.tasks].index(scenario.id)
@@ -221,14 +221,18 @@ class Run:
         finally:
             self._pool.give_back(clients, client, env)
             if helping is not None and helper is not None:
-                self._pool.give_back(helping, helper.id, {})
+                self._pool.give_back(helping, helper.id, of_helper)
 
     def _environment(self, scenario: Scenario, adapter: Adapter, *, plain: bool) -> dict[str, str]:
-        security = self.settings.security - {Security.TLS} if plain else self.settings.security
-        env = {**adapter.environment(security)}
+        env = self._secured(adapter, plain=plain)
         for key, value in scenario.environment.items():
             env[key] = f"{env[key]} {value}" if key in env else value
         return env
+
+    def _secured(self, adapter: Adapter, *, plain: bool) -> dict[str, str]:
+        """What has a client encrypt and sign as the endpoint demands."""
+        security = self.settings.security - {Security.TLS} if plain else self.settings.security
+        return {**adapter.environment(security)}
 
     def _client(self, clients: Clients, client: str, namesrv: str, facts: Facts, deadline: float) -> Client:
         account = facts.access.credentials

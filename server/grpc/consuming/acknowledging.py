@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -48,11 +49,12 @@ class AcknowledgingServices:
 
 def acknowledge(services: AcknowledgingServices, call: Call, request: AckMessageRequest | BatchedAcks) -> Asking:
     """Acknowledge messages, each with a status of its own."""
-    if not isinstance(request, BatchedAcks):
-        return _acknowledge_each(services, call, request)
-    if services.clock() >= request.until:
-        return _acknowledge_each(services, call, AckMessageRequest.FromString(request.request))
-    return acknowledge_all(call, request)
+    if isinstance(request, BatchedAcks):
+        answer = None if services.clock() >= request.until else (yield from acknowledge_all(call, request))
+        if answer is not None:
+            return answer
+        request = AckMessageRequest.FromString(request.request)
+    return (yield from _acknowledge_each(services, call, request))
 
 
 def _acknowledge_each(services: AcknowledgingServices, call: Call, request: AckMessageRequest) -> Asking:
@@ -72,11 +74,8 @@ def _acknowledge_each(services: AcknowledgingServices, call: Call, request: AckM
         else:
             codes.append((Code.OK, ""))
     if handles:
-        asked = list(ack_requests(call, topic, group, handles))
-        replies = yield [request for _, request in asked]
-        for (places, _), reply in zip(asked, replies, strict=True):
-            for place in places:
-                codes[place] = (code_of_handle(reply), reply.remark or "")
+        for place, reply in (yield from _replies(call, topic, group, handles)).items():
+            codes[place] = (code_of_handle(reply), reply.remark or "")
     response = AckMessageResponse(status=joint_status([code for code, _ in codes]))
     client = services.clients.find(call.client_id)
     for entry, (code, text) in zip(request.entries, codes, strict=True):
@@ -86,6 +85,19 @@ def _acknowledge_each(services: AcknowledgingServices, call: Call, request: AckM
             message_id=entry.message_id, receipt_handle=entry.receipt_handle, status=status_of(code, text)
         )
     return response
+
+
+def _replies(call: Call, topic: str, group: str, handles: Mapping[int, Handle]) -> Asking:
+    """Acknowledge deliveries, those of one check point together; returns the reply for each."""
+    asked = list(ack_requests(call, topic, group, handles))
+    replies = yield [request for _, request in asked]
+    found = {place: reply for (places, _), reply in zip(asked, replies, strict=True) for place in places}
+    together = [place for places, _ in asked if len(places) > 1 for place in places]
+    apart = [place for place in together if found[place].code == ResponseCode.NO_MESSAGE]
+    if apart:  # one of them is not in its queue: which?
+        replies = yield [handles[place].ack_request(call, topic, group) for place in apart]
+        found.update(zip(apart, replies, strict=True))
+    return found
 
 
 def change_invisible(services: AcknowledgingServices, call: Call, request: ChangeInvisibleDurationRequest) -> Asking:

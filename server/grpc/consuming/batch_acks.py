@@ -73,7 +73,10 @@ def read_acks(payload: bytes) -> BatchedAcks | AckMessageRequest:
 
 
 def acknowledge_all(call: Call, acks: BatchedAcks) -> Asking:
-    """Acknowledge the messages of a call, those of each check point with one request."""
+    """Acknowledge the messages of a call, those of each check point with one request.
+
+    Returns the answer; None: messages are not in their queue, and each is to be acknowledged for itself.
+    """
     topic, group, broker = acks.topic, acks.group, acks.broker
     check_topic(topic)
     check_group(group)
@@ -86,6 +89,11 @@ def acknowledge_all(call: Call, acks: BatchedAcks) -> Asking:
     ]
     if all(reply.code == ResponseCode.SUCCESS for reply in replies):
         return acks.answer
+    if any(
+        reply.code == ResponseCode.NO_MESSAGE and len(point.offsets) > 1
+        for reply, point in zip(replies, acks.points, strict=True)
+    ):
+        return None
     return _answer(acks, {_point(receipt): reply for receipt, reply in zip(receipts, replies, strict=True)})
 
 

@@ -175,7 +175,9 @@ class Held:
         self._count = 0
 
     def add(self, client: Client, topic: str, group: str, handles: Iterable[Handle]) -> None:
-        """Note deliveries to a client."""
+        """Note deliveries to a client, unless it has left."""
+        if client.closed:
+            return
         held = self._of_clients.setdefault(client, {})
         for handle in handles:
             if self._count >= _MOST_HELD:

@@ -80,7 +80,7 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
     check_topic(topic)
     check_group(group)
     wanted = read_filter(request.filter_expression)
-    client = services.clients.seen(call.client_id, call.line)
+    client = services.clients.claimed(call.client_id, call.line)
     now = services.clock()
     config = group_config(services.groups, group)
     header = RenewedPopRequest(
@@ -101,6 +101,7 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
     (reply,) = yield (call.request(RequestCode.POP_MESSAGE, header),)
     fields, code = reply.fields, code_of_reply(reply)
     if code in _ADMITTED:
+        services.clients.admitted(client, call.line)
         client.receives(group, topic, wanted, now)
     if reply.code != ResponseCode.SUCCESS or not isinstance(fields, PopMessageResponseHeader):
         return [status_response(code, "no new message" if code is Code.MESSAGE_NOT_FOUND else reply.remark or "")]
@@ -112,7 +113,8 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
             call.undo = lambda: delivery.give_back(list(_popped(broker, reply, fields, renewed=False)))
             return Payloads([_OK, *payloads, delivered_response(fields.pop_time).SerializeToString()])
     popped = list(_popped(services.broker_name, reply, fields, renewed=request.auto_renew))
-    call.undo = partial(delivery.give_back, popped)
+    # No undo while requests are on their way: it would make dead letters visible again. A cancelled call comes to its
+    # end as well, and gives back then what it keeps.
     kept, dead, unwanted = _sorted(popped, tags, most)
     if dead:
         replies = yield [delivery.dead_letter(each) for each in dead]
@@ -146,7 +148,7 @@ class _Delivery(NamedTuple):
         """The requests that make messages visible again at once: the client does not get them."""
         for each in popped:
             self.services.held.remove(self.client, each.handle.text)
-        return [each.handle.change_request(self.call, self.topic, self.group, 0) for each in popped]
+        return [each.handle.change_request(self.call, self.topic, self.group, 0, suspend=True) for each in popped]
 
 
 def _invisible_ms(request: ReceiveMessageRequest) -> int:

@@ -103,9 +103,11 @@ class Connection(Outgoing):
         "_http2",
         "_late",
         "_later",
+        "_leaving",
         "_lets_others",
         "_on_close",
         "_opaques",
+        "_put",
         "_queued",
         "_requests",
         "_returns",
@@ -138,7 +140,11 @@ class Connection(Outgoing):
         self._asked: dict[int, tuple[Call, int]] = {}
         self._diverted: dict[int, Callable[[Reply], None]] = {}
         self._requests: list[Request[Any]] = []
-        self._returns: dict[int, Call] = {}  # answered calls that are undone if the answer does not go out
+        # Answered calls that are undone if the answer does not go out: those with HTTP/2, and those in the outbox, each
+        # with how many bytes were put there by then.
+        self._returns: dict[int, Call] = {}
+        self._leaving: deque[tuple[int, Call]] = deque()
+        self._put = 0
         self._served = False
         self._late: deque[int] = deque()
         self._later = False
@@ -270,11 +276,9 @@ class Connection(Outgoing):
         else:
             self._ask(call, requests)
 
-    def carry_out(
-        self, headers: Mapping[str, str], method: Callable[[Call], Asking], done: Callable[[Any], None]
-    ) -> None:
-        """Carry out what no call of its own asks for; `done` gets what comes of it, or the error."""
-        call = Call(self, 0, _NO_METHOD, headers, done)
+    def carry_out(self, stream: Stream, method: Callable[[Call], Asking], done: Callable[[Any], None]) -> None:
+        """Carry out what a message of a stream asks for; `done` gets what comes of it, or the error."""
+        call = Call(self, stream.number, _NO_METHOD, stream.headers, done)
         self._start(call, method(call))
         self._go_on()
 
@@ -460,15 +464,28 @@ class Connection(Outgoing):
         if self._closed:
             return
         if self._outbox.size <= HIGH_WATER:
-            data = self._http2.output(HIGH_WATER)
-            if data:
-                self.write(data)
-        if self._returns and not self._http2.waiting:
-            self._returns.clear()
+            self._put_out()
         self._count_taken()
         super().flush()
+        self._forget_sent()
         if self._ends and not self._outbox.size:
             self.close()
+
+    def _put_out(self) -> None:
+        """Put what HTTP/2 has to say now into the outbox."""
+        data = self._http2.output(HIGH_WATER)
+        if data:
+            self._put += len(data)
+            self.write(data)
+        if self._returns and not self._http2.waiting:
+            self._leaving.extend((self._put, call) for call in self._returns.values())
+            self._returns.clear()
+
+    def _forget_sent(self) -> None:
+        """Forget the answers that the socket has taken."""
+        leaving, sent = self._leaving, self._put - self._outbox.size
+        while leaving and leaving[0][0] <= sent:
+            leaving.popleft()
 
     def _sent(self) -> None:
         self._nursery.start_soon(self._send_more)
@@ -521,13 +538,14 @@ class Connection(Outgoing):
             self._ends = True
             for stream in self._streams.values():
                 stream.leaving()
-            self.write(self._http2.output(HIGH_WATER))  # else the good-bye may overtake it
+            self._put_out()  # else the good-bye may overtake it
             self._http2.goaway(0)
-            self.write(self._http2.output(HIGH_WATER))
+            self._put_out()
         if not self.driver.writing and self._outbox.size:
             with contextlib.suppress(OSError):
                 self._outbox.send()
-        unsent = [*self._returns.values()] if self._http2.waiting or self._outbox.size else []
+        self._forget_sent()
+        unsent = [*self._returns.values(), *(call for _, call in self._leaving)]
         super().close()
         self.in_flight.add(-self._taken)
         self._taken = 0
@@ -535,6 +553,7 @@ class Connection(Outgoing):
             self._cancel(call)
         self._calls.clear()
         self._returns.clear()
+        self._leaving.clear()
         self._events.clear()
         streams, self._streams = self._streams, {}
         for stream in streams.values():

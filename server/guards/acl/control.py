@@ -142,7 +142,7 @@ class AccessControl:
 
     def admit(self, peer: Peer, header: Header, body: memoryview, proof: Proof | None = None) -> None:
         """See `Guard`."""
-        client = self._client(peer.remote_text)
+        client = self._client(peer.remote_text if proof is None else proof.remote_text)
         if client.white:
             return
         ext = _NO_FIELDS if header.ext is None else header.ext

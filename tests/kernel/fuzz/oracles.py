@@ -30,6 +30,7 @@ from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.message import MAGIC_V1, MAGIC_V2, Message, encode_record
+from tests.kernel.fuzz.calls import call_acks, call_deliveries, call_sends
 from tests.kernel.fuzz.columns import columns
 from tests.kernel.fuzz.http2 import http2
 from tests.kernel.fuzz.sends import sends
@@ -247,5 +248,19 @@ def records(data: bytes) -> None:
 
 
 ORACLES: Final[dict[str, Callable[[bytes], None]]] = {
-    oracle.__name__: oracle for oracle in (frames, headers, requests, properties, batch, records, sends, columns, http2)
+    oracle.__name__: oracle
+    for oracle in (
+        frames,
+        headers,
+        requests,
+        properties,
+        batch,
+        records,
+        sends,
+        columns,
+        http2,
+        call_sends,
+        call_acks,
+        call_deliveries,
+    )
 }

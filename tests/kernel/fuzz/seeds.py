@@ -10,7 +10,7 @@ from rocketwire.wire.frame import decode_frame
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.message import MAGIC_V1, MAGIC_V2, Message, encode_record
-from tests.kernel.fuzz import sends
+from tests.kernel.fuzz import calls, sends
 from tests.wire import golden
 from tests.wire.http2.script import OPS, scripts, step
 
@@ -52,6 +52,29 @@ _HTTP2: Final = [
 ]
 _NUMBERS: Final = [b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\x80\0\0\0", b"\0\0\0\x16", b"\x7f\xff", b"\x80\0"]
 
+_FIELDS: Final = [  # tags of protobuf's fields, with short lengths, and long numbers
+    *(bytes([number << 3 | kind, 1]) for number in range(1, 16) for kind in (0, 2)),
+    *(
+        b"\x80\x01",
+        b"\xff\xff\xff\xff\x0f",
+        b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+        b"\x80\x80\x00",
+        b"\x0a\x00",
+        b"\x12\x00",
+    ),
+]
+_HANDLES: Final = [
+    b" 0",
+    b" 1",
+    b" R",
+    b" 32767",
+    b" 32768",
+    b" 999999999999999999",
+    b" 2147483648",
+    b" -1",
+    b" broker-a ",
+]
+
 WORDS: Final[dict[str, list[bytes]]] = {
     "frames": _NUMBERS,
     "headers": [*(word.encode() for word in _JSON), *_NUMBERS, *_BAD_UTF_8],
@@ -69,6 +92,9 @@ WORDS: Final[dict[str, list[bytes]]] = {
         *_BAD_UTF_8,
     ],
     "http2": [*_HTTP2, *_NUMBERS],
+    "call_sends": [*_FIELDS, *_ITEMS, *_BAD_UTF_8],
+    "call_acks": [*_FIELDS, *_HANDLES, *_BAD_UTF_8],
+    "call_deliveries": [b"\xda\xa3\x20\xa7", *_ITEMS, *_NUMBERS, *_BAD_UTF_8],
     "sends": [*(word.encode() for word in (*_JSON, *_PROPERTIES)), *_NUMBERS, *_BAD_UTF_8],
 }
 """Words of each oracle's input; libFuzzer puts them in."""
@@ -107,6 +133,7 @@ def _all() -> Iterator[tuple[str, bytes]]:
         yield "frames", stream[:_LONGEST]
     for script in scripts():
         yield "http2", script
+    yield from calls.seeds()
 
 
 def _of_request(data: bytes, short: bool | None) -> Iterator[tuple[str, bytes]]:

@@ -5,17 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from google.protobuf.message import DecodeError
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rocketwire import _kernel as kernel
-from rocketwire.wire.bodies.pop import MOST_BITS
-from rocketwire.wire.grpc.answers import status_of
-from rocketwire.wire.grpc.codes import Code
-from rocketwire.wire.grpc.errors import CallInvalid
-from rocketwire.wire.grpc.receipt import parse_receipt_handle
-from rocketwire.wire.grpc.service_pb2 import AckMessageRequest, AckMessageResponse
+from rocketwire.wire.grpc.service_pb2 import AckMessageRequest
+from tests.kernel.fuzz.calls import acks_twin
 
 numbers = st.integers(0, 40) | st.sampled_from([2**31 - 1, 2**31, 10**18 - 1, 32_768, 32_769]) | st.integers(-3, 2**64)
 small = st.integers(0, 9)
@@ -41,34 +36,10 @@ def request(*told: tuple[str, str], topic: str = "T", group: str = "g") -> AckMe
     return made
 
 
-def twin(payload: bytes) -> Any:
-    """What the kernel has to make of it; None: nothing."""
-    try:
-        asked = AckMessageRequest.FromString(payload)
-        handles = [parse_receipt_handle(entry.receipt_handle) for entry in asked.entries]
-    except (DecodeError, CallInvalid):
-        return None
-    brokers = {handle.broker for handle in handles}
-    if not 2 <= len(handles) <= 128 or len(brokers) > 1:
-        return None
-    if any(not 0 <= handle.offset - handle.start < MOST_BITS for handle in handles):
-        return None
-    points: dict[Any, list[int]] = {}
-    response = AckMessageResponse(status=status_of(Code.OK))
-    for handle, entry in zip(handles, asked.entries, strict=True):
-        point = handle.kind, handle.start, handle.pop_time, handle.invisible_ms, handle.revive_queue, handle.queue
-        points.setdefault(point, []).append(handle.offset)
-        told = entry.message_id, entry.receipt_handle
-        response.entries.add(message_id=told[0], receipt_handle=told[1], status=status_of(Code.OK))
-    until = min(handle.visible_at for handle in handles)
-    found = [(*point, offsets) for point, offsets in points.items()]
-    return asked.topic.name, asked.group.name, *brokers, until, found, response.SerializeToString()
-
-
 def assert_same(payload: bytes) -> Any:
     found = kernel.read_acks(payload)
     if found is not None:
-        assert found == twin(payload)
+        assert found == acks_twin(payload)
     return found
 
 
@@ -108,4 +79,4 @@ def test_how_many_deliveries_a_batch_has(count: int, *, taken: bool) -> None:
     told = [("id", f"1 2 3 4 0 b 5 {offset}") for offset in range(1, count + 1)]
     payload = request(*told).SerializeToString()
     assert (kernel.read_acks(payload) is not None) is taken
-    assert (twin(payload) is not None) is taken
+    assert (acks_twin(payload) is not None) is taken

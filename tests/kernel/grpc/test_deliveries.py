@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rocketwire import _kernel as kernel
-from rocketwire.server.grpc.consuming.deliveries import known_names
 from rocketwire.wire import properties as names
 from rocketwire.wire.grpc import service_pb2
-from rocketwire.wire.grpc.answers import message_response
 from rocketwire.wire.grpc.fast_delivery import RARE_NAMES
 from rocketwire.wire.grpc.property_names import BORN_HOST, RESERVED
-from rocketwire.wire.grpc.receiving import delivered_message
 from rocketwire.wire.message import Message, decode_record, encode_record
-
-POP_TIME = 1_767_225_600_000
-WRITER = kernel.CallDeliveries(names=known_names())
-STARTS = {0: 5, 3: 7}
-MOST = 16
+from tests.kernel.fuzz.calls import MOST_ATTEMPTS, assert_delivered, write
 
 texts = st.text(max_size=12)
 values = st.text(st.characters(exclude_characters="\x00\x01\x02", exclude_categories=["Cs"]), max_size=20)
@@ -63,21 +55,6 @@ records = st.builds(
 )
 
 
-def write(data: bytes, *, tags: tuple[bytes, ...] | None = None, mark: bytes = b"", topic: bytes = b"orders") -> Any:
-    return WRITER.write(data, topic, STARTS, POP_TIME, 60_000, 2, b"broker-a", mark, MOST, tags)
-
-
-def handle(record: Message, mark: str = "") -> str:
-    start = STARTS[record.queue_id]
-    place = f"{record.queue_id} {record.queue_offset} {record.physical_offset}"
-    return f"{start} {POP_TIME} 60000 2 0 broker-a {place}{mark}"
-
-
-def assert_delivered(payload: bytes, record: Message, mark: str = "") -> None:
-    expected = message_response(delivered_message(record, topic="orders", receipt_handle=handle(record, mark)))
-    assert service_pb2.ReceiveMessageResponse.FromString(payload) == expected
-
-
 @given(records)
 @example(Message(topic="orders", queue_id=0, body=b"b", properties=b"TAGS\x01a\x02TAGS\x01b"))
 @example(Message(topic="orders", queue_id=0, body=b"b", properties=b"KEYS\x01   \x02a\x01b"))
@@ -90,7 +67,7 @@ def test_a_message_is_as_its_twin_writes_it(record: Message) -> None:
         (payload,) = found
         assert_delivered(payload, decode_record(data))
         assert record.topic == "orders"
-        assert record.reconsume_times < MOST
+        assert record.reconsume_times < MOST_ATTEMPTS
 
 
 @given(st.lists(st.tuples(plain_items, st.binary(min_size=1, max_size=150)), min_size=1, max_size=5))
@@ -128,7 +105,7 @@ PLAIN = Message(topic="orders", queue_id=3, properties=b"TAGS\x01a", body=b"b")
         (replace(PLAIN, properties=b""), (b"a",)),
         (replace(PLAIN, queue_id=4), None),
         (replace(PLAIN, topic="order"), None),
-        (replace(PLAIN, reconsume_times=MOST), None),
+        (replace(PLAIN, reconsume_times=MOST_ATTEMPTS), None),
         (replace(PLAIN, properties=b"POP_CK\x01a"), None),
         (replace(PLAIN, properties=b"".join(b"n%d\x01v\x02" % number for number in range(65))), None),
         (replace(PLAIN, body=b"b", sys_flag=1), None),

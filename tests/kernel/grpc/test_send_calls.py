@@ -5,28 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from google.protobuf.message import DecodeError
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rocketwire import _kernel as kernel
-from rocketwire.server.grpc.kernel import LEFT
 from rocketwire.wire.grpc import definition_pb2, service_pb2
-from rocketwire.wire.grpc.checks import check_topic
-from rocketwire.wire.grpc.errors import CallInvalid
 from rocketwire.wire.grpc.limits import CallLimits
 from rocketwire.wire.grpc.property_names import RESERVED
 from rocketwire.wire.grpc.queue_choice import queue_of_group
-from rocketwire.wire.grpc.sending import Send, read_send
-from rocketwire.wire.java import string_hash
+from tests.kernel.fuzz.calls import HASHES, NOW, assert_sent, read_call, send_twin
 from tests.wire import golden
-
-REMOTE = "10.1.2.3:456"
-NOW = 1_767_225_600_000
-QUEUES = 7
-LIMITS = CallLimits()
-HASHES = tuple(sorted(string_hash(name.decode()) for name in LEFT))
-TYPES = {1: "NORMAL", 2: "FIFO", 4: "DELAY"}
 
 letters = st.text("abcXYZ|_ \x00\x1f\x7f\x85\xa0é漢\u3000\u2028😀", max_size=6)
 texts = letters | st.text(max_size=10) | st.sampled_from(["TAGS", "key", "a longer text of some words", "x" * 200])
@@ -92,35 +80,6 @@ def request(user: dict[str, str], system: dict[str, Any], body: bytes = b"body",
     return service_pb2.SendMessageRequest(messages=[message])
 
 
-def read(payload: bytes, limits: CallLimits = LIMITS) -> Any:
-    most = limits.user_properties, limits.property_bytes, limits.message_group_bytes, limits.delay_ms
-    return kernel.read_send_call(payload, REMOTE.encode(), HASHES, NOW, QUEUES, most)
-
-
-def twin(payload: bytes, limits: CallLimits = LIMITS) -> Send | None:
-    """What Python makes of it; None: nothing."""
-    try:
-        return read_send(service_pb2.SendMessageRequest.FromString(payload), limits, remote=REMOTE, now=NOW)
-    except (DecodeError, CallInvalid):
-        return None
-
-
-def assert_equal(found: Any, send: Send | None) -> None:
-    if send is None:  # the topic is checked by its plan
-        with pytest.raises(CallInvalid):
-            check_topic(found[0].decode())
-        return
-    topic, kind, group, message_id, compressed, properties, body, born, queue = found
-    assert not send.batch
-    assert (topic.decode(), TYPES[kind], group.decode()) == (send.topic, send.message_type, send.message_group)
-    assert (message_id.decode(),) == send.message_ids
-    assert int(compressed) == send.sys_flag
-    assert properties.decode() == send.properties
-    assert body == send.body
-    assert (NOW if born is None else born) == send.born_timestamp
-    assert queue == queue_of_group(send.message_group, QUEUES)
-
-
 @given(users, systems, st.binary(max_size=9))
 @example({}, {"message_id": "id", "tag": "é\u3000"}, b"b")
 @example({}, {"message_id": "id", "message_group": "x" * 64}, b"b")
@@ -135,20 +94,20 @@ def test_a_send_is_as_its_twin_reads_it(user: dict[str, str], system: dict[str, 
         payload = request(user, system, body).SerializeToString()
     except (UnicodeEncodeError, ValueError):
         return
-    found = read(payload)
+    found = read_call(payload)
     if found is not None:
-        assert_equal(found, twin(payload))
+        assert_sent(found, send_twin(payload))
 
 
 @given(plain_users, plain_systems)
 def test_plain_sends_are_taken(user: dict[str, str], system: dict[str, Any]) -> None:
     payload = request(user, system).SerializeToString()
-    send = twin(payload)
-    found = read(payload)
+    send = send_twin(payload)
+    found = read_call(payload)
     if send is not None:
         assert found is not None
     if found is not None:
-        assert_equal(found, send)
+        assert_sent(found, send)
 
 
 @given(plain_users, plain_systems, st.lists(st.tuples(st.integers(0, 400), st.integers(0, 255)), max_size=3), st.data())
@@ -157,9 +116,9 @@ def test_whatever_the_bytes_are(user: Any, system: Any, changes: list[tuple[int,
     for place, value in changes:
         payload[place % len(payload)] = value
     cut = bytes(payload[: data.draw(st.integers(0, len(payload)))]) if data.draw(st.booleans()) else bytes(payload)
-    found = read(cut)
+    found = read_call(cut)
     if found is not None:
-        assert_equal(found, twin(cut))
+        assert_sent(found, send_twin(cut))
 
 
 @given(st.binary(max_size=60))
@@ -167,17 +126,17 @@ def test_whatever_the_bytes_are(user: Any, system: Any, changes: list[tuple[int,
 @example(b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")
 @example(b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x7f")
 def test_any_bytes(payload: bytes) -> None:
-    found = read(payload)
+    found = read_call(payload)
     if found is not None:
-        assert_equal(found, twin(payload))
+        assert_sent(found, send_twin(payload))
 
 
 @pytest.mark.parametrize("case", golden.grpc_cases("sends"), ids=lambda case: str(case["name"]))
 def test_sends_of_the_golden_file(case: dict[str, Any]) -> None:
     payload = bytes.fromhex(case["request"])
-    found = read(payload)
+    found = read_call(payload)
     if found is not None:
-        assert_equal(found, twin(payload))
+        assert_sent(found, send_twin(payload))
 
 
 @pytest.mark.parametrize("limit", ["user_properties", "property_bytes", "message_group_bytes", "delay_ms"])
@@ -186,8 +145,8 @@ def test_without_a_limit_more_is_taken(limit: str) -> None:
     payload = request({"a": "b"}, {**system, "delivery_timestamp": {"seconds": NOW // 1000 + 9}}).SerializeToString()
     for most, taken in ((1, limit == "user_properties"), (0, True)):
         limits = CallLimits(**{limit: most})
-        assert (read(payload, limits) is not None) is taken
-        assert (twin(payload, limits) is not None) is taken
+        assert (read_call(payload, limits) is not None) is taken
+        assert (send_twin(payload, limits) is not None) is taken
 
 
 @given(st.text(max_size=12).filter(lambda text: text.isprintable()), st.integers(1, 300))

@@ -9,8 +9,18 @@ from pathlib import Path
 
 import pytest
 
+from rocketwire.wire.grpc import definition_pb2 as d
+from rocketwire.wire.grpc import service_pb2 as s
 from rocketwire.wire.grpc.codes import Code, GrpcStatus
-from tests.server.grpc.sdk import Sdk, code_of, consumer_settings, message, producer_settings, send_request
+from tests.server.grpc.sdk import (
+    Sdk,
+    code_of,
+    consumer_settings,
+    message,
+    producer_settings,
+    receive_request,
+    send_request,
+)
 from tests.server.grpc.test_routing import route
 from tests.server.harness import Server, serving, topic_ext
 
@@ -101,3 +111,45 @@ async def test_settings_need_the_permissions_of_heartbeats(guarded: Server) -> N
         ):
             command = await sdk.command(await sdk.telemetry(settings, signed(account)))
             assert command.status.code == Code.OK
+
+
+async def test_refused_calls_take_no_place_of_a_client(guarded: Server) -> None:
+    """More refused clients than a connection may have, with each call that names one."""
+    with Sdk(guarded.broker_address) as sdk:
+        for number in range(400):
+            other = {"x-mq-client-id": f"c{number}"}
+            request = s.HeartbeatRequest(group=d.Resource(name="G"))
+            assert code_of(await sdk.call("Heartbeat", request, other)) is Code.UNAUTHORIZED
+            other = {"x-mq-client-id": f"d{number}"}
+            assert code_of(await sdk.call("Heartbeat", s.HeartbeatRequest(), other)) is Code.UNAUTHORIZED
+            other = {"x-mq-client-id": f"e{number}"}
+            (response,) = await sdk.receive(receive_request(polling=5), {"grpc-timeout": "8S"} | other)
+            assert code_of(response) is Code.UNAUTHORIZED
+        assert code_of(await sdk.call("Heartbeat", s.HeartbeatRequest(), signed("consumer-account"))) is Code.OK
+
+
+async def test_settings_of_no_group_need_an_account_too(guarded: Server) -> None:
+    with Sdk(guarded.broker_address) as sdk:
+        nothing = d.Settings(client_type=d.PRODUCER)
+        ended = await sdk.over(await sdk.telemetry(nothing))
+        assert ended.status == GrpcStatus.INVALID_ARGUMENT
+        command = await sdk.command(await sdk.telemetry(nothing, signed("producer-account")))
+        assert command.status.code == Code.OK
+
+
+@pytest.mark.slow
+async def test_refused_heartbeats_keep_nothing_for_a_client_that_is_gone(guarded: Server) -> None:
+    account = signed("consumer-account")
+    with Sdk(guarded.broker_address) as sender:
+        assert code_of(await sender.call("SendMessage", send_request(), signed("admin-account"))) is Code.OK
+    with Sdk(guarded.broker_address) as sdk:
+        await sdk.command(await sdk.telemetry(consumer_settings(kind=d.PUSH_CONSUMER), account))
+        request = receive_request(auto_renew=True, invisible=0)
+        assert len(await sdk.receive(request, account | {"grpc-timeout": "8S"})) == 3
+    with Sdk(guarded.broker_address) as sdk:  # under the id of the one that is gone
+        for _ in range(8):
+            await guarded.pass_time(10, step=1)
+            assert code_of(await sdk.call("Heartbeat", s.HeartbeatRequest())) is Code.UNAUTHORIZED
+    with Sdk(guarded.broker_address, "other@1@0@x") as other:
+        again = await other.receive(receive_request(polling=5), account | {"grpc-timeout": "8S"})
+        assert [each.message.body for each in again if each.HasField("message")] == [b"hello"]

@@ -10,6 +10,7 @@ import pytest
 from rocketwire.wire.grpc import definition_pb2 as d
 from rocketwire.wire.grpc import service_pb2 as s
 from rocketwire.wire.grpc.codes import Code
+from rocketwire.wire.properties import decode_stored_properties
 from tests.server.grpc.sdk import (
     Sdk,
     code_of,
@@ -130,6 +131,18 @@ async def test_deliveries_of_one_pop_are_acknowledged_together(sdk: Sdk, server:
     assert [Code(entry.status.code) for entry in response.entries] == [Code.OK] * 3
     assert await come(sdk, server, 29) == []
     assert [each.body for each in await come(sdk, server, 5)] == [b"2"]
+
+
+async def test_each_delivery_is_told_whether_its_queue_has_it(sdk: Sdk) -> None:
+    """Offsets of one check point, which are acknowledged together."""
+    await sdk.call("SendMessage", send_request(*(message(b"%d" % number, f"id{number}") for number in range(2))))
+    received = await take(sdk)
+    request = ack(*received)
+    *before, offset, place = request.entries[1].receipt_handle.split(" ")
+    request.entries[1].receipt_handle = " ".join([*before, str(int(offset) + 5), place])
+    response = await sdk.call("AckMessage", request)
+    assert code_of(response) is Code.MULTIPLE_RESULTS
+    assert [Code(entry.status.code) for entry in response.entries] == [Code.OK, Code.INVALID_RECEIPT_HANDLE]
 
 
 async def test_handles_are_checked(sdk: Sdk, server: Server) -> None:
@@ -316,6 +329,15 @@ async def test_a_client_may_give_a_message_up(sdk: Sdk, server: Server, broker: 
     (dead,) = await dead_letters(broker)
     assert dead.body == b"poison"
     assert await come(sdk, server, 40) == []
+    properties = decode_stored_properties(dead.properties)
+    assert properties["RETRY_TOPIC"] == "T"
+    assert properties["UNIQ_KEY"] == "idp"
+    assert properties["ORIGIN_MESSAGE_ID"]
+    (buried,) = await take(sdk, to="%DLQ%G", group="U")
+    system = buried.system_properties
+    assert system.message_id == "idp"
+    # Apache's proxy reads the origin of a dead letter from properties that neither it nor its broker ever writes.
+    assert not system.HasField("dead_letter_queue")
 
 
 async def test_a_termination_gives_back_what_the_client_held(sdk: Sdk, server: Server, broker: Client) -> None:

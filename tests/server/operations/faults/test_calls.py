@@ -9,7 +9,8 @@ from pathlib import Path
 from rocketwire.server.operations.faults.grammar import parse_rule
 from rocketwire.server.operations.faults.keys import FaultKeys
 from rocketwire.wire.grpc.codes import Code
-from tests.server.grpc.sdk import Sdk, code_of, message, send_request
+from rocketwire.wire.http2.events import INTERNAL_ERROR
+from tests.server.grpc.sdk import Sdk, code_of, message, producer_settings, send_request
 from tests.server.grpc.test_routing import route
 from tests.server.harness import Client, Server, records, serving
 
@@ -91,3 +92,10 @@ async def test_a_damaged_answer_is_a_stream_that_is_reset(tmp_path: Path) -> Non
         assert (await sdk.over(stream)).reset == 2
         assert await stored(broker) == 1
         assert code_of(await sdk.call("SendMessage", send_request())) is Code.OK
+
+
+async def test_a_damaged_answer_to_settings_resets_their_stream(tmp_path: Path) -> None:
+    async with faulty(tmp_path, "corrupt,code=34,count=1") as (_, _broker, sdk):
+        found = await sdk.over(await sdk.telemetry(producer_settings()))
+        assert found.reset == INTERNAL_ERROR
+        assert (await sdk.command(await sdk.telemetry(producer_settings()))).status.code == Code.OK

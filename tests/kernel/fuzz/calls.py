@@ -1,0 +1,196 @@
+"""What the kernel makes of calls of 5.x clients, and of records for them, held against protobuf and the Python twins.
+
+The kernel leaves to Python what is not plain; what it takes it must read, or write, as Python does.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, Final
+
+from google.protobuf.message import DecodeError
+
+from rocketwire import _kernel as kernel
+from rocketwire.server.grpc.consuming.deliveries import known_names
+from rocketwire.server.grpc.kernel import LEFT
+from rocketwire.wire.bodies.pop import MOST_BITS
+from rocketwire.wire.grpc import service_pb2
+from rocketwire.wire.grpc.answers import message_response, status_of
+from rocketwire.wire.grpc.checks import check_topic
+from rocketwire.wire.grpc.codes import Code
+from rocketwire.wire.grpc.errors import CallInvalid
+from rocketwire.wire.grpc.limits import CallLimits
+from rocketwire.wire.grpc.queue_choice import queue_of_group
+from rocketwire.wire.grpc.receipt import parse_receipt_handle
+from rocketwire.wire.grpc.receiving import delivered_message
+from rocketwire.wire.grpc.sending import Send, read_send
+from rocketwire.wire.java import string_hash
+from rocketwire.wire.message import Message, decode_record, encode_record
+from tests.wire import golden
+
+REMOTE: Final = "10.1.2.3:456"
+NOW: Final = 1_767_225_600_000
+QUEUES: Final = 7
+LIMITS: Final = CallLimits()
+HASHES: Final = tuple(sorted(string_hash(name.decode()) for name in LEFT))
+TYPES: Final = {1: "NORMAL", 2: "FIFO", 4: "DELAY"}
+_MOST_ACKS: Final = 128
+_LEAST_ACKS: Final = 2
+
+STARTS: Final = {0: 5, 3: 7}
+MOST_ATTEMPTS: Final = 16
+_SIZE: Final = 4
+
+
+def _tight(data: bytes) -> Any:
+    """The data without a byte behind it that may be read."""
+    return (ctypes.c_ubyte * len(data)).from_buffer_copy(data)
+
+
+# --- sends
+
+
+def read_call(payload: bytes, limits: CallLimits = LIMITS) -> Any:
+    """What the kernel makes of a SendMessage call; None: it leaves it to Python."""
+    most = limits.user_properties, limits.property_bytes, limits.message_group_bytes, limits.delay_ms
+    return kernel.read_send_call(_tight(payload), REMOTE.encode(), HASHES, NOW, QUEUES, most)
+
+
+def send_twin(payload: bytes, limits: CallLimits = LIMITS) -> Send | None:
+    """What Python makes of it; None: nothing."""
+    try:
+        return read_send(service_pb2.SendMessageRequest.FromString(payload), limits, remote=REMOTE, now=NOW)
+    except (DecodeError, CallInvalid):
+        return None
+
+
+def assert_sent(found: Any, send: Send | None) -> None:
+    """Check what the kernel made of a call that it takes."""
+    if send is None:  # the topic is checked by its plan
+        try:
+            check_topic(found[0].decode())
+        except (CallInvalid, UnicodeDecodeError):
+            return
+        raise AssertionError(found)
+    topic, kind, group, message_id, compressed, properties, body, born, queue = found
+    assert not send.batch
+    assert (topic.decode(), TYPES[kind], group.decode()) == (send.topic, send.message_type, send.message_group)
+    assert (message_id.decode(),) == send.message_ids
+    assert int(compressed) == send.sys_flag
+    assert properties.decode() == send.properties
+    assert body == send.body
+    assert (NOW if born is None else born) == send.born_timestamp
+    assert queue == queue_of_group(send.message_group, QUEUES)
+
+
+def call_sends(data: bytes) -> None:
+    """A SendMessage call."""
+    found = read_call(data)
+    if found is not None:
+        assert_sent(found, send_twin(data))
+
+
+# --- acknowledgements
+
+
+def acks_twin(payload: bytes) -> Any:
+    """What the kernel has to make of an AckMessage call; None: nothing."""
+    try:
+        asked = service_pb2.AckMessageRequest.FromString(payload)
+        handles = [parse_receipt_handle(entry.receipt_handle) for entry in asked.entries]
+    except (DecodeError, CallInvalid):
+        return None
+    brokers = {handle.broker for handle in handles}
+    if not _LEAST_ACKS <= len(handles) <= _MOST_ACKS or len(brokers) > 1:
+        return None
+    if any(not 0 <= handle.offset - handle.start < MOST_BITS for handle in handles):
+        return None
+    points: dict[Any, list[int]] = {}
+    response = service_pb2.AckMessageResponse(status=status_of(Code.OK))
+    for handle, entry in zip(handles, asked.entries, strict=True):
+        point = handle.kind, handle.start, handle.pop_time, handle.invisible_ms, handle.revive_queue, handle.queue
+        points.setdefault(point, []).append(handle.offset)
+        told = entry.message_id, entry.receipt_handle
+        response.entries.add(message_id=told[0], receipt_handle=told[1], status=status_of(Code.OK))
+    until = min(handle.visible_at for handle in handles)
+    found = [(*point, offsets) for point, offsets in points.items()]
+    return asked.topic.name, asked.group.name, *brokers, until, found, response.SerializeToString()
+
+
+def call_acks(data: bytes) -> None:
+    """An AckMessage call."""
+    found = kernel.read_acks(_tight(data))
+    if found is not None:
+        assert found == acks_twin(data)
+
+
+# --- deliveries
+
+
+@cache
+def writer() -> Any:
+    """The kernel's writer of deliveries."""
+    return kernel.CallDeliveries(names=known_names())
+
+
+def write(data: bytes, *, tags: tuple[bytes, ...] | None = None, mark: bytes = b"", topic: bytes = b"orders") -> Any:
+    """What the kernel makes of records; None: it leaves them to Python."""
+    return writer().write(_tight(data), topic, STARTS, NOW, 60_000, 2, b"broker-a", mark, MOST_ATTEMPTS, tags)
+
+
+def handle_of(record: Message, mark: str = "") -> str:
+    """The receipt handle of a delivery."""
+    place = f"{record.queue_id} {record.queue_offset} {record.physical_offset}"
+    return f"{STARTS[record.queue_id]} {NOW} 60000 2 0 broker-a {place}{mark}"
+
+
+def assert_delivered(payload: bytes, record: Message, mark: str = "") -> None:
+    """Check what the kernel wrote for a record."""
+    expected = message_response(delivered_message(record, topic="orders", receipt_handle=handle_of(record, mark)))
+    assert service_pb2.ReceiveMessageResponse.FromString(payload) == expected
+
+
+def call_deliveries(data: bytes) -> None:
+    """Records, one after the other, as the answer of a pop has them."""
+    found = write(data)
+    if found is None:
+        return
+    at = 0
+    for payload in found:
+        assert_delivered(payload, decode_record(data, at))
+        at += int.from_bytes(data[at : at + _SIZE])
+    assert at == len(data)
+
+
+# --- what the fuzzer begins with
+
+
+def seeds() -> Iterator[tuple[str, bytes]]:
+    """Inputs of the oracles above, each with the name of its oracle."""
+    for case in golden.grpc_cases("sends"):
+        yield "call_sends", bytes.fromhex(case["request"])
+    for handles in (
+        [f"7 {NOW} 60000 2 0 broker-a 3 {offset}" for offset in (7, 8, 12)],
+        [f"7 {NOW} 60000 {queue} {queue} broker-a {queue} 9 {place}" for queue, place in ((0, 5), (1, 10**18))],
+        [f"0 1 2 3 0 b 4 {offset}" for offset in (MOST_BITS - 1, MOST_BITS)],
+        [f"0 1 2 3 0 b 4 5{mark}" for mark in ("", " R")],
+    ):
+        request = service_pb2.AckMessageRequest()
+        request.topic.name, request.group.name = "orders", "g"
+        for number, text in enumerate(handles):
+            request.entries.add(message_id=f"01{number}", receipt_handle=text)
+        yield "call_acks", request.SerializeToString()
+    properties = (
+        b"TAGS\x01a\x02KEYS\x01k1 k2\x02UNIQ_KEY\x0101AB\x02colour\x01red\x02__SHARDINGKEY\x01g\x02WAIT\x01true"
+    )
+    records = [
+        Message(topic="orders", queue_id=queue, queue_offset=9, physical_offset=77, properties=text, body=body)
+        for queue in STARTS
+        for text in (b"", b"a\x01b\x02", properties)
+        for body in (b"", b"body", bytes(range(120)))
+    ]
+    for record in records:
+        yield "call_deliveries", encode_record(record)
+    yield "call_deliveries", b"".join(map(encode_record, records[:4]))

@@ -1,0 +1,133 @@
+"""Which clients are here: those of which the guards have admitted a call."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.grpc.clients import Client, Clients
+from rocketwire.server.pop.renewals import STEP_MS, Renewals
+
+
+class InFlight:
+    """Counts bytes."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+
+    def add(self, size: int) -> None:
+        """Count more of them."""
+        self.bytes += size
+
+
+class Connection:
+    """A connection of clients at an address."""
+
+    def __init__(self, remote_text: str = "192.0.2.1:1") -> None:
+        self.remote_text = remote_text
+        self.born_host = bytes(8)
+        self.closed = False
+
+
+class Room:
+    """The clients of a broker."""
+
+    def __init__(self) -> None:
+        self.gone: list[Client] = []
+        self.in_flight = InFlight()
+        self.now = 0.0
+        self.renewals = Renewals(lambda: self.now)
+        self.now = 100.0  # everybody counts as here at the start
+        self.clients = Clients(self.in_flight, self.gone.append, self.renewals)  # type: ignore[arg-type]
+
+    def claimed(self, line: Connection, client_id: str = "a") -> Client:
+        """A client that a call names."""
+        return self.clients.claimed(client_id, line)  # type: ignore[arg-type]
+
+    def admitted(self, line: Connection, client_id: str = "a") -> Client:
+        """A client that the guards admit."""
+        client = self.claimed(line, client_id)
+        self.clients.admitted(client, line)  # type: ignore[arg-type]
+        return client
+
+    def renews(self) -> bool:
+        """Whether messages of the client `a` are renewed."""
+        return self.renewals.renewed("a", 0, STEP_MS) is not None
+
+
+@pytest.fixture
+def room() -> Room:
+    return Room()
+
+
+async def test_a_client_that_a_call_names_is_not_here(room: Room) -> None:
+    client = room.claimed(Connection())
+    client.keep(100)
+    assert not client.here
+    assert room.clients.find("a") is None
+    assert not room.renews()
+    assert room.claimed(Connection()) is client  # a second call meanwhile
+    del client
+    gc.collect()
+    assert room.in_flight.bytes == 0
+    assert not room.claimed(Connection()).here
+
+
+async def test_a_client_that_is_admitted_is_here_until_its_connection_closes(room: Room) -> None:
+    line = Connection()
+    client = room.claimed(line)
+    client.keep(100)
+    room.admitted(line)
+    assert room.clients.find("a") is client
+    assert room.renews()
+    assert room.in_flight.bytes == 100
+    room.clients.line_closed(line)  # type: ignore[arg-type]
+    assert room.gone == [client]
+    again = room.admitted(Connection())  # while something still refers to the former one
+    assert again is not client
+    assert room.clients.find("a") is again
+    assert room.in_flight.bytes == 0
+
+
+async def test_a_call_that_is_not_admitted_renews_nothing(room: Room) -> None:
+    client = room.admitted(Connection())
+    client.seen = -1
+    assert room.claimed(Connection("198.51.100.7:9")) is client
+    assert (client.seen, client.remote_text) == (-1, "192.0.2.1:1")
+    room.admitted(Connection("198.51.100.7:9"))
+    assert client.seen >= 0
+    assert client.remote_text == "198.51.100.7:9"
+
+
+async def test_clients_that_are_not_admitted_take_no_place_of_their_connection(room: Room) -> None:
+    line = Connection()
+    claims = [room.claimed(line, f"c{number}") for number in range(2000)]
+    assert claims
+    for number in range(1024):
+        room.admitted(line, f"c{number}")
+    with pytest.raises(LimitExceeded):
+        room.claimed(line, "one more")
+    assert room.claimed(line, "c7").here
+
+
+async def test_a_late_admission_does_not_bring_a_client_back(room: Room) -> None:
+    line = Connection()
+    client = room.admitted(line)
+    room.clients.leave(client, for_good=True)
+    room.clients.admitted(client, line)  # type: ignore[arg-type]
+    assert room.clients.find("a") is None
+    assert not room.renews()
+
+
+async def test_a_client_that_is_admitted_on_a_closed_connection_leaves(room: Room) -> None:
+    line = Connection()
+    line.closed = True
+    client = room.admitted(line)
+    assert room.gone == [client]
+    assert room.clients.find("a") is None
+    elsewhere = room.admitted(Connection())
+    assert elsewhere is not client
+    room.admitted(line)
+    assert room.clients.find("a") is elsewhere
