@@ -82,6 +82,7 @@ from rocketwire.server.upkeep.lifetime import Lifetime
 from rocketwire.server.upkeep.queue_removal import QueueRemoval
 from rocketwire.server.upkeep.store_opening import opened_store
 from rocketwire.server.upstream.registration import RemoteRegistration
+from rocketwire.server.upstream.routes import RemoteRoutes
 from rocketwire.store.append.flush import GroupCommit, RunBlocking
 from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.store.tables.consumer_filters import ConsumerFilterTable
@@ -154,13 +155,14 @@ class Broker:
         self._make_waiting(config)
         self._make_pops(config)
         self._make_administration()
+        self._all_routes = RemoteRoutes(config.name_servers, config.broker.broker_name, routes.queues)
         self.assignments = Assignments(
             self._request_modes,
             broker_name=config.broker.broker_name,
             clients=self.clients,
             groups=self.groups,
             keys=live[AssignmentKeys],
-            routes=routes.queues,
+            routes=self._all_routes.queues,
             topics=self.topics,
         )
         self._backlog = Backlog(live[ThrottleKeys], self.offsets, self.groups.table, self.store, self.throttle)
@@ -516,6 +518,7 @@ class Broker:
         self._registration.register()
         nursery.start_soon(self._registration.run)
         nursery.start_soon(self._elsewhere.run)
+        nursery.start_soon(self._all_routes.run)
         nursery.start_soon(self.in_flight.run)
         nursery.start_soon(self.clients.run)
         nursery.start_soon(self.order_locks.run)

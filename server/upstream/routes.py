@@ -1,0 +1,105 @@
+"""The queues of other brokers, as name servers of other processes know them.
+
+A broker that shares out queues among consumers has to know those of all brokers. It is asked by clients every few
+seconds, and must answer at once; so it answers from what it knows, and asks the name servers in the background: at
+once about a topic that is new to it, and about each topic that clients still ask for every 30 s.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import Final
+
+import trio
+
+from rocketwire.server.upstream.line import Line, NotReached, connect
+from rocketwire.wire.addresses import Address
+from rocketwire.wire.bodies import decode_body
+from rocketwire.wire.bodies.route import QueueData, TopicRouteData
+from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.errors import WireError
+from rocketwire.wire.headers import encode_ext
+from rocketwire.wire.headers.route import GetRouteInfoRequestHeader
+
+log = logging.getLogger(__name__)
+
+_PERIOD_SECONDS: Final = 30.0
+_AGAIN_SECONDS: Final = 1.0
+_FORGOTTEN_SECONDS: Final = 300.0
+"""For how long nobody asks for a topic that is then forgotten."""
+
+
+class _Known:
+    """What is known of a topic: the queues of other brokers, and when clients asked for it last."""
+
+    __slots__ = ("asked", "queues")
+
+    def __init__(self) -> None:
+        self.queues: tuple[QueueData, ...] = ()
+        self.asked = trio.current_time()
+
+
+class RemoteRoutes:
+    """The queues of topics, of this broker and the others.
+
+    Args:
+        addresses: The name servers; the first that answers is asked.
+        broker: The name of this broker.
+        own: The queues of this broker.
+    """
+
+    def __init__(self, addresses: Iterable[Address], broker: str, own: Callable[[str], list[QueueData]]) -> None:
+        self._addresses = list(addresses)
+        self._broker = broker
+        self._own = own
+        self._known: dict[str, _Known] = {}
+        self._new = trio.Event()
+
+    def queues(self, topic: str) -> list[QueueData]:
+        """The queues of a topic, of each broker that is known to have it."""
+        own = self._own(topic)
+        if not self._addresses:
+            return own
+        known = self._known.get(topic)
+        if known is None:
+            known = self._known[topic] = _Known()
+            self._new.set()
+        known.asked = trio.current_time()
+        return [*own, *known.queues]
+
+    async def run(self) -> None:
+        """Ask the name servers; never returns."""
+        while True:
+            if not self._known:
+                await self._new.wait()
+            try:
+                async with trio.open_nursery() as nursery:
+                    await self._ask_on(await connect(self._addresses[0], nursery))
+            except* NotReached as failures:
+                log.debug("no routes: %(reason)s", {"reason": failures.exceptions[0]})
+                self._addresses.append(self._addresses.pop(0))
+                await trio.sleep(_AGAIN_SECONDS)
+
+    async def _ask_on(self, line: Line) -> None:
+        while True:
+            self._new = trio.Event()
+            oldest = trio.current_time() - _FORGOTTEN_SECONDS
+            for topic, known in list(self._known.items()):
+                if known.asked < oldest:
+                    del self._known[topic]
+                else:
+                    known.queues = await self._asked(line, topic)
+            with trio.move_on_after(_PERIOD_SECONDS):
+                await self._new.wait()
+
+    async def _asked(self, line: Line, topic: str) -> tuple[QueueData, ...]:
+        header = GetRouteInfoRequestHeader(topic=topic, accept_standard_json_only=True)
+        answer = await line.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, encode_ext(header))
+        if answer.code != ResponseCode.SUCCESS:
+            return ()
+        try:
+            found = decode_body(TopicRouteData, answer.body)
+        except WireError as error:
+            raise NotReached(f"no route of {topic}: {error}") from error
+        return tuple(each for each in found.queue_datas if each.broker_name != self._broker)
