@@ -1,17 +1,21 @@
-"""What the headers of a request say. `kernel/http2/request.c` is the same in C."""
+"""What the headers of a request say. `kernel/http2/request_head.c` is the same in C."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from rocketwire.wire.errors import WireError
+from rocketwire.wire.http2.events import PROTOCOL_ERROR
+from rocketwire.wire.http2.guard import Violation
 
 _PSEUDO: Final = frozenset({b":method", b":path", b":scheme", b":authority"})
 _OF_CONNECTIONS: Final = frozenset(
     {b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"}
 )
-_ENTRY_OVERHEAD: Final = 32
+_SHORT: Final = 256  # bytes of a value that is kept decoded
+_MOST_DIGITS: Final = 18
 _NAME_BYTES: Final = bytes(byte for byte in range(0x21, 0x7F) if not 0x41 <= byte <= 0x5A and byte != 0x3A)
 
 
@@ -41,32 +45,46 @@ def read_head(headers: Iterable[tuple[bytes, bytes]]) -> Head:
     Raises:
         Malformed: they are no request's.
     """
-    pseudo: dict[bytes, str] = {}
+    pseudo: dict[str, str] = {}
     fields: dict[str, str] = {}
-    regular = False
     for name, value in headers:
-        if b"\0" in value or b"\n" in value or b"\r" in value:
-            raise Malformed("a value has a character that is not allowed")
-        text = value.decode("utf-8", "replace")
-        if name.startswith(b":"):
-            if regular or name in pseudo or name not in _PSEUDO:
+        key, text = _known(name, value) if len(value) <= _SHORT else _read(name, value)
+        if key[0] == ":":
+            if fields or key in pseudo:
                 raise Malformed("a pseudo-header is out of place")
-            pseudo[name] = text
-            continue
-        regular = True
-        check_field(name, value)
-        key = name.decode("ascii")
-        fields[key] = f"{fields[key]},{text}" if key in fields else text
-    if not (pseudo.get(b":method") and pseudo.get(b":path") and b":scheme" in pseudo):
+            pseudo[key] = text
+        else:
+            fields[key] = f"{fields[key]},{text}" if key in fields else text
+    method, path = pseudo.get(":method"), pseudo.get(":path")
+    if not (method and path and ":scheme" in pseudo):
         raise Malformed("a pseudo-header is missing")
-    if b":authority" in pseudo:
-        fields[":authority"] = pseudo[b":authority"]
-    return Head(pseudo[b":method"], pseudo[b":path"], fields)
+    if ":authority" in pseudo:
+        fields[":authority"] = pseudo[":authority"]
+    return Head(method, path, fields)
 
 
-def head_size(headers: Iterable[tuple[bytes, bytes]]) -> int:
-    """How many bytes headers have, as SETTINGS_MAX_HEADER_LIST_SIZE counts them."""
-    return sum(len(name) + len(value) + _ENTRY_OVERHEAD for name, value in headers)
+def _read(name: bytes, value: bytes) -> tuple[str, str]:
+    if b"\0" in value or b"\n" in value or b"\r" in value:
+        raise Malformed("a value has a character that is not allowed")
+    if name not in _PSEUDO:
+        check_field(name, value)
+    return name.decode("ascii"), value.decode("utf-8", "replace")
+
+
+_known = lru_cache(maxsize=1024)(_read)  # clients repeat most of their headers in each request
+
+
+def content_length(text: str) -> int:
+    """How many bytes of data a request says that it has; once, or the same several times, joined by commas.
+
+    Raises:
+        Violation: it says no such number.
+    """
+    found = set(text.split(","))
+    said = found.pop()
+    if found or not (said.isascii() and said.isdigit() and len(said) <= _MOST_DIGITS):
+        raise Violation(PROTOCOL_ERROR, "content-length is no number")
+    return int(said)
 
 
 def check_field(name: bytes, value: bytes) -> None:

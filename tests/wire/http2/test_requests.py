@@ -1,6 +1,7 @@
 import pytest
 
-from rocketwire.wire.http2.requests import Malformed, check_field, read_head
+from rocketwire.wire.http2.guard import Violation
+from rocketwire.wire.http2.requests import Malformed, check_field, content_length, read_head
 
 HEAD = [(b":method", b"POST"), (b":path", b"/s/m"), (b":scheme", b"http")]
 
@@ -38,3 +39,14 @@ def test_what_no_http2_message_has(name: bytes) -> None:
     with pytest.raises(Malformed):
         check_field(name, b"x")
     check_field(b"x-name", b"x")
+
+
+@pytest.mark.parametrize(("text", "length"), [("0", 0), ("9,9", 9), ("9" * 18, 10**18 - 1)])
+def test_a_content_length_is_a_number(text: str, length: int) -> None:
+    assert content_length(text) == length
+
+
+@pytest.mark.parametrize("text", ["", "+9", "9,10", "9, 9", "9" * 19, "-1", "²", "٣"])
+def test_other_content_lengths_are_none(text: str) -> None:
+    with pytest.raises(Violation):
+        content_length(text)
