@@ -18,7 +18,7 @@ from rocketwire.server.delay import delay_level
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.send.steering import is_transactional
 from rocketwire.server.timer.sends import named_time
-from rocketwire.server.topics.message_types import check_message_type
+from rocketwire.server.topics.message_types import MessageType, check_message_type, may_have_a_type
 from rocketwire.server.topics.retry_topics import RetryTopics
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.server.transactions.keys import TransactionKeys
@@ -92,7 +92,8 @@ class SendChecks:
         accepted = self._topics.typed.get(topic)
         if accepted is not None and self._keys.current.enable_topic_message_type_check:
             for text in properties:
-                check_message_type(topic, accepted, decode_properties(text))
+                if accepted is not MessageType.NORMAL or may_have_a_type(text):
+                    check_message_type(topic, accepted, decode_properties(text))
 
     def _new_topic(self, fields: SendRequestFields) -> TopicConfig:
         topic = fields.topic

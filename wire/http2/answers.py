@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from rocketwire.wire.http2 import frames as f
-from rocketwire.wire.http2.calls import Call
+from rocketwire.wire.http2.call import Call
 from rocketwire.wire.http2.events import FLOW_CONTROL_ERROR, NO_ERROR, STREAM_WINDOW
 from rocketwire.wire.http2.guard import Guard, Violation
 from rocketwire.wire.http2.header_blocks import FORGET_ALL, encode
@@ -78,11 +78,13 @@ class Answers:
             self.waiting -= len(call.out)
             self._blocked.discard(call)
 
-    def widen(self, call: Call | None, more: int) -> bool:
-        """The window of a call, or of the connection, has grown; False: HTTP/2 does not allow one that large."""
-        if call is None:
-            self.window += more
-            return self.window <= f.MOST_NUMBER
+    def widen(self, more: int) -> bool:
+        """The window of the connection has grown; False: HTTP/2 does not allow one that large."""
+        self.window += more
+        return self.window <= f.MOST_NUMBER
+
+    def widen_call(self, call: Call, more: int) -> bool:
+        """As `widen`, of the window of a call."""
         call.window += more
         if call in self._blocked and call.window > 0:
             self._blocked.discard(call)

@@ -1,8 +1,8 @@
 """The server's side of an HTTP/2 connection: the twin of `kernel/http2`.
 
-`guard` cuts the bytes of a connection into frames. This module says what each of them does: it knows which streams are
-open, and what is over (`streams`). `reading` makes events of what comes of a request, `answers` keeps what is queued
-until the client's windows allow it.
+`guard` cuts the bytes of a connection into frames. This module says what each of them does. `calls` has the calls that
+are open, `streams` knows what is over, `reading` makes events of what comes of a request, and `answers` keeps what is
+queued until the client's windows allow it.
 """
 
 from __future__ import annotations
@@ -12,22 +12,13 @@ from typing import Final
 
 from rocketwire.wire.http2 import events as happened
 from rocketwire.wire.http2 import frames as f
-from rocketwire.wire.http2.answers import CONTENT_TYPE, Answers
-from rocketwire.wire.http2.calls import Call
-from rocketwire.wire.http2.events import (
-    FLOW_CONTROL_ERROR,
-    NO_ERROR,
-    PROTOCOL_ERROR,
-    REFUSED_STREAM,
-    STREAM_CLOSED,
-    Event,
-)
+from rocketwire.wire.http2.call import Call
+from rocketwire.wire.http2.calls import Calls
+from rocketwire.wire.http2.events import FLOW_CONTROL_ERROR, NO_ERROR, PROTOCOL_ERROR, STREAM_CLOSED, Event
 from rocketwire.wire.http2.guard import Guard, Violation
-from rocketwire.wire.http2.header_blocks import HeaderBlocks, Headers
-from rocketwire.wire.http2.reading import Reading
-from rocketwire.wire.http2.requests import Malformed, check_field, content_length, read_head
+from rocketwire.wire.http2.header_blocks import HeaderBlocks
 from rocketwire.wire.http2.settings import begin, new_window
-from rocketwire.wire.http2.streams import How, Streams
+from rocketwire.wire.http2.streams import How
 
 _PRIORITY_SIZE: Final = 5  # bytes in HEADERS
 
@@ -47,22 +38,23 @@ class Connection:
     ) -> None:
         if not happened.STREAM_WINDOW <= stream_window <= window <= f.MOST_NUMBER - max_message - stream_window:
             raise ValueError("windows are from 65535 bytes to 2 GiB, that of a stream no larger than the connection's")
-        self._streaming = streaming
-        self._max_streams = max_streams
         self._window = window
-        self._stream_window = stream_window
         self._guard = Guard(max_header_list)
         self._blocks = HeaderBlocks(max_header_list)
-        self._answers = Answers(self._guard, self._answered)
+        self._calls = Calls(
+            self._guard,
+            streaming=streaming,
+            max_message=max_message,
+            max_streams=max_streams,
+            window=window,
+            stream_window=stream_window,
+        )
+        self._open = self._calls.open
+        self._answers = self._calls.answers
+        self._reading = self._calls.reading
         self._out = self._answers.out
-        self._reading = Reading(self._answers, max_message=max_message, window=window, stream_window=stream_window)
-        self._streams = Streams()
-        self._calls: dict[int, Call] = {}
-        self._heads = 0  # bytes of the headers of all calls
         self._owed = 0  # bytes of the connection's window to give back
-        self._client_window = happened.STREAM_WINDOW  # of each new stream
-        self._block: tuple[int, int, bytes] | None = None  # stream, flags, what has come of a block of headers
-        self._last: int | None = None  # the last stream to serve
+        self._block: tuple[int, bytes] = (0, b"")  # the flags, and what has come of a block of headers
         self._left = False  # whether the client has said that it leaves
         self._failed = False
         self._out += begin(
@@ -71,7 +63,7 @@ class Connection:
         self._take: dict[int, Callable[[int, int, bytes], None]] = {
             f.DATA: self._data,
             f.HEADERS: self._headers,
-            f.RST_STREAM: self._reset_by_client,
+            f.RST_STREAM: self._reset,
             f.SETTINGS: self._settings,
             f.PING: self._ping,
             f.GOAWAY: self._goaway,
@@ -92,12 +84,12 @@ class Connection:
     @property
     def heads(self) -> int:
         """See `Http2`."""
-        return self._heads
+        return self._calls.heads
 
     @property
     def streams(self) -> int:
         """See `Http2`."""
-        return len(self._calls)
+        return len(self._open)
 
     # --- receiving
 
@@ -115,19 +107,20 @@ class Connection:
             self._answers.send_ends()
             self._check_left()
         except Violation as violation:
-            self._out += f.goaway(self._streams.last if self._last is None else self._last, violation.code)
-            self._fail(str(violation))
+            self._fail(violation)
         return events
 
     def _check_left(self) -> None:
-        if self._left and not self._calls:
+        if self._left and not self._open:
             raise Violation(NO_ERROR, "the client has left")
 
-    def _fail(self, text: str) -> None:
+    def _fail(self, violation: Violation) -> None:
         self._failed = True
-        self._reading.events.append((happened.FAILED, 0, text))
-        for call in list(self._calls.values()):
-            self._forget(call)
+        calls = self._calls
+        self._out += f.goaway(calls.streams.last if calls.last is None else calls.last, violation.code)
+        self._reading.events.append((happened.FAILED, 0, str(violation)))
+        for call in list(self._open.values()):
+            calls.forget(call, lets_in=False)
 
     def _headers(self, flags: int, stream: int, payload: bytes) -> None:
         if flags & (f.PADDED | f.PRIORITISED):
@@ -135,125 +128,58 @@ class Connection:
         if flags & f.END_HEADERS:
             self._whole_block(flags, stream, payload)
         else:
-            self._block = (stream, flags, payload)
+            self._block = (flags, payload)
 
     def _continuation(self, flags: int, stream: int, payload: bytes) -> None:
-        assert self._block is not None  # noqa: S101 - the guard lets no other pass
-        _, first, block = self._block
+        first, block = self._block
         if flags & f.END_HEADERS:
-            self._block = None
             self._whole_block(first, stream, block + payload)
         else:
-            self._block = (stream, first, block + payload)
+            self._block = (first, block + payload)
 
     def _whole_block(self, flags: int, stream: int, block: bytes) -> None:
-        headers, size = self._blocks.decode(block)
+        run, headers, size = self._blocks.decode(block)
         ended = bool(flags & f.END_STREAM)
-        call = self._calls.get(stream)
-        if call is not None:
-            self._trailers(call, headers, ended=ended)
-        elif stream > self._streams.last:
-            self._begin(stream, headers, size)
-            call = self._calls.get(stream)
+        call = self._open.get(stream)
+        if call is None:
+            call = self._calls.headers(stream, run, headers, size)
         else:
-            self._late_headers(stream)
+            self._calls.trailers(call, headers if run is None else run.headers + headers, ended=ended)
         if ended and call is not None and not call.over:
             self._end(call)
-
-    def _begin(self, stream: int, headers: Headers, size: int) -> None:
-        self._streams.begin(stream)
-        if self._last is not None:
-            self._streams.reset(stream, How.RESET_HERE)  # its client learns it from the GOAWAY
-            return
-        if len(self._calls) >= self._max_streams or self._heads + size > self._window:
-            self._reset(stream, REFUSED_STREAM)
-            self._guard.charge_reset()
-            return
-        try:
-            head = read_head(headers)
-            length = head.fields.get("content-length")
-            expected = None if length is None else content_length(length)
-        except Malformed:
-            self._reset(stream, PROTOCOL_ERROR)
-            self._guard.charge_reset()
-            return
-        streaming = head.path in self._streaming
-        call = Call(stream, head, streaming=streaming, room=self._stream_window, window=self._client_window)
-        self._calls[stream] = call
-        call.expected = expected
-        call.head = size
-        self._heads += size
-        if head.method != "POST":
-            self._answers.finish_http(call, ((":status", "405"), ("allow", "POST")))
-        elif not head.fields.get("content-type", "").startswith(CONTENT_TYPE):
-            self._answers.finish_http(call, ((":status", "415"),))
-        elif streaming:
-            self._reading.events.append((happened.OPENED, stream, head.path, head.fields))
-
-    def _trailers(self, call: Call, headers: Headers, *, ended: bool) -> None:
-        if call.ended:
-            self._stream_error(call, STREAM_CLOSED)
-            return
-        if not ended:
-            raise Violation(PROTOCOL_ERROR, "trailers without an end")
-        try:
-            for name, value in headers:
-                check_field(name, value)
-        except Malformed:
-            self._reset(call.stream, PROTOCOL_ERROR)
-            self._broken(call, PROTOCOL_ERROR)
-
-    def _late_headers(self, stream: int) -> None:
-        how = self._streams.how(stream)
-        if how is How.SKIPPED:
-            raise Violation(PROTOCOL_ERROR, f"stream {stream} begins after a later one")
-        if how is How.ENDED:
-            raise Violation(STREAM_CLOSED, f"headers of stream {stream}, which is over")
-        self._late(stream, how)
-
-    def _late(self, stream: int, how: How) -> None:
-        """A frame has come for a stream that is over."""
-        self._guard.charge_reset()
-        if how is not How.RESET_HERE:  # else it was under way
-            self._out += f.rst_stream(stream, STREAM_CLOSED)
 
     def _data(self, flags: int, stream: int, payload: bytes) -> None:
         length = len(payload)
         self._owed += length
-        if self._owed * 2 >= self._window:
-            self._give_window_back()
+        if self._owed * 2 >= self._window:  # so it is never used up, whatever the client keeps to
+            self._out += f.window_update(0, self._owed)
+            self._owed = 0
         if flags & f.PADDED:
             payload = _without_padding(flags, payload)
-        call = self._calls.get(stream)
+        call = self._open.get(stream)
         if call is None:
-            how = self._streams.how(stream)
-            if how is How.IDLE:
-                raise Violation(PROTOCOL_ERROR, f"data of stream {stream}, which has not begun")
-            self._late(stream, how)
+            self._calls.late_data(stream)
         elif call.ended:
-            self._stream_error(call, STREAM_CLOSED)
+            self._calls.stream_error(call, STREAM_CLOSED)
         else:
-            call.room -= length
-            if call.room < 0:
-                raise Violation(FLOW_CONTROL_ERROR, f"more data than the window of stream {stream} allows")
-            if call.expected is not None:
-                call.expected -= len(payload)
-                if call.expected < 0:
-                    raise Violation(PROTOCOL_ERROR, "more data than content-length says")
-            ended = flags & f.END_STREAM
-            if call.trailers is None:  # else it is answered, and its client does not know yet
-                if ended and not call.expected and self._reading.whole(call, payload):
-                    call.ended = True
-                    return
-                self._reading.data(call, payload, padding=length - len(payload))
-            if ended:
-                self._end(call)
+            self._data_of(call, payload, padding=length - len(payload), ended=bool(flags & f.END_STREAM))
 
-    def _give_window_back(self) -> None:
-        if self._owed > self._window:
-            raise Violation(FLOW_CONTROL_ERROR, "more data than the window of the connection allows")
-        self._out += f.window_update(0, self._owed)
-        self._owed = 0
+    def _data_of(self, call: Call, data: bytes, *, padding: int, ended: bool) -> None:
+        length = len(data)
+        call.room -= length + padding
+        if call.room < 0:
+            raise Violation(FLOW_CONTROL_ERROR, f"more data than the window of stream {call.stream} allows")
+        if call.expected is not None:
+            call.expected -= length
+            if call.expected < 0:
+                raise Violation(PROTOCOL_ERROR, "more data than content-length says")
+        if call.trailers is None:  # else it is answered, and its client does not know yet
+            if ended and not call.expected and self._reading.whole(call, data):
+                call.ended = True
+                return
+            self._reading.data(call, data, padding=padding)
+        if ended:
+            self._end(call)
 
     def _end(self, call: Call) -> None:
         if call.expected:
@@ -262,21 +188,22 @@ class Connection:
         if call.trailers is None:
             self._reading.end(call)
 
-    def _reset_by_client(self, _flags: int, stream: int, payload: bytes) -> None:
-        call = self._calls.get(stream)
-        if call is None and self._streams.how(stream) is How.IDLE:
-            raise Violation(PROTOCOL_ERROR, f"reset of stream {stream}, which has not begun")
-        self._streams.reset(stream, How.RESET_THERE)
+    def _reset(self, _flags: int, stream: int, payload: bytes) -> None:
+        call = self._open.get(stream)
+        if call is None:
+            self._calls.require_begun(stream, "reset")
+        self._calls.streams.reset(stream, How.RESET_THERE)
         if call is not None:
-            self._broken(call, f.number(payload))
+            self._calls.broken(call, f.number(payload))
 
     def _settings(self, flags: int, _stream: int, payload: bytes) -> None:
         if flags & f.ACK:
             return
         window = new_window(payload)
         if window is not None:
-            more, self._client_window = window - self._client_window, window
-            self._answers.widen_all(self._calls.values(), more)
+            calls = self._calls
+            more, calls.client_window = window - calls.client_window, window
+            self._answers.widen_all(self._open.values(), more)
         self._out += f.frame(f.SETTINGS, f.ACK, 0, b"")
 
     def _ping(self, flags: int, _stream: int, payload: bytes) -> None:
@@ -290,47 +217,20 @@ class Connection:
         more = f.number(payload) & f.MOST_NUMBER
         if not more:
             raise Violation(PROTOCOL_ERROR, "a window that grows by nothing")
-        call = self._calls.get(stream) if stream else None
-        if stream and call is None:
-            if self._streams.how(stream) is How.IDLE:
-                raise Violation(PROTOCOL_ERROR, f"window of stream {stream}, which has not begun")
-        elif not self._answers.widen(call, more):
-            if call is None:
+        if not stream:
+            if not self._answers.widen(more):
                 raise Violation(FLOW_CONTROL_ERROR, "the window of the connection is too large")
-            self._stream_error(call, FLOW_CONTROL_ERROR)
-
-    # --- the ends of calls
-
-    def _stream_error(self, call: Call, code: int) -> None:
-        self._guard.charge_reset()
-        self._reset(call.stream, code)
-        self._broken(call, code)
-
-    def _broken(self, call: Call, code: int) -> None:
-        undelivered = call.trailers is None or bool(call.out)
-        if undelivered and (call.streaming or call.ended):
-            self._reading.events.append((happened.RESET, call.stream, code))
-        self._forget(call)
-
-    def _answered(self, call: Call) -> None:
-        if not call.ended:
-            self._streams.reset(call.stream, How.RESET_HERE)
-        self._forget(call)
-
-    def _forget(self, call: Call) -> None:
-        del self._calls[call.stream]
-        self._heads -= call.head
-        self._answers.drop(call)
-        self._reading.drop(call, lets_in=not self._failed)
-
-    def _reset(self, stream: int, code: int) -> None:
-        self._out += f.rst_stream(stream, code)
-        self._streams.reset(stream, How.RESET_HERE)
+            return
+        call = self._open.get(stream)
+        if call is None:
+            self._calls.require_begun(stream, "the window")
+        elif not self._answers.widen_call(call, more):
+            self._calls.stream_error(call, FLOW_CONTROL_ERROR)
 
     # --- answering
 
     def _unfinished(self, stream: int) -> Call | None:
-        call = self._calls.get(stream)
+        call = self._open.get(stream)
         return None if call is None or call.trailers is not None else call
 
     def unary(self, stream: int, payload: bytes) -> None:
@@ -356,16 +256,17 @@ class Connection:
         """See `Http2`."""
         call = self._unfinished(stream)
         if call is not None:
-            self._reset(stream, code)
-            self._forget(call)
+            self._calls.reset(stream, code)
+            self._calls.forget(call)
 
     def goaway(self, code: int = NO_ERROR) -> None:
         """See `Http2`."""
-        if self._failed or self._last is not None:
+        calls = self._calls
+        if self._failed or calls.last is not None:
             return
-        self._last = self._streams.last
+        calls.last = calls.streams.last
         self._answers.send_ends()
-        self._out += f.goaway(self._last, code)
+        self._out += f.goaway(calls.last, code)
 
     def output(self, most: int) -> bytes:
         """See `Http2`."""

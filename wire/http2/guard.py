@@ -119,7 +119,10 @@ class Guard:
             and length <= f.MOST_PAYLOAD
             and self._credit >= 0
         ):
-            return  # as most frames: nothing below would be found of it
+            return  # as most frames are: nothing else would be found of it
+        self._check_any(kind, flags, stream, length)
+
+    def _check_any(self, kind: int, flags: int, stream: int, length: int) -> None:
         if length > f.MOST_PAYLOAD:
             raise Violation(FRAME_SIZE_ERROR, f"frame of {length} bytes")
         if not self._begun:

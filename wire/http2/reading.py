@@ -5,7 +5,7 @@ from __future__ import annotations
 from rocketwire.wire.http2 import events as happened
 from rocketwire.wire.http2 import frames as f
 from rocketwire.wire.http2.answers import Answers
-from rocketwire.wire.http2.calls import Call
+from rocketwire.wire.http2.call import Call
 from rocketwire.wire.http2.events import PROTOCOL_ERROR, Event
 from rocketwire.wire.http2.intake import Intake
 from rocketwire.wire.http2.messages import PREFIX, MessageReader, Refused

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.http2.events import PROTOCOL_ERROR
 from rocketwire.wire.http2.guard import Violation
+from rocketwire.wire.http2.header_blocks import Headers, Run
 
 _PSEUDO: Final = frozenset({b":method", b":path", b":scheme", b":authority"})
 _OF_CONNECTIONS: Final = frozenset(
@@ -37,16 +37,31 @@ class Head(NamedTuple):
     fields: dict[str, str]
 
 
-def read_head(headers: Iterable[tuple[bytes, bytes]]) -> Head:
-    """Check and decode the headers of a request.
+def read_head(run: Run | None, headers: Headers) -> Head:
+    """Check and decode the headers of a request; `run` has those before `headers`.
 
     Bytes that are not UTF-8 become U+FFFD.
 
     Raises:
         Malformed: they are no request's.
     """
-    pseudo: dict[str, str] = {}
-    fields: dict[str, str] = {}
+    if run is None:
+        pseudo, fields = _sorted(headers, {}, {})
+    else:
+        if run.read is None:
+            run.read = _sorted(run.headers, {}, {})
+        begun, known = run.read
+        pseudo, fields = _sorted(headers, begun.copy(), known.copy())
+    method, path = pseudo.get(":method"), pseudo.get(":path")
+    if not (method and path and ":scheme" in pseudo):
+        raise Malformed("a pseudo-header is missing")
+    if ":authority" in pseudo:
+        fields[":authority"] = pseudo[":authority"]
+    return Head(method, path, fields)
+
+
+def _sorted(headers: Headers, pseudo: dict[str, str], fields: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """The pseudo-headers and the others, with those that came before."""
     for name, value in headers:
         key, text = _known(name, value) if len(value) <= _SHORT else _read(name, value)
         if key[0] == ":":
@@ -55,12 +70,7 @@ def read_head(headers: Iterable[tuple[bytes, bytes]]) -> Head:
             pseudo[key] = text
         else:
             fields[key] = f"{fields[key]},{text}" if key in fields else text
-    method, path = pseudo.get(":method"), pseudo.get(":path")
-    if not (method and path and ":scheme" in pseudo):
-        raise Malformed("a pseudo-header is missing")
-    if ":authority" in pseudo:
-        fields[":authority"] = pseudo[":authority"]
-    return Head(method, path, fields)
+    return pseudo, fields
 
 
 def _read(name: bytes, value: bytes) -> tuple[str, str]:

@@ -106,3 +106,10 @@ def test_credit_is_used_up_and_given_back() -> None:
         guard.give_back()
     list(guard.frames(ping * 400))
     assert violation(guard, ping * 50) == ENHANCE_YOUR_CALM
+
+
+def test_who_has_no_credit_gets_no_request_through() -> None:
+    guard = begun()
+    for _ in range(MOST_CREDIT // 4 + 10):
+        guard.charge_reset()
+    assert violation(guard, HeadersFrame(1, b"\x82", flags=["END_HEADERS"]).serialize()) == ENHANCE_YOUR_CALM

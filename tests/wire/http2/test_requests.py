@@ -8,11 +8,12 @@ HEAD = [(b":method", b"POST"), (b":path", b"/s/m"), (b":scheme", b"http")]
 
 def test_a_head_has_the_fields_as_text() -> None:
     head = read_head(
-        [*HEAD, (b":authority", b"h:1"), (b"te", b"trailers"), (b"x", b"1"), (b"x", "é".encode()), (b"y", b"\xff")]
+        None,
+        [*HEAD, (b":authority", b"h:1"), (b"te", b"trailers"), (b"x", b"1"), (b"x", "é".encode()), (b"y", b"\xff")],
     )
     assert (head.method, head.path) == ("POST", "/s/m")
     assert head.fields == {":authority": "h:1", "te": "trailers", "x": "1,é", "y": "\ufffd"}
-    assert read_head(HEAD).fields == {}
+    assert read_head(None, HEAD).fields == {}
 
 
 @pytest.mark.parametrize(
@@ -31,7 +32,7 @@ def test_a_head_has_the_fields_as_text() -> None:
 )
 def test_other_heads_are_malformed(headers: list[tuple[bytes, bytes]]) -> None:
     with pytest.raises(Malformed):
-        read_head(headers)
+        read_head(None, headers)
 
 
 @pytest.mark.parametrize("name", [b"connection", b"upgrade", b"te", b"a:b", b"a b", b"\xff"])

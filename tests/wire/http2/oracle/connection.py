@@ -141,7 +141,7 @@ class Connection:
             self._guard.charge_reset()
             return
         try:
-            head = read_head(event.headers)
+            head = read_head(None, event.headers)
         except Malformed:
             self._h2.reset_stream(stream, PROTOCOL_ERROR)
             self._guard.charge_reset()
