@@ -106,7 +106,8 @@ def test_streams_that_have_not_begun_have_no_frames(idle: DataFrame) -> None:
 
 def test_a_request_keeps_to_its_window() -> None:
     client = Client(Connection)
-    client.give(begun() + DataFrame(1, with_prefix(bytes(100_000))[:16_000]).serialize() * 5)
+    html = frame(1, END_HEADERS, 1, block(*request(content_type="text/html")))  # nothing of it is let in
+    client.give(html + DataFrame(1, bytes(16_000)).serialize() * 5)
     assert client.events == [(FAILED, 0, "more data than the window of stream 1 allows")]
 
 
