@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
 
 from rocketwire.server.config.broker_keys import BrokerKeys
@@ -33,6 +34,7 @@ from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.properties import decode_properties
 
 NO_PROPERTIES: Final = ""
+_NAMES_KEPT: Final = 1024
 _HOST_BITS: Final = SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6
 
 SendRequestFields = SendMessageRequestHeader | SendFields
@@ -145,6 +147,7 @@ class SendChecks:
         return sys_flag
 
 
+@lru_cache(maxsize=_NAMES_KEPT)  # of names that pass: an error is not kept
 def _check_name(topic: str) -> None:
     problem = names.topic_problem(topic)
     if problem is not None:

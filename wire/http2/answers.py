@@ -10,7 +10,7 @@ from typing import Final
 from rocketwire.wire.http2 import frames as f
 from rocketwire.wire.http2.call import Call
 from rocketwire.wire.http2.events import FLOW_CONTROL_ERROR, NO_ERROR, STREAM_WINDOW
-from rocketwire.wire.http2.guard import Guard, Violation
+from rocketwire.wire.http2.guard import Violation
 from rocketwire.wire.http2.header_blocks import FORGET_ALL, encode
 from rocketwire.wire.http2.messages import PREFIX, status_text
 
@@ -23,21 +23,22 @@ class Answers:
     """What is to send of all calls, and the bytes that are ready to be written.
 
     Attributes:
+        made: How many frames were made, but for those that the guard was told of.
         out: Those bytes: whole frames, but for what is taken of the first.
         waiting: Bytes of messages that are not among them yet.
         window: Bytes of messages that the client takes, of all calls together.
     """
 
-    __slots__ = ("_blocked", "_done", "_ends", "_first", "_guard", "_ready", "out", "waiting", "window")
+    __slots__ = ("_blocked", "_done", "_ends", "_first", "_ready", "made", "out", "waiting", "window")
 
-    def __init__(self, guard: Guard, done: Callable[[Call], None]) -> None:
+    def __init__(self, done: Callable[[Call], None]) -> None:
         """`done` is called with each call whose end is among the bytes to write."""
-        self._guard = guard
         self._done = done
         self._ready: deque[Call] = deque()  # have messages, and room in their windows
         self._blocked: set[Call] = set()  # have messages
         self._ends: list[Call] = []  # have nothing to send but their end, for which no window is needed
         self._first = True
+        self.made = 0
         self.out = bytearray()
         self.waiting = 0
         self.window = STREAM_WINDOW
@@ -135,7 +136,7 @@ class Answers:
         self.window -= length
         call.window -= length
         self.waiting -= length
-        self._guard.give_back()
+        self.made += 1
         del call.out[:length]
         if call.out:
             self._ready.append(call)
@@ -149,11 +150,15 @@ class Answers:
         self._done(call)
 
     def _headers(self, stream: int, flags: int, block: bytes) -> None:
-        if self._first:  # the client's table of headers may have as little room as it likes
+        length = len(block)
+        if self._first or length > f.MOST_PAYLOAD:
+            block = FORGET_ALL + block  # the client's table of headers may have as little room as it likes
             self._first = False
-            block = FORGET_ALL + block
-        self.out += f.header_frames(stream, flags, block)
-        self._guard.give_back()
+            self.out += f.header_frames(stream, flags, block)
+        else:
+            self.out += f.HEADER.pack(length >> 8, length & 0xFF, f.HEADERS, flags | f.END_HEADERS, stream)
+            self.out += block
+        self.made += 1
 
 
 @lru_cache(maxsize=1)

@@ -62,7 +62,7 @@ class Calls:
         self._most = max_streams
         self._window = window
         self._stream_window = stream_window
-        self.answers = Answers(guard, self._answered)
+        self.answers = Answers(self._answered)
         self.reading = Reading(self.answers, max_message=max_message, window=window, stream_window=stream_window)
         self.streams = Streams()
         self.open: dict[int, Call] = {}

@@ -99,6 +99,8 @@ class Connection:
             return []
         events = self._reading.events = []
         take = self._take
+        self._guard.give_back(self._answers.made)
+        self._answers.made = 0
         try:
             for kind, flags, stream, payload in self._guard.frames(data):
                 take[kind](flags, stream, payload)

@@ -68,9 +68,9 @@ class Guard:
         self._checked = False  # whether the frame that `_data` begins with is, though it is not whole
         self._block_of = self._block = self._continuations = 0  # stream, bytes, frames of a block that is not whole
 
-    def give_back(self) -> None:
-        """A frame of an answer was made."""
-        self._credit = min(self._credit + _GIVEN_BACK, MOST_CREDIT)
+    def give_back(self, frames: int = 1) -> None:
+        """So many frames of answers were made."""
+        self._credit = min(self._credit + _GIVEN_BACK * frames, MOST_CREDIT)
 
     def charge_reset(self) -> None:
         """The client made the server reset a stream."""

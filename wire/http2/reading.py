@@ -87,9 +87,10 @@ class Reading:
 
     def drop(self, call: Call, *, lets_in: bool = True) -> None:
         """A request is over."""
-        self.intake.drop(call)
-        if lets_in:
-            self._let_in()
+        if call.reader is not None:  # else the intake does not know of it
+            self.intake.drop(call)
+            if lets_in:
+                self._let_in()
 
     def _refuse(self, call: Call, refused: Refused) -> None:
         """Answer a call that cannot be read any further."""

@@ -14,7 +14,9 @@ _PSEUDO: Final = frozenset({b":method", b":path", b":scheme", b":authority"})
 _OF_CONNECTIONS: Final = frozenset(
     {b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"}
 )
-_SHORT: Final = 256  # bytes of a value that is kept decoded
+_TE, _TRAILERS = b"te", b"trailers"
+_NOT_ALLOWED: Final = "a header is not allowed in HTTP/2"
+_SHORT: Final = 256  # bytes of a name or value that is kept decoded
 _MOST_DIGITS: Final = 18
 _NAME_BYTES: Final = bytes(byte for byte in range(0x21, 0x7F) if not 0x41 <= byte <= 0x5A and byte != 0x3A)
 
@@ -76,12 +78,20 @@ def _sorted(headers: Headers, pseudo: dict[str, str], fields: dict[str, str]) ->
 def _read(name: bytes, value: bytes) -> tuple[str, str]:
     if b"\0" in value or b"\n" in value or b"\r" in value:
         raise Malformed("a value has a character that is not allowed")
+    if name == _TE and value != _TRAILERS:
+        raise Malformed(_NOT_ALLOWED)
+    return (_known_key(name) if len(name) <= _SHORT else _key(name)), value.decode("utf-8", "replace")
+
+
+def _key(name: bytes) -> str:
     if name not in _PSEUDO:
-        check_field(name, value)
-    return name.decode("ascii"), value.decode("utf-8", "replace")
+        _check_name(name)
+    return name.decode("ascii")
 
 
-_known = lru_cache(maxsize=1024)(_read)  # clients repeat most of their headers in each request
+# Clients repeat most of their headers in each request, and those that they do not have the same names.
+_known = lru_cache(maxsize=1024)(_read)
+_known_key = lru_cache(maxsize=256)(_key)
 
 
 def content_length(text: str) -> int:
@@ -103,7 +113,13 @@ def check_field(name: bytes, value: bytes) -> None:
     Raises:
         Malformed: HTTP/2 does not allow it.
     """
+    _check_name(name)
+    if name == _TE and value != _TRAILERS:
+        raise Malformed(_NOT_ALLOWED)
+
+
+def _check_name(name: bytes) -> None:
     if not name or name.translate(None, _NAME_BYTES):
         raise Malformed("a name has a character that is not allowed")
-    if name in _OF_CONNECTIONS or (name == b"te" and value != b"trailers"):
-        raise Malformed("a header is not allowed in HTTP/2")
+    if name in _OF_CONNECTIONS:
+        raise Malformed(_NOT_ALLOWED)

@@ -7,7 +7,7 @@ there: so that is here.
 from __future__ import annotations
 
 import pytest
-from hyperframe.frame import DataFrame, HeadersFrame, RstStreamFrame, SettingsFrame, WindowUpdateFrame
+from hyperframe.frame import DataFrame, GoAwayFrame, HeadersFrame, RstStreamFrame, SettingsFrame, WindowUpdateFrame
 
 from rocketwire.wire.http2.connection import Connection
 from rocketwire.wire.http2.events import (
@@ -38,11 +38,8 @@ def begun(stream: int = 1, *, ended: bool = False) -> bytes:
 
 def resets(client: Client) -> list[tuple[int, int]]:
     """The streams that the server resets now, and why."""
-    return [(each.stream_id, each.error_code) for each in frames_in(client.server.output(1 << 20)) if _resets(each)]
-
-
-def _resets(each: object) -> bool:
-    return isinstance(each, RstStreamFrame)
+    frames = frames_in(client.server.output(1 << 20))
+    return [(each.stream_id, each.error_code) for each in frames if isinstance(each, RstStreamFrame)]
 
 
 def test_what_comes_for_a_stream_that_the_client_reset() -> None:
@@ -179,7 +176,8 @@ def test_the_last_stream_of_a_goaway_stays() -> None:
     client.give(begun())
     client.server.goaway()
     client.give(begun(3) + HeadersFrame(2, b"", flags=["END_HEADERS"]).serialize())
-    last = [each.last_stream_id for each in frames_in(client.server.output(1 << 20)) if each.type == 7]
+    frames = frames_in(client.server.output(1 << 20))
+    last = [each.last_stream_id for each in frames if isinstance(each, GoAwayFrame)]
     assert last == [1, 1]
 
 

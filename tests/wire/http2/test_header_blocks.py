@@ -132,4 +132,4 @@ def test_what_is_sent_depends_on_no_table(headers: list[tuple[str, str]]) -> Non
     decoder = Decoder()
     decoder.max_allowed_table_size = 0
     for begin in (FORGET_ALL, b"", b""):
-        assert list(decoder.decode(begin + encode(headers))) == headers
+        assert [tuple(header) for header in decoder.decode(begin + encode(headers))] == headers

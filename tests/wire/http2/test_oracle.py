@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rocketwire.wire.http2.connection import Connection
 from rocketwire.wire.http2.events import FAILED, Event, Http2
 from rocketwire.wire.http2.messages import with_prefix
-from tests.wire.http2.client import LIMITS, STREAM, Client, request
+from tests.wire.http2.client import LIMITS, STREAM, Client, Make, request
 from tests.wire.http2.oracle.connection import Connection as Oracle
 from tests.wire.http2.scenarios.all import SCENARIOS, Scenario
 from tests.wire.http2.script import Run, scripts
@@ -98,7 +98,8 @@ def test_bytes_that_are_damaged(edits: list[tuple[int, int]], cuts: list[int]) -
     for at, byte in edits:
         data[at] = byte
     pieces = [bytes(data[a:b]) for a, b in pairwise([0, *sorted(cuts), len(data)])]
-    ours, theirs = (events_of(make(**LIMITS), pieces) for make in (Connection, Oracle))
+    makes: tuple[Make, Make] = (Connection, Oracle)
+    ours, theirs = (events_of(make(**LIMITS), pieces) for make in makes)
     both_last = min(len(events) - (events[-1:] == [(FAILED,)]) for events in (ours, theirs))
     assert ours[:both_last] == theirs[:both_last]
     if (FAILED,) not in ours + theirs:
