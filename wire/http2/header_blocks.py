@@ -33,7 +33,8 @@ _STATIC: Final = HeaderTable.STATIC_TABLE
 _STATIC_LENGTH: Final = len(_STATIC)
 _LONGEST_INTEGER: Final = 8  # bytes; the library takes fewer
 _RUN: Final = re.compile(rb"[\x81-\xfe]{4,64}")
-_MOST_RUNS: Final = 32
+_MOST_RUNS: Final = 32  # that are kept
+_LONGEST_RUN: Final = 4096  # bytes of its headers
 _SHORT: Final = 128  # bytes of a text whose decoded form is kept
 _KEPT, _SIZE = 0x40, 0x20  # the first bits of a header that the table keeps, of a change of its size
 
@@ -95,7 +96,9 @@ class HeaderBlocks:
         found = match[0]
         run = self._runs.get(found)
         if run is None and len(self._runs) < _MOST_RUNS:
-            run = self._runs[found] = Run(*self._decode(found, 0, 0))
+            run = Run(*self._decode(found, 0, 0))
+            if run.size <= _LONGEST_RUN:
+                self._runs[found] = run
         return run
 
     def _decode(self, block: bytes, at: int, size: int) -> tuple[Headers, int]:

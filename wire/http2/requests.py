@@ -16,7 +16,7 @@ _OF_CONNECTIONS: Final = frozenset(
 )
 _TE, _TRAILERS = b"te", b"trailers"
 _NOT_ALLOWED: Final = "a header is not allowed in HTTP/2"
-_SHORT: Final = 256  # bytes of a name or value that is kept decoded
+_SHORT: Final = 256  # bytes of a header, or of its name, that is kept decoded
 _MOST_DIGITS: Final = 18
 _NAME_BYTES: Final = bytes(byte for byte in range(0x21, 0x7F) if not 0x41 <= byte <= 0x5A and byte != 0x3A)
 
@@ -65,7 +65,7 @@ def read_head(run: Run | None, headers: Headers) -> Head:
 def _sorted(headers: Headers, pseudo: dict[str, str], fields: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
     """The pseudo-headers and the others, with those that came before."""
     for name, value in headers:
-        key, text = _known(name, value) if len(value) <= _SHORT else _read(name, value)
+        key, text = _known(name, value) if len(name) + len(value) <= _SHORT else _read(name, value)
         if key[0] == ":":
             if fields or key in pseudo:
                 raise Malformed("a pseudo-header is out of place")

@@ -114,6 +114,18 @@ def test_few_runs_are_kept() -> None:
     assert (run, len(headers)) == (None, 4)
 
 
+def test_no_long_run_is_kept() -> None:
+    blocks = HeaderBlocks(1 << 20)
+    blocks.decode(b"\x40\x01a\x7f\xe1\x07" + b"v" * 1120)
+    blocks.decode(b"\x82")
+    for length, kept in ((3, True), (4, False)):
+        block = b"\x82" * 4 + b"\xbe" * length
+        run, rest, size = blocks.decode(block)
+        assert run is not None
+        assert (len(run.headers), rest, size) == (4 + length, [], run.size)
+        assert (blocks.decode(block)[0] is run) is kept
+
+
 def test_a_run_may_be_too_large() -> None:
     with pytest.raises(Violation) as raised:
         HeaderBlocks(100).decode(b"\x82" * 4)
@@ -131,5 +143,6 @@ def test_blocks_that_are_none(block: bytes) -> None:
 def test_what_is_sent_depends_on_no_table(headers: list[tuple[str, str]]) -> None:
     decoder = Decoder()
     decoder.max_allowed_table_size = 0
+    expected = [(name.encode(), value.encode()) for name, value in headers]
     for begin in (FORGET_ALL, b"", b""):
-        assert [tuple(header) for header in decoder.decode(begin + encode(headers))] == headers
+        assert [(name, value) for name, value in decoder.decode(begin + encode(headers), raw=True)] == expected
