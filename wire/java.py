@@ -54,14 +54,14 @@ def string_hash(text: str) -> int:
     return (result ^ _INT32_SIGN) - _INT32_SIGN
 
 
-def hash_map_order(keys: Iterable[str]) -> list[str]:
+def hash_map_order(keys: Iterable[str]) -> tuple[str, ...]:
     """Give the iteration order of a ``HashMap`` of default size, into which the keys were put in the given order."""
-    return list(_hash_map_order(tuple(keys)))
+    return _hash_map_order(tuple(keys))
 
 
 # Similar messages have the same property names in the same order.
 @lru_cache(maxsize=_ORDERS_KEPT)
-def _hash_map_order(keys: tuple[str, ...]) -> list[str]:
+def _hash_map_order(keys: tuple[str, ...]) -> tuple[str, ...]:
     found = list(dict.fromkeys(keys))
     buckets = _BUCKETS
     while len(found) > buckets * _LOAD_FACTOR:
@@ -71,4 +71,4 @@ def _hash_map_order(keys: tuple[str, ...]) -> list[str]:
         value = string_hash(key) & _UINT32_MASK
         return (value ^ value >> 16) & buckets - 1
 
-    return sorted(found, key=bucket)
+    return tuple(sorted(found, key=bucket))

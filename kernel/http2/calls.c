@@ -182,6 +182,7 @@ bool call_data(Http2 *self, call *to, span data)
         connection_fail(self, PROTOCOL_ERROR, "more data than content-length says");
         return true;
     }
+    if (to->finished) return true; /* its client does not know yet */
     bool refused = false;
     if (!queue_add(&to->data, data) || !measure(self, to, &refused)) return false;
     if (!refused && to->streaming && !take_messages(self, to, &refused)) return false;

@@ -85,7 +85,7 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream, cons
     if (verdict(self) != 0) return verdict(self);
     nghttp2.session_consume_connection(session, len);
     call *to = call_of(self, stream);
-    if (to != NULL && !to->finished && !call_data(self, to, span_of(data, len))) self->raised = true;
+    if (to != NULL && !call_data(self, to, span_of(data, len))) self->raised = true;
     return verdict(self);
 }
 

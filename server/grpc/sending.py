@@ -19,7 +19,8 @@ from rocketwire.server.grpc.statuses import status_of_reply
 from rocketwire.server.grpc.transactions import Pending
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.topics.topics import BrokerTopics
-from rocketwire.wire.codes import Permission, RequestCode
+from rocketwire.wire.codes import Permission, RequestCode, ResponseCode
+from rocketwire.wire.grpc.answers import sent_payload
 from rocketwire.wire.grpc.checks import check_topic
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.grpc.errors import CallInvalid
@@ -85,14 +86,17 @@ def send(services: SendingServices, call: Call, request: SendMessageRequest) -> 
     return _answer(services, told, reply)
 
 
-def _answer(services: SendingServices, told: Send, reply: Reply) -> SendMessageResponse:
+def _answer(services: SendingServices, told: Send, reply: Reply) -> SendMessageResponse | bytes:
+    fields = reply.fields
+    transactional = told.message_type == _TRANSACTION
+    plain = not transactional and not told.batch and reply.code == ResponseCode.SUCCESS
+    if plain and isinstance(fields, SendMessageResponseHeader):
+        return sent_payload(told.message_ids[0], fields.queue_offset, fields.recall_handle or "")
     response = SendMessageResponse()
     status = status_of_reply(reply)
     response.status.CopyFrom(status)
-    fields = reply.fields
     if not isinstance(fields, SendMessageResponseHeader):
         return response
-    transactional = told.message_type == _TRANSACTION
     if transactional:
         _, physical_offset = parse_offset_message_id(fields.msg_id)
         services.pending.add(told.topic, told.message_ids[0], fields.queue_offset, physical_offset)

@@ -20,7 +20,7 @@ class Http2Limits(TypedDict):
 
 
 def library() -> str | None:
-    """The version of the libnghttp2 that the kernel uses; None: the twin, on h2, serves HTTP/2."""
+    """The version of the libnghttp2 that the kernel uses; None: the twin serves HTTP/2."""
     return None if native.kernel is None else native.kernel.nghttp2_version()
 
 
@@ -33,6 +33,6 @@ def server_connection(**limits: Unpack[Http2Limits]) -> Http2:
     if native.kernel is not None and library() is not None:
         native_connection: Http2 = native.kernel.Http2(**limits)
         return native_connection
-    from rocketwire.wire.http2.connection import Connection  # noqa: PLC0415 - h2 is for those who lack the other
+    from rocketwire.wire.http2.connection import Connection  # noqa: PLC0415 - hpack is for those who lack the other
 
     return Connection(**limits)

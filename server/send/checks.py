@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
 
 from rocketwire.server.config.broker_keys import BrokerKeys
@@ -18,7 +19,7 @@ from rocketwire.server.delay import delay_level
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.send.steering import is_transactional
 from rocketwire.server.timer.sends import named_time
-from rocketwire.server.topics.message_types import check_message_type
+from rocketwire.server.topics.message_types import MessageType, check_message_type, may_have_a_type
 from rocketwire.server.topics.retry_topics import RetryTopics
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.server.transactions.keys import TransactionKeys
@@ -33,6 +34,7 @@ from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.properties import decode_properties
 
 NO_PROPERTIES: Final = ""
+_NAMES_KEPT: Final = 1024
 _HOST_BITS: Final = SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6
 
 SendRequestFields = SendMessageRequestHeader | SendFields
@@ -92,7 +94,8 @@ class SendChecks:
         accepted = self._topics.typed.get(topic)
         if accepted is not None and self._keys.current.enable_topic_message_type_check:
             for text in properties:
-                check_message_type(topic, accepted, decode_properties(text))
+                if accepted is not MessageType.NORMAL or may_have_a_type(text):
+                    check_message_type(topic, accepted, decode_properties(text))
 
     def _new_topic(self, fields: SendRequestFields) -> TopicConfig:
         topic = fields.topic
@@ -144,6 +147,7 @@ class SendChecks:
         return sys_flag
 
 
+@lru_cache(maxsize=_NAMES_KEPT)  # of names that pass: an error is not kept
 def _check_name(topic: str) -> None:
     problem = names.topic_problem(topic)
     if problem is not None:

@@ -28,6 +28,8 @@ _DELAYING: Final = frozenset(
     }
 )
 
+_TYPING: Final = (property_names.TRANSACTION_PREPARED, property_names.SHARDING_KEY, *sorted(_DELAYING))
+
 
 class MessageType(StrEnum):
     """The values of the attribute."""
@@ -58,6 +60,14 @@ def message_type(properties: Mapping[str, str]) -> MessageType:
     if not _DELAYING.isdisjoint(properties):
         return MessageType.DELAY
     return MessageType.FIFO if property_names.SHARDING_KEY in properties else MessageType.NORMAL
+
+
+def may_have_a_type(text: str) -> bool:
+    """Whether a property text may have a property that gives its message a type; else it is NORMAL."""
+    for name in _TYPING:  # noqa: SIM110 - twice as fast as `any`, for each send to a typed topic
+        if name in text:
+            return True
+    return False
 
 
 def check_message_type(topic: str, accepted: MessageType, properties: Mapping[str, str]) -> None:

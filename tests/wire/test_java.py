@@ -66,4 +66,4 @@ def test_another_text_is_no_natural_number(text: str) -> None:
     ],
 )
 def test_keys_come_out_of_a_hash_map_in_its_order(put: list[str], seen: list[str]) -> None:
-    assert hash_map_order(put) == seen
+    assert list(hash_map_order(put)) == seen

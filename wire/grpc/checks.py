@@ -13,8 +13,12 @@ from rocketwire.wire.grpc.limits import CallLimits
 
 _NAMES_KEPT: Final = 1024
 
-has_control_characters: Final = re.compile("[\0-\x1f\x7f-\x9f]").search
-"""Finds a character that Java's `Character.isISOControl` accepts; the separators of property text are two of them."""
+_control_character: Final = re.compile("[\0-\x1f\x7f-\x9f]").search
+
+
+def has_control_characters(text: str) -> bool:
+    """Whether Java's `Character.isISOControl` accepts a character; the separators of property text are two of those."""
+    return not text.isprintable() and _control_character(text) is not None
 
 
 @lru_cache(maxsize=_NAMES_KEPT)  # of valid names only: an error is not kept
@@ -124,5 +128,5 @@ def check_invisible_ms(ms: int, limits: CallLimits, *, least: int = 0) -> None:
 def _check_text(code: Code, what: str, text: str) -> None:
     if text.isspace():
         raise CallInvalid(code, f"{what} cannot be blank")
-    if has_control_characters(text) is not None:
+    if has_control_characters(text):
         raise CallInvalid(code, f"{what} cannot contain control characters")

@@ -14,6 +14,7 @@ from rocketwire.wire import properties as names
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.grpc.answers import message_response
+from rocketwire.wire.grpc.numbers import NUMBERS, NUMBERS_KEPT, number
 from rocketwire.wire.grpc.property_names import (
     BORN_HOST,
     DLQ_ORIGIN_MESSAGE_ID,
@@ -30,9 +31,8 @@ from rocketwire.wire.properties import items_of
 
 _TOPICS_KEPT: Final = 1024
 _HOSTS_KEPT: Final = 1024
-_NUMBERS_KEPT: Final = 1024
 _TIMES_KEPT: Final = 1024
-_MOST_TEXT: Final = _NUMBERS_KEPT - 16  # bytes, with room for what stands before a property
+_MOST_TEXT: Final = NUMBERS_KEPT - 16  # bytes, with room for what stands before a property
 _LAST_MS: Final = 253_402_300_799_999
 _NANOS_OF_MS: Final = 1_000_000
 _NOT_PLAIN: Final = SysFlag.COMPRESSED
@@ -100,7 +100,7 @@ def _plain(record: Message, topic: str, receipt_handle: str, reconsume_times: in
     items = items_of(properties)
     if not _RARE.isdisjoint(items):
         return None
-    size = _NUMBERS  # all that is sized by it is shorter than `_NUMBERS_KEPT`
+    size = NUMBERS  # all that is sized by it is shorter than `NUMBERS_KEPT`
     get = items.get
     tag, keys, group, host = get(_TAGS), get(_KEYS), get(_SHARDING_KEY), get(_BORN_HOST)
     message_id = get(_UNIQ_KEY) or offset_id(record).encode()
@@ -124,11 +124,11 @@ def _plain(record: Message, topic: str, receipt_handle: str, reconsume_times: in
             size[len(handle)],
             handle,
             _QUEUE,
-            _number(record.queue_id),
+            number(record.queue_id),
             _OFFSET,
-            _number(record.queue_offset),
+            number(record.queue_offset),
             _ATTEMPT,
-            _number(attempt),
+            number(attempt),
             b"" if group is None else _GROUP + size[len(group)] + group,
         )
     )
@@ -137,9 +137,9 @@ def _plain(record: Message, topic: str, receipt_handle: str, reconsume_times: in
         if name not in _RESERVED:
             entry = _ENTRY_KEY + size[len(name)] + name + _ENTRY_VALUE + size[len(value)] + value
             message += (_USER, size[len(entry)], entry)
-    message += (_SYSTEM, _number(len(system)), system, _BODY, _number(len(body)), body)
+    message += (_SYSTEM, number(len(system)), system, _BODY, number(len(body)), body)
     payload = b"".join(message)
-    return _RESPONSE_MESSAGE + _number(len(payload)) + payload
+    return _RESPONSE_MESSAGE + number(len(payload)) + payload
 
 
 def _is_utf8(text: bytes) -> bool:
@@ -153,29 +153,15 @@ def _is_utf8(text: bytes) -> bool:
 
 
 def _sized(field: bytes, value: bytes) -> bytes:
-    return field + _number(len(value)) + value
-
-
-def _number(number: int) -> bytes:
-    """A number that is not negative: seven bits a byte, the lowest first."""
-    if number < _NUMBERS_KEPT:
-        return _NUMBERS[number]
-    return bytes([number & 0x7F | 0x80]) + _number(number >> 7)
-
-
-def _made_number(number: int) -> bytes:
-    return bytes([number]) if number < 0x80 else bytes([number & 0x7F | 0x80, number >> 7])
-
-
-_NUMBERS: Final = [_made_number(number) for number in range(_NUMBERS_KEPT)]
+    return field + number(len(value)) + value
 
 
 @lru_cache(maxsize=_TIMES_KEPT)  # many messages are born, and stored, in one millisecond
 def _time(ms: int) -> bytes:
     """The field's value, with its length."""
     seconds, rest = divmod(min(max(ms, 0), _LAST_MS), 1000)
-    value = b"\x08" + _number(seconds) + b"\x10" + _number(rest * _NANOS_OF_MS)
-    return _number(len(value)) + value
+    value = b"\x08" + number(seconds) + b"\x10" + number(rest * _NANOS_OF_MS)
+    return number(len(value)) + value
 
 
 @lru_cache(maxsize=_TOPICS_KEPT)

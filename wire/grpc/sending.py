@@ -91,12 +91,13 @@ def read_send(request: service_pb2.SendMessageRequest, limits: CallLimits, *, re
     if not messages:
         raise CallInvalid(Code.MESSAGE_CORRUPTED, "no message to send")
     first = messages[0]
-    checks.check_topic(first.topic.name)
+    topic = first.topic.name
+    checks.check_topic(topic)
     if len(messages) == 1:
-        return _single(first, limits, remote, now)
+        return _single(first, topic, limits, remote, now)
     if any(message.topic != first.topic for message in messages):
         raise CallInvalid(Code.MESSAGE_CORRUPTED, "topic in message is not same")
-    sends = [_single(message, limits, remote, now) for message in messages]
+    sends = [_single(message, topic, limits, remote, now) for message in messages]
     for send in sends:
         if send.message_type != NORMAL:
             raise CallInvalid(Code.BAD_REQUEST, f"a batch takes no message of type {send.message_type}")
@@ -111,16 +112,16 @@ def read_send(request: service_pb2.SendMessageRequest, limits: CallLimits, *, re
     )
 
 
-def _single(message: definition_pb2.Message, limits: CallLimits, remote: str, now: int) -> Send:
+def _single(message: definition_pb2.Message, topic: str, limits: CallLimits, remote: str, now: int) -> Send:
     body = message.body
     if not body:
         raise CallInvalid(Code.MESSAGE_BODY_EMPTY, "message body cannot be empty")
     if 0 < limits.body_bytes < len(body):
         raise CallInvalid(Code.MESSAGE_BODY_TOO_LARGE, f"message body cannot exceed the max {limits.body_bytes}")
     system = message.system_properties
-    topic = message.topic.name
     message_id = system.message_id
-    properties = _user_properties(message.user_properties, system.tag, system.keys, limits)
+    user, tag, keys = message.user_properties, system.tag, system.keys
+    properties = _user_properties(user, tag, keys, limits) if user or tag or keys else {property_names.TAGS: ""}
     checks.check_message_id(message_id)
     properties[property_names.UNIQ_KEY] = message_id
     sys_flag = SysFlag.COMPRESSED if system.body_encoding == definition_pb2.GZIP else 0
@@ -222,5 +223,5 @@ def _put_origin(properties: dict[str, str], trace: str, host: str, remote: str) 
 def _text(properties: dict[str, str]) -> str:
     """The property text; items without a name or value, which all readers skip, are left out."""
     return "".join(
-        [f"{name}\x01{properties[name]}\x02" for name in hash_map_order(properties) if name and properties[name]]
+        [f"{name}\x01{value}\x02" for name in hash_map_order(properties) if name and (value := properties[name])]
     )

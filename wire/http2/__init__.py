@@ -1,5 +1,5 @@
 """gRPC calls over HTTP/2, the server's side: bytes in, calls out, and back, without I/O.
 
-`events` has the interface and says what happens on a connection, `connection` implements it on the library h2, and is
-imported only where a gRPC connection exists. `kernel/http2` implements the same in C.
+`events` has the interface and says what happens on a connection; `connection` implements it, and is imported only where
+a gRPC connection exists. `kernel/http2` implements the same in C, on nghttp2.
 """

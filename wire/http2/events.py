@@ -25,8 +25,11 @@ commas. It has `:authority`, and no other pseudo-header."""
 NO_ERROR: Final = 0
 PROTOCOL_ERROR: Final = 1
 INTERNAL_ERROR: Final = 2
+FLOW_CONTROL_ERROR: Final = 3
+STREAM_CLOSED: Final = 5
 FRAME_SIZE_ERROR: Final = 6
 REFUSED_STREAM: Final = 7
+COMPRESSION_ERROR: Final = 9
 ENHANCE_YOUR_CALM: Final = 11
 
 OK: Final = 0

@@ -7,7 +7,7 @@ so the requests of a connection never wait for each other.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 _MOST_HELD: Final = 4  # windows
 
@@ -29,7 +29,10 @@ class Incoming:
         self.held = self.granted = self.head = 0
 
 
-class Intake:
+_Request = TypeVar("_Request", bound=Incoming)
+
+
+class Intake(Generic[_Request]):
     """Lets in what fits into `window` bytes; requests begin with a window of `stream_window` bytes.
 
     Attributes:
@@ -42,10 +45,10 @@ class Intake:
         self._window = window
         self._enough = stream_window // 4  # a shorter message fits, whatever else of the window was used up
         self.held = self._granted = 0
-        self._waiting: dict[Incoming, int] = {}
-        self._holding: dict[Incoming, None] = {}
+        self._waiting: dict[_Request, int] = {}
+        self._holding: dict[_Request, None] = {}
 
-    def hold(self, request: Incoming, held: int) -> None:
+    def hold(self, request: _Request, held: int) -> None:
         """Note how much a request holds now."""
         self.held += held - request.held
         request.held = held
@@ -54,12 +57,12 @@ class Intake:
         else:
             self._holding.pop(request, None)
 
-    def ask(self, request: Incoming, size: int) -> None:
+    def ask(self, request: _Request, size: int) -> None:
         """A message of that size has begun, its prefix included."""
         if size > self._enough and not request.granted and request not in self._waiting:
             self._waiting[request] = size - self._enough
 
-    def let_in(self) -> list[Incoming]:
+    def let_in(self) -> list[_Request]:
         """The requests that may send the whole message from now on, each once."""
         now = []
         while self._waiting:
@@ -72,17 +75,17 @@ class Intake:
             now.append(request)
         return now
 
-    def finish(self, request: Incoming) -> None:
+    def finish(self, request: _Request) -> None:
         """A message is whole: what was let in for it is free again."""
         self._granted -= request.granted
         request.granted = 0
 
-    def drop(self, request: Incoming) -> None:
+    def drop(self, request: _Request) -> None:
         """A request is over."""
         self.finish(request)
         self.hold(request, 0)
         self._waiting.pop(request, None)
 
-    def excess(self) -> Incoming | None:
+    def excess(self) -> _Request | None:
         """The request to give up since all together hold too much: the last one."""
         return next(reversed(self._holding)) if self.held > _MOST_HELD * self._window else None

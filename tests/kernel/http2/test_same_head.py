@@ -6,7 +6,7 @@ from typing import Any
 
 from hpack import Encoder
 from hyperframe.frame import DataFrame, HeadersFrame
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rocketwire import native
@@ -48,6 +48,11 @@ def read(heads: list[list[tuple[str, str]]], server: Any, *, ends: bool) -> list
 
 
 @given(few, st.booleans())
+@example([[*request(method="GET"), ("content-length", "6")]], True)  # answered before its data comes
+@example([[(":method", "POST"), ("content-length", "a")]], False)
+@example([[*BASE, ("content-length", "a\n")]], False)
+@example([[*BASE, ("content-length", "6"), ("content-length", "06")]], True)
+@example([[*BASE, ("content-length", "6"), ("content-length", "7")]], True)
 def test_they_are_read_as_the_twin_reads_them(heads: list[list[tuple[str, str]]], ends: bool) -> None:
     assert read(heads, kernel.Http2(**LIMITS), ends=ends) == read(heads, Connection(**LIMITS), ends=ends)
 

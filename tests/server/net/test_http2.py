@@ -41,7 +41,7 @@ def test_else_the_twin_does(kernel: type | None, monkeypatch: pytest.MonkeyPatch
     assert type(http2.server_connection(**LIMITS)) is Connection
 
 
-def test_nobody_imports_h2_before_there_is_a_connection() -> None:
-    told = "import sys, rocketwire.server.net.http2, rocketwire.server.run; print('h2' in sys.modules)"
+def test_nobody_imports_hpack_before_there_is_a_connection() -> None:
+    told = "import sys, rocketwire.server.net.http2, rocketwire.server.run; print('hpack' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

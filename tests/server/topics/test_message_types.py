@@ -9,11 +9,18 @@ from typing import Any
 import pytest
 
 from rocketwire.server.core.errors import MessageTypeWrong
-from rocketwire.server.topics.message_types import MessageType, accepted_type, check_message_type, message_type
+from rocketwire.server.topics.message_types import (
+    MessageType,
+    accepted_type,
+    check_message_type,
+    may_have_a_type,
+    message_type,
+)
 from rocketwire.wire.batch import BatchItem, encode_batch
 from rocketwire.wire.bodies.topic import TopicConfig
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.frame import Frame
+from rocketwire.wire.properties import encode_properties
 from tests.server.harness import (
     BINARY,
     JSON,
@@ -58,6 +65,11 @@ def refusal(topic: str, accepted: str, found: str) -> tuple[int, str]:
 )
 def test_the_type_of_a_message_is_that_which_5_x_sees(properties: dict[str, str], expected: str) -> None:
     assert message_type(properties) is MessageType(expected)
+    assert may_have_a_type(encode_properties(properties)) or expected == "NORMAL"
+
+
+def test_few_texts_are_looked_at_for_a_type() -> None:
+    assert not may_have_a_type(encode_properties({"UNIQ_KEY": "0A", "TAGS": "a", "__BORNHOST": "h", "x": "__delay"}))
 
 
 @pytest.mark.parametrize(

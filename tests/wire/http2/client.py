@@ -18,7 +18,7 @@ Make = Callable[..., Http2]
 PATH: Final = "/apache.rocketmq.v2.MessagingService/SendMessage"
 STREAM: Final = "/apache.rocketmq.v2.MessagingService/Telemetry"
 KIB: Final = 1024
-LIMITS: Final = {
+LIMITS: Final[dict[str, Any]] = {
     "streaming": frozenset({STREAM}),
     "max_message": 4096 * KIB,
     "max_header_list": 16 * KIB,

@@ -8,15 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire.wire.http2.events import ENHANCE_YOUR_CALM, FRAME_SIZE_ERROR, PROTOCOL_ERROR
-from rocketwire.wire.http2.guard import MOST_CREDIT, PREFACE, Guard, Violation
+from rocketwire.wire.http2.frames import PREFACE
+from rocketwire.wire.http2.guard import MOST_CREDIT, Guard, Violation
 from tests.wire.http2.script import frame
 
 BEGIN = PREFACE + SettingsFrame(0).serialize()
 
 
+def passed(guard: Guard, data: bytes) -> list[bytes]:
+    return [frame(*each) for each in guard.frames(data)]
+
+
 def begun() -> Guard:
     guard = Guard(1000)
-    assert list(guard.frames(BEGIN)) == [PREFACE, SettingsFrame(0).serialize()]
+    assert passed(guard, BEGIN) == [SettingsFrame(0).serialize()]
     return guard
 
 
@@ -35,18 +40,18 @@ def violation(guard: Guard, data: bytes) -> int:
     st.lists(st.integers(0, 500), max_size=5),
 )
 def test_frames_come_out_whole_however_they_are_cut(frames: list[DataFrame], places: list[int]) -> None:
-    expected = [PREFACE, SettingsFrame(0).serialize(), *(each.serialize() for each in frames)]
-    data = b"".join(expected)
+    expected = [SettingsFrame(0).serialize(), *(each.serialize() for each in frames)]
+    data = PREFACE + b"".join(expected)
     edges = [0, *sorted(place % (len(data) + 1) for place in places), len(data)]
     guard = Guard(1000)
-    assert [found for a, b in pairwise(edges) for found in guard.frames(data[a:b])] == expected
+    assert [found for a, b in pairwise(edges) for found in passed(guard, data[a:b])] == expected
 
 
 def test_frames_that_say_nothing_are_left_out() -> None:
     unknown = frame(0x77, 0, 9, b"what?")
     priority = frame(2, 0, 1, bytes(5))
     ping = PingFrame(0, bytes(8)).serialize()
-    assert list(begun().frames(unknown + priority + ping + unknown)) == [ping]
+    assert passed(begun(), unknown + priority + ping + unknown) == [ping]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +84,7 @@ def test_a_block_of_headers_is_not_interrupted() -> None:
     head = HeadersFrame(3, b"\x82").serialize()
     end = ContinuationFrame(3, b"\x82", flags=["END_HEADERS"]).serialize()
     guard = begun()
-    assert list(guard.frames(head + ContinuationFrame(3, b"").serialize() + end + head + end))[-1] == end
+    assert passed(guard, head + ContinuationFrame(3, b"").serialize() + end + head + end)[-1] == end
     for other in (PingFrame(0, bytes(8)), ContinuationFrame(5, b""), HeadersFrame(3, b"")):
         assert violation(begun(), head + other.serialize()) == PROTOCOL_ERROR
     assert violation(begun(), head + ContinuationFrame(3, bytes(1000)).serialize()) == ENHANCE_YOUR_CALM
@@ -90,7 +95,7 @@ def test_credit_is_used_up_and_given_back() -> None:
     ping, reset = PingFrame(0, bytes(8)).serialize(), RstStreamFrame(1).serialize()
     guard = begun()
     for _ in range(3 * MOST_CREDIT):
-        assert list(guard.frames(ping)) == [ping]
+        assert passed(guard, ping) == [ping]
     guard = begun()
     for _ in range(MOST_CREDIT // 4 - 10):
         guard.charge_reset()
@@ -101,3 +106,10 @@ def test_credit_is_used_up_and_given_back() -> None:
         guard.give_back()
     list(guard.frames(ping * 400))
     assert violation(guard, ping * 50) == ENHANCE_YOUR_CALM
+
+
+def test_who_has_no_credit_gets_no_request_through() -> None:
+    guard = begun()
+    for _ in range(MOST_CREDIT // 4 + 10):
+        guard.charge_reset()
+    assert violation(guard, HeadersFrame(1, b"\x82", flags=["END_HEADERS"]).serialize()) == ENHANCE_YOUR_CALM

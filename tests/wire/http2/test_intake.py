@@ -5,13 +5,14 @@ ENOUGH = STREAM // 4
 
 
 def test_short_messages_need_no_grant() -> None:
-    intake, request = Intake(WINDOW, STREAM), Incoming(1)
+    intake: Intake[Incoming] = Intake(WINDOW, STREAM)
+    request = Incoming(1)
     intake.ask(request, ENOUGH)
     assert intake.let_in() == []
 
 
 def test_long_messages_are_let_in_in_turn() -> None:
-    intake = Intake(WINDOW, STREAM)
+    intake: Intake[Incoming] = Intake(WINDOW, STREAM)
     requests = [Incoming(number) for number in range(4)]
     for request in requests:
         intake.ask(request, ENOUGH + 500)
@@ -26,7 +27,7 @@ def test_long_messages_are_let_in_in_turn() -> None:
 
 
 def test_a_message_longer_than_the_window_is_let_in_alone() -> None:
-    intake = Intake(WINDOW, STREAM)
+    intake: Intake[Incoming] = Intake(WINDOW, STREAM)
     short, long, last = Incoming(1), Incoming(2), Incoming(3)
     intake.ask(short, ENOUGH + 1)
     intake.ask(long, ENOUGH + 5000)
@@ -40,7 +41,7 @@ def test_a_message_longer_than_the_window_is_let_in_alone() -> None:
 
 
 def test_the_last_that_holds_something_is_the_excess() -> None:
-    intake = Intake(WINDOW, STREAM)
+    intake: Intake[Incoming] = Intake(WINDOW, STREAM)
     requests = [Incoming(number) for number in range(3)]
     for request in requests:
         intake.hold(request, 2000)

@@ -1,4 +1,4 @@
-"""The library h2, as `connection` uses it."""
+"""The library h2, as the oracle uses it."""
 
 from __future__ import annotations
 

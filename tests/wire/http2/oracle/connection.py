@@ -1,0 +1,325 @@
+"""The server's side of an HTTP/2 connection on the library h2: what the twin is held against.
+
+h2 knows frames, streams, windows and the compression of headers. The guard, the intake and what is said of requests are
+the twin's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from h2 import events as h2_events
+from h2.exceptions import ProtocolError
+from h2.settings import SettingCodes
+from hyperframe.frame import GoAwayFrame
+
+from rocketwire.wire.http2 import events as happened
+from rocketwire.wire.http2.events import NO_ERROR, PROTOCOL_ERROR, REFUSED_STREAM, Event
+from rocketwire.wire.http2.frames import GOAWAY, PREFACE, frame
+from rocketwire.wire.http2.guard import Frame, Guard, Violation
+from rocketwire.wire.http2.intake import Intake
+from rocketwire.wire.http2.messages import Refused
+from rocketwire.wire.http2.requests import Malformed, check_field, read_head
+from tests.wire.http2.oracle.answers import CONTENT_TYPE, Answers, Call
+from tests.wire.http2.oracle.library import Library
+
+_MOST_WINDOW: Final = 2**31 - 1
+
+
+class Connection:
+    """Implements `Http2`, whose text describes the arguments."""
+
+    def __init__(
+        self,
+        *,
+        streaming: frozenset[str],
+        max_message: int,
+        max_header_list: int,
+        max_streams: int,
+        window: int,
+        stream_window: int = happened.STREAM_WINDOW,
+    ) -> None:
+        if not happened.STREAM_WINDOW <= stream_window <= window <= _MOST_WINDOW - max_message - stream_window:
+            raise ValueError("windows are from 65535 bytes to 2 GiB, that of a stream no larger than the connection's")
+        self._streaming = streaming
+        self._max_message = max_message
+        self._max_streams = max_streams
+        self._give_back_at = window // 2
+        self._give_stream_back_at = stream_window // 2
+        self._guard = Guard(max_header_list)
+        self._intake: Intake[Call] = Intake(window, stream_window)
+        self._h2 = Library(
+            max_header_list=max_header_list, max_streams=max_streams, window=window, stream_window=stream_window
+        )
+        self._h2.receive_data(PREFACE)  # the guard takes the client's
+        self._answers = Answers(self._h2, self._guard, self._forget)
+        self._calls: dict[int, Call] = {}
+        self._most_heads = window
+        self._heads = 0  # bytes of the headers of all calls
+        self._owed = 0  # bytes of the connection's window to give back
+        self._out = bytearray()
+        self._last: int | None = None  # the last stream to serve
+        self._left = False  # whether the client has said that it leaves
+        self._failed = False
+        self._events: list[Event] = []
+        self._take: dict[type[h2_events.Event], Callable[[Any], None]] = {
+            h2_events.RequestReceived: self._request,
+            h2_events.TrailersReceived: self._trailers,
+            h2_events.DataReceived: self._data,
+            h2_events.StreamEnded: self._end,
+            h2_events.StreamReset: self._over,
+            h2_events.WindowUpdated: self._window_updated,
+            h2_events.RemoteSettingsChanged: self._settings_changed,
+        }
+
+    @property
+    def waiting(self) -> int:
+        """See `Http2`."""
+        return self._answers.waiting
+
+    @property
+    def held(self) -> int:
+        """See `Http2`."""
+        return self._intake.held
+
+    @property
+    def heads(self) -> int:
+        """See `Http2`."""
+        return self._heads
+
+    @property
+    def streams(self) -> int:
+        """See `Http2`."""
+        return len(self._calls)
+
+    def receive(self, data: bytes | bytearray | memoryview) -> list[Event]:
+        """See `Http2`."""
+        if self._failed:
+            return []
+        self._events = []
+        try:
+            for each in self._guard.frames(data):
+                self._frame(each)
+            self._answers.send_ends()
+            self._check_left()
+        except Violation as violation:
+            self._h2.close_connection(violation.code)
+            self._fail(str(violation))
+        except ProtocolError as error:  # h2 has made the GOAWAY
+            self._fail(str(error))
+        return self._events
+
+    def _frame(self, each: Frame) -> None:
+        if each[0] == GOAWAY:  # h2 would send no answers from now on
+            self._left = True
+        else:
+            for event in self._h2.receive_data(frame(*each)):
+                take = self._take.get(type(event))
+                if take is not None:
+                    take(event)
+        self._check_left()
+
+    def _check_left(self) -> None:
+        if self._left and not self._calls:
+            raise Violation(NO_ERROR, "the client has left")
+
+    def _fail(self, text: str) -> None:
+        self._failed = True
+        self._events.append((happened.FAILED, 0, text))
+        for call in list(self._calls.values()):
+            self._forget(call)
+
+    def _request(self, event: h2_events.RequestReceived) -> None:
+        stream = event.stream_id
+        if self._last is not None and stream > self._last:
+            self._h2.reset_stream(stream, REFUSED_STREAM)
+            return
+        size = _size(event.headers)
+        if len(self._calls) >= self._max_streams or self._heads + size > self._most_heads:
+            self._h2.reset_stream(stream, REFUSED_STREAM)
+            self._guard.charge_reset()
+            return
+        try:
+            head = read_head(None, event.headers)
+        except Malformed:
+            self._h2.reset_stream(stream, PROTOCOL_ERROR)
+            self._guard.charge_reset()
+            return
+        streaming = head.path in self._streaming
+        call = self._calls[stream] = Call(stream, head, streaming=streaming, max_message=self._max_message)
+        call.head = size
+        self._heads += size
+        if head.method != "POST":
+            self._answers.end(call, ((":status", "405"), ("allow", "POST")))
+        elif not head.fields.get("content-type", "").startswith(CONTENT_TYPE):
+            self._answers.end(call, ((":status", "415"),))
+        elif streaming:
+            self._events.append((happened.OPENED, stream, head.path, head.fields))
+
+    def _trailers(self, event: h2_events.TrailersReceived) -> None:
+        try:
+            for name, value in event.headers:
+                check_field(name, value)
+        except Malformed:
+            self._h2.reset_stream(event.stream_id, PROTOCOL_ERROR)
+            self._broken(self._calls[event.stream_id], PROTOCOL_ERROR)
+
+    def _data(self, event: h2_events.DataReceived) -> None:
+        length = event.flow_controlled_length
+        self._owed += length
+        if self._owed >= self._give_back_at:
+            self._h2.increment_flow_control_window(self._owed)
+            self._owed = 0
+        call = self._calls[event.stream_id]
+        if call.trailers is not None:  # answered, and its client does not know yet
+            return
+        call.owed += length - len(event.data)
+        try:
+            self._read(call, event.data)
+        except Refused as refused:
+            self._refuse(call, refused)
+            return
+        self._intake.hold(call, call.reader.held)
+        while (last := self._intake.excess()) is not None:
+            self._refuse(self._calls[last.stream], Refused(happened.RESOURCE_EXHAUSTED, "too many unfinished requests"))
+        self._let_in()
+
+    def _read(self, call: Call, data: bytes) -> None:
+        reader = call.reader
+        reader.add(data)
+        while reader.whole and call.streaming:
+            size = reader.size
+            self._events.append((happened.MESSAGE, call.stream, reader.take()))
+            call.owed += size - call.granted
+            self._intake.finish(call)
+            reader.measure()
+        if reader.held > reader.size > 0 and not call.streaming:
+            raise Refused(happened.INTERNAL, "the request has more than one message")
+        if reader.size and not reader.whole:
+            self._intake.ask(call, reader.size)
+        if call.owed >= self._give_stream_back_at:
+            self._h2.increment_flow_control_window(call.owed, call.stream)
+            call.owed = 0
+
+    def _let_in(self) -> None:
+        for request in self._intake.let_in():
+            self._h2.increment_flow_control_window(request.granted, request.stream)
+
+    def _end(self, event: h2_events.StreamEnded) -> None:
+        call = self._calls.get(event.stream_id)
+        if call is None:  # reset with its headers
+            return
+        call.ended = True
+        if call.trailers is not None:
+            return
+        try:
+            if call.streaming:
+                call.reader.end()
+                self._events.append((happened.ENDED, call.stream))
+            else:
+                self._events.append((happened.CALL, call.stream, call.path, call.fields, call.reader.only()))
+        except Refused as refused:
+            self._refuse(call, refused)
+        self._intake.drop(call)
+        self._let_in()
+
+    def _refuse(self, call: Call, refused: Refused) -> None:
+        """Answer a call that cannot be read any further."""
+        if call.streaming:
+            self._events.append((happened.RESET, call.stream, PROTOCOL_ERROR))
+        self._intake.drop(call)
+        self._let_in()
+        self._answers.finish(call, refused.status, str(refused))
+
+    def _over(self, event: h2_events.StreamReset) -> None:
+        if not event.remote_reset:
+            self._guard.charge_reset()
+        self._broken(self._calls[event.stream_id], int(event.error_code or 0))
+
+    def _broken(self, call: Call, code: int) -> None:
+        undelivered = call.trailers is None or bool(call.out)
+        if undelivered and (call.streaming or call.ended):
+            self._events.append((happened.RESET, call.stream, code))
+        self._forget(call)
+
+    def _forget(self, call: Call) -> None:
+        del self._calls[call.stream]
+        self._heads -= call.head
+        self._answers.drop(call)
+        self._intake.drop(call)
+        if not self._failed:
+            self._let_in()
+
+    def _window_updated(self, event: h2_events.WindowUpdated) -> None:
+        if event.stream_id:
+            self._answers.unblock(self._calls[event.stream_id])
+
+    def _settings_changed(self, event: h2_events.RemoteSettingsChanged) -> None:
+        if SettingCodes.INITIAL_WINDOW_SIZE in event.changed_settings:
+            self._answers.unblock_all()
+
+    def _unfinished(self, stream: int) -> Call | None:
+        call = self._calls.get(stream)
+        return None if call is None or call.trailers is not None else call
+
+    def unary(self, stream: int, payload: bytes) -> None:
+        """See `Http2`."""
+        self.message(stream, payload)
+        self.finish(stream, happened.OK)
+
+    def unary_each(self, answers: list[tuple[int, bytes]]) -> None:
+        """See `Http2`."""
+        for stream, payload in answers:
+            self.unary(stream, payload)
+
+    def answer(self, stream: int, payloads: list[bytes]) -> None:
+        """See `Http2`."""
+        for payload in payloads:
+            self.message(stream, payload)
+        self.finish(stream, happened.OK)
+
+    def message(self, stream: int, payload: bytes) -> None:
+        """See `Http2`."""
+        call = self._unfinished(stream)
+        if call is not None:
+            self._answers.message(call, payload)
+
+    def finish(self, stream: int, status: int, text: str = "") -> None:
+        """See `Http2`."""
+        call = self._unfinished(stream)
+        if call is not None:
+            self._answers.finish(call, status, text)
+
+    def reset(self, stream: int, code: int) -> None:
+        """See `Http2`."""
+        call = self._unfinished(stream)
+        if call is not None:
+            self._h2.reset_stream(stream, code)
+            self._forget(call)
+
+    def goaway(self, code: int = NO_ERROR) -> None:
+        """See `Http2`."""
+        if self._failed or self._last is not None:
+            return
+        # Not h2's way, after which it sends no answers.
+        self._last = self._h2.highest_inbound_stream_id
+        self._answers.send_ends()
+        self._out += self._h2.data_to_send()
+        self._out += GoAwayFrame(0, last_stream_id=self._last, error_code=code).serialize()
+
+    def output(self, most: int) -> bytes:
+        """See `Http2`."""
+        if not self._failed:
+            self._answers.send_ends()
+        self._out += self._h2.data_to_send()
+        while not self._failed and len(self._out) < most and self._answers.send_frame():
+            self._out += self._h2.data_to_send()
+        data = bytes(memoryview(self._out)[:most])
+        del self._out[:most]
+        return data
+
+
+def _size(headers: Iterable[tuple[bytes, bytes]]) -> int:
+    """How many bytes headers have, as SETTINGS_MAX_HEADER_LIST_SIZE counts them."""
+    return sum(len(name) + len(value) + 32 for name, value in headers)
