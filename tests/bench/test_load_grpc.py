@@ -115,14 +115,14 @@ def test_a_send_is_one_of_the_official_clients(grpc_load: Path) -> None:
 )
 def test_a_refused_send_is_fatal(grpc_load: Path, answer: SendMessageResponse) -> None:
     with FakeFront(lambda _request: [answer]) as front:
-        code, result = run(grpc_load, front, "send")
+        code, result = run(grpc_load, front, "send", "--seconds", "60")  # it ends before
     assert code == 1
     assert result["error"].startswith("send: ")
 
 
 def test_a_grpc_error_is_fatal(grpc_load: Path) -> None:
     with FakeFront(lambda _request: None) as front:
-        code, result = run(grpc_load, front, "send")
+        code, result = run(grpc_load, front, "send", "--seconds", "60")  # it ends before
     assert (code, result["error"]) == (1, "a call ended without an answer: a gRPC error")
 
 
@@ -156,7 +156,7 @@ def test_a_refused_acknowledgement_is_fatal(grpc_load: Path) -> None:
         return [AckMessageResponse(status=OK, entries=[AckMessageResultEntry(message_id="id", status=REFUSED)])]
 
     with FakeFront(answer) as front:
-        code, result = run(grpc_load, front, "receive")
+        code, result = run(grpc_load, front, "receive", "--seconds", "60")  # it ends before
     assert (code, result["error"]) == (1, "acknowledge: 1 entries were refused")
 
 
