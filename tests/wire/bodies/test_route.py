@@ -16,6 +16,7 @@ from rocketwire.wire.bodies.route import (
 )
 from rocketwire.wire.bodies.topic import DataVersion, TopicConfig, TopicConfigSerializeWrapper, TopicFilterType
 from rocketwire.wire.errors import BodyInvalid, RegistrationTooLarge
+from rocketwire.wire.json_bounds import MOST_ENTRIES
 
 MOST = 4 << 20
 INT32 = st.integers(-(2**31), 2**31 - 1)
@@ -108,6 +109,12 @@ def test_damaged_registrations(data: bytes, message: str) -> None:
 def test_a_registration_too_large(data: bytes, compressed: bool) -> None:
     with pytest.raises(RegistrationTooLarge, match="too large"):
         decode_registration(data, compressed=compressed, most=1024)
+
+
+def test_what_has_many_entries_and_is_no_registration_is_told() -> None:
+    data = b"[" + b"0," * MOST_ENTRIES + b"0]"
+    with pytest.raises(BodyInvalid, match="is not as a broker writes it"):
+        decode_registration(data, compressed=False, most=MOST)
 
 
 @pytest.mark.parametrize("compressed", [False, True])
