@@ -84,9 +84,7 @@ async def serve(
         TlsInvalid: TLS cannot be had as it is configured.
     """
     movable = _movable(clock, config)
-    tls_settings = read_tls_settings(config.tls.tls_config_file, config.tls.tls_server_mode)
-    tls = TlsContexts(tls_settings, clock=clock, run_sync=run_sync)
-    tls.load()
+    tls = _loaded_tls(config, clock, run_sync)
     with contextlib.ExitStack() as sockets:
         await _serve_on(
             _bind_all(config, sockets),
@@ -110,9 +108,7 @@ async def serve_name_server(
     Raises:
         AddressInUse, DescriptorsTooFew, TlsInvalid: as with `serve`.
     """
-    tls_settings = read_tls_settings(config.tls.tls_config_file, config.tls.tls_server_mode)
-    contexts = TlsContexts(tls_settings, clock=clock, run_sync=run_sync)
-    contexts.load()
+    contexts = _loaded_tls(config, clock, run_sync)
     metrics, descriptors = Metrics(), shared_out(http=False)
     in_flight = InFlight(Limits(LiveConfig(config, clock)[LimitKeys], metrics))
     routes = RouteTable()
@@ -137,6 +133,13 @@ async def serve_name_server(
                 nursery.start_soon(each.run)
             name_server.start(nursery)
             ready(_address_of(sock, address))
+
+
+def _loaded_tls(config: ServerConfig, clock: Clock, run_sync: RunSync) -> TlsContexts:
+    settings = read_tls_settings(config.tls.tls_config_file, config.tls.tls_server_mode)
+    contexts = TlsContexts(settings, clock=clock, run_sync=run_sync)
+    contexts.load()
+    return contexts
 
 
 class _Sockets(NamedTuple):

@@ -146,7 +146,7 @@ class Telemetry:
             command = TelemetryCommand.FromString(payload)
             match command.WhichOneof("command"):
                 case "settings":
-                    self._take(command.settings)
+                    self._settle(command.settings)
                 case "thread_stack_trace":
                     trace = command.thread_stack_trace
                     info = ConsumerRunningInfo(jstack=trace.thread_stack_trace)
@@ -160,12 +160,6 @@ class Telemetry:
         except DecodeError as error:
             self._stream.finish(GrpcStatus.INTERNAL, f"the command cannot be parsed: {error}")
         except Exception as error:  # noqa: BLE001 - an unforeseen one is logged; it ends this stream alone
-            self._end(error)
-
-    def _take(self, asked: Settings) -> None:
-        try:
-            self._settle(asked)
-        except Exception as error:  # noqa: BLE001 - as in `received`
             self._end(error)
 
     def _settle(self, asked: Settings) -> None:
@@ -184,7 +178,10 @@ class Telemetry:
                 told = status_of_reply(found)
                 stream.finish(stream_status(Code(told.code)), told.message)
             elif client.closed:  # its former connection was closed meanwhile
-                self._take(asked)
+                try:
+                    self._settle(asked)
+                except Exception as error:  # noqa: BLE001 - an unforeseen one is logged; it ends this stream alone
+                    self._end(error)
             else:
                 client.commands = self
                 self._client = client

@@ -15,7 +15,8 @@ from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
 from rocketwire.wire.codes import Permission
 
-_PERIOD_SECONDS: Final = 30.0
+PERIOD_SECONDS: Final = 30.0
+"""Between two registrations of a broker, at any name server."""
 _READ_WRITE: Final = Permission.READ | Permission.WRITE
 
 
@@ -72,4 +73,4 @@ class Registration:
         """Register periodically; never returns."""
         while True:
             self.register(())
-            await trio.sleep(_PERIOD_SECONDS)
+            await trio.sleep(PERIOD_SECONDS)

@@ -14,6 +14,7 @@ from typing import Final
 import trio
 
 from rocketwire.server.core.threads import in_turns
+from rocketwire.server.name_server.registration import PERIOD_SECONDS
 from rocketwire.server.name_server.routes import BrokerIdentity
 from rocketwire.server.upstream.line import Line, NotReached, connect
 from rocketwire.wire.addresses import Address
@@ -26,7 +27,6 @@ from rocketwire.wire.message import body_crc
 
 log = logging.getLogger(__name__)
 
-PERIOD_SECONDS: Final = 30.0
 _AGAIN_SECONDS: Final = 1.0
 _ANSWER_SECONDS: Final = 24.0
 """As Apache's brokers wait for an answer to a registration."""

@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 
 _HEAD: Final = struct.Struct(">II")
 _BASE: Final = "base"
+_MARK: Final = b'{"base":'
+"""How an entry begins that is no change."""
 
 
 class ChangesFile:
@@ -62,7 +64,7 @@ class ChangesFile:
         former, current = (list(_entries(self._files.read(path) or b"")) for path in (self._old, self._path))
         marks = {_base(each) for each in self._bases}
         entries = former + current if marks & set(former) else current if marks & set(current) else []
-        return [each for each in entries if not each.startswith(b'{"%s":' % _BASE.encode())]
+        return [each for each in entries if not each.startswith(_MARK)]
 
     def note(self, change: dict[str, Any]) -> None:
         """Write a change. When that fails a kill would lose it; it is logged."""

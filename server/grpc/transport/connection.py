@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from types import GeneratorType
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 import trio
 from google.protobuf.message import DecodeError, Message
@@ -264,7 +264,7 @@ class Connection(Outgoing):
             if isinstance(made, GeneratorType):
                 self._start(call, made)
             else:
-                self._respond(call, made)  # type: ignore[arg-type]
+                self._respond(call, made)  # type: ignore[arg-type] # every `Asking` is a generator of Python's
 
     def _start(self, call: Call, steps: Asking) -> None:
         try:
@@ -361,17 +361,16 @@ class Connection(Outgoing):
             self._http2.unary(stream, _written(response))  # type: ignore[arg-type]
             call.closed = True
             return
+        messages = cast("Sequence[Message | bytes]", response)
+        payloads = response if isinstance(response, Payloads) else [_written(each) for each in messages]
         if kind is Kind.STREAM:
-            if isinstance(response, Payloads):
-                self._http2.answer(stream, response)
-            else:
-                self._http2.answer(stream, [_written(message) for message in response])  # type: ignore[union-attr,arg-type]
+            self._http2.answer(stream, payloads)
             call.closed = True
             if call.undo is not None:
                 self._returns[stream] = call
             return
-        for message in response:  # type: ignore[union-attr]
-            self._http2.message(stream, _written(message))  # type: ignore[arg-type]
+        for payload in payloads:
+            self._http2.message(stream, payload)
 
     def _refuse(self, call: Call, error: Exception) -> None:
         if isinstance(error, LimitExceeded):

@@ -63,7 +63,7 @@ def _session() -> bytes:
         said.extend(data)
         return give(data)
 
-    client.give = noted  # type: ignore[method-assign]
+    client.give = noted  # type: ignore[method-assign] # listens in on what the client says
     for number in range(3):
         client.call(b"%d" % number, request(content_type="application/grpc", method="POST"))
     stream = client.open(request(STREAM))
