@@ -25,7 +25,7 @@ def hurry(file: Path) -> None:
         (groups, "_SCAN_SECONDS", 0.2),
         (routes, "BROKER_EXPIRY_SECONDS", EXPIRY_SECONDS),
         (routes, "_SCAN_SECONDS", 0.2),
-        (registration, "_PERIOD_SECONDS", 1.0),
+        (registration, "PERIOD_SECONDS", 1.0),
         (standstill, "_LATE_SECONDS", 1.0),
         (run, "system_clock", lambda: clock.system_clock() + int(file.read_text())),
     ):

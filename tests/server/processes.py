@@ -76,7 +76,7 @@ class Process:
         assert self.popen.stdout is not None
         ready, _, _ = select.select([self.popen.stdout], [], [], START_SECONDS)
         line: str = self.popen.stdout.readline() if ready else ""
-        assert "ready" in line, f"not ready: {line!r} {self.end(signal.SIGKILL) if line else ''}"
+        assert "ready" in line, f"not ready: {line!r} {self.end(signal.SIGKILL)}"
         return line
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
