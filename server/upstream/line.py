@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import trio
 
 from rocketwire.wire.addresses import Address
-from rocketwire.wire.codes import VERSION_4_9_7, RequestCode
+from rocketwire.wire.codes import VERSION_4_9_7
 from rocketwire.wire.connection import FrameReader
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.frame import encode_frame
@@ -60,7 +60,7 @@ class Line:
         self._opaque = 0
 
     async def ask(
-        self, code: RequestCode, ext: Mapping[str, str], body: bytes = b"", *, seconds: float = CONNECT_SECONDS
+        self, code: int, ext: Mapping[str, str], body: bytes = b"", *, seconds: float = CONNECT_SECONDS
     ) -> Answer:
         """The answer to a request.
 

@@ -1,0 +1,167 @@
+"""A cluster of brokers far away, as its name servers tell it.
+
+The name server that answered last is asked first; when it does not answer, the next one is. All brokers are asked for
+every two seconds, so one that moved or left is followed within that time. What was told last stays in force while no
+name server answers.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+import trio
+
+from rocketwire.server.upstream.line import Answer, NotReached
+from rocketwire.server.upstream.lines import Lines
+from rocketwire.store.event import Event
+from rocketwire.wire.addresses import Address, AddressInvalid, parse_address
+from rocketwire.wire.bodies import decode_body
+from rocketwire.wire.bodies.route import BrokerData, ClusterInfo, TopicRouteData
+from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.errors import WireError
+from rocketwire.wire.headers import encode_ext
+from rocketwire.wire.headers.route import GetRouteInfoRequestHeader
+
+log = logging.getLogger(__name__)
+
+PERIOD_SECONDS: Final = 2.0
+_ANSWER_SECONDS: Final = 3.0
+_FRESH_SECONDS: Final = 2.0
+_MOST_ROUTES: Final = 100_000
+MASTER: Final = 0
+
+
+class BrokerKey(NamedTuple):
+    """What a broker is known by while its address may change: its name, and its id (0: the master)."""
+
+    name: str
+    broker_id: int
+
+
+class _Told(NamedTuple):
+    route: TopicRouteData | None
+    at: float
+
+
+class Cluster:
+    """The brokers and routes of a cluster.
+
+    Args:
+        name_servers: Its name servers.
+        lines: The connections.
+
+    Attributes:
+        brokers: The address of each broker.
+        cluster_of: The name of the cluster of each broker, by the broker's name.
+        changed: Called when brokers came, moved or left.
+    """
+
+    def __init__(self, name_servers: Iterable[Address], lines: Lines) -> None:
+        self._name_servers = list(name_servers)
+        self._lines = lines
+        self.brokers: Mapping[BrokerKey, Address] = {}
+        self.cluster_of: Mapping[str, str] = {}
+        self.changed = Event[[]]()
+        self._routes: OrderedDict[str, _Told] = OrderedDict()
+        self._reached: bool | None = None
+
+    async def ask(
+        self, code: int, ext: Mapping[str, str], body: bytes = b"", *, seconds: float = _ANSWER_SECONDS
+    ) -> Answer:
+        """The answer of a name server: the first that gives one.
+
+        Raises:
+            NotReached: none does.
+        """
+        reason: NotReached | None = None
+        for _ in range(len(self._name_servers)):
+            try:
+                return await self._lines.ask(self._name_servers[0], code, ext, body, seconds=seconds)
+            except NotReached as error:
+                reason = reason or error
+                self._name_servers.append(self._name_servers.pop(0))
+        raise reason or NotReached("there is no name server")
+
+    async def route(self, topic: str) -> TopicRouteData | None:
+        """The brokers and queues of a topic; None: no broker has it. It is at most two seconds old.
+
+        Raises:
+            NotReached: no name server answers, and none has told the route before.
+        """
+        told = self._routes.get(topic)
+        now = trio.current_time()
+        if told is not None and now - told.at < _FRESH_SECONDS:
+            return told.route
+        header = GetRouteInfoRequestHeader(topic=topic, accept_standard_json_only=True)
+        try:
+            answer = await self.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, encode_ext(header))
+            found = decode_body(TopicRouteData, answer.body) if answer.code == ResponseCode.SUCCESS else None
+            if found is None and answer.code != ResponseCode.TOPIC_NOT_EXIST:
+                raise NotReached(f"no route of {topic}: {answer.code} {answer.remark}")
+        except (NotReached, WireError) as error:
+            if told is not None:
+                return told.route
+            raise NotReached(str(error)) from error
+        self._routes[topic] = _Told(found, now)
+        self._routes.move_to_end(topic)
+        if len(self._routes) > _MOST_ROUTES:
+            self._routes.popitem(last=False)
+        return found
+
+    async def run(self) -> None:
+        """Keep the brokers current; never returns."""
+        while True:
+            await self.refresh()
+            await trio.sleep(PERIOD_SECONDS)
+
+    async def refresh(self) -> bool:
+        """Ask for the brokers now; return whether a name server answered."""
+        try:
+            answer = await self.ask(RequestCode.GET_BROKER_CLUSTER_INFO, {})
+            if answer.code != ResponseCode.SUCCESS:
+                raise NotReached(f"a name server answers {answer.code}: {answer.remark}")
+            self._take(decode_body(ClusterInfo, answer.body))
+        except (NotReached, WireError) as error:
+            if self._reached is not False:
+                log.warning("the brokers are not known anew: %(reason)s", {"reason": error})
+            self._reached = False
+        else:
+            if self._reached is False:
+                log.info("name servers answer again")
+            self._reached = True
+        return self._reached
+
+    def note(self, brokers: Iterable[BrokerData]) -> None:
+        """Note addresses that a name server has told beside a route."""
+        found = _addresses(brokers)
+        if any(self.brokers.get(key) != address for key, address in found.items()):
+            self._set({**self.brokers, **found})
+
+    def _take(self, told: ClusterInfo) -> None:
+        table = told.broker_addr_table
+        self.cluster_of = {name: each.cluster or "" for name, each in table.items()}
+        found = _addresses(table.values())
+        if found != self.brokers:
+            self._set(found)
+
+    def _set(self, brokers: Mapping[BrokerKey, Address]) -> None:
+        self.brokers = brokers
+        self.changed()
+
+
+def _addresses(brokers: Iterable[BrokerData]) -> dict[BrokerKey, Address]:
+    """The addresses that can be dialled."""
+    found = {}
+    for each in brokers:
+        for broker_id, text in each.broker_addrs.items():
+            try:
+                found[BrokerKey(each.broker_name, broker_id)] = parse_address(text)
+            except AddressInvalid:
+                log.warning(
+                    "broker %(broker)s has no usable address: %(address)s",
+                    {"broker": each.broker_name, "address": text},
+                )
+    return found
