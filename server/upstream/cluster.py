@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import trio
 
@@ -32,6 +32,7 @@ _ANSWER_SECONDS: Final = 3.0
 _FRESH_SECONDS: Final = 2.0
 _MOST_ROUTES: Final = 100_000
 MASTER: Final = 0
+T = TypeVar("T")
 
 
 class BrokerKey(NamedTuple):
@@ -95,21 +96,22 @@ class Cluster:
         now = trio.current_time()
         if told is not None and now - told.at < _FRESH_SECONDS:
             return told.route
-        header = GetRouteInfoRequestHeader(topic=topic, accept_standard_json_only=True)
         try:
-            answer = await self.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, encode_ext(header))
-            found = decode_body(TopicRouteData, answer.body) if answer.code == ResponseCode.SUCCESS else None
-            if found is None and answer.code != ResponseCode.TOPIC_NOT_EXIST:
-                raise NotReached(f"no route of {topic}: {answer.code} {answer.remark}")
-        except (NotReached, WireError) as error:
+            found = await self._asked_route(topic)
+        except NotReached:
             if told is not None:
                 return told.route
-            raise NotReached(str(error)) from error
+            raise
         self._routes[topic] = _Told(found, now)
         self._routes.move_to_end(topic)
         if len(self._routes) > _MOST_ROUTES:
             self._routes.popitem(last=False)
         return found
+
+    async def _asked_route(self, topic: str) -> TopicRouteData | None:
+        header = GetRouteInfoRequestHeader(topic=topic, accept_standard_json_only=True)
+        answer = await self.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, encode_ext(header))
+        return None if answer.code == ResponseCode.TOPIC_NOT_EXIST else _read(TopicRouteData, answer)
 
     async def run(self) -> None:
         """Keep the brokers current; never returns."""
@@ -121,10 +123,8 @@ class Cluster:
         """Ask for the brokers now; return whether a name server answered."""
         try:
             answer = await self.ask(RequestCode.GET_BROKER_CLUSTER_INFO, {})
-            if answer.code != ResponseCode.SUCCESS:
-                raise NotReached(f"a name server answers {answer.code}: {answer.remark}")
-            self._take(decode_body(ClusterInfo, answer.body))
-        except (NotReached, WireError) as error:
+            self._take(_read(ClusterInfo, answer))
+        except NotReached as error:
             if self._reached is not False:
                 log.warning("the brokers are not known anew: %(reason)s", {"reason": error})
             self._reached = False
@@ -150,6 +150,20 @@ class Cluster:
     def _set(self, brokers: Mapping[BrokerKey, Address]) -> None:
         self.brokers = brokers
         self.changed()
+
+
+def _read(kind: type[T], answer: Answer) -> T:
+    """The body of an answer.
+
+    Raises:
+        NotReached: the name server refused, or its answer cannot be read.
+    """
+    if answer.code != ResponseCode.SUCCESS:
+        raise NotReached(f"a name server answers {answer.code}: {answer.remark}")
+    try:
+        return decode_body(kind, answer.body)
+    except WireError as error:
+        raise NotReached(f"a name server's answer cannot be read: {error}") from error
 
 
 def _addresses(brokers: Iterable[BrokerData]) -> dict[BrokerKey, Address]:
