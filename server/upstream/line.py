@@ -16,7 +16,7 @@ from rocketwire.wire.header import Header, decode_header
 from rocketwire.wire.java import INT32_MAX
 
 CONNECT_SECONDS: Final = 3.0
-_LANGUAGE: Final = "PYTHON"
+LANGUAGE: Final = "PYTHON"
 _READ: Final = 64 * 1024
 _FAILED: Final = (trio.BrokenResourceError, trio.ClosedResourceError, OSError)
 
@@ -60,7 +60,14 @@ class Line:
         self._opaque = 0
 
     async def ask(
-        self, code: int, ext: Mapping[str, str], body: bytes = b"", *, seconds: float = CONNECT_SECONDS
+        self,
+        code: int,
+        ext: Mapping[str, str],
+        body: bytes = b"",
+        *,
+        seconds: float = CONNECT_SECONDS,
+        language: str = LANGUAGE,
+        version: int = VERSION_4_9_7,
     ) -> Answer:
         """The answer to a request.
 
@@ -71,7 +78,7 @@ class Line:
         waiting = self._waiting[opaque] = _Waiting()
         try:
             with trio.fail_after(seconds):
-                header = Header(code=code, opaque=opaque, ext=dict(ext), language=_LANGUAGE, version=VERSION_4_9_7)
+                header = Header(code=code, opaque=opaque, ext=dict(ext), language=language, version=version)
                 await self._send(header, body)
                 if not self.lost.is_set():
                     await waiting.here.wait()

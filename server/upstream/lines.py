@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 import trio
 
-from rocketwire.server.upstream.line import CONNECT_SECONDS, Answer, Line, NotReached, connect
+from rocketwire.server.upstream.line import CONNECT_SECONDS, LANGUAGE, Answer, Line, NotReached, connect
 from rocketwire.wire.addresses import Address
+from rocketwire.wire.codes import VERSION_4_9_7
 
 
 class Lines:
@@ -37,6 +38,8 @@ class Lines:
         body: bytes = b"",
         *,
         seconds: float = CONNECT_SECONDS,
+        language: str = LANGUAGE,
+        version: int = VERSION_4_9_7,
     ) -> Answer:
         """The answer of a server to a request.
 
@@ -46,7 +49,7 @@ class Lines:
         line = self._lines.get(address)
         if line is None or line.lost.is_set():
             line = await self._connected(address)
-        return await line.ask(code, ext, body, seconds=seconds)
+        return await line.ask(code, ext, body, seconds=seconds, language=language, version=version)
 
     async def _connected(self, address: Address) -> Line:
         await self._runs.wait()
