@@ -8,7 +8,6 @@ come later get the next ones.
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import socket
 from collections.abc import Callable, Sequence
@@ -88,9 +87,9 @@ class Ports:
                 self._listen(key, sockets, self._nursery)
 
     def _bound(self, key: BrokerKey) -> list[socket.socket]:
-        """The sockets of a broker: its port's, and that two below for clients of the VIP channel if it is free."""
-        reason: Exception | None = None
-        for _ in range(_MOST_ATTEMPTS):
+        """The sockets of a broker: its port's, and that of the port two below for clients of the VIP channel."""
+        reason: AddressInUse | None = None
+        for attempt in range(1, _MOST_ATTEMPTS + 1):
             port = self._next
             self._next += PORT_STEP if port else 0
             try:
@@ -99,10 +98,14 @@ class Ports:
                 reason = error
                 log.warning("%(reason)s", {"reason": error})
                 continue
-            with contextlib.suppress(AddressInUse):
+            try:
                 below = main.getsockname()[1] - _VIP_PORT_BELOW
                 return [main, bind(self._host, below, option="port of a broker - 2")]
-            return [main]
+            except AddressInUse as error:
+                if port or attempt == _MOST_ATTEMPTS:
+                    log.warning("clients of the VIP channel are not served: %(reason)s", {"reason": error})
+                    return [main]
+                main.close()  # any port will do
         log.error(
             "broker %(broker)s (id %(id)d) cannot be offered: %(reason)s",
             {"broker": key.name, "id": key.broker_id, "reason": reason},
