@@ -17,6 +17,8 @@ from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.threads import RunSync
 from rocketwire.server.dispatch.guard import Guard
+from rocketwire.server.guards.throttle.keys import ThrottleKeys
+from rocketwire.server.guards.throttle.throttle import Throttle
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.limits.limits import Limits
 from rocketwire.server.net.admission.admission import Admission
@@ -30,6 +32,8 @@ from rocketwire.server.net.tls.settings import read_tls_settings
 from rocketwire.server.operations.faults.start import allowed_faults, banner_lines
 from rocketwire.server.proxy.names import Names
 from rocketwire.server.proxy.ports import Ports
+from rocketwire.server.proxy.quotas import Quotas
+from rocketwire.server.proxy.read_only import ReadOnly
 from rocketwire.server.proxy.relay import Relay
 from rocketwire.server.proxy.settings import ProxySettings
 from rocketwire.server.upstream.cluster import MASTER, BrokerKey, Cluster
@@ -108,18 +112,20 @@ async def serve_proxy(
     )
     tls.load()
     metrics, descriptors = Metrics(), shared_out(http=False)
-    in_flight = InFlight(Limits(LiveConfig(config, clock)[LimitKeys], metrics))
+    live = LiveConfig(config, clock)
+    in_flight = InFlight(Limits(live[LimitKeys], metrics))
     admission = Admission(in_flight, descriptors.connections, descriptors.farewells)
     gate = TlsGate(tls, in_flight)
     lines = Lines()
     cluster = Cluster(settings.upstream, lines)
     faults = allowed_faults(config.faults, choose, metrics)
-    guards: tuple[Guard, ...] = ()
+    quotas = Quotas(Throttle(live[ThrottleKeys], {}, metrics))
+    guards: tuple[Guard, ...] = (quotas, ReadOnly()) if settings.read_only else (quotas,)
 
     def listen(key: BrokerKey, sockets: Sequence[socket.socket], nursery: trio.Nursery) -> None:
         port = sockets[0].getsockname()[1]
         own = Address(host=settings.advertised_host, port=port)
-        relay = Relay(key, cluster, own, nursery, guards=guards, metrics=metrics, now=trio.current_time)
+        relay = Relay(key, cluster, own, nursery, guards=guards, quotas=quotas, metrics=metrics, now=trio.current_time)
         for sock in sockets:
             nursery.start_soon(listener_of(sock, relay, relay.peer_closed, "broker").run)
 

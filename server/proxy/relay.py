@@ -13,6 +13,7 @@ from rocketwire.server.core.request import Reply
 from rocketwire.server.dispatch.guard import Guard
 from rocketwire.server.net.session import Session
 from rocketwire.server.proxy.admitting import admitted
+from rocketwire.server.proxy.quotas import Quotas
 from rocketwire.server.proxy.tunnels import Relocation, Tunnel
 from rocketwire.server.upstream.cluster import BrokerKey, Cluster
 from rocketwire.wire.addresses import Address
@@ -35,7 +36,8 @@ class Relay:
         own: The proxy's address of the broker.
         nursery: Carries the tunnels.
         guards: Admit or refuse requests.
-        metrics: Counts them.
+        quotas: That of the guards which is charged for answers, too.
+        metrics: Counts requests.
         now: The clock of faults.
     """
 
@@ -47,6 +49,7 @@ class Relay:
         nursery: trio.Nursery,
         *,
         guards: Iterable[Guard],
+        quotas: Quotas,
         metrics: Metrics,
         now: Callable[[], float],
     ) -> None:
@@ -55,6 +58,7 @@ class Relay:
         self._own = own
         self._nursery = nursery
         self._guards = tuple(guards)
+        self._quotas = quotas
         self._metrics = metrics
         self._tunnels: dict[Session, Tunnel] = {}
         self._target: Address | None = None
@@ -113,6 +117,8 @@ class Relay:
                     if tunnel is None:
                         self._refuse(session, header, frame.serialize_type)
                         continue
+                if guarded and not header.is_response:
+                    tunnel.charge(header.opaque, self._quotas.charging(header))
                 tunnel.send(frame, None if header.is_response else header)
                 if tunnel.full:
                     tunnel.flush()

@@ -70,6 +70,7 @@ class Tunnel:
         self._outbox: Outbox | None = None
         self._waiting: list[bytes] = []
         self._unanswered: list[tuple[Header, int]] = []
+        self._charges: dict[int, Callable[[memoryview], None]] = {}
         self._size = 0
         self._more = trio.Event()
         self._room = trio.Event()
@@ -93,6 +94,11 @@ class Tunnel:
                 self._unanswered.append((header, frame.serialize_type))
         else:
             self._outbox.put((data,))
+
+    def charge(self, opaque: int, charging: Callable[[memoryview], None] | None) -> None:
+        """Have `charging` called with the body of the answer to a request."""
+        if charging is not None:
+            self._charges[opaque] = charging
 
     def flush(self) -> None:
         """Send what the socket takes; a task sends the rest."""
@@ -197,10 +203,14 @@ class Tunnel:
         )
         data = b"".join((head, header, frame.body))
         session = self.session
-        if session.diverts:
+        if session.diverts or self._charges:
             known = decode_header(header, frame.serialize_type)
-            if known.flag & FLAG_RESPONSE and session.take_diverted(known.opaque, data):
-                return
+            if known.flag & FLAG_RESPONSE:
+                charging = self._charges.pop(known.opaque, None)
+                if charging is not None and known.code == ResponseCode.SUCCESS:
+                    charging(frame.body)
+                if session.take_diverted(known.opaque, data):
+                    return
         session.write(data)
 
     def close(self) -> None:
