@@ -7,6 +7,7 @@ import json
 import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,11 +35,11 @@ from tests.server.proxy.proxied import Proxy, proxying
 
 
 @contextlib.asynccontextmanager
-async def pair(tmp_path: Path, **keys: object) -> AsyncIterator[tuple[Server, Proxy]]:
+async def pair(tmp_path: Path, **keys: Any) -> AsyncIterator[tuple[Server, Proxy]]:
     """A server with a topic, and a proxy in front of it."""
     async with serving(tmp_path / "store", broker_name="broker-a") as server:
         await server.broker().create_topic("T", 2)
-        async with proxying(tmp_path / "proxy", server.name_server_address, **keys) as proxy:  # type: ignore[arg-type]
+        async with proxying(tmp_path / "proxy", server.name_server_address, **keys) as proxy:
             yield server, proxy
 
 
@@ -119,7 +120,11 @@ async def test_a_held_pull_is_woken_and_ends_with_its_client(tmp_path: Path) -> 
 async def test_a_broker_that_is_gone_is_answered_for_until_it_is_back(tmp_path: Path) -> None:
     async with serving(tmp_path / "names", broker_name="other") as names:
         port = free_port()
-        where = {"name_server": None, "name_servers": (names.name_server_address,), "broker_name": "broker-a"}
+        where: dict[str, Any] = {
+            "name_server": None,
+            "name_servers": (names.name_server_address,),
+            "broker_name": "broker-a",
+        }
         async with serving(tmp_path / "a", listen_port=port, **where) as server:
             await server.broker().create_topic("T")
             await settle()
@@ -140,7 +145,11 @@ async def test_a_broker_that_is_gone_is_answered_for_until_it_is_back(tmp_path: 
 
 async def test_a_broker_that_moves_is_followed_and_those_that_come_later_are_offered(tmp_path: Path) -> None:
     async with serving(tmp_path / "names", broker_name="other") as names:
-        where = {"name_server": None, "name_servers": (names.name_server_address,), "broker_name": "broker-a"}
+        where: dict[str, Any] = {
+            "name_server": None,
+            "name_servers": (names.name_server_address,),
+            "broker_name": "broker-a",
+        }
         async with proxying(tmp_path / "proxy", names.name_server_address) as proxy:
             for _ in range(2):
                 async with serving(tmp_path / "a", **where) as server:
@@ -159,7 +168,11 @@ async def test_a_broker_that_moves_is_followed_and_those_that_come_later_are_off
 
 async def test_the_last_routes_serve_while_no_name_server_answers(tmp_path: Path) -> None:
     async with serving(tmp_path / "names", broker_name="other") as names:
-        where = {"name_server": None, "name_servers": (names.name_server_address,), "broker_name": "broker-a"}
+        where: dict[str, Any] = {
+            "name_server": None,
+            "name_servers": (names.name_server_address,),
+            "broker_name": "broker-a",
+        }
         async with serving(tmp_path / "a", **where) as server:
             await server.broker().create_topic("T", 3)
             await settle()
