@@ -39,6 +39,7 @@ class Relay:
         quotas: That of the guards which is charged for answers, too.
         metrics: Counts requests.
         now: The clock of faults.
+        moved: Called with the former address when the broker has moved.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Relay:
         quotas: Quotas,
         metrics: Metrics,
         now: Callable[[], float],
+        moved: Callable[[Address], None] = lambda _: None,
     ) -> None:
         self._key = key
         self._cluster = cluster
@@ -64,6 +66,7 @@ class Relay:
         self._target: Address | None = None
         self._relocation: Relocation | None = None
         self.now = now
+        self._moved = moved
         self._find()
         cluster.changed.subscribe(self._find)
 
@@ -72,12 +75,19 @@ class Relay:
         address = self._cluster.brokers.get(self._key, self._target)
         if address == self._target or address is None:
             return
-        if self._target is not None:
+        former = self._target
+        if former is not None:
             log.info("broker %(broker)s is now at %(address)s", {"broker": self._key.name, "address": address})
         self._target = address
         self._relocation = relocation(address, self._own)
         for tunnel in list(self._tunnels.values()):
             tunnel.close()
+        if former is not None:
+            self._moved(former)
+
+    def where(self) -> tuple[Address | None, Relocation | None]:
+        """The broker's address, if it is known, and what to replace in ids of messages."""
+        return self._target, self._relocation
 
     @property
     def guarded(self) -> bool:

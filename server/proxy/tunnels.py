@@ -25,10 +25,11 @@ from rocketwire.wire.connection import FrameReader, RawFrame
 from rocketwire.wire.errors import FrameError
 from rocketwire.wire.frame import LENGTH_SIZE, PREFIX, TYPE_SHIFT
 from rocketwire.wire.header import Header, decode_header
+from rocketwire.wire.message_id_hosts import rewritten
 
 log = logging.getLogger(__name__)
 
-_HIGH_WATER: Final = 1024 * 1024
+HIGH_WATER: Final = 1024 * 1024
 """A tunnel with more unsent bytes is full: its broker does not read, and the client is not read either."""
 _READ_BYTES: Final = 256 * 1024
 
@@ -79,7 +80,7 @@ class Tunnel:
     @property
     def full(self) -> bool:
         """Whether the broker does not read."""
-        return self._size > _HIGH_WATER
+        return self._size > HIGH_WATER
 
     def send(self, frame: RawFrame, header: Header | None) -> None:
         """Pass a frame to the broker; `flush` sends it. `header` is that of a request that gets an answer."""
@@ -128,7 +129,7 @@ class Tunnel:
     async def run(self) -> None:
         """Connect, and pass on until one end closes."""
         try:
-            sock = await _connected(self.address)
+            sock = await connected(self.address)
         except NotReached as error:
             self._refuse_all(error)
             return
@@ -197,7 +198,7 @@ class Tunnel:
         """Pass a frame to the client."""
         header = bytes(frame.header)
         if self._relocation is not None and b"msgId" in header:
-            header = header.replace(self._relocation.old, self._relocation.new)
+            header = rewritten(header, frame.serialize_type, self._relocation.old, self._relocation.new)
         head = PREFIX.pack(
             len(header) + len(frame.body) + LENGTH_SIZE, frame.serialize_type << TYPE_SHIFT | len(header)
         )
@@ -227,7 +228,7 @@ class Tunnel:
         self.session.close()
 
 
-async def _connected(address: Address) -> socket.socket:
+async def connected(address: Address) -> socket.socket:
     """A connected socket.
 
     Raises:
