@@ -35,7 +35,7 @@ Examples:
 
 --json-ready prints {"namesrv":"HOST:PORT","brokers":{"NAME:ID":"HOST:PORT",…},"grpc":… or null,"pid":…,"version":…}.
 Variables of the options are ROCKETWIRE_PROXY_UPSTREAM and so on. Of the keys of --set those count that are about
-limits, TLS, access and faults (docs/proxy.md).
+limits, quotas, TLS, accounts and faults.
 """
 
 

@@ -101,7 +101,7 @@ class AccessControl:
         metrics: Metrics,
         *,
         limit_keys: Live[LimitKeys],
-        owner_at: OwnerAt,
+        owner_at: OwnerAt | None,
         reply_topic: str,
     ) -> None:
         """Read the file; a missing one is created empty, as by Apache, and admits nobody.
