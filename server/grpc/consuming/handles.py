@@ -28,7 +28,8 @@ from rocketwire.wire.headers.pop import (
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
 from rocketwire.wire.pop_handle import topic_of_kind
 
-_MARK: Final = " R"
+MARK: Final = " R"
+"""What the handle of a renewed delivery ends with."""
 _DEAD: Final = -1
 _MOST_HELD: Final = 100_000
 
@@ -47,7 +48,7 @@ class Handle(NamedTuple):
     @property
     def text(self) -> str:
         """The handle as clients get it."""
-        return f"{self.receipt}{_MARK}" if self.renewed else str(self.receipt)
+        return f"{self.receipt}{MARK}" if self.renewed else str(self.receipt)
 
     def current(self, now: int) -> ReceiptHandle:
         """The delivery as it stands now: of a renewed one the step that it is in.
@@ -146,8 +147,8 @@ def read_handle(text: str, now: int) -> Handle:
     Raises:
         CallInvalid: it is none, or is expired (`INVALID_RECEIPT_HANDLE`).
     """
-    renewed = text.endswith(_MARK)
-    handle = Handle(parse_receipt_handle(text.removesuffix(_MARK)), renewed)
+    renewed = text.endswith(MARK)
+    handle = Handle(parse_receipt_handle(text.removesuffix(MARK)), renewed)
     return Handle(handle.current(now), renewed)
 
 
