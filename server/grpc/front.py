@@ -141,7 +141,7 @@ class Front:
         held = handles.Held()
 
         def gone(client: Client) -> None:
-            held.take(client)  # visible again when their time is up
+            held.forget(client)  # visible again when their time is up
             self._peer_closed(client)
 
         clients = self._clients = Clients(self._in_flight, gone, parts.renewals)
