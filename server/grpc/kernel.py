@@ -75,7 +75,13 @@ class Line(Protocol):
 
 
 class KernelCalls:
-    """The plain sends of 5.x clients."""
+    """The plain sends of 5.x clients.
+
+    Attributes:
+        overtakes: See `Plain`: messages are stored in the order of their calls.
+    """
+
+    overtakes: Final = False
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""AckMessage calls that a read begins with: what `acknowledging` does, for all of them at once.
+"""AckMessage calls that come in one read: what `acknowledging` does, for all of them at once.
 
 SDKs acknowledge each message by a call of its own, so these are most of what a consumer asks. Their records are stored
 as one group, without a request to the broker for each. The first call that would be refused ends the group; it goes the
@@ -50,7 +50,13 @@ class _Plain(NamedTuple):
 
 
 class PlainAcks:
-    """The plain acknowledgements of 5.x clients."""
+    """The plain acknowledgements of 5.x clients.
+
+    Attributes:
+        overtakes: See `Plain`: no other call asks about what is acknowledged.
+    """
+
+    overtakes: Final = True
 
     def __init__(
         self,
@@ -89,7 +95,7 @@ class PlainAcks:
         self._monotonic = monotonic
 
     def serve(self, events: Sequence[Event], line: Line) -> list[tuple[int, bytes]]:
-        """Serve the calls that a read begins with, up to the first that is not plain: the stream and answer of each.
+        """Serve the calls that events begin with, up to the first that is not plain: the stream and answer of each.
 
         Raises:
             OSError: the store failed; nothing is answered.

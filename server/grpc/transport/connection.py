@@ -63,8 +63,12 @@ class Dispatch(Protocol):
 class Plain(Protocol):
     """Serves plain calls of one method, those of a read together."""
 
+    @property
+    def overtakes(self) -> bool:
+        """Whether calls may be served before others that came earlier in the same read."""
+
     def serve(self, events: list[Event], line: Connection) -> list[tuple[int, bytes]]:
-        """Serve the calls that a read begins with, up to the first that is not plain: the stream and answer of each."""
+        """Serve the calls that events begin with, up to the first that is not plain: the stream and answer of each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +85,7 @@ class Serving:
         http2: Makes the protocol's state of a connection.
         in_flight: Counts the bytes in flight.
         works: Carries out long work.
-        plain: By path, what serves plain calls that a read begins with in a shorter way.
+        plain: By path, what serves plain calls in a shorter way.
     """
 
     methods: Mapping[str, Method]
@@ -180,20 +184,26 @@ class Connection(Outgoing):
         return self.serve()
 
     def _serve_plain(self, events: list[Event]) -> list[Event]:
-        """Serve the plain calls at the beginning of a read, for some ms; return the other events."""
+        """Serve the plain calls of a read, for some ms; return the other events."""
         until = trio.current_time() + _PLAIN_SECONDS
-        left = ""  # the method of a call that is not plain
-        while events and events[0][0] == CALL and events[0][2] != left and not self._waits:
-            left = events[0][2]
-            plain = self._serving.plain.get(left)
-            answers = [] if plain is None else plain.serve(events, self)
-            if not answers:
-                break
-            self._http2.unary_each(answers)
-            events = events[len(answers) :]
+        left: list[Event] = []
+        tried = ""  # the method whose next call is not plain
+        at = 0
+        while at < len(events) and not self._waits:
+            event = events[at]
+            plain = None if event[0] != CALL or event[2] == tried else self._serving.plain.get(event[2])
+            answers = [] if plain is None or (left and not plain.overtakes) else plain.serve(events[at:], self)
+            if answers:
+                self._http2.unary_each(answers)
+                at += len(answers)
+                tried = event[2]
+            else:
+                left.append(event)
+                at += 1
+                tried = ""
             if trio.current_time() > until:
                 break
-        return events
+        return left + events[at:]
 
     def serve(self) -> bool:
         """Begin calls, have their requests served, and send what is answered; return whether there is more to do."""

@@ -138,3 +138,22 @@ async def test_messages_in_order_are_left(sdk: Sdk, broker: Client, taken: list[
     (response,) = await ack_all(sdk, ack(found))
     assert taken[-1] == 0
     assert code_of(response) is Code.OK
+
+
+async def test_other_calls_of_the_read_do_not_hold_them_up(sdk: Sdk, server: Server, taken: list[int]) -> None:
+    assert server is not None
+    found = await received(sdk)
+    streams = [sdk.open(f"{SERVICE}{name}") for name in ("AckMessage", "ReceiveMessage", "AckMessage", "SendMessage")]
+    for stream, request in zip(
+        streams, (ack(found[0]), receive_request(polling=5), ack(found[1]), send_request(message())), strict=True
+    ):
+        sdk.put(stream, request)
+    await sdk.send_out()
+    for stream, kind in zip(
+        streams,
+        (s.AckMessageResponse, s.ReceiveMessageResponse, s.AckMessageResponse, s.SendMessageResponse),
+        strict=True,
+    ):
+        first, *_ = (await sdk.over(stream)).messages(kind)
+        assert code_of(first) is Code.OK
+    assert taken[-2:] == [1, 1]
