@@ -22,14 +22,23 @@ _PIECE: Final = 128
 
 
 class EnqueueGet:
-    """Reads groups of messages from an offset of the topic's queue on."""
+    """Reads groups of messages from an offset of the topic's queue on; `enter_now` may take them at once."""
 
-    def __init__(self, topic: TimerTopic, markers: Markers, counts: TimerCounts, arrivals: Bell, offset: int) -> None:
+    def __init__(
+        self,
+        topic: TimerTopic,
+        markers: Markers,
+        counts: TimerCounts,
+        arrivals: Bell,
+        offset: int,
+        enter_now: Callable[[TimerEntries], bool],
+    ) -> None:
         self._topic = topic
         self._markers = markers
         self._counts = counts
         self._arrivals = arrivals
         self._offset = offset
+        self._enter_now = enter_now
         self._faults = JobFaults("reading timer messages")
 
     async def run(
@@ -61,7 +70,7 @@ class EnqueueGet:
             group = self._read(until, monotonic)
             self._count(group)
             self._offset = group.end
-            sent = monotonic() < until and _sent(groups, group)
+            sent = monotonic() < until and (self._enter_now(group) or _sent(groups, group))
         if not sent:
             await groups.send(group)
         elif self._offset < self._topic.end:  # else it waits anyway
