@@ -155,12 +155,15 @@ def front_parts(broker: Broker) -> Parts:
     """What gRPC calls reach of a broker beside its families."""
     live = broker.config
     return Parts(
+        acks=broker.pops.services.acks,
         broker_keys=live[BrokerKeys],
         clock=broker.clock,
         groups=broker.groups,
         keys=live[GrpcKeys],
+        metrics=broker.metrics,
         renewals=broker.renewals,
         send_keys=live[SendKeys],
+        storing=broker.storing,
         topics=broker.topics,
         invalidation=broker.invalidation,
         kernel_sends=broker.kernel_sends_of_calls,
