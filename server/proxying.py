@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from rocketwire.server.banner import about_access, reached
-from rocketwire.server.configuration import LiveConfig
+from rocketwire.server.configuration import LiveConfig, ServerConfig
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.threads import RunSync
@@ -39,9 +39,12 @@ from rocketwire.server.proxy.relay import Relay
 from rocketwire.server.proxy.settings import ProxySettings
 from rocketwire.server.upstream.cluster import MASTER, BrokerKey, Cluster
 from rocketwire.server.upstream.lines import Lines
+from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.wire import names
 from rocketwire.wire.addresses import Address
 
 if TYPE_CHECKING:
+    from rocketwire.server.guards.acl.control import AccessControl
     from rocketwire.server.operations.faults.faulty import Frames
 
 log = logging.getLogger(__name__)
@@ -92,6 +95,20 @@ def _shown(key: BrokerKey) -> str:
     return f"broker {key.name}" if key.broker_id == MASTER else f"slave {key.broker_id} of {key.name}"
 
 
+def _access_control(config: ServerConfig, live: LiveConfig, clock: Clock, metrics: Metrics) -> AccessControl:
+    from rocketwire.server.guards.acl.control import AccessControl  # noqa: PLC0415 - it brings a YAML reader along
+
+    return AccessControl(
+        str(config.acl.path(config.store.folder)),
+        RealFileSystem(),
+        clock,
+        metrics,
+        limit_keys=live[LimitKeys],
+        owner_at=None,
+        reply_topic=names.reply_topic(config.broker.broker_cluster_name),
+    )
+
+
 async def serve_proxy(
     settings: ProxySettings,
     *,
@@ -125,7 +142,12 @@ async def serve_proxy(
     cluster = Cluster(settings.upstream, lines)
     faults = allowed_faults(config.faults, choose, metrics)
     quotas = Quotas(Throttle(live[ThrottleKeys], {}, metrics))
-    guards: tuple[Guard, ...] = (quotas, ReadOnly()) if settings.read_only else (quotas,)
+    access = _access_control(config, live, clock, metrics) if config.acl.acl_enable else None
+    guards: tuple[Guard, ...] = (
+        *(() if access is None else (access,)),
+        *((ReadOnly(),) if settings.read_only else ()),
+        quotas,
+    )
 
     def listen(key: BrokerKey, sockets: Sequence[socket.socket], nursery: trio.Nursery) -> None:
         port = sockets[0].getsockname()[1]
@@ -171,12 +193,14 @@ async def serve_proxy(
             advertised_host=settings.advertised_host,
             listen=listen,
         )
-        names = Names(cluster, ports.proxied, guards=guards, metrics=metrics, now=trio.current_time)
-        listener = listener_of(own, names, lambda _: None, "namesrv")
+        own_names = Names(cluster, ports.proxied, guards=guards, metrics=metrics, now=trio.current_time)
+        listener = listener_of(own, own_names, lambda _: None, "namesrv")
         async with trio.open_nursery() as nursery:
             for each in (in_flight, lines, relays, None if faults is None else faults.delayed):
                 if each is not None:
                     nursery.start_soon(each.run)
+            if access is not None:
+                nursery.start_soon(access.run, run_sync)
             await cluster.refresh()
             nursery.start_soon(cluster.run)
             await nursery.start(ports.run)
