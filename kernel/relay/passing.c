@@ -17,7 +17,7 @@ bool waiting_add(waiting_bytes *some, const uint8_t *bytes, size_t size)
     if (size == 0) {
         return true;
     }
-    if (some->room - some->end < size && some->at >= length) {
+    if (some->room - some->end < size && some->at > 0 && some->at >= length) {
         memcpy(some->bytes, some->bytes + some->at, length); /* to the beginning, if it does not overlap */
         some->at = 0;
         some->end = length;
