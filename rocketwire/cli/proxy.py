@@ -28,9 +28,9 @@ Clients of the VIP channel use the port 2 below. --listen HOST:0 takes free port
 
 \b
 Examples:
-  rocketwire proxy --upstream 10.0.0.5:9876              # for this machine only
+  rocketwire proxy --upstream 10.0.0.5:9876             # for this machine only
   rocketwire proxy --upstream 'a:9876;b:9876' --listen 0.0.0.0:9876
-  rocketwire proxy --upstream 10.0.0.5:9876 --read-only  # look, do not change
+  rocketwire proxy --upstream 10.0.0.5:9876 --read-only  # look only
   rocketwire proxy --upstream 10.0.0.5:9876 --fault answer:215,rate=0.1
 
 --json-ready prints {"namesrv":"HOST:PORT","brokers":{"NAME:ID":"HOST:PORT",…},"grpc":… or null,"pid":…,"version":…}.
