@@ -46,6 +46,7 @@ from rocketwire.wire.addresses import Address
 if TYPE_CHECKING:
     from rocketwire.server.guards.acl.control import AccessControl
     from rocketwire.server.operations.faults.faulty import Frames
+    from rocketwire.server.proxy.monitoring import ProxyMonitoring
 
 log = logging.getLogger(__name__)
 
@@ -59,12 +60,14 @@ class Standing:
         listened: Where it answers as a name server.
         brokers: Its address of each broker.
         grpc: Where clients of 5.x are served; None: nowhere.
+        http: Where metrics and health are told; None: nowhere.
     """
 
     settings: ProxySettings
     listened: Address
     brokers: Mapping[BrokerKey, Address]
     grpc: Address | None
+    http: Address | None
 
     def document(self) -> dict[str, object]:
         """All that a program needs to use it."""
@@ -72,6 +75,7 @@ class Standing:
             "namesrv": str(reached(self.listened)),
             "brokers": {f"{key.name}:{key.broker_id}": str(self.brokers[key]) for key in sorted(self.brokers)},
             "grpc": None if self.grpc is None else str(reached(self.grpc)),
+            "http": None if self.http is None else str(reached(self.http)),
         }
 
     def lines(self) -> list[str]:
@@ -82,6 +86,7 @@ class Standing:
             f"rocketwire proxy ready: {listened} in front of the name servers {names}",
             f'  Java:  producer.setNamesrvAddr("{reached(listened)}");',
             *([] if grpc is None else [f'  5.x:   ClientConfiguration.newBuilder().setEndpoints("{reached(grpc)}")']),
+            *([] if self.http is None else [f"  HTTP:  http://{reached(self.http)}/metrics"]),
             *(f"  {_shown(key)}: {self.brokers[key]}" for key in sorted(self.brokers)),
             *([] if self.brokers else ["  no broker is known yet"]),
             *(["  read only: what changes something is refused"] if settings.read_only else []),
@@ -120,46 +125,103 @@ async def serve_proxy(
     """Stand in front of the cluster until cancelled; `ready` is called once all listen.
 
     Raises:
-        AddressInUse: the proxy's own port cannot be had.
+        AddressInUse: a port of the proxy's own cannot be had.
+        ConfigError: the accounts' file cannot be used.
         DescriptorsTooFew: the process may open too few files.
         TlsInvalid: TLS cannot be had as it is configured.
     """
-    config = settings.base
-    tls = TlsContexts(
-        read_tls_settings(config.tls.tls_config_file, config.tls.tls_server_mode), clock=clock, run_sync=run_sync
-    )
-    tls.load()
-    metrics, descriptors = Metrics(), shared_out(http=False)
-    live = LiveConfig(config, clock)
-    in_flight = InFlight(Limits(live[LimitKeys], metrics))
-    # Each connection of a client has one to its broker.
-    connections = DescriptorBudget(descriptors.connections.most // 2)
-    admission = Admission(in_flight, connections, descriptors.farewells)
-    kernel = relay_kernel()
-    relays = None if kernel is None else KernelRelays(kernel, in_flight.limits)
-    gate = TlsGate(tls, in_flight)
-    lines = Lines()
-    cluster = Cluster(settings.upstream, lines)
-    faults = allowed_faults(config.faults, choose, metrics)
-    quotas = Quotas(Throttle(live[ThrottleKeys], {}, metrics))
-    access = _access_control(config, live, clock, metrics) if config.acl.acl_enable else None
-    guards: tuple[Guard, ...] = (
-        *(() if access is None else (access,)),
-        *((ReadOnly(),) if settings.read_only else ()),
-        quotas,
-    )
+    proxy = _Proxy(settings, clock=clock, choose=choose, run_sync=run_sync)
+    with contextlib.ExitStack() as stack:
+        await proxy.run(stack, ready)
 
-    def listen(key: BrokerKey, sockets: Sequence[socket.socket], nursery: trio.Nursery) -> None:
-        port = sockets[0].getsockname()[1]
-        own = Address(host=settings.advertised_host, port=port)
+
+class _Proxy:
+    """The parts of a proxy."""
+
+    def __init__(
+        self, settings: ProxySettings, *, clock: Clock, choose: Callable[[int], int], run_sync: RunSync
+    ) -> None:
+        config = settings.base
+        self._settings = settings
+        self._clock = clock
+        self._run_sync = run_sync
+        tls = TlsContexts(
+            read_tls_settings(config.tls.tls_config_file, config.tls.tls_server_mode), clock=clock, run_sync=run_sync
+        )
+        tls.load()
+        live = LiveConfig(config, clock)
+        self._metrics = Metrics()
+        self._descriptors = shared_out(http=config.http is not None)
+        self._in_flight = InFlight(Limits(live[LimitKeys], self._metrics))
+        # Each connection of a client has one to its broker.
+        connections = DescriptorBudget(self._descriptors.connections.most // 2)
+        self._admission = Admission(self._in_flight, connections, self._descriptors.farewells)
+        self._gate = TlsGate(tls, self._in_flight)
+        kernel = relay_kernel()
+        self._relays = None if kernel is None else KernelRelays(kernel, self._in_flight.limits)
+        self._lines = Lines()
+        self._cluster = Cluster(settings.upstream, self._lines)
+        self._faults = allowed_faults(config.faults, choose, self._metrics)
+        self._access = _access_control(config, live, clock, self._metrics) if config.acl.acl_enable else None
+        self._quotas = Quotas(Throttle(live[ThrottleKeys], {}, self._metrics))
+        self._guards: tuple[Guard, ...] = (
+            *(() if self._access is None else (self._access,)),
+            *((ReadOnly(),) if settings.read_only else ()),
+            self._quotas,
+        )
+        self._listeners: dict[str, list[Listener]] = {"name server": [], "broker": []}
+
+    async def run(self, stack: contextlib.ExitStack, ready: Callable[[Standing], None]) -> None:
+        """Serve on sockets that the stack closes."""
+        settings, cluster = self._settings, self._cluster
+        own = stack.enter_context(bind(settings.listen.host, settings.listen.port, option="--listen"))
+        ports = Ports(
+            cluster,
+            host=settings.listen.host,
+            first=settings.first_port,
+            advertised_host=settings.advertised_host,
+            listen=self._offer,
+        )
+        as_names = Names(cluster, ports.proxied, guards=self._guards, metrics=self._metrics, now=trio.current_time)
+        listener = self._listener(own, as_names, lambda _: None, "namesrv")
+        self._listeners["name server"].append(listener)
+        monitoring = self._monitoring(stack)
+        async with trio.open_nursery() as nursery:
+            delayed = None if self._faults is None else self._faults.delayed
+            for each in (self._in_flight, self._lines, self._relays, delayed):
+                if each is not None:
+                    nursery.start_soon(each.run)
+            if self._access is not None:
+                nursery.start_soon(self._access.run, self._run_sync)
+            await cluster.refresh()
+            nursery.start_soon(cluster.run)
+            await nursery.start(ports.run)
+            nursery.start_soon(listener.run)
+            if monitoring is not None:
+                nursery.start_soon(monitoring.run)
+            known = {key: address for key in cluster.brokers if (address := ports.address_of(key)) is not None}
+            ready(
+                Standing(
+                    settings=settings,
+                    listened=Address(host=settings.listen.host, port=own.getsockname()[1]),
+                    brokers=known,
+                    grpc=None,
+                    http=None if monitoring is None else monitoring.address,
+                )
+            )
+
+    def _offer(self, key: BrokerKey, sockets: Sequence[socket.socket], nursery: trio.Nursery) -> None:
+        """Serve the port of a broker."""
+        own = Address(host=self._settings.advertised_host, port=sockets[0].getsockname()[1])
+        relays, faults = self._relays, self._faults
         relay = Relay(
             key,
-            cluster,
+            self._cluster,
             own,
             nursery,
-            guards=guards,
-            quotas=quotas,
-            metrics=metrics,
+            guards=self._guards,
+            quotas=self._quotas,
+            metrics=self._metrics,
             now=trio.current_time,
             moved=(lambda _: None) if relays is None else relays.moved,
         )
@@ -167,11 +229,14 @@ async def serve_proxy(
         def plain() -> bool:
             return not relay.guarded and (faults is None or not faults.rules.active)
 
-        early = None if relays is None else PlainPort(relays, plain, relay.where)
+        early = None if relays is None else PlainPort(relays, plain, relay.where, relay.adopt)
         for sock in sockets:
-            nursery.start_soon(listener_of(sock, relay, relay.peer_closed, "broker", early).run)
+            listener = self._listener(sock, relay, relay.peer_closed, "broker", early)
+            self._listeners["broker"].append(listener)
+            nursery.start_soon(listener.run)
 
-    def listener_of(
+    def _listener(
+        self,
         sock: socket.socket,
         frames: Frames,
         on_close: Callable[[Session], None],
@@ -179,37 +244,25 @@ async def serve_proxy(
         early: Early | None = None,
     ) -> Listener:
         served: Dispatcher = frames
-        if faults is not None:
-            served, on_close = faults.in_front_of_frames(frames, on_close, name)
-        return Listener(sock, served, on_close, admission=admission, tls=gate, early=early)
+        if self._faults is not None:
+            served, on_close = self._faults.in_front_of_frames(frames, on_close, name)
+        return Listener(sock, served, on_close, admission=self._admission, tls=self._gate, early=early)
 
-    with contextlib.ExitStack() as stack:
-        own = stack.enter_context(bind(settings.listen.host, settings.listen.port, option="--listen"))
-        listened = Address(host=settings.listen.host, port=own.getsockname()[1])
-        ports = Ports(
-            cluster,
-            host=settings.listen.host,
-            first=settings.first_port,
-            advertised_host=settings.advertised_host,
-            listen=listen,
+    def _monitoring(self, stack: contextlib.ExitStack) -> ProxyMonitoring | None:
+        http = self._settings.base.http
+        if http is None:
+            return None
+        # What this imports costs memory and time, for those only who need it.
+        from rocketwire.server.proxy.monitoring import ProxyMonitoring, Sources  # noqa: PLC0415 - see above
+
+        sources = Sources(
+            clock=self._clock,
+            cluster=self._cluster,
+            descriptors=self._descriptors,
+            faults=self._faults,
+            in_flight=self._in_flight,
+            listeners=self._listeners,
+            metrics=self._metrics,
+            relayed=None if self._relays is None else self._relays.counts,
         )
-        own_names = Names(cluster, ports.proxied, guards=guards, metrics=metrics, now=trio.current_time)
-        listener = listener_of(own, own_names, lambda _: None, "namesrv")
-        async with trio.open_nursery() as nursery:
-            for each in (in_flight, lines, relays, None if faults is None else faults.delayed):
-                if each is not None:
-                    nursery.start_soon(each.run)
-            if access is not None:
-                nursery.start_soon(access.run, run_sync)
-            await cluster.refresh()
-            nursery.start_soon(cluster.run)
-            await nursery.start(ports.run)
-            nursery.start_soon(listener.run)
-            ready(
-                Standing(
-                    settings=settings,
-                    listened=listened,
-                    brokers={key: address for key in cluster.brokers if (address := ports.address_of(key)) is not None},
-                    grpc=None,
-                )
-            )
+        return ProxyMonitoring(stack.enter_context(bind(http.host, http.port, option="--http")), sources)

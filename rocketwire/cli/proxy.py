@@ -28,12 +28,15 @@ Clients of the VIP channel use the port 2 below. --listen HOST:0 takes free port
 
 \b
 Examples:
-  rocketwire proxy --upstream 10.0.0.5:9876             # for this machine only
+  rocketwire proxy --upstream 10.0.0.5:9876             # this machine only
   rocketwire proxy --upstream 'a:9876;b:9876' --listen 0.0.0.0:9876
-  rocketwire proxy --upstream 10.0.0.5:9876 --read-only  # look only
+  rocketwire proxy --upstream 10.0.0.5:9876 --read-only # look only
   rocketwire proxy --upstream 10.0.0.5:9876 --fault answer:215,rate=0.1
 
---json-ready prints {"namesrv":"HOST:PORT","brokers":{"NAME:ID":"HOST:PORT",…},"grpc":… or null,"pid":…,"version":…}.
+\b
+--json-ready prints {"namesrv":"HOST:PORT","brokers":{"NAME:ID":…},
+"grpc":… or null,"http":… or null,"pid":…,"version":…}.
+
 Variables of the options are ROCKETWIRE_PROXY_UPSTREAM and so on. Of the keys of --set those count that are about
 limits, quotas, TLS, accounts and faults.
 """
@@ -59,6 +62,7 @@ limits, quotas, TLS, accounts and faults.
     "--advertise", metavar="HOST", help="The host of the addresses that clients get. [default: that of --listen]"
 )
 @click.option("--read-only", is_flag=True, help="Refuse what changes something: sends, offsets, topics.")
+@click.option("--http", metavar="HOST:PORT", help="Tell metrics and health there over HTTP. [default: nowhere]")
 @click.option("-c", "--config", "file", metavar="FILE", type=FILE, help="A file in the form of broker.conf with keys.")
 @click.option("--set", "settings", metavar="KEY=VALUE", type=SETTING, multiple=True, help="Set one key; repeatable.")
 @click.option(
@@ -143,7 +147,7 @@ def proxy_settings(
             grpc=None,
             advertise=None,
             store=None,
-            http=None,
+            http=options["http"],
             file=options["file"],
             settings=options["settings"],
             faults=options["faults"],

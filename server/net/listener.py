@@ -6,6 +6,7 @@ import errno
 import logging
 import socket
 from collections.abc import Callable
+from functools import partial
 from typing import Final, Protocol
 
 import trio
@@ -107,13 +108,20 @@ class Http2(Protocol):
         """Serve a connection of which `first` was read; `on_close` is called once it is closed."""
 
 
+Back = Callable[[Connected, socket.socket, tuple[str, int], bytes, bytes], Session]
+"""Opens a session for a connection that was served without one: that connection, its socket and remote address, bytes
+that were not sent yet, and bytes that were received."""
+
+
 class Early(Protocol):
     """What may serve new connections without a session."""
 
     async def take(
-        self, sock: socket.socket, remote: tuple[str, int], on_close: Callable[[Connected], None]
+        self, sock: socket.socket, remote: tuple[str, int], on_close: Callable[[Connected], None], back: Back
     ) -> Connected | None:
-        """Serve a connection; `on_close` is called once it is closed. None: it needs a session.
+        """Serve a connection; `on_close` is called once it is closed, or `back` to open a session for it.
+
+        None: it needs a session from the beginning.
 
         Raises:
             OSError: the connection is broken.
@@ -210,7 +218,7 @@ class Listener:
         made = None
         try:
             with trio.move_on_after(self._admission.limits.keys.current.server_channel_max_idle_time_seconds) as idle:
-                made = await early.take(sock, remote, self._leaves)
+                made = await early.take(sock, remote, self._leaves, partial(self._back, nursery))
         except OSError:
             idle.cancel()
         if made is not None:
@@ -222,7 +230,26 @@ class Listener:
         else:
             self._open_session(sock, remote, nursery)
 
-    def _open_session(self, sock: socket.socket, remote: tuple[str, int], nursery: trio.Nursery) -> None:
+    def _back(
+        self,
+        nursery: trio.Nursery,
+        former: Connected,
+        sock: socket.socket,
+        remote: tuple[str, int],
+        unsent: bytes,
+        received: bytes,
+    ) -> Session:
+        """Open a session for a connection that was served without one."""
+        self.sessions.discard(former)
+        session = self._open_session(sock, remote, nursery, received)
+        if unsent:
+            session.write(unsent)
+            session.flush()
+        return session
+
+    def _open_session(
+        self, sock: socket.socket, remote: tuple[str, int], nursery: trio.Nursery, received: bytes = b""
+    ) -> Session:
         session = Session(
             sock,
             remote,
@@ -235,9 +262,10 @@ class Listener:
             farewells=self._admission.farewells,
         )
         self.sessions.add(session)
-        self._drive(sock, session, nursery)
+        self._drive(sock, session, nursery, received)
         if self._tls.enforcing:
             session.begin_tls(b"")
+        return session
 
     def _begin_tls(self, session: Session, first: bytes, nursery: trio.Nursery) -> None:
         """Move the session behind TLS; `first` is what the client has sent."""
@@ -268,7 +296,7 @@ class Listener:
         finally:
             self._admission.end_tls()
 
-    def _drive(self, sock: socket.socket, session: Session, nursery: trio.Nursery) -> None:
+    def _drive(self, sock: socket.socket, session: Session, nursery: trio.Nursery, received: bytes = b"") -> None:
         if self._hub is not None:
             try:
                 session.driver = self._hub.drive(sock, session)
@@ -278,7 +306,7 @@ class Listener:
                 )
             else:
                 return
-        session.driver = reader = Reader(sock, session, settle=self._dispatcher.settle)
+        session.driver = reader = Reader(sock, session, settle=self._dispatcher.settle, received=received)
         nursery.start_soon(reader.run)
 
     def _note_shortage(self, error: OSError) -> None:

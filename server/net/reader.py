@@ -26,6 +26,7 @@ class Reader:
     __slots__ = (
         "_closed",
         "_frames",
+        "_received",
         "_relieved",
         "_session",
         "_settle",
@@ -37,11 +38,15 @@ class Reader:
         "writing",
     )
 
-    def __init__(self, sock: socket.socket, session: Session, *, settle: Callable[[], None]) -> None:
+    def __init__(
+        self, sock: socket.socket, session: Session, *, settle: Callable[[], None], received: bytes = b""
+    ) -> None:
+        """Make the driver of a session, of which `received` was read before."""
         self._sock = sock
         self._session = session
         self._settle = settle
         self._frames = FrameReader(session.in_flight.limits.longest_frame[0])
+        self._received = received
         self.held = 0
         self._closed = False
         self._relieved = trio.Event()
@@ -68,6 +73,10 @@ class Reader:
     async def run(self) -> None:
         """Serve the connection until either end closes it."""
         try:
+            if self._received:
+                self.began = True
+                await self._take(memoryview(self._received))
+                self._received = b""
             while not self._closed:
                 await self._read_once()
         except (OSError, trio.ClosedResourceError):
@@ -93,7 +102,11 @@ class Reader:
         if _read_buffer[0] in _OTHERS and not self.began and not self._frames.pending:
             session.misread(_read_buffer[:size])
             return
-        self._frames.take(_read_buffer[:size])
+        await self._take(_read_buffer[:size])
+
+    async def _take(self, data: memoryview) -> None:
+        """Handle the frames that received bytes complete."""
+        self._frames.take(data)
         more = True
         while more and not self._closed:
             more = self._serve_some()

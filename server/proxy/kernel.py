@@ -10,6 +10,7 @@ import logging
 import math
 import socket
 from collections.abc import Callable
+from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
@@ -18,18 +19,21 @@ import trio
 from rocketwire import native
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.limits.limits import Limits
-from rocketwire.server.net.listener import IDLE_KEY, Connected
-from rocketwire.server.net.session import HTTP2_PREFACE, TLS_HANDSHAKE
-from rocketwire.server.proxy.tunnels import HIGH_WATER, Relocation, connected
+from rocketwire.server.net.listener import IDLE_KEY, Back, Connected
+from rocketwire.server.net.session import HTTP2_PREFACE, TLS_HANDSHAKE, Session
+from rocketwire.server.proxy.tunnels import HIGH_WATER, Begun, Relocation, connected
 from rocketwire.server.upstream.line import NotReached
 from rocketwire.wire.addresses import Address
 
 if TYPE_CHECKING:
     from rocketwire._kernel import Relay as NativeRelay
+    from rocketwire._kernel import _Handed
 
 log = logging.getLogger(__name__)
 
 _SWEEP_SECONDS: Final = 10.0
+_WATCH_SECONDS: Final = 0.2
+_RELEASE_SECONDS: Final = 5.0
 _OTHERS: Final = frozenset({TLS_HANDSHAKE, HTTP2_PREFACE})
 _NO_HOST: Final = Relocation(b"", b"")
 
@@ -43,7 +47,7 @@ def relay_kernel() -> ModuleType | None:
 class Relayed:
     """A connection that the kernel relays."""
 
-    __slots__ = ("_drop", "address", "host", "on_close", "remote_text")
+    __slots__ = ("_drop", "address", "back", "host", "on_close", "port", "releasing", "remote", "remote_text")
 
     held: Final = 0
     silent_since: Final = math.inf
@@ -51,13 +55,24 @@ class Relayed:
     """Relays look for idle connections themselves."""
 
     def __init__(
-        self, remote: tuple[str, int], address: Address, drop: Callable[[], None], on_close: Callable[[Connected], None]
+        self,
+        port: PlainPort,
+        remote: tuple[str, int],
+        address: Address,
+        drop: Callable[[], None],
+        *,
+        on_close: Callable[[Connected], None],
+        back: Back,
     ) -> None:
         """Make the connection of a client, of which `remote` is the host and port, to the broker at `address`."""
-        self.host, port = remote
-        self.remote_text = str(Address(host=self.host, port=port))
+        self.port = port
+        self.remote = remote
+        self.host = remote[0]
+        self.remote_text = str(Address(host=remote[0], port=remote[1]))
         self.address = address
         self.on_close = on_close
+        self.back = back
+        self.releasing = 0.0
         self._drop = drop
 
     def refuse(self, _error: LimitExceeded) -> None:
@@ -84,19 +99,27 @@ class KernelRelays:
 
     def add(
         self,
+        port: PlainPort,
         client: socket.socket,
         remote: tuple[str, int],
         broker: socket.socket,
+        *,
         address: Address,
         relocation: Relocation | None,
         on_close: Callable[[Connected], None],
+        back: Back,
     ) -> Relayed:
-        """Relay between two sockets from now on; `on_close` is called once both are closed."""
+        """Relay between two sockets from now on.
+
+        `on_close` is called once both are closed, or `back` once frames have to be looked at.
+        """
         hosts = relocation or _NO_HOST
         longest, _ = self._limits.longest_frame
-        number = self._native.add(client.detach(), broker.detach(), b"", b"", hosts.old, hosts.new, longest)
-        made = Relayed(remote, address, lambda: self._native.drop(number), on_close)
-        self._connections[number] = made
+        number = self._native.add(client.fileno(), broker.fileno(), b"", b"", hosts.old, hosts.new, longest)
+        client.detach()
+        broker.detach()
+        drop = partial(self._native.drop, number)
+        made = self._connections[number] = Relayed(port, remote, address, drop, on_close=on_close, back=back)
         return made
 
     def moved(self, former: Address) -> None:
@@ -110,18 +133,38 @@ class KernelRelays:
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._sweep)
+                nursery.start_soon(self._watch)
                 while True:
                     await trio.lowlevel.wait_readable(self._native.fileno())
-                    for number, reason, _ in self._native.events():
-                        self._ended(number, reason)
+                    for number, reason, handed in self._native.events():
+                        self._ended(number, reason, handed)
         finally:
             self._native.close()
 
-    def _ended(self, number: int, reason: str) -> None:
+    def _ended(self, number: int, reason: str, handed: _Handed | None) -> None:
         connection = self._connections.pop(number)
+        if handed is not None:
+            client, broker, to_client, to_broker, of_client, of_broker = handed
+            begun = Begun(_socket_of(broker), to_broker, of_broker)
+            session = connection.back(connection, _socket_of(client), connection.remote, to_client, of_client)
+            connection.port.adopt(session, begun)
+            return
         if "misread" in reason:
             log.warning("closed %(peer)s: %(reason)s", {"peer": connection.remote_text, "reason": reason})
         connection.on_close(connection)
+
+    async def _watch(self) -> None:
+        """Have sessions take over from the kernel where frames have to be looked at from now on."""
+        while True:
+            await trio.sleep(_WATCH_SECONDS)
+            now = trio.current_time()
+            for number, each in list(self._connections.items()):
+                if each.releasing:
+                    if now > each.releasing + _RELEASE_SECONDS:
+                        each.close()  # it has stopped within a frame
+                elif not each.port.plain():
+                    each.releasing = now
+                    self._native.release(number)
 
     async def _sweep(self) -> None:
         keys, metrics = self._limits.keys, self._limits.metrics
@@ -141,6 +184,7 @@ class PlainPort:
         relays: The relayed connections.
         plain: Whether nothing has to look at frames now.
         where: The broker's address, None if it is not known, and what to replace in ids of messages.
+        adopt: Takes over a client with the connection to the broker that it has.
     """
 
     def __init__(
@@ -148,16 +192,19 @@ class PlainPort:
         relays: KernelRelays,
         plain: Callable[[], bool],
         where: Callable[[], tuple[Address | None, Relocation | None]],
+        adopt: Callable[[Session, Begun], None],
     ) -> None:
         self._relays = relays
-        self._plain = plain
+        self.plain = plain
         self._where = where
+        self.adopt = adopt
 
     async def take(
         self,
         sock: socket.socket,
         remote: tuple[str, int],
         on_close: Callable[[Connected], None],
+        back: Back,
     ) -> Connected | None:
         """Relay a connection; None: it needs a session.
 
@@ -167,13 +214,21 @@ class PlainPort:
         await trio.lowlevel.wait_readable(sock)
         first = sock.recv(1, socket.MSG_PEEK)
         address, relocation = self._where()
-        if address is None or not self._plain() or (first and first[0] in _OTHERS):
+        if address is None or not self.plain() or (first and first[0] in _OTHERS):
             return None
         try:
             broker = await connected(address)
         except NotReached:
             return None
-        if not self._plain():
+        if not self.plain():
             broker.close()
             return None
-        return self._relays.add(sock, remote, broker, address, relocation, on_close)
+        return self._relays.add(
+            self, sock, remote, broker, address=address, relocation=relocation, on_close=on_close, back=back
+        )
+
+
+def _socket_of(descriptor: int) -> socket.socket:
+    sock = socket.socket(fileno=descriptor)
+    sock.settimeout(0)
+    return sock

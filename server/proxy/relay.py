@@ -14,7 +14,7 @@ from rocketwire.server.dispatch.guard import Guard
 from rocketwire.server.net.session import Session
 from rocketwire.server.proxy.admitting import admitted
 from rocketwire.server.proxy.quotas import Quotas
-from rocketwire.server.proxy.tunnels import Relocation, Tunnel
+from rocketwire.server.proxy.tunnels import Begun, Relocation, Tunnel
 from rocketwire.server.upstream.cluster import BrokerKey, Cluster
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import RequestCode, ResponseCode
@@ -147,6 +147,14 @@ class Relay:
         tunnel = self._tunnels[session] = Tunnel(session, self._target, self._relocation, self._ended)
         self._nursery.start_soon(tunnel.run)
         return tunnel
+
+    def adopt(self, session: Session, begun: Begun) -> None:
+        """Take over a client with the connection to the broker that it has."""
+        if self._target is None or session.closed:
+            begun.sock.close()
+            return
+        tunnel = self._tunnels[session] = Tunnel(session, self._target, self._relocation, self._ended, begun)
+        self._nursery.start_soon(tunnel.run)
 
     def _refuse(self, session: Session, header: Header, serialize_type: int) -> None:
         remark = f"the proxy does not know broker {self._key.name} (id {self._key.broker_id}) any more"

@@ -11,7 +11,7 @@ import contextlib
 import logging
 import socket
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 import trio
 
@@ -46,6 +46,20 @@ class Relocation:
         self.new = new
 
 
+class Begun(NamedTuple):
+    """A connection to a broker that was used before.
+
+    Attributes:
+        sock: Its socket.
+        unsent: What was not sent to the broker yet.
+        received: What was received of the broker, from the beginning of a frame on, and not passed on yet.
+    """
+
+    sock: socket.socket
+    unsent: bytes
+    received: bytes
+
+
 class Tunnel:
     """The broker's side of one client's connection.
 
@@ -54,6 +68,7 @@ class Tunnel:
         address: The broker.
         relocation: What to replace in message ids; None: nothing.
         on_close: Called once when it is closed.
+        begun: A connection to the broker that there is already.
     """
 
     def __init__(
@@ -62,11 +77,13 @@ class Tunnel:
         address: Address,
         relocation: Relocation | None,
         on_close: Callable[[Tunnel], None],
+        begun: Begun | None = None,
     ) -> None:
         self.session = session
         self.address = address
         self._relocation = relocation
         self._on_close = on_close
+        self._begun = begun
         self._sock: socket.socket | None = None
         self._outbox: Outbox | None = None
         self._waiting: list[bytes] = []
@@ -128,23 +145,26 @@ class Tunnel:
 
     async def run(self) -> None:
         """Connect, and pass on until one end closes."""
-        try:
-            sock = await connected(self.address)
-        except NotReached as error:
-            self._refuse_all(error)
-            return
-        self._sock = sock
+        begun = self._begun
+        if begun is None:
+            try:
+                begun = Begun(await connected(self.address), b"", b"")
+            except NotReached as error:
+                self._refuse_all(error)
+                return
+        self._begun = None
+        sock = self._sock = begun.sock
         if self._closed:
             sock.close()
             return
         self._outbox = Outbox(sock)
-        self._outbox.put(self._waiting)
+        self._outbox.put((begun.unsent, *self._waiting) if begun.unsent else self._waiting)
         self._waiting, self._unanswered = [], []
         self.flush()
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._write)
-                await self._read(sock)
+                await self._read(sock, begun.received)
                 nursery.cancel_scope.cancel()
         except* (OSError, trio.ClosedResourceError, FrameError) as errors:
             log.debug("tunnel to %(address)s: %(reason)s", {"address": self.address, "reason": errors.exceptions[0]})
@@ -174,9 +194,10 @@ class Tunnel:
             if not outbox.size:
                 self._more = trio.Event()
 
-    async def _read(self, sock: socket.socket) -> None:
+    async def _read(self, sock: socket.socket, received: bytes) -> None:
         session = self.session
         frames = FrameReader(session.in_flight.limits.longest_frame[0])
+        self._take(frames, memoryview(received))
         while not self._closed:
             await trio.lowlevel.wait_readable(sock)
             try:
@@ -185,14 +206,22 @@ class Tunnel:
                 continue
             if not size:
                 return
-            found, broken = frames.receive(_read_buffer[:size])
-            for frame in found:
-                self._pass_on(frame)
-            session.flush()
-            if broken is not None:
-                raise broken
+            self._take(frames, _read_buffer[:size])
             if session.congested:
                 await session.drained()
+
+    def _take(self, frames: FrameReader, data: memoryview) -> None:
+        """Pass on the frames that received bytes complete.
+
+        Raises:
+            FrameError: they cannot be read.
+        """
+        found, broken = frames.receive(data)
+        for frame in found:
+            self._pass_on(frame)
+        self.session.flush()
+        if broken is not None:
+            raise broken
 
     def _pass_on(self, frame: RawFrame) -> None:
         """Pass a frame to the client."""

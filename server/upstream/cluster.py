@@ -58,6 +58,7 @@ class Cluster:
         brokers: The address of each broker.
         cluster_of: The name of the cluster of each broker, by the broker's name.
         changed: Called when brokers came, moved or left.
+        reached: Whether a name server answered last time.
     """
 
     def __init__(self, name_servers: Iterable[Address], lines: Lines) -> None:
@@ -67,7 +68,7 @@ class Cluster:
         self.cluster_of: Mapping[str, str] = {}
         self.changed = Event[[]]()
         self._routes: OrderedDict[str, _Told] = OrderedDict()
-        self._reached: bool | None = None
+        self.reached: bool = True
 
     async def ask(
         self,
@@ -139,14 +140,14 @@ class Cluster:
             answer = await self.ask(RequestCode.GET_BROKER_CLUSTER_INFO, {})
             self._take(_read(ClusterInfo, answer))
         except NotReached as error:
-            if self._reached is not False:
+            if self.reached:
                 log.warning("the brokers are not known anew: %(reason)s", {"reason": error})
-            self._reached = False
+            self.reached = False
         else:
-            if self._reached is False:
+            if not self.reached:
                 log.info("name servers answer again")
-            self._reached = True
-        return self._reached
+            self.reached = True
+        return self.reached
 
     def note(self, brokers: Iterable[BrokerData]) -> None:
         """Note addresses that a name server has told beside a route."""

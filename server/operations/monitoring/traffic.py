@@ -35,13 +35,7 @@ _THROTTLED: Final = (
 
 def requests(metrics: Metrics, latencies: Latencies) -> Iterator[Metric]:
     """Requests, how long they take, and messages."""
-    counts: dict[int, int] = {**dict.fromkeys(map(int, _BUSIEST), 0), **metrics.requests}
-    yield counters(
-        "requests",
-        "Requests by the name of their code, refused ones among them; unserved: codes that nobody serves.",
-        ("code",),
-        (((_NAMES[code],), count) for code, count in counts.items()),
-    )
+    yield requests_by_code(metrics)
     yield histograms(
         "request_duration_seconds",
         "From the arrival of the read that brought a request to the hand-over of its answers, or until it is put aside "
@@ -56,6 +50,17 @@ def requests(metrics: Metrics, latencies: Latencies) -> Iterator[Metric]:
     yield counter("stored_bytes", "Bytes of these messages as the commit log has them.", metrics.bytes_in)
     yield counter("delivered_messages", "Messages handed to consumers.", metrics.messages_out)
     yield counter("delivered_bytes", "Bytes of these messages as the commit log has them.", metrics.bytes_out)
+
+
+def requests_by_code(metrics: Metrics) -> Metric:
+    """Requests."""
+    counts: dict[int, int] = {**dict.fromkeys(map(int, _BUSIEST), 0), **metrics.requests}
+    return counters(
+        "requests",
+        "Requests by the name of their code, refused ones among them; unserved: codes that nobody serves.",
+        ("code",),
+        (((_NAMES[code],), count) for code, count in counts.items()),
+    )
 
 
 def refusals(metrics: Metrics, fault_rules: int) -> Iterator[Metric]:
@@ -108,12 +113,22 @@ def tls(metrics: Metrics) -> Iterator[Metric]:
 
 def clients(listeners: Listeners, held_pulls: int, held_pops: int, in_flight: int) -> Iterator[Metric]:
     """Connections."""
-    yield gauges(
+    yield connections(listeners)
+    yield gauge("held_pulls", "Pulls that wait for messages.", held_pulls)
+    yield gauge("held_pops", "Pops and notifications that wait for messages.", held_pops)
+    yield bytes_in_flight(in_flight)
+
+
+def connections(listeners: Listeners) -> Metric:
+    """Open connections."""
+    return gauges(
         "connections",
         "Open connections, by what listens.",
         ("listener",),
         (((name,), sum(len(each.sessions) for each in some)) for name, some in listeners.items()),
     )
-    yield gauge("held_pulls", "Pulls that wait for messages.", held_pulls)
-    yield gauge("held_pops", "Pops and notifications that wait for messages.", held_pops)
-    yield gauge("in_flight_bytes", "Bytes received and not served yet, or answered and not sent yet.", in_flight)
+
+
+def bytes_in_flight(size: int) -> Metric:
+    """Bytes in flight."""
+    return gauge("in_flight_bytes", "Bytes received and not served yet, or answered and not sent yet.", size)

@@ -91,8 +91,9 @@ async def test_faults_of_a_proxy(tmp_path: Path, rule: str) -> None:
 async def test_only_accounts_of_the_file_get_through(tmp_path: Path) -> None:
     accounts = tmp_path / "plain_acl.yml"
     accounts.write_text(
-        "accounts:\n- accessKey: sending-account\n  secretKey: sender-secret\n  topicPerms:\n  - T=PUB\n- accessKey: other-account\n"
-        "  secretKey: other-secret\n"
+        "accounts:\n"
+        "- accessKey: sending-account\n  secretKey: sender-secret\n  topicPerms:\n  - T=PUB\n"
+        "- accessKey: other-account\n  secretKey: other-secret\n"
     )
     async with serving(tmp_path / "store") as server:
         await server.broker().create_topic("T")
