@@ -12,22 +12,22 @@ from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
-from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.config.live import Live
 from rocketwire.server.core.cache_invalidation import CacheInvalidation
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.works import Works
 from rocketwire.server.grpc.keys import GrpcKeys
+from rocketwire.server.grpc.tables.groups import Groups
+from rocketwire.server.grpc.tables.topics import Topics
 from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.http2 import server_connection
-from rocketwire.server.pop.renewals import Renewals
 from rocketwire.server.send.kernel import KernelSends
 from rocketwire.server.send.keys import SendKeys
-from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
 
 if TYPE_CHECKING:
-    from rocketwire.server.grpc.clients import Client, Clients
+    from rocketwire.server.grpc.clients import Client, Clients, Presence
+    from rocketwire.server.grpc.consuming.handles import Held
     from rocketwire.server.grpc.kernel import KernelCalls
     from rocketwire.server.grpc.transport.connection import Connection, Dispatch, Serving
     from rocketwire.wire.http2.events import Http2
@@ -40,18 +40,37 @@ _WINDOW: Final = 16 * _MIB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
-    """The parts of the broker that 5.x clients reach, beside those that dispatch knows."""
+class KernelParts:
+    """What the kernel's way of plain sends is made of."""
 
-    broker_keys: Live[BrokerKeys]
-    clock: Clock
-    groups: SubscriptionGroups
-    keys: Live[GrpcKeys]
-    renewals: Renewals
-    send_keys: Live[SendKeys]
+    sends: KernelSends
     topics: BrokerTopics
     invalidation: CacheInvalidation
-    kernel_sends: Callable[[], KernelSends | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What 5.x clients reach beside what dispatch knows.
+
+    Attributes:
+        clock: The time of records and handles.
+        groups: The consumer groups.
+        held: Makes the table of deliveries that are renewed; None: the broker renews them.
+        keys: The keys of calls.
+        kernel: Gives the kernel's way of sends, None if there is none; called with the first connection.
+        presence: Is told who is here.
+        send_keys: The keys of sends.
+        topics: The topics.
+    """
+
+    clock: Clock
+    groups: Groups
+    keys: Live[GrpcKeys]
+    presence: Presence
+    send_keys: Live[SendKeys]
+    topics: Topics
+    held: Callable[[], Held] | None = None
+    kernel: Callable[[], KernelParts | None] = lambda: None
 
 
 class Front:
@@ -130,23 +149,19 @@ class Front:
 
         parts = self._parts
         pending = transactions.Pending(trio.current_time)
-        held = handles.Held()
+        held = handles.Held() if parts.held is None else parts.held()
 
         def gone(client: Client) -> None:
             held.take(client)  # visible again when their time is up
             self._peer_closed(client)
 
-        clients = self._clients = Clients(self._in_flight, gone, parts.renewals)
+        clients = self._clients = Clients(self._in_flight, gone, parts.presence)
         services = methods.Services(
             acknowledging=acknowledging.AcknowledgingServices(clients=clients, clock=parts.clock, held=held),
             receiving=receiving.ReceivingServices(
-                broker_name=parts.broker_keys.current.broker_name,
-                clients=clients,
-                clock=parts.clock,
-                groups=parts.groups,
-                held=held,
+                clients=clients, clock=parts.clock, groups=parts.groups, held=held, topics=parts.topics
             ),
-            routing=routing.RoutingServices(broker_keys=parts.broker_keys, groups=parts.groups, topics=parts.topics),
+            routing=routing.RoutingServices(groups=parts.groups, topics=parts.topics),
             sending=sending.SendingServices(
                 clock=parts.clock,
                 keys=parts.keys,
@@ -185,18 +200,18 @@ class Front:
         from rocketwire.server.grpc import kernel  # noqa: PLC0415 - see `_make`
 
         parts = self._parts
-        sends = parts.kernel_sends()
-        if sends is None:
+        kernel_parts = parts.kernel()
+        if kernel_parts is None:
             return None
         return kernel.KernelCalls(
-            sends=sends,
-            topics=parts.topics,
+            sends=kernel_parts.sends,
+            topics=kernel_parts.topics,
             keys=parts.keys,
             send_keys=parts.send_keys,
             clock=parts.clock,
             guarded=self._kernel_guarded,
             note=self._note_sends,
-            invalidation=parts.invalidation,
+            invalidation=kernel_parts.invalidation,
         )
 
     async def run(self) -> None:

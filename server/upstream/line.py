@@ -71,13 +71,20 @@ class Line:
     """
 
     def __init__(
-        self, address: Address, sock: socket.socket, nursery: trio.Nursery, asked: Asked | None = None
+        self,
+        address: Address,
+        sock: socket.socket,
+        nursery: trio.Nursery,
+        *,
+        asked: Asked | None = None,
+        settled: Callable[[], None] = lambda: None,
     ) -> None:
         self.lost = trio.Event()
         self.address = address
         self._sock = sock
         self._nursery = nursery
         self._asked = asked
+        self._settled = settled
         self._waiting: dict[int, _Waiting] = {}
         self._opaque = 0
         self._unsent: deque[bytes | memoryview] = deque()
@@ -187,6 +194,7 @@ class Line:
             now = trio.current_time()
             for opaque in [opaque for opaque, each in self._waiting.items() if each.deadline <= now]:
                 self._finish(opaque, NotReached(f"{self.address} does not answer"))
+            self._settled()
         self._timer = None
 
     def _finish(self, opaque: int, found: Answer | NotReached) -> None:
@@ -251,6 +259,7 @@ class Line:
             self._timer.cancel()
         for opaque in list(self._waiting):
             self._finish(opaque, NotReached(f"{self.address} closed the connection"))
+        self._settled()
 
     # --- reading
 
@@ -269,6 +278,7 @@ class Line:
                 found, broken = frames.receive(memoryview(data))
                 for serialize_type, head, content in found:
                     self._take(decode_header(head, serialize_type), content)
+                self._settled()
                 if broken is not None:
                     return
         except (trio.ClosedResourceError, OSError, WireError):
@@ -286,13 +296,20 @@ class Line:
                 log.exception("a request of %(peer)s", {"peer": self.address})
 
 
-async def connect(address: Address, nursery: trio.Nursery, asked: Asked | None = None) -> Line:
+async def connect(
+    address: Address,
+    nursery: trio.Nursery,
+    *,
+    asked: Asked | None = None,
+    settled: Callable[[], None] = lambda: None,
+) -> Line:
     """A connection to a server, whose answers a task of the nursery takes until it is closed.
 
     Args:
         address: The server's.
         nursery: Runs the connection.
         asked: Takes what the server asks; None: nothing comes of that.
+        settled: Called when all answers of a read have been passed on.
 
     Raises:
         NotSent: there is none within CONNECT_SECONDS.
@@ -306,6 +323,6 @@ async def connect(address: Address, nursery: trio.Nursery, asked: Asked | None =
         raise NotSent(f"{address} cannot be reached: {error.strerror or error}") from error
     sock: Any = socket.socket(fileno=stream.socket.detach())
     sock.setblocking(False)  # noqa: FBT003 - the socket's own
-    line = Line(address, sock, nursery, asked)
+    line = Line(address, sock, nursery, asked=asked, settled=settled)
     nursery.start_soon(line.receive)
     return line

@@ -8,15 +8,21 @@ from typing import Any
 import trio
 
 from rocketwire.server.upstream.line import CONNECT_SECONDS, Answer, Asked, Done, Line, NotReached, NotSent, connect
+from rocketwire.store.event import Event
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.frame import Buffer
 
 
 class Lines:
-    """The connections; each is made when its server is asked first, and made anew when it was lost."""
+    """The connections; each is made when its server is asked first, and made anew when it was lost.
+
+    Attributes:
+        settled: Called when all answers of a read have been passed on.
+    """
 
     def __init__(self) -> None:
+        self.settled = Event[[]]()
         self._lines: dict[Address, Line] = {}
         self._connecting: dict[Address, trio.Lock] = {}
         self._nursery: trio.Nursery | None = None
@@ -114,7 +120,7 @@ class Lines:
         await self._runs.wait()
         if self._nursery is None:
             raise NotSent(f"{address}: no connections are made any more")
-        return await connect(address, self._nursery, asked)
+        return await connect(address, self._nursery, asked=asked, settled=self.settled)
 
     def start(self, task: Callable[..., Awaitable[Any]], *args: Any) -> bool:  # noqa: ANN401 - what the task takes
         """Run a task as long as connections are carried, or return False: they are not. It must not fail."""

@@ -19,10 +19,11 @@ from rocketwire.server.grpc.clients import Client, Clients
 from rocketwire.server.grpc.consuming.deliveries import plain_payloads
 from rocketwire.server.grpc.consuming.handles import Handle, Held, dead_letter_request
 from rocketwire.server.grpc.metadata import read_timeout
-from rocketwire.server.grpc.settings import group_config, most_attempts
+from rocketwire.server.grpc.settings import group_config, group_request, most_attempts
 from rocketwire.server.grpc.statuses import code_of_reply
+from rocketwire.server.grpc.tables.groups import Groups
+from rocketwire.server.grpc.tables.topics import Topics
 from rocketwire.server.pop.renewals import STEP_MS, RenewedPopRequest
-from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.grpc.answers import delivered_response, status_response
 from rocketwire.wire.grpc.checks import check_group, check_invisible_ms, check_topic
@@ -59,11 +60,11 @@ VERSION: Final = "x-mq-client-version"
 class ReceivingServices:
     """What receives are given."""
 
-    broker_name: str
     clients: Clients
     clock: Clock
-    groups: SubscriptionGroups
+    groups: Groups
     held: Held
+    topics: Topics
 
 
 class Popped(NamedTuple):
@@ -82,7 +83,10 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
     wanted = read_filter(request.filter_expression)
     client = services.clients.claimed(call.client_id, call.line)
     now = services.clock()
+    if services.groups.asks_for(group):
+        yield (group_request(call, group),)
     config = group_config(services.groups, group)
+    broker = services.topics.receives_from(request.message_queue.broker.name, topic)
     header = RenewedPopRequest(
         consumer_group=group,
         topic=topic,
@@ -98,7 +102,7 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
         attempt_id=request.attempt_id or None,
         renewer=call.client_id if request.auto_renew else None,
     )
-    (reply,) = yield (call.request(RequestCode.POP_MESSAGE, header),)
+    (reply,) = yield (call.request(RequestCode.POP_MESSAGE, header, broker=broker),)
     fields, code = reply.fields, code_of_reply(reply)
     if code in _ADMITTED:
         services.clients.admitted(client, call.line)
@@ -107,12 +111,11 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
         return [status_response(code, "no new message" if code is Code.MESSAGE_NOT_FOUND else reply.remark or "")]
     delivery, most, tags = _Delivery(services, call, client, topic, group), most_attempts(config), _tags(wanted)
     if not request.auto_renew:
-        broker = services.broker_name
         payloads = plain_payloads(reply, topic=topic, broker=broker, tags=tags, most_attempts=most)
         if payloads is not None:
             call.undo = lambda: delivery.give_back(list(_popped(broker, reply, fields, renewed=False)))
             return Payloads([_OK, *payloads, delivered_response(fields.pop_time).SerializeToString()])
-    popped = list(_popped(services.broker_name, reply, fields, renewed=request.auto_renew))
+    popped = list(_popped(broker, reply, fields, renewed=request.auto_renew))
     # No undo while requests are on their way: it would make dead letters visible again. A cancelled call comes to its
     # end as well, and gives back then what it keeps.
     kept, dead, unwanted = _sorted(popped, tags, most)
