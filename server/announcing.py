@@ -9,7 +9,7 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from rocketwire import __version__
 from rocketwire.server.banner import reached, ready_lines
@@ -29,6 +29,10 @@ class NotAnnounced(Exception):
         super().__init__(f"{where} cannot be written: {error.strerror}")
 
 
+Tell = Callable[[Mapping[str, object], Callable[[], list[str]]], None]
+"""Tells that all is ready: the object for programs, and the lines for people."""
+
+
 @contextlib.contextmanager
 def announcing(config: ServerConfig) -> Iterator[Announce]:
     """What announces that the server is ready. The port file is removed at the end, and one left over at the start.
@@ -36,40 +40,53 @@ def announcing(config: ServerConfig) -> Iterator[Announce]:
     Raises:
         NotAnnounced: from what is yielded: the output or the port file cannot be written.
     """
-    port_file = None if config.port_file is None else _PortFile(config.port_file)
+    with telling(config) as tell:
 
-    def announce(
-        name_server: Address | None, broker: Address | None, http: Address | None, grpc: Address | None
-    ) -> None:
-        line = _json_line(config, name_server, broker, http, grpc)
-        if port_file is not None:
-            port_file.write(line)
-        _print([line] if config.json_ready else ready_lines(config, name_server, broker, http, grpc))
+        def announce(
+            name_server: Address | None, broker: Address | None, http: Address | None, grpc: Address | None
+        ) -> None:
+            tell(
+                _document(config, name_server, broker, http, grpc),
+                lambda: ready_lines(config, name_server, broker, http, grpc),
+            )
 
-    with contextlib.nullcontext() if port_file is None else contextlib.closing(port_file):
         yield announce
 
 
-def _json_line(
+@contextlib.contextmanager
+def telling(config: ServerConfig) -> Iterator[Tell]:
+    """What tells that a process is ready, in the form that is configured.
+
+    Raises:
+        NotAnnounced: from what is yielded, as with `announcing`.
+    """
+    port_file = None if config.port_file is None else _PortFile(config.port_file)
+
+    def tell(document: Mapping[str, object], lines: Callable[[], list[str]]) -> None:
+        line = json.dumps({**document, "pid": os.getpid(), "version": __version__}, separators=(",", ":"))
+        if port_file is not None:
+            port_file.write(line)
+        _print([line] if config.json_ready else lines())
+
+    with contextlib.nullcontext() if port_file is None else contextlib.closing(port_file):
+        yield tell
+
+
+def _document(
     config: ServerConfig,
     name_server: Address | None,
     broker: Address | None,
     http: Address | None,
     grpc: Address | None,
-) -> str:
+) -> dict[str, object]:
     """All that a program needs to use the server, with the addresses as clients reach them."""
-    return json.dumps(
-        {
-            "namesrv": None if name_server is None else str(reached(name_server)),
-            "broker": None if broker is None else str(broker),
-            "http": None if http is None else str(reached(http)),
-            "grpc": None if grpc is None else str(reached(grpc)),
-            "store": str(config.store.folder.absolute()),
-            "pid": os.getpid(),
-            "version": __version__,
-        },
-        separators=(",", ":"),
-    )
+    return {
+        "namesrv": None if name_server is None else str(reached(name_server)),
+        "broker": None if broker is None else str(broker),
+        "http": None if http is None else str(reached(http)),
+        "grpc": None if grpc is None else str(reached(grpc)),
+        "store": str(config.store.folder.absolute()),
+    }
 
 
 def _print(lines: list[str]) -> None:

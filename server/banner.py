@@ -21,7 +21,7 @@ def ready_lines(
     if broker is None:
         return [
             f"rocketwire ready: name server {name_server}, values in {config.store.folder}",
-            *_about_access(config, name_server),
+            *about_access(config, name_server),
             "  stop:  Ctrl-C",
         ]
     if name_server is None:
@@ -34,14 +34,14 @@ def ready_lines(
         f'  Java:  producer.setNamesrvAddr("{used}");',
         *([] if grpc is None else [f'  5.x:   ClientConfiguration.newBuilder().setEndpoints("{reached(grpc)}")']),
         *([] if http is None else [f"  HTTP:  http://{reached(http)}/metrics"]),
-        *_about_access(config, name_server),
+        *about_access(config, name_server),
         "  stop:  Ctrl-C",
         *_about_the_clock(config),
         *fault_lines(config.faults),
     ]
 
 
-def _about_access(config: ServerConfig, name_server: Address | None) -> list[str]:
+def about_access(config: ServerConfig, name_server: Address | None) -> list[str]:
     """Who is let in: a line of the banner where more than this machine could come."""
     if config.acl.acl_enable:
         return [f"  ACL:   accounts of {config.acl.path(config.store.folder)}"]

@@ -12,13 +12,14 @@ import resource
 import secrets
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from types import FrameType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import trio
 
-from rocketwire.server.announcing import NotAnnounced, announcing
+from rocketwire.server.announcing import NotAnnounced, announcing, telling
 from rocketwire.server.config.keys import ConfigError
 from rocketwire.server.configuration import ServerConfig
 from rocketwire.server.core.clocks.clock import system_clock
@@ -34,6 +35,9 @@ from rocketwire.server.upkeep.flush_thread import FlushThread
 from rocketwire.store.errors import StoreError
 from rocketwire.wire.addresses import Address
 
+if TYPE_CHECKING:
+    from rocketwire.server.proxy.settings import ProxySettings
+
 log = logging.getLogger(__name__)
 
 EXIT_USAGE: Final = 2
@@ -42,11 +46,20 @@ _GC_THRESHOLDS: Final = (50_000, 20, 50)
 
 def run(config: ServerConfig) -> int:
     """Serve until SIGTERM or Ctrl-C; the exit code of the process. The log is the caller's to start."""
+    return _run(config, partial(_serve_and_announce, config))
+
+
+def run_proxy(settings: ProxySettings) -> int:
+    """Stand in front of a cluster until SIGTERM or Ctrl-C; the exit code of the process."""
+    return _run(settings.base, partial(_proxy_and_announce, settings))
+
+
+def _run(config: ServerConfig, serving: Callable[[], Awaitable[None]]) -> int:
     _raise_descriptor_limit()
     sys.setswitchinterval(SWITCH_SECONDS)
     code = 0
     try:
-        trio.run(_serve_until_signal, config)
+        trio.run(_serve_until_signal, config, serving)
     except* (
         AddressInUse,
         ConfigError,
@@ -70,12 +83,12 @@ def _leaves(group: BaseExceptionGroup[BaseException]) -> list[BaseException]:
     ]
 
 
-async def _serve_until_signal(config: ServerConfig) -> None:
+async def _serve_until_signal(config: ServerConfig, serving: Callable[[], Awaitable[None]]) -> None:
     with _cancelled_by_signals() as scope:
         async with trio.open_nursery() as nursery:
             if config.end_with is not None:
                 nursery.start_soon(_end_with, config.end_with, scope)
-            nursery.start_soon(_serve_and_announce, config)
+            nursery.start_soon(serving)
 
 
 async def _end_with(process_id: int, scope: trio.CancelScope) -> None:
@@ -139,6 +152,20 @@ async def _serve_and_announce(config: ServerConfig) -> None:
             run_sync=trio.to_thread.run_sync,
             run_flush=flush_thread,
             ready=ready,
+        )
+
+
+async def _proxy_and_announce(settings: ProxySettings) -> None:
+    from rocketwire.server.proxying import Standing, serve_proxy  # noqa: PLC0415 - a server without one is smaller
+
+    with telling(settings.base) as tell:
+
+        def ready(standing: Standing) -> None:
+            _set_the_collector()
+            tell(standing.document(), standing.lines)
+
+        await serve_proxy(
+            settings, clock=system_clock, choose=secrets.randbelow, run_sync=trio.to_thread.run_sync, ready=ready
         )
 
 

@@ -1,8 +1,8 @@
-"""The environment variables of `rocketwire serve`, for containers and service managers.
+"""The environment variables of `rocketwire serve` and `rocketwire proxy`, for containers and service managers.
 
-Each option has one: `--log-level` is `ROCKETWIRE_SERVE_LOG_LEVEL`. So has each key of broker.conf, with the key as it
-is written there: `ROCKETWIRE_SET_autoCreateTopicEnable`. An empty variable counts as not set, so that a template may
-leave it empty.
+Each option has one: `--log-level` of `serve` is `ROCKETWIRE_SERVE_LOG_LEVEL`. So has each key of broker.conf, with the
+key as it is written there: `ROCKETWIRE_SET_autoCreateTopicEnable`. An empty variable counts as not set, so that a
+template may leave it empty.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import click
 
 from rocketwire.cli.mistake import Mistake
 
-_OPTIONS: Final = "ROCKETWIRE_SERVE_"
 _KEYS: Final = "ROCKETWIRE_SET_"
 
 
@@ -23,8 +22,12 @@ def with_variables(command: click.Command) -> click.Command:
     for option in command.params:
         name = max(option.opts, key=len)
         if isinstance(option, click.Option) and name != "--set":
-            option.envvar = _OPTIONS + name.removeprefix("--").replace("-", "_").upper()
+            option.envvar = _prefix(command) + name.removeprefix("--").replace("-", "_").upper()
     return command
+
+
+def _prefix(command: click.Command) -> str:
+    return f"ROCKETWIRE_{str(command.name).upper()}_"
 
 
 def check_options(command: click.Command, environment: Mapping[str, str]) -> None:
@@ -33,9 +36,10 @@ def check_options(command: click.Command, environment: Mapping[str, str]) -> Non
     Raises:
         Mistake: it is not; the text names the nearest.
     """
+    prefix = _prefix(command)
     known = [str(option.envvar) for option in command.params if option.envvar]
     for name in sorted(environment):
-        if name.startswith(_OPTIONS) and environment[name] and name not in known:
+        if name.startswith(prefix) and environment[name] and name not in known:
             from rocketwire.server.config.nearest import suggestion
 
             raise Mistake(f"{name}: no option has this variable{suggestion(name, known)}")

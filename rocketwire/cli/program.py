@@ -10,6 +10,7 @@ from rocketwire.cli.lazy import LazyGroup
 
 MODULES: Final = {
     "serve": ("rocketwire.cli.serve", "run a name server and a broker"),
+    "proxy": ("rocketwire.cli.proxy", "stand in front of a cluster, this program's or Apache's"),
     "health": ("rocketwire.cli.health", "ask a server whether it is ready"),
     "topic": ("rocketwire.cli.topic", "look at and change topics"),
     "group": ("rocketwire.cli.group", "look at and change consumer groups"),
@@ -41,6 +42,7 @@ _EPILOG: Final = """\
 \b
 Examples:
   rocketwire serve                      # a server on 127.0.0.1, store in ./data
+  rocketwire proxy --upstream 10.0.0.5:9876  # one address in front of a cluster
   rocketwire topic list                 # the topics of a running endpoint
   rocketwire store info data            # what is in a store directory
 

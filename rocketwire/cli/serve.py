@@ -256,7 +256,7 @@ def _with_places(config: ServerConfig, options: Options) -> ServerConfig:
     if options.advertise is not None:
         config = _with_advertised(config, options.advertise)
     if options.http is not None:
-        config = replace(config, http=_address("--http", options.http))
+        config = replace(config, http=address_of("--http", options.http))
     if options.store is not None:
         if not options.store.strip():
             raise Mistake("--store: the folder's name is empty")
@@ -267,13 +267,13 @@ def _with_places(config: ServerConfig, options: Options) -> ServerConfig:
 def _with_roles(config: ServerConfig, options: Options) -> ServerConfig:
     """The configuration with what runs in the process, where it listens, and where the broker registers."""
     if options.register is not None:
-        config = replace(config, name_servers=_name_servers(options.register))
+        config = replace(config, name_servers=name_servers("--register", options.register))
     if options.namesrv == _NONE:
         if not config.name_servers:
             raise Mistake("--namesrv none: clients find no broker without a name server; --register names some")
         config = replace(config, name_server=None)
     elif options.namesrv is not None:
-        config = replace(config, name_server=_address("--namesrv", options.namesrv))
+        config = replace(config, name_server=address_of("--namesrv", options.namesrv))
     if options.broker == _NONE:
         if config.name_server is None or config.name_servers:
             raise Mistake("--broker none: a name server alone goes with neither --namesrv none nor --register")
@@ -282,21 +282,26 @@ def _with_roles(config: ServerConfig, options: Options) -> ServerConfig:
         return replace(config, has_broker=False)
     if options.broker is None:
         return config
-    listened = _address("--broker", options.broker)
+    listened = address_of("--broker", options.broker)
     return replace(config, broker=replace(config.broker, bind_address=listened.host, listen_port=listened.port))
 
 
-def _name_servers(text: str) -> tuple[Address, ...]:
-    found = tuple(_address("--register", each) for each in text.split(";") if each.strip())
+def name_servers(option: str, text: str) -> tuple[Address, ...]:
+    """The name servers that an option names.
+
+    Raises:
+        Mistake: it names none, or not by their addresses.
+    """
+    found = tuple(address_of(option, each) for each in text.split(";") if each.strip())
     if not found:
-        raise Mistake("--register: allowed is HOST:PORT, several of them with ; between")
+        raise Mistake(f"{option}: allowed is HOST:PORT, several of them with ; between")
     return found
 
 
 def _grpc(text: str) -> str:
     from rocketwire.server.grpc.keys import AUTO, NOWHERE
 
-    return text if text in {AUTO, NOWHERE} else str(_address("--grpc", text))
+    return text if text in {AUTO, NOWHERE} else str(address_of("--grpc", text))
 
 
 def _with_advertised(config: ServerConfig, text: str) -> ServerConfig:
@@ -333,7 +338,12 @@ def _key_and_value(assignment: str) -> tuple[str, str]:
     return key.strip(), value
 
 
-def _address(option: str, text: str) -> Address:
+def address_of(option: str, text: str) -> Address:
+    """The address that an option names.
+
+    Raises:
+        Mistake: it is none.
+    """
     from rocketwire.wire.addresses import AddressInvalid, parse_address
 
     try:

@@ -87,6 +87,15 @@ class Answering(Outgoing):
             self._diverted = {}
         self._diverted[request.code, request.opaque] = take
 
+    def take_diverted(self, opaque: int, frame: bytes) -> bool:
+        """Pass the whole frame of an answer on if it is diverted; return whether it is."""
+        diverted = self._diverted or {}
+        key = next((each for each in diverted if each[1] == opaque), None)
+        if key is None:
+            return False
+        diverted.pop(key)(frame)
+        return True
+
     def close(self) -> None:
         """Close the socket and drop what is buffered; further calls do nothing."""
         super().close()

@@ -39,6 +39,7 @@ class Outgoing:
     __slots__ = (
         "_closed",
         "_counted",
+        "_drained",
         "_kept",
         "_nursery",
         "_outbox",
@@ -61,6 +62,7 @@ class Outgoing:
         self._counted = 0  # bytes of the outbox that are counted as in flight
         self._kept = 0
         self._closed = False
+        self._drained: trio.Event | None = None
         self.driver: Driver
         host, port = self.remote = remote
         self.host = host
@@ -76,6 +78,12 @@ class Outgoing:
     def congested(self) -> bool:
         """Whether more answers wait than those of a client that reads."""
         return self._outbox.size > HIGH_WATER
+
+    async def drained(self) -> None:
+        """Wait until it is no longer congested, or is closed; for one task at a time."""
+        while self.congested and not self._closed:
+            self._drained = trio.Event()
+            await self._drained.wait()
 
     @property
     def stalled(self) -> bool:
@@ -135,6 +143,8 @@ class Outgoing:
                 driver.last_activity = trio.current_time()
                 if not self.stalled:
                     driver.resume()
+                if self._drained is not None and not self.congested:
+                    self._drained.set()
             self._sent()
         except (OSError, trio.ClosedResourceError):
             self.close()
@@ -172,6 +182,8 @@ class Outgoing:
         if self._closed:
             return
         self._closed = True
+        if self._drained is not None:
+            self._drained.set()
         self.driver.close()
         trio.lowlevel.notify_closing(self._sock)
         self._sock.close()

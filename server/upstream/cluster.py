@@ -14,13 +14,13 @@ from typing import Final, NamedTuple, TypeVar
 
 import trio
 
-from rocketwire.server.upstream.line import Answer, NotReached
+from rocketwire.server.upstream.line import LANGUAGE, Answer, NotReached
 from rocketwire.server.upstream.lines import Lines
 from rocketwire.store.event import Event
 from rocketwire.wire.addresses import Address, AddressInvalid, parse_address
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.route import BrokerData, ClusterInfo, TopicRouteData
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.codes import VERSION_4_9_7, RequestCode, ResponseCode
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.route import GetRouteInfoRequestHeader
@@ -70,7 +70,13 @@ class Cluster:
         self._reached: bool | None = None
 
     async def ask(
-        self, code: int, ext: Mapping[str, str], body: bytes = b"", *, seconds: float = _ANSWER_SECONDS
+        self,
+        code: int,
+        ext: Mapping[str, str],
+        body: bytes = b"",
+        *,
+        language: str = LANGUAGE,
+        version: int = VERSION_4_9_7,
     ) -> Answer:
         """The answer of a name server: the first that gives one.
 
@@ -80,7 +86,15 @@ class Cluster:
         reason: NotReached | None = None
         for _ in range(len(self._name_servers)):
             try:
-                return await self._lines.ask(self._name_servers[0], code, ext, body, seconds=seconds)
+                return await self._lines.ask(
+                    self._name_servers[0],
+                    code,
+                    ext,
+                    body,
+                    seconds=_ANSWER_SECONDS,
+                    language=language,
+                    version=version,
+                )
             except NotReached as error:
                 reason = reason or error
                 self._name_servers.append(self._name_servers.pop(0))

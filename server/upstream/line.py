@@ -95,7 +95,14 @@ class Line:
     # --- asking
 
     async def ask(
-        self, code: int, ext: Mapping[str, str], body: Buffer = b"", *, seconds: float = CONNECT_SECONDS
+        self,
+        code: int,
+        ext: Mapping[str, str],
+        body: Buffer = b"",
+        *,
+        seconds: float = CONNECT_SECONDS,
+        language: str = LANGUAGE,
+        version: int = VERSION_4_9_7,
     ) -> Answer:
         """The answer to a request.
 
@@ -109,7 +116,7 @@ class Line:
             found.append(answer)
             here.set()
 
-        opaque = self.send(code, ext, body, seconds=seconds, done=done)
+        opaque = self.send(code, ext, body, seconds=seconds, done=done, language=language, version=version)
         self.flush()
         try:
             await here.wait()

@@ -7,9 +7,20 @@ from typing import Any
 
 import trio
 
-from rocketwire.server.upstream.line import CONNECT_SECONDS, Answer, Asked, Done, Line, NotReached, NotSent, connect
+from rocketwire.server.upstream.line import (
+    CONNECT_SECONDS,
+    LANGUAGE,
+    Answer,
+    Asked,
+    Done,
+    Line,
+    NotReached,
+    NotSent,
+    connect,
+)
 from rocketwire.store.event import Event
 from rocketwire.wire.addresses import Address
+from rocketwire.wire.codes import VERSION_4_9_7
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.frame import Buffer
 
@@ -85,6 +96,8 @@ class Lines:
         body: Buffer = b"",
         *,
         seconds: float = CONNECT_SECONDS,
+        language: str = LANGUAGE,
+        version: int = VERSION_4_9_7,
     ) -> Answer:
         """The answer of a server to a request.
 
@@ -92,7 +105,7 @@ class Lines:
             NotReached: it cannot be reached, closed the connection, or did not answer within `seconds`.
         """
         line = self.open_line(address) or await self.connected(address)
-        return await line.ask(code, ext, body, seconds=seconds)
+        return await line.ask(code, ext, body, seconds=seconds, language=language, version=version)
 
     async def connected(self, address: Address) -> Line:
         """The connection to a server.

@@ -30,13 +30,21 @@ def port_of(address: str) -> int:
 
 def free_ports(host: str = LOOPBACK) -> tuple[int, int]:
     """Free ports for a name server and a broker, of whose port P also P - 2 (VIP channel), P - 1 and P + 1 are free."""
+    return free_rows(1, host)[0]
+
+
+def free_rows(count: int, host: str = LOOPBACK) -> list[tuple[int, int]]:
+    """As `free_ports`, for several servers."""
     start = _start()
+    found: list[tuple[int, int]] = []
     for offset in range(_ROWS):
         namesrv = start + (os.getpid() + offset) % _ROWS * _STEP
         broker = namesrv + 3
         if all(_free(host, port) for port in range(namesrv, broker + 2)):
-            return namesrv, broker
-    raise EndpointError(f"no five free ports in a row from {start} on")
+            found.append((namesrv, broker))
+            if len(found) == count:
+                return found
+    raise EndpointError(f"no {count} times five free ports in a row from {start} on")
 
 
 def grpc_port(broker: int) -> int:

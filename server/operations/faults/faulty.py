@@ -8,7 +8,7 @@ order of the requests. A fault of an answer is applied to the bytes of its frame
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Reply, Request
@@ -58,12 +58,20 @@ class Faults:
         self, dispatcher: FrameDispatcher, on_close: Callable[[Session], None], listener: str
     ) -> tuple[FrameDispatcher | FaultyDispatcher, Callable[[Session], None]]:
         """Wrap the dispatcher and the close callback of the listener of that name."""
+        return FaultyDispatcher(dispatcher, self, ListenerName(listener)), self._closing(on_close)
 
+    def in_front_of_frames(
+        self, frames: Frames, on_close: Callable[[Session], None], listener: str
+    ) -> tuple[FaultyFrames, Callable[[Session], None]]:
+        """The same for what serves frames only."""
+        return FaultyFrames(frames, self, ListenerName(listener)), self._closing(on_close)
+
+    def _closing(self, on_close: Callable[[Session], None]) -> Callable[[Session], None]:
         def closed(session: Session) -> None:
             self.delayed.peer_closed(session)
             on_close(session)
 
-        return FaultyDispatcher(dispatcher, self, ListenerName(listener)), closed
+        return closed
 
     def delay(self, connection: Holder, action: Delay, size: int, carry_out: Callable[[], None]) -> None:
         """Carry something out after the delay, or at once when the queue is full."""
@@ -73,14 +81,38 @@ class Faults:
             carry_out()
 
 
-class FaultyDispatcher:
+class Frames(Protocol):
+    """A dispatcher of frames."""
+
+    @property
+    def now(self) -> Callable[[], float]:
+        """The clock that measures how long serving takes, in seconds."""
+
+    @property
+    def settle(self) -> Callable[[], None]:
+        """Called when the answers of a read are sent."""
+
+    @property
+    def guarded(self) -> bool:
+        """Whether fast paths must leave each request to `serve` now."""
+
+    def serve(self, session: Session, frames: list[RawFrame]) -> int:
+        """Handle frames in order; return how many were handled."""
+
+    def ask(self, session: Session, header: Header, frame: bytes) -> None:
+        """Write a request of the server's own, with this header, to a session."""
+
+    def empty_fields(self, code: int) -> dict[str, str] | None:
+        """The response fields of a refused request."""
+
+
+class FaultyFrames:
     """Applies faults to the requests of one listener; the dispatcher behind it serves the others."""
 
-    def __init__(self, behind: FrameDispatcher, faults: Faults, listener: ListenerName) -> None:
+    def __init__(self, behind: Frames, faults: Faults, listener: ListenerName) -> None:
         self._behind = behind
         self._faults = faults
         self._listener = listener
-        self._calls = FaultyCalls(behind, faults, listener)
         self.settle = behind.settle
 
     @property
@@ -107,10 +139,6 @@ class FaultyDispatcher:
             if session.pauses or session.closed:
                 return handled
         return len(frames)
-
-    def serve_requests(self, caller: CallCaller, requests: Sequence[Request[Any]]) -> int:
-        """Handle requests of gRPC calls, with faults."""
-        return self._calls.serve_requests(caller, requests)
 
     def _serve_one(self, session: Session, frame: RawFrame) -> None:
         try:
@@ -195,6 +223,18 @@ class FaultyDispatcher:
                 session.write(frame, frame)
             case Corrupt():
                 session.write(spoiled(frame, action.spot, self._faults.choose))
+
+
+class FaultyDispatcher(FaultyFrames):
+    """Applies faults to gRPC calls, too."""
+
+    def __init__(self, behind: FrameDispatcher, faults: Faults, listener: ListenerName) -> None:
+        super().__init__(behind, faults, listener)
+        self._calls = FaultyCalls(behind, faults, listener)
+
+    def serve_requests(self, caller: CallCaller, requests: Sequence[Request[Any]]) -> int:
+        """Handle requests of gRPC calls, with faults."""
+        return self._calls.serve_requests(caller, requests)
 
 
 def _disconnect(session: Session) -> None:

@@ -1,0 +1,195 @@
+"""A cluster of several brokers, of either kind, with `rocketwire proxy` in front of it: clients know the proxy only."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from compat_tests.readme import ROOT
+from rocketwire.compat.brokers.apache import COMMIT_LOG_FILE_SIZE, ApacheBroker, ApacheNameServer
+from rocketwire.compat.brokers.ports import LOOPBACK, free_rows
+from rocketwire.compat.brokers.processes import READY_WITHIN, Process
+
+APACHE_4: Final = "4.9.7"
+APACHE_5: Final = "5.5.0"
+OURS: Final = "rocketwire"
+
+
+class OwnBroker:
+    """`rocketwire serve` as a broker alone."""
+
+    def __init__(
+        self, folder: Path, *, namesrv: str, port: int, name: str, settings: Mapping[str, str] | None = None
+    ) -> None:
+        self.broker = f"{LOOPBACK}:{port}"
+        self._command = ["serve", "--namesrv", "none", "--register", namesrv, "--broker", self.broker]
+        self._command += ["--store", str(folder / "store"), "--grpc", "none"]
+        keys = {
+            "brokerName": name,
+            "mappedFileSizeCommitLog": str(COMMIT_LOG_FILE_SIZE),
+            "diskSpaceWarningLevelRatio": "100",
+            "diskSpaceCleanForciblyRatio": "100",
+            "brokerFastFailureEnable": "false",
+            **(settings or {}),
+        }
+        for key, value in keys.items():
+            self._command += ["--set", f"{key}={value}"]
+        self._process: Process | None = None
+
+    def start(self) -> None:
+        """Start it."""
+        self._process = own_process(self._command, "rocketwire ready")
+
+    def stop(self, number: int = signal.SIGTERM) -> None:
+        """Stop it."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.stop(number)
+
+    def kill(self) -> None:
+        """Kill it."""
+        self.stop(signal.SIGKILL)
+
+
+class OwnNameServer:
+    """`rocketwire serve` as a name server alone."""
+
+    def __init__(self, folder: Path, *, address: str) -> None:
+        self.address = address
+        self._command = ["serve", "--namesrv", address, "--broker", "none", "--store", str(folder / "names")]
+        self._process: Process | None = None
+
+    def start(self) -> None:
+        """Start it."""
+        self._process = own_process(self._command, "rocketwire ready")
+
+    def stop(self, number: int = signal.SIGTERM) -> None:
+        """Stop it."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.stop(number)
+
+
+class ProxyProcess:
+    """`rocketwire proxy` in front of name servers.
+
+    Attributes:
+        namesrv: Its address.
+        brokers: Its addresses of the brokers, by `NAME:ID`, once it is ready.
+    """
+
+    def __init__(self, upstream: str, *, port: int, options: Sequence[str] = ()) -> None:
+        self.namesrv = f"{LOOPBACK}:{port}"
+        self.brokers: Mapping[str, str] = {}
+        self._command = ["proxy", "--upstream", upstream, "--listen", self.namesrv, "--json-ready", *options]
+        self._process: Process | None = None
+
+    def start(self) -> None:
+        """Start it."""
+        self._process = own_process(self._command, '"namesrv"')
+        (line,) = (each for each in self._process.output if each.startswith('{"namesrv"'))
+        self.brokers = json.loads(line)["brokers"]
+
+    @property
+    def pid(self) -> int:
+        """The id of its process."""
+        assert self._process is not None
+        return self._process.pid
+
+    def stop(self, number: int = signal.SIGTERM) -> None:
+        """Stop it."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.stop(number)
+
+    def kill(self) -> None:
+        """Kill it."""
+        self.stop(signal.SIGKILL)
+
+
+class Proxied:
+    """A name server, brokers, and a proxy in front.
+
+    Args:
+        folder: For the stores.
+        kind: Of the servers: `APACHE_4`, `APACHE_5` or `OURS`.
+        brokers: How many.
+        settings: Of the brokers.
+        options: More of the proxy's command line.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        kind: str,
+        brokers: int = 2,
+        settings: Mapping[str, str] | None = None,
+        options: Sequence[str] = (),
+    ) -> None:
+        rows = free_rows(brokers + 2)
+        self.upstream = f"{LOOPBACK}:{rows.pop()[0]}"
+        self._name_server: ApacheNameServer | OwnNameServer
+        self.brokers: list[ApacheBroker | OwnBroker] = []
+        self._name_server = (
+            OwnNameServer(folder, address=self.upstream)
+            if kind == OURS
+            else ApacheNameServer(folder / "names", address=self.upstream, version=kind)
+        )
+        for number in range(brokers):
+            name = f"broker-{'abc'[number]}"
+            _, port = rows.pop()
+            own = folder / name
+            self.brokers.append(
+                OwnBroker(own, namesrv=self.upstream, port=port, name=name, settings=settings)
+                if kind == OURS
+                else ApacheBroker(own, namesrv=self.upstream, port=port, version=kind, name=name, settings=settings)
+            )
+        self.proxy = ProxyProcess(self.upstream, port=rows.pop()[0], options=("--broker-ports", "0", *options))
+
+    @property
+    def namesrv(self) -> str:
+        """The proxy's address."""
+        return self.proxy.namesrv
+
+    @property
+    def broker(self) -> str:
+        """The proxy's address of the first broker."""
+        return self.proxy.brokers["broker-a:0"]
+
+    def start(self) -> None:
+        """Start all."""
+        self._name_server.start()
+        for each in self.brokers:
+            each.start()
+        self.proxy.start()
+
+    def stop(self) -> None:
+        """Stop all."""
+        with contextlib.ExitStack() as stack:
+            stack.callback(self._name_server.stop)
+            for each in self.brokers:
+                stack.callback(each.stop)
+            stack.callback(self.proxy.stop)
+
+    def kill(self) -> None:
+        """Kill the first broker."""
+        self.brokers[0].kill()
+
+    def restart(self) -> None:
+        """Restart the proxy."""
+        self.proxy.stop()
+        self.proxy.start()
+
+
+def own_process(command: Sequence[str], ready: str) -> Process:
+    """A process of rocketwire that is ready."""
+    process = Process("rocketwire", [sys.executable, "-m", "rocketwire", *command], cwd=ROOT, env=os.environ)
+    process.wait_for(ready, within=READY_WITHIN)
+    return process

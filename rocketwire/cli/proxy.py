@@ -1,0 +1,169 @@
+"""`rocketwire proxy`: stands in front of a cluster until stopped."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from rocketwire.cli.environment import check_options, with_variables
+from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.parameter_types import FILE, RULE, SETTING
+from rocketwire.cli.serve import Options, address_of, configuration, name_servers
+
+if TYPE_CHECKING:
+    from rocketwire.server.proxy.settings import ProxySettings
+
+_EPILOG: Final = """\
+Clients take the proxy for a name server: they are given it as such, and get from it addresses of the proxy for all
+brokers. It keeps nothing: any number of proxies may stand in front of the same cluster, and may be restarted at will.
+
+Each broker has a port of the proxy: the first --broker-ports, the others each 3 higher, in the order of their names.
+Clients of the VIP channel use the port 2 below. --listen HOST:0 takes free ports.
+
+\b
+Examples:
+  rocketwire proxy --upstream 10.0.0.5:9876                    # for this machine only
+  rocketwire proxy --upstream 'a:9876;b:9876' --listen 0.0.0.0:9876 --advertise mq.example
+  rocketwire proxy --upstream 10.0.0.5:9876 --read-only        # to look, not to change
+  rocketwire proxy --upstream 10.0.0.5:9876 --fault answer:215,code=SEND_MESSAGE_V2,rate=0.1
+
+--json-ready prints {"namesrv":"HOST:PORT","brokers":{"NAME:ID":"HOST:PORT",…},"grpc":… or null,"pid":…,"version":…}.
+Variables of the options are ROCKETWIRE_PROXY_UPSTREAM and so on. Of the keys of --set those count that are about
+limits, TLS, access and faults (docs/proxy.md).
+"""
+
+
+@with_variables
+@click.command("proxy", epilog=_EPILOG)
+@click.option(
+    "--upstream",
+    metavar="HOST:PORT;...",
+    help="The name servers of the cluster, this program's or Apache's. [required]",
+)
+@click.option(
+    "--listen", metavar="HOST:PORT", help="Where clients find the proxy, as a name server. [default: 127.0.0.1:9876]"
+)
+@click.option(
+    "--broker-ports",
+    metavar="PORT",
+    type=click.IntRange(0, 65535),
+    help="The port of the first broker; 0: free ones. [default: 3 above that of --listen]",
+)
+@click.option(
+    "--advertise", metavar="HOST", help="The host of the addresses that clients get. [default: that of --listen]"
+)
+@click.option("--read-only", is_flag=True, help="Refuse what changes something: sends, offsets, topics.")
+@click.option("-c", "--config", "file", metavar="FILE", type=FILE, help="A file in the form of broker.conf with keys.")
+@click.option("--set", "settings", metavar="KEY=VALUE", type=SETTING, multiple=True, help="Set one key; repeatable.")
+@click.option(
+    "--fault",
+    "faults",
+    metavar="RULE",
+    type=RULE,
+    multiple=True,
+    help="Misbehave on purpose, as with serve --fault; repeatable.",
+)
+@click.option("--json-ready", is_flag=True, help="Say in one line of JSON that it is ready, and where.")
+@click.option("--port-file", metavar="FILE", type=FILE, help="Write that line to this file, too.")
+@click.option("--end-with", metavar="PID", type=click.IntRange(min=1), help="Stop when this process has ended.")
+@click.option(
+    "--log-format",
+    type=click.Choice(["console", "json"]),
+    default="console",
+    show_default=True,
+    help="Lines for people, or a JSON object a line.",
+)
+@click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="info",
+    show_default=True,
+    help="What is logged, and what is worse.",
+)
+def command(**options: Any) -> int:  # noqa: ANN401 - those above
+    """Stand in front of a cluster, as one address of it for all clients."""
+    # As with `serve`: there is no garbage to speak of until it is ready.
+    gc.disable()
+    try:
+        return _run(options)
+    finally:
+        gc.enable()
+
+
+def _run(options: Mapping[str, Any]) -> int:
+    from rocketwire.server.core.logs import complain, start_logging
+
+    log_format = options["log_format"]
+    start_logging(log_format, options["log_level"])
+    try:
+        check_options(command, os.environ)
+        settings = proxy_settings(
+            options,
+            lambda line: complain(log_format, line, event="setting without effect", level=logging.WARNING),
+            os.environ,
+        )
+    except Mistake as mistake:
+        complain(log_format, str(mistake), event="wrong use")
+        return mistake.exit_code
+    from rocketwire.server.run import run_proxy
+
+    return run_proxy(settings)
+
+
+def proxy_settings(
+    options: Mapping[str, Any], warn: Callable[[str], None], environment: Mapping[str, str]
+) -> ProxySettings:
+    """The settings that options and the environment make; `warn` gets a line for each key without effect.
+
+    Raises:
+        Mistake: a value, an address or a file that cannot be used.
+    """
+    from rocketwire.server.net.addresses import is_wildcard, machine_address
+    from rocketwire.server.proxy.settings import LISTEN, PORT_STEP, ProxySettings
+
+    if options["upstream"] is None:
+        raise Mistake("--upstream is missing: the name servers of the cluster to stand in front of")
+    base = configuration(
+        Options(
+            namesrv=None,
+            broker=None,
+            register=None,
+            grpc=None,
+            advertise=None,
+            store=None,
+            http=None,
+            file=options["file"],
+            settings=options["settings"],
+            faults=options["faults"],
+            json_ready=options["json_ready"],
+            port_file=options["port_file"],
+            end_with=options["end_with"],
+            log_format=options["log_format"],
+            log_level=options["log_level"],
+            acl=None,
+        ),
+        warn,
+        environment,
+    )
+    listen = LISTEN if options["listen"] is None else address_of("--listen", options["listen"])
+    first = options["broker_ports"]
+    if first is None:
+        first = listen.port + PORT_STEP if listen.port else 0
+    host = options["advertise"] or listen.host
+    if is_wildcard(host):
+        host = machine_address(ipv6=":" in host)
+    base = replace(base, name_server=listen, broker=replace(base.broker, bind_address=listen.host))
+    return ProxySettings(
+        base=base,
+        upstream=name_servers("--upstream", options["upstream"]),
+        listen=listen,
+        first_port=first,
+        advertised_host=host,
+        read_only=options["read_only"],
+    )

@@ -1,0 +1,155 @@
+"""The dispatcher of one broker's port: it passes the frames of each client to the broker through a tunnel."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import Final
+
+import trio
+
+from rocketwire.server.core.metrics import UNSERVED, Metrics
+from rocketwire.server.core.request import Reply
+from rocketwire.server.dispatch.guard import Guard
+from rocketwire.server.net.session import Session
+from rocketwire.server.proxy.admitting import admitted
+from rocketwire.server.proxy.tunnels import Relocation, Tunnel
+from rocketwire.server.upstream.cluster import BrokerKey, Cluster
+from rocketwire.wire.addresses import Address
+from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.connection import RawFrame
+from rocketwire.wire.header import Header, decode_header
+from rocketwire.wire.hosts import encode_host
+
+log = logging.getLogger(__name__)
+
+_CODES: Final = frozenset(map(int, RequestCode))
+
+
+class Relay:
+    """Serves the frames of the clients of one broker.
+
+    Args:
+        key: The broker.
+        cluster: Says where it is now.
+        own: The proxy's address of the broker.
+        nursery: Carries the tunnels.
+        guards: Admit or refuse requests.
+        metrics: Counts them.
+        now: The clock of faults.
+    """
+
+    def __init__(
+        self,
+        key: BrokerKey,
+        cluster: Cluster,
+        own: Address,
+        nursery: trio.Nursery,
+        *,
+        guards: Iterable[Guard],
+        metrics: Metrics,
+        now: Callable[[], float],
+    ) -> None:
+        self._key = key
+        self._cluster = cluster
+        self._own = own
+        self._nursery = nursery
+        self._guards = tuple(guards)
+        self._metrics = metrics
+        self._tunnels: dict[Session, Tunnel] = {}
+        self._target: Address | None = None
+        self._relocation: Relocation | None = None
+        self.now = now
+        self._find()
+        cluster.changed.subscribe(self._find)
+
+    def _find(self) -> None:
+        """Follow the broker. One that no name server tells any more stays where it was: a name server may be new."""
+        address = self._cluster.brokers.get(self._key, self._target)
+        if address == self._target or address is None:
+            return
+        if self._target is not None:
+            log.info("broker %(broker)s is now at %(address)s", {"broker": self._key.name, "address": address})
+        self._target = address
+        self._relocation = relocation(address, self._own)
+        for tunnel in list(self._tunnels.values()):
+            tunnel.close()
+
+    @property
+    def guarded(self) -> bool:
+        """Whether requests are looked at before they are passed on."""
+        return any(guard.active for guard in self._guards)
+
+    def settle(self) -> None:
+        """Nothing is left to do."""
+
+    def ask(self, session: Session, _header: Header, frame: bytes) -> None:
+        """Write a request of the server's own."""
+        session.write(frame)
+
+    def empty_fields(self, _code: int) -> dict[str, str]:
+        """The fields of an answer that a fault gives."""
+        return {}
+
+    def serve(self, session: Session, frames: list[RawFrame]) -> int:
+        """Pass frames on in order, while the broker reads.
+
+        Raises:
+            FrameError: a header cannot be read.
+        """
+        tunnel = self._tunnels.get(session)
+        guarded = self.guarded
+        handled = 0
+        try:
+            for frame in frames:
+                header = decode_header(frame.header, frame.serialize_type)
+                handled += 1
+                if not header.is_response:
+                    self._metrics.requests[header.code if header.code in _CODES else UNSERVED] += 1
+                    if guarded and not admitted(self._guards, session, header, frame):
+                        continue
+                if tunnel is None:
+                    tunnel = self._opened(session)
+                    if tunnel is None:
+                        self._refuse(session, header, frame.serialize_type)
+                        continue
+                tunnel.send(frame, None if header.is_response else header)
+                if tunnel.full:
+                    tunnel.flush()
+                    if tunnel.full:
+                        session.engage(tunnel.drained, 0)
+                        break
+        finally:
+            if tunnel is not None:
+                tunnel.flush()
+        return handled
+
+    def _opened(self, session: Session) -> Tunnel | None:
+        """A new tunnel for a client; None: it is not known where the broker is."""
+        if self._target is None or session.closed:
+            return None
+        tunnel = self._tunnels[session] = Tunnel(session, self._target, self._relocation, self._ended)
+        self._nursery.start_soon(tunnel.run)
+        return tunnel
+
+    def _refuse(self, session: Session, header: Header, serialize_type: int) -> None:
+        remark = f"the proxy does not know broker {self._key.name} (id {self._key.broker_id}) any more"
+        session.answer(header, serialize_type, Reply(code=ResponseCode.SERVICE_NOT_AVAILABLE, remark=remark))
+
+    def _ended(self, tunnel: Tunnel) -> None:
+        self._tunnels.pop(tunnel.session, None)
+
+    def peer_closed(self, session: Session) -> None:
+        """End the tunnel of a client that has left."""
+        tunnel = self._tunnels.pop(session, None)
+        if tunnel is not None:
+            tunnel.close()
+
+
+def relocation(broker: Address, own: Address) -> Relocation | None:
+    """What to replace in message ids; None: an address is a name, or one is of IPv6 and the other is not."""
+    try:
+        old, new = (encode_host(each.host, each.port).hex().upper().encode() for each in (broker, own))
+    except ValueError:
+        return None
+    return Relocation(old, new) if len(old) == len(new) else None

@@ -1,0 +1,35 @@
+"""What `rocketwire proxy` is told, beside the keys that a broker has too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from rocketwire.server.configuration import ServerConfig
+from rocketwire.wire.addresses import Address
+
+LISTEN: Final = Address(host="127.0.0.1", port=9876)
+"""Where a proxy listens unless told otherwise: where clients look for a name server."""
+PORT_STEP: Final = 3
+"""How far the ports of two brokers lie apart: old clients send to the port two below a broker's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProxySettings:
+    """The settings of a proxy.
+
+    Attributes:
+        base: The keys that it shares with a broker: limits, TLS, accounts, faults, 5.x clients.
+        upstream: The name servers of the cluster behind it.
+        listen: Where it answers as the name server of its clients.
+        first_port: The port of the first broker, the others follow each `PORT_STEP` higher; 0: free ones.
+        advertised_host: The host that clients get.
+        read_only: Whether what changes something is refused.
+    """
+
+    base: ServerConfig
+    upstream: tuple[Address, ...]
+    listen: Address = LISTEN
+    first_port: int = LISTEN.port + PORT_STEP
+    advertised_host: str = LISTEN.host
+    read_only: bool = False

@@ -1,0 +1,237 @@
+"""Tunnels: each client's connection to a broker's port has a connection of its own to that broker.
+
+So the numbers of requests, heartbeats, the broker's own requests and long polls need no table here: the broker sees the
+client as if it were connected directly, and both ends end together. Frames pass whole and unchanged, but for the ids of
+messages in answers to sends: they contain the broker's address, which is replaced by the proxy's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+from collections.abc import Callable
+from typing import Final
+
+import trio
+
+from rocketwire.server.core.request import Reply
+from rocketwire.server.net.outbox import Outbox
+from rocketwire.server.net.session import Session
+from rocketwire.server.upstream.line import CONNECT_SECONDS, NotReached
+from rocketwire.wire.addresses import Address
+from rocketwire.wire.codes import FLAG_RESPONSE, ResponseCode
+from rocketwire.wire.connection import FrameReader, RawFrame
+from rocketwire.wire.errors import FrameError
+from rocketwire.wire.frame import LENGTH_SIZE, PREFIX, TYPE_SHIFT
+from rocketwire.wire.header import Header, decode_header
+
+log = logging.getLogger(__name__)
+
+_HIGH_WATER: Final = 1024 * 1024
+"""A tunnel with more unsent bytes is full: its broker does not read, and the client is not read either."""
+_READ_BYTES: Final = 256 * 1024
+
+_read_buffer = memoryview(bytearray(_READ_BYTES))  # shared by all: each read is passed on before the next begins
+
+
+class Relocation:
+    """The broker's address in message ids, and the proxy's in its place: both in hexadecimal digits, as long."""
+
+    __slots__ = ("new", "old")
+
+    def __init__(self, old: bytes, new: bytes) -> None:
+        self.old = old
+        self.new = new
+
+
+class Tunnel:
+    """The broker's side of one client's connection.
+
+    Args:
+        session: The client's side.
+        address: The broker.
+        relocation: What to replace in message ids; None: nothing.
+        on_close: Called once when it is closed.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        address: Address,
+        relocation: Relocation | None,
+        on_close: Callable[[Tunnel], None],
+    ) -> None:
+        self.session = session
+        self.address = address
+        self._relocation = relocation
+        self._on_close = on_close
+        self._sock: socket.socket | None = None
+        self._outbox: Outbox | None = None
+        self._waiting: list[bytes] = []
+        self._unanswered: list[tuple[Header, int]] = []
+        self._size = 0
+        self._more = trio.Event()
+        self._room = trio.Event()
+        self._closed = False
+
+    @property
+    def full(self) -> bool:
+        """Whether the broker does not read."""
+        return self._size > _HIGH_WATER
+
+    def send(self, frame: RawFrame, header: Header | None) -> None:
+        """Pass a frame to the broker; `flush` sends it. `header` is that of a request that gets an answer."""
+        head = PREFIX.pack(
+            len(frame.header) + len(frame.body) + LENGTH_SIZE, frame.serialize_type << TYPE_SHIFT | len(frame.header)
+        )
+        data = b"".join((head, frame.header, frame.body))
+        self._size += len(data)
+        if self._outbox is None:
+            self._waiting.append(data)
+            if header is not None:
+                self._unanswered.append((header, frame.serialize_type))
+        else:
+            self._outbox.put((data,))
+
+    def flush(self) -> None:
+        """Send what the socket takes; a task sends the rest."""
+        if self._outbox is None or self._closed:
+            return
+        try:
+            self._outbox.send()
+        except OSError:
+            self.close()
+            return
+        self._count(self._outbox.size)
+        if self._outbox.size:
+            self._more.set()
+
+    async def drained(self) -> None:
+        """Wait until it is no longer full, or is closed."""
+        while self.full and not self._closed:
+            self._room = trio.Event()
+            await self._room.wait()
+
+    def _count(self, size: int) -> None:
+        self._size = size
+        self.session.keep(size)
+        if not self.full:
+            self._room.set()
+
+    async def run(self) -> None:
+        """Connect, and pass on until one end closes."""
+        try:
+            sock = await _connected(self.address)
+        except NotReached as error:
+            self._refuse_all(error)
+            return
+        self._sock = sock
+        if self._closed:
+            sock.close()
+            return
+        self._outbox = Outbox(sock)
+        self._outbox.put(self._waiting)
+        self._waiting, self._unanswered = [], []
+        self.flush()
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._write)
+                await self._read(sock)
+                nursery.cancel_scope.cancel()
+        except* (OSError, trio.ClosedResourceError, FrameError) as errors:
+            log.debug("tunnel to %(address)s: %(reason)s", {"address": self.address, "reason": errors.exceptions[0]})
+        finally:
+            self.close()
+
+    def _refuse_all(self, error: NotReached) -> None:
+        """Answer what waits; the next request tries again."""
+        session = self.session
+        remark = f"the broker cannot be reached by the proxy: {error}"
+        for header, serialize_type in self._unanswered:
+            session.answer(header, serialize_type, Reply(code=ResponseCode.SERVICE_NOT_AVAILABLE, remark=remark))
+        session.flush()
+        self._closed = True
+        self._count(0)
+        self._on_close(self)
+
+    async def _write(self) -> None:
+        outbox, sock = self._outbox, self._sock
+        assert outbox is not None  # noqa: S101 - it is connected
+        assert sock is not None  # noqa: S101 - as above
+        while True:
+            await self._more.wait()
+            await trio.lowlevel.wait_writable(sock)
+            outbox.send()
+            self._count(outbox.size)
+            if not outbox.size:
+                self._more = trio.Event()
+
+    async def _read(self, sock: socket.socket) -> None:
+        session = self.session
+        frames = FrameReader(session.in_flight.limits.longest_frame[0])
+        while not self._closed:
+            await trio.lowlevel.wait_readable(sock)
+            try:
+                size = sock.recv_into(_read_buffer)
+            except (BlockingIOError, InterruptedError):
+                continue
+            if not size:
+                return
+            found, broken = frames.receive(_read_buffer[:size])
+            for frame in found:
+                self._pass_on(frame)
+            session.flush()
+            if broken is not None:
+                raise broken
+            if session.congested:
+                await session.drained()
+
+    def _pass_on(self, frame: RawFrame) -> None:
+        """Pass a frame to the client."""
+        header = bytes(frame.header)
+        if self._relocation is not None and b"msgId" in header:
+            header = header.replace(self._relocation.old, self._relocation.new)
+        head = PREFIX.pack(
+            len(header) + len(frame.body) + LENGTH_SIZE, frame.serialize_type << TYPE_SHIFT | len(header)
+        )
+        data = b"".join((head, header, frame.body))
+        session = self.session
+        if session.diverts:
+            known = decode_header(header, frame.serialize_type)
+            if known.flag & FLAG_RESPONSE and session.take_diverted(known.opaque, data):
+                return
+        session.write(data)
+
+    def close(self) -> None:
+        """End both sides; further calls do nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._sock is not None:
+            trio.lowlevel.notify_closing(self._sock)
+            self._sock.close()
+        self._room.set()
+        self._on_close(self)
+        self.session.flush()
+        self.session.close()
+
+
+async def _connected(address: Address) -> socket.socket:
+    """A connected socket.
+
+    Raises:
+        NotReached: there is none in time.
+    """
+    try:
+        with trio.fail_after(CONNECT_SECONDS):
+            stream = await trio.open_tcp_stream(address.host, address.port)
+    except trio.TooSlowError:
+        raise NotReached(f"{address} does not answer") from None
+    except OSError as error:
+        raise NotReached(f"{address}: {error.strerror or error}") from error
+    with contextlib.suppress(OSError):
+        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock = socket.socket(fileno=stream.socket.detach())
+    sock.settimeout(0)
+    return sock

@@ -1,0 +1,158 @@
+"""The composition root of a proxy: from its settings to one that stands in front of a cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import trio
+
+from rocketwire.server.banner import about_access, reached
+from rocketwire.server.configuration import LiveConfig
+from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.core.threads import RunSync
+from rocketwire.server.dispatch.guard import Guard
+from rocketwire.server.limits.keys import LimitKeys
+from rocketwire.server.limits.limits import Limits
+from rocketwire.server.net.admission.admission import Admission
+from rocketwire.server.net.admission.descriptors import shared_out
+from rocketwire.server.net.admission.in_flight import InFlight
+from rocketwire.server.net.listener import Listener, bind
+from rocketwire.server.net.session import Dispatcher, Session
+from rocketwire.server.net.tls.contexts import TlsContexts
+from rocketwire.server.net.tls.gate import TlsGate
+from rocketwire.server.net.tls.settings import read_tls_settings
+from rocketwire.server.operations.faults.start import allowed_faults, banner_lines
+from rocketwire.server.proxy.names import Names
+from rocketwire.server.proxy.ports import Ports
+from rocketwire.server.proxy.relay import Relay
+from rocketwire.server.proxy.settings import ProxySettings
+from rocketwire.server.upstream.cluster import MASTER, BrokerKey, Cluster
+from rocketwire.server.upstream.lines import Lines
+from rocketwire.wire.addresses import Address
+
+if TYPE_CHECKING:
+    from rocketwire.server.operations.faults.faulty import Frames
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """A proxy that is ready.
+
+    Attributes:
+        settings: Its settings.
+        listened: Where it answers as a name server.
+        brokers: Its address of each broker.
+        grpc: Where clients of 5.x are served; None: nowhere.
+    """
+
+    settings: ProxySettings
+    listened: Address
+    brokers: Mapping[BrokerKey, Address]
+    grpc: Address | None
+
+    def document(self) -> dict[str, object]:
+        """All that a program needs to use it."""
+        return {
+            "namesrv": str(reached(self.listened)),
+            "brokers": {f"{key.name}:{key.broker_id}": str(self.brokers[key]) for key in sorted(self.brokers)},
+            "grpc": None if self.grpc is None else str(reached(self.grpc)),
+        }
+
+    def lines(self) -> list[str]:
+        """The lines that tell people so."""
+        settings, listened, grpc = self.settings, self.listened, self.grpc
+        names = ";".join(map(str, settings.upstream))
+        return [
+            f"rocketwire proxy ready: {listened} in front of the name servers {names}",
+            f'  Java:  producer.setNamesrvAddr("{reached(listened)}");',
+            *([] if grpc is None else [f'  5.x:   ClientConfiguration.newBuilder().setEndpoints("{reached(grpc)}")']),
+            *(f"  {_shown(key)}: {self.brokers[key]}" for key in sorted(self.brokers)),
+            *([] if self.brokers else ["  no broker is known yet"]),
+            *(["  read only: what changes something is refused"] if settings.read_only else []),
+            *about_access(settings.base, listened),
+            "  stop:  Ctrl-C",
+            *banner_lines(settings.base.faults),
+        ]
+
+
+def _shown(key: BrokerKey) -> str:
+    return f"broker {key.name}" if key.broker_id == MASTER else f"slave {key.broker_id} of {key.name}"
+
+
+async def serve_proxy(
+    settings: ProxySettings,
+    *,
+    clock: Clock,
+    choose: Callable[[int], int],
+    run_sync: RunSync,
+    ready: Callable[[Standing], None],
+) -> None:
+    """Stand in front of the cluster until cancelled; `ready` is called once all listen.
+
+    Raises:
+        AddressInUse: the proxy's own port cannot be had.
+        DescriptorsTooFew: the process may open too few files.
+        TlsInvalid: TLS cannot be had as it is configured.
+    """
+    config = settings.base
+    tls = TlsContexts(
+        read_tls_settings(config.tls.tls_config_file, config.tls.tls_server_mode), clock=clock, run_sync=run_sync
+    )
+    tls.load()
+    metrics, descriptors = Metrics(), shared_out(http=False)
+    in_flight = InFlight(Limits(LiveConfig(config, clock)[LimitKeys], metrics))
+    admission = Admission(in_flight, descriptors.connections, descriptors.farewells)
+    gate = TlsGate(tls, in_flight)
+    lines = Lines()
+    cluster = Cluster(settings.upstream, lines)
+    faults = allowed_faults(config.faults, choose, metrics)
+    guards: tuple[Guard, ...] = ()
+
+    def listen(key: BrokerKey, sockets: Sequence[socket.socket], nursery: trio.Nursery) -> None:
+        port = sockets[0].getsockname()[1]
+        own = Address(host=settings.advertised_host, port=port)
+        relay = Relay(key, cluster, own, nursery, guards=guards, metrics=metrics, now=trio.current_time)
+        for sock in sockets:
+            nursery.start_soon(listener_of(sock, relay, relay.peer_closed, "broker").run)
+
+    def listener_of(sock: socket.socket, frames: Frames, on_close: Callable[[Session], None], name: str) -> Listener:
+        served: Dispatcher = frames
+        if faults is not None:
+            served, on_close = faults.in_front_of_frames(frames, on_close, name)
+        return Listener(sock, served, on_close, admission=admission, tls=gate, hub=None)
+
+    with contextlib.ExitStack() as stack:
+        own = stack.enter_context(bind(settings.listen.host, settings.listen.port, option="--listen"))
+        listened = Address(host=settings.listen.host, port=own.getsockname()[1])
+        ports = Ports(
+            cluster,
+            host=settings.listen.host,
+            first=settings.first_port,
+            advertised_host=settings.advertised_host,
+            listen=listen,
+        )
+        names = Names(cluster, ports.proxied, guards=guards, metrics=metrics, now=trio.current_time)
+        listener = listener_of(own, names, lambda _: None, "namesrv")
+        async with trio.open_nursery() as nursery:
+            for each in (in_flight, lines, *(() if faults is None else (faults.delayed,))):
+                nursery.start_soon(each.run)
+            await cluster.refresh()
+            nursery.start_soon(cluster.run)
+            await nursery.start(ports.run)
+            nursery.start_soon(listener.run)
+            ready(
+                Standing(
+                    settings=settings,
+                    listened=listened,
+                    brokers={key: address for key in cluster.brokers if (address := ports.address_of(key)) is not None},
+                    grpc=None,
+                )
+            )
