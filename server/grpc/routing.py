@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.grpc.calls import Asking, Call
 from rocketwire.server.grpc.settings import group_request
-from rocketwire.server.grpc.statuses import OK, status_of_reply
+from rocketwire.server.grpc.statuses import OK, code_of_reply
 from rocketwire.server.grpc.tables.groups import Groups
 from rocketwire.server.grpc.tables.topics import Share, Topics
 from rocketwire.server.topics.message_types import MESSAGE_TYPE
@@ -28,7 +28,6 @@ from rocketwire.wire.grpc.definition_pb2 import (
     Endpoints,
     MessageQueue,
     Permission,
-    Status,
 )
 from rocketwire.wire.grpc.errors import CallInvalid
 from rocketwire.wire.grpc.service_pb2 import (
@@ -42,8 +41,6 @@ from rocketwire.wire.headers.route import GetRouteInfoRequestHeader
 _ANY_QUEUE: Final = -1
 _TYPES: Final = ("NORMAL", "FIFO", "DELAY", "TRANSACTION")
 _MIXED: Final = "MIXED"
-
-Found: TypeAlias = Sequence[Share] | Status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +57,6 @@ def query_route(services: RoutingServices, call: Call, request: QueryRouteReques
     check_topic(topic.name)
     _check_endpoints(request.endpoints)
     shares = yield from asked_shares(services.topics, call, topic.name)
-    if isinstance(shares, Status):
-        return QueryRouteResponse(status=shares)
     response = QueryRouteResponse(status=OK)
     for name, config in shares:
         broker = Broker(name=name, id=0, endpoints=request.endpoints)
@@ -85,8 +80,6 @@ def query_assignment(services: RoutingServices, call: Call, request: QueryAssign
     check_group(name)
     _check_endpoints(request.endpoints)
     shares = yield from asked_shares(services.topics, call, topic.name)
-    if isinstance(shares, Status):
-        return QueryAssignmentResponse(status=shares)
     readable = [(share.broker, queues) for share in shares if (queues := _readable(share.config)) > 0]
     if not readable:
         raise CallInvalid(Code.FORBIDDEN, f"no readable message queue of topic {topic.name}")
@@ -111,10 +104,18 @@ def accepted_types(config: TopicConfig) -> tuple[str, ...]:
     return (value,) if value in _TYPES else _TYPES[:1]
 
 
-def asked_shares(topics: Topics, call: Call, topic: str) -> Generator[Sequence[Request[Any]], list[Reply], Found]:
-    """The shares of a topic, or the status of a refusal."""
+def asked_shares(
+    topics: Topics, call: Call, topic: str
+) -> Generator[Sequence[Request[Any]], list[Reply], Sequence[Share]]:
+    """The shares of a topic.
+
+    Raises:
+        CallInvalid: there is none, or the client may not know.
+    """
     (reply,) = yield (call.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequestHeader(topic=topic)),)
-    return topics.shares(topic) if reply.code == ResponseCode.SUCCESS else status_of_reply(reply)
+    if reply.code != ResponseCode.SUCCESS:
+        raise CallInvalid(code_of_reply(reply), reply.remark or "")
+    return topics.shares(topic)
 
 
 def _readable(config: TopicConfig) -> int:

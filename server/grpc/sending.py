@@ -23,7 +23,6 @@ from rocketwire.wire.codes import Permission, RequestCode, ResponseCode
 from rocketwire.wire.grpc.answers import sent_payload
 from rocketwire.wire.grpc.checks import check_topic
 from rocketwire.wire.grpc.codes import Code
-from rocketwire.wire.grpc.definition_pb2 import Status
 from rocketwire.wire.grpc.errors import CallInvalid
 from rocketwire.wire.grpc.limits import CallLimits
 from rocketwire.wire.grpc.queue_choice import queue_of_group
@@ -74,10 +73,7 @@ def send(services: SendingServices, call: Call, request: SendMessageRequest) -> 
     told = read_send(request, services.limits(), remote=call.remote_text, now=services.clock())
     shares = services.topics.shares(told.topic)
     if not shares:
-        found = yield from asked_shares(services.topics, call, told.topic)
-        if isinstance(found, Status):
-            return SendMessageResponse(status=found)
-        shares = found
+        shares = yield from asked_shares(services.topics, call, told.topic)
     writable = [each for each in shares if each.config.perm & Permission.WRITE and each.config.write_queue_nums > 0]
     if not writable:
         raise CallInvalid(Code.FORBIDDEN, f"no writable message queue of topic {told.topic}")

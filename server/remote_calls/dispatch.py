@@ -30,7 +30,7 @@ from rocketwire.server.upstream.lines import Lines, NotReached, NotSent
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.pop import BatchAckMessageRequestBody
 from rocketwire.wire.codes import RequestCode, ResponseCode
-from rocketwire.wire.errors import WireError
+from rocketwire.wire.errors import RecallHandleInvalid, WireError
 from rocketwire.wire.fast_headers import SendFields
 from rocketwire.wire.frame import Buffer
 from rocketwire.wire.grpc.codes import Code
@@ -159,7 +159,7 @@ class RemoteDispatch:
             else:
                 self._members.leave(request.peer, header, ext, done)
             return None
-        broker = _broker(request)
+        broker = self._broker(request)
         address = self._topics.address(broker)
         if address is None:
             raise NotStored(Code.INTERNAL_SERVER_ERROR, f"no broker {broker} is known")
@@ -178,20 +178,29 @@ class RemoteDispatch:
             self._in_flight.add(-size)
             raise
 
+    def _broker(self, request: Request[Any]) -> str:
+        """The broker that a request is for; a handle that names none is any broker's to refuse."""
+        if not isinstance(request.fields, RecallMessageRequestHeader):
+            return request.broker or ""
+        try:
+            return decode_recall_handle(request.fields.recall_handle).broker
+        except RecallHandleInvalid:
+            return next((name for name, _ in self._topics.masters()), "")
+
     def _done(self, caller: CallCaller, header: Header, broker: str, size: int, found: Answer | NotReached) -> None:
         self._in_flight.add(-size)
         if isinstance(found, NotReached):
             self._topics.failed(broker)
         else:
             self._topics.answered(broker)
-        self._answered[caller] = None
         caller.answer(header, 0, _reply(header.code, found))
+        self._answered[caller] = None
         if isinstance(found, NotSent):  # that comes with no read
             self._flush_later()
 
     def _done_apart(self, caller: CallCaller, header: Header, found: Answer | NotReached) -> None:
-        self._answered[caller] = None
         caller.answer(header, 0, _reply(header.code, found))
+        self._answered[caller] = None
         self._flush_later()
 
     def _flush_later(self) -> None:
@@ -244,17 +253,6 @@ def _reply(code: int, found: Answer | NotReached) -> Reply:
         except WireError:  # of a refusal
             fields = None
     return Reply(code=found.code, remark=found.remark, fields=fields, body=(found.body,) if found.body else ())
-
-
-def _broker(request: Request[Any]) -> str:
-    """The broker that a request is for.
-
-    Raises:
-        RecallHandleInvalid: that is to be read from a handle which is none.
-    """
-    if isinstance(request.fields, RecallMessageRequestHeader):
-        return decode_recall_handle(request.fields.recall_handle).broker
-    return request.broker or ""
 
 
 def _ext(fields: object) -> Mapping[str, str]:

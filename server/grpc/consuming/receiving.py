@@ -19,6 +19,7 @@ from rocketwire.server.grpc.clients import Client, Clients
 from rocketwire.server.grpc.consuming.deliveries import plain_payloads
 from rocketwire.server.grpc.consuming.handles import Handle, Held, dead_letter_request
 from rocketwire.server.grpc.metadata import read_timeout
+from rocketwire.server.grpc.routing import asked_shares
 from rocketwire.server.grpc.settings import group_config, group_request, most_attempts
 from rocketwire.server.grpc.statuses import code_of_reply
 from rocketwire.server.grpc.tables.groups import Groups
@@ -87,6 +88,7 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
         yield (group_request(call, group),)
     config = group_config(services.groups, group)
     broker = services.topics.receives_from(request.message_queue.broker.name, topic)
+    broker = broker or (yield from _any_broker(services.topics, call, topic))
     header = RenewedPopRequest(
         consumer_group=group,
         topic=topic,
@@ -130,6 +132,12 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
     if request.auto_renew:
         services.held.add(client, topic, group, [each.handle for each in kept])
     return [_OK, *(_payload(each, topic) for each in kept), delivered_response(fields.pop_time)]
+
+
+def _any_broker(topics: Topics, call: Call, topic: str) -> Asking:
+    """A broker for a client that names none, once the topic is known."""
+    yield from asked_shares(topics, call, topic)
+    return topics.receives_from("", topic)
 
 
 class _Delivery(NamedTuple):
