@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import NamedTuple
 
 import trio
 
@@ -25,18 +26,10 @@ from tests.server.upstream.test_registration import NameServer
 BROKERS = ("a", "b")
 
 
-class Proxy:
-    """A front that listens.
+class Proxy(NamedTuple):
+    """A front that listens."""
 
-    Attributes:
-        address: Where.
-        lines: Its connections to the cluster.
-    """
-
-    def __init__(self, address: Address, lines: Lines, stop: Callable[[], None]) -> None:
-        self.address = address
-        self.lines = lines
-        self.stop = stop
+    address: Address
 
 
 @contextlib.asynccontextmanager
@@ -62,27 +55,22 @@ async def proxying(*name_servers: Address, clock: Clock, guards: tuple[Guard, ..
             nursery.start_soon(each.run)
         await settle()
         try:
-            yield Proxy(Address(host="127.0.0.1", port=listener.port), lines, nursery.cancel_scope.cancel)
+            yield Proxy(Address(host="127.0.0.1", port=listener.port))
         finally:
             nursery.cancel_scope.cancel()
 
 
 @contextlib.asynccontextmanager
-async def cluster_of_two(tmp_path: Path) -> AsyncIterator[tuple[Address, dict[str, Server], contextlib.AsyncExitStack]]:
-    """A name server and two brokers, which have the topic T with two queues each; the last is what stops one."""
+async def cluster_of_two(tmp_path: Path) -> AsyncIterator[tuple[Address, dict[str, Server]]]:
+    """A name server and two brokers, which have the topic T with two queues each."""
     name_server, clock = NameServer(tmp_path / "names"), Clock()
-    async with name_server.running(), contextlib.AsyncExitStack() as first, contextlib.AsyncExitStack() as second:
-        brokers = {}
-        for name, stack in zip(BROKERS, (first, second), strict=True):
-            brokers[name] = await stack.enter_async_context(
-                serving(
-                    tmp_path / name,
-                    clock=clock,
-                    name_server=None,
-                    name_servers=(name_server.address,),
-                    broker_name=name,
-                )
-            )
-            await brokers[name].broker().create_topic("T", 2)
+
+    def broker(name: str) -> contextlib.AbstractAsyncContextManager[Server]:
+        names = (name_server.address,)
+        return serving(tmp_path / name, clock=clock, name_server=None, name_servers=names, broker_name=name)
+
+    async with name_server.running(), broker("a") as first, broker("b") as second:
+        for each in (first, second):
+            await each.broker().create_topic("T", 2)
         await settle()
-        yield name_server.address, brokers, second
+        yield name_server.address, {"a": first, "b": second}
