@@ -17,19 +17,24 @@ from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.threads import RunSync
 from rocketwire.server.dispatch.guard import Guard
+from rocketwire.server.guards.throttle.keys import ThrottleKeys
+from rocketwire.server.guards.throttle.throttle import Throttle
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.limits.limits import Limits
 from rocketwire.server.net.admission.admission import Admission
-from rocketwire.server.net.admission.descriptors import shared_out
+from rocketwire.server.net.admission.descriptors import DescriptorBudget, shared_out
 from rocketwire.server.net.admission.in_flight import InFlight
-from rocketwire.server.net.listener import Listener, bind
+from rocketwire.server.net.listener import Early, Listener, bind
 from rocketwire.server.net.session import Dispatcher, Session
 from rocketwire.server.net.tls.contexts import TlsContexts
 from rocketwire.server.net.tls.gate import TlsGate
 from rocketwire.server.net.tls.settings import read_tls_settings
 from rocketwire.server.operations.faults.start import allowed_faults, banner_lines
+from rocketwire.server.proxy.kernel import KernelRelays, PlainPort, relay_kernel
 from rocketwire.server.proxy.names import Names
 from rocketwire.server.proxy.ports import Ports
+from rocketwire.server.proxy.quotas import Quotas
+from rocketwire.server.proxy.read_only import ReadOnly
 from rocketwire.server.proxy.relay import Relay
 from rocketwire.server.proxy.settings import ProxySettings
 from rocketwire.server.upstream.cluster import MASTER, BrokerKey, Cluster
@@ -108,26 +113,53 @@ async def serve_proxy(
     )
     tls.load()
     metrics, descriptors = Metrics(), shared_out(http=False)
-    in_flight = InFlight(Limits(LiveConfig(config, clock)[LimitKeys], metrics))
-    admission = Admission(in_flight, descriptors.connections, descriptors.farewells)
+    live = LiveConfig(config, clock)
+    in_flight = InFlight(Limits(live[LimitKeys], metrics))
+    # Each connection of a client has one to its broker.
+    connections = DescriptorBudget(descriptors.connections.most // 2)
+    admission = Admission(in_flight, connections, descriptors.farewells)
+    kernel = relay_kernel()
+    relays = None if kernel is None else KernelRelays(kernel, in_flight.limits)
     gate = TlsGate(tls, in_flight)
     lines = Lines()
     cluster = Cluster(settings.upstream, lines)
     faults = allowed_faults(config.faults, choose, metrics)
-    guards: tuple[Guard, ...] = ()
+    quotas = Quotas(Throttle(live[ThrottleKeys], {}, metrics))
+    guards: tuple[Guard, ...] = (quotas, ReadOnly()) if settings.read_only else (quotas,)
 
     def listen(key: BrokerKey, sockets: Sequence[socket.socket], nursery: trio.Nursery) -> None:
         port = sockets[0].getsockname()[1]
         own = Address(host=settings.advertised_host, port=port)
-        relay = Relay(key, cluster, own, nursery, guards=guards, metrics=metrics, now=trio.current_time)
-        for sock in sockets:
-            nursery.start_soon(listener_of(sock, relay, relay.peer_closed, "broker").run)
+        relay = Relay(
+            key,
+            cluster,
+            own,
+            nursery,
+            guards=guards,
+            quotas=quotas,
+            metrics=metrics,
+            now=trio.current_time,
+            moved=(lambda _: None) if relays is None else relays.moved,
+        )
 
-    def listener_of(sock: socket.socket, frames: Frames, on_close: Callable[[Session], None], name: str) -> Listener:
+        def plain() -> bool:
+            return not relay.guarded and (faults is None or not faults.rules.active)
+
+        early = None if relays is None else PlainPort(relays, plain, relay.where)
+        for sock in sockets:
+            nursery.start_soon(listener_of(sock, relay, relay.peer_closed, "broker", early).run)
+
+    def listener_of(
+        sock: socket.socket,
+        frames: Frames,
+        on_close: Callable[[Session], None],
+        name: str,
+        early: Early | None = None,
+    ) -> Listener:
         served: Dispatcher = frames
         if faults is not None:
             served, on_close = faults.in_front_of_frames(frames, on_close, name)
-        return Listener(sock, served, on_close, admission=admission, tls=gate, hub=None)
+        return Listener(sock, served, on_close, admission=admission, tls=gate, early=early)
 
     with contextlib.ExitStack() as stack:
         own = stack.enter_context(bind(settings.listen.host, settings.listen.port, option="--listen"))
@@ -142,8 +174,9 @@ async def serve_proxy(
         names = Names(cluster, ports.proxied, guards=guards, metrics=metrics, now=trio.current_time)
         listener = listener_of(own, names, lambda _: None, "namesrv")
         async with trio.open_nursery() as nursery:
-            for each in (in_flight, lines, *(() if faults is None else (faults.delayed,))):
-                nursery.start_soon(each.run)
+            for each in (in_flight, lines, relays, None if faults is None else faults.delayed):
+                if each is not None:
+                    nursery.start_soon(each.run)
             await cluster.refresh()
             nursery.start_soon(cluster.run)
             await nursery.start(ports.run)

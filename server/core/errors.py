@@ -27,6 +27,8 @@ from rocketwire.server.core.guard_errors import (
     AddressesNotUpdated,
     FrameRefused,
     LimitExceeded,
+    OnlyRead,
+    QuotaExceeded,
 )
 from rocketwire.server.core.pop_errors import NotInQueue, ParameterInvalid, PopDisabled
 from rocketwire.server.core.server_error import ServerError as ServerError  # noqa: PLC0414 - re-exported: one import for all errors
@@ -306,6 +308,8 @@ RESPONSE_CODES: dict[type[Exception], ResponseCode] = {
     FrameRefused: ResponseCode.MESSAGE_ILLEGAL,
     LimitExceeded: ResponseCode.SYSTEM_BUSY,
     AccessRefused: ResponseCode.SYSTEM_ERROR,
+    OnlyRead: ResponseCode.NO_PERMISSION,
+    QuotaExceeded: ResponseCode.FLOW_CONTROL,
     AccessOpen: ResponseCode.SYSTEM_ERROR,
     AccountNotUpdated: ResponseCode.UPDATE_AND_CREATE_ACL_CONFIG_FAILED,
     AccountNotDeleted: ResponseCode.DELETE_ACL_CONFIG_FAILED,

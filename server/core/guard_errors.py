@@ -58,3 +58,14 @@ class AddressesNotUpdated(ServerError):
 
     def __init__(self, addresses: str) -> None:
         super().__init__(f"The globalWhiteAddresses[{addresses}] has been updated failed.")
+
+
+class OnlyRead(ServerError):
+    """A request that changes something, where nothing may be changed."""
+
+    def __init__(self) -> None:
+        super().__init__("nothing may be changed through this proxy, which is read-only")
+
+
+class QuotaExceeded(ServerError):
+    """A send or receive that is over its quota; the text is that of the configured wording."""

@@ -107,6 +107,19 @@ class Http2(Protocol):
         """Serve a connection of which `first` was read; `on_close` is called once it is closed."""
 
 
+class Early(Protocol):
+    """What may serve new connections without a session."""
+
+    async def take(
+        self, sock: socket.socket, remote: tuple[str, int], on_close: Callable[[Connected], None]
+    ) -> Connected | None:
+        """Serve a connection; `on_close` is called once it is closed. None: it needs a session.
+
+        Raises:
+            OSError: the connection is broken.
+        """
+
+
 class Listener:
     """One listening socket and its connections, which a hub reads, or a task each."""
 
@@ -120,8 +133,10 @@ class Listener:
         tls: TlsGate,
         hub: Hub | None = None,
         http2: Http2 | None = None,
+        early: Early | None = None,
     ) -> None:
         self._sock = sock
+        self._early = early
         self._admission = admission
         self._refusals = ConnectionRefuser(admission.farewells)
         self._tls = tls
@@ -183,7 +198,31 @@ class Listener:
         refusal = self._admission.enter(remote[0])
         if refusal is not None:
             self._refusals.refuse(sock, refusal, nursery)
-            return
+        elif self._early is not None and not self._tls.enforcing:
+            nursery.start_soon(self._take_early, self._early, sock, remote, nursery)
+        else:
+            self._open_session(sock, remote, nursery)
+
+    async def _take_early(
+        self, early: Early, sock: socket.socket, remote: tuple[str, int], nursery: trio.Nursery
+    ) -> None:
+        """Have a connection served without a session, if that can be."""
+        made = None
+        try:
+            with trio.move_on_after(self._admission.limits.keys.current.server_channel_max_idle_time_seconds) as idle:
+                made = await early.take(sock, remote, self._leaves)
+        except OSError:
+            idle.cancel()
+        if made is not None:
+            self.sessions.add(made)
+        elif idle.cancel_called:
+            trio.lowlevel.notify_closing(sock)
+            sock.close()
+            self._admission.leave(remote[0])
+        else:
+            self._open_session(sock, remote, nursery)
+
+    def _open_session(self, sock: socket.socket, remote: tuple[str, int], nursery: trio.Nursery) -> None:
         session = Session(
             sock,
             remote,

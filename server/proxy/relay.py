@@ -13,6 +13,7 @@ from rocketwire.server.core.request import Reply
 from rocketwire.server.dispatch.guard import Guard
 from rocketwire.server.net.session import Session
 from rocketwire.server.proxy.admitting import admitted
+from rocketwire.server.proxy.quotas import Quotas
 from rocketwire.server.proxy.tunnels import Relocation, Tunnel
 from rocketwire.server.upstream.cluster import BrokerKey, Cluster
 from rocketwire.wire.addresses import Address
@@ -35,8 +36,10 @@ class Relay:
         own: The proxy's address of the broker.
         nursery: Carries the tunnels.
         guards: Admit or refuse requests.
-        metrics: Counts them.
+        quotas: That of the guards which is charged for answers, too.
+        metrics: Counts requests.
         now: The clock of faults.
+        moved: Called with the former address when the broker has moved.
     """
 
     def __init__(
@@ -47,19 +50,23 @@ class Relay:
         nursery: trio.Nursery,
         *,
         guards: Iterable[Guard],
+        quotas: Quotas,
         metrics: Metrics,
         now: Callable[[], float],
+        moved: Callable[[Address], None] = lambda _: None,
     ) -> None:
         self._key = key
         self._cluster = cluster
         self._own = own
         self._nursery = nursery
         self._guards = tuple(guards)
+        self._quotas = quotas
         self._metrics = metrics
         self._tunnels: dict[Session, Tunnel] = {}
         self._target: Address | None = None
         self._relocation: Relocation | None = None
         self.now = now
+        self._moved = moved
         self._find()
         cluster.changed.subscribe(self._find)
 
@@ -68,12 +75,19 @@ class Relay:
         address = self._cluster.brokers.get(self._key, self._target)
         if address == self._target or address is None:
             return
-        if self._target is not None:
+        former = self._target
+        if former is not None:
             log.info("broker %(broker)s is now at %(address)s", {"broker": self._key.name, "address": address})
         self._target = address
         self._relocation = relocation(address, self._own)
         for tunnel in list(self._tunnels.values()):
             tunnel.close()
+        if former is not None:
+            self._moved(former)
+
+    def where(self) -> tuple[Address | None, Relocation | None]:
+        """The broker's address, if it is known, and what to replace in ids of messages."""
+        return self._target, self._relocation
 
     @property
     def guarded(self) -> bool:
@@ -113,6 +127,8 @@ class Relay:
                     if tunnel is None:
                         self._refuse(session, header, frame.serialize_type)
                         continue
+                if guarded and not header.is_response:
+                    tunnel.charge(header.opaque, self._quotas.charging(header))
                 tunnel.send(frame, None if header.is_response else header)
                 if tunnel.full:
                     tunnel.flush()

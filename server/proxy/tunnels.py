@@ -25,10 +25,11 @@ from rocketwire.wire.connection import FrameReader, RawFrame
 from rocketwire.wire.errors import FrameError
 from rocketwire.wire.frame import LENGTH_SIZE, PREFIX, TYPE_SHIFT
 from rocketwire.wire.header import Header, decode_header
+from rocketwire.wire.message_id_hosts import rewritten
 
 log = logging.getLogger(__name__)
 
-_HIGH_WATER: Final = 1024 * 1024
+HIGH_WATER: Final = 1024 * 1024
 """A tunnel with more unsent bytes is full: its broker does not read, and the client is not read either."""
 _READ_BYTES: Final = 256 * 1024
 
@@ -70,6 +71,7 @@ class Tunnel:
         self._outbox: Outbox | None = None
         self._waiting: list[bytes] = []
         self._unanswered: list[tuple[Header, int]] = []
+        self._charges: dict[int, Callable[[memoryview], None]] = {}
         self._size = 0
         self._more = trio.Event()
         self._room = trio.Event()
@@ -78,7 +80,7 @@ class Tunnel:
     @property
     def full(self) -> bool:
         """Whether the broker does not read."""
-        return self._size > _HIGH_WATER
+        return self._size > HIGH_WATER
 
     def send(self, frame: RawFrame, header: Header | None) -> None:
         """Pass a frame to the broker; `flush` sends it. `header` is that of a request that gets an answer."""
@@ -93,6 +95,11 @@ class Tunnel:
                 self._unanswered.append((header, frame.serialize_type))
         else:
             self._outbox.put((data,))
+
+    def charge(self, opaque: int, charging: Callable[[memoryview], None] | None) -> None:
+        """Have `charging` called with the body of the answer to a request."""
+        if charging is not None:
+            self._charges[opaque] = charging
 
     def flush(self) -> None:
         """Send what the socket takes; a task sends the rest."""
@@ -122,7 +129,7 @@ class Tunnel:
     async def run(self) -> None:
         """Connect, and pass on until one end closes."""
         try:
-            sock = await _connected(self.address)
+            sock = await connected(self.address)
         except NotReached as error:
             self._refuse_all(error)
             return
@@ -191,16 +198,20 @@ class Tunnel:
         """Pass a frame to the client."""
         header = bytes(frame.header)
         if self._relocation is not None and b"msgId" in header:
-            header = header.replace(self._relocation.old, self._relocation.new)
+            header = rewritten(header, frame.serialize_type, self._relocation.old, self._relocation.new)
         head = PREFIX.pack(
             len(header) + len(frame.body) + LENGTH_SIZE, frame.serialize_type << TYPE_SHIFT | len(header)
         )
         data = b"".join((head, header, frame.body))
         session = self.session
-        if session.diverts:
+        if session.diverts or self._charges:
             known = decode_header(header, frame.serialize_type)
-            if known.flag & FLAG_RESPONSE and session.take_diverted(known.opaque, data):
-                return
+            if known.flag & FLAG_RESPONSE:
+                charging = self._charges.pop(known.opaque, None)
+                if charging is not None and known.code == ResponseCode.SUCCESS:
+                    charging(frame.body)
+                if session.take_diverted(known.opaque, data):
+                    return
         session.write(data)
 
     def close(self) -> None:
@@ -217,7 +228,7 @@ class Tunnel:
         self.session.close()
 
 
-async def _connected(address: Address) -> socket.socket:
+async def connected(address: Address) -> socket.socket:
     """A connected socket.
 
     Raises:

@@ -23,7 +23,7 @@ else:
     if newer is not None:  # it may answer all the same, but as it did before
         raise pytest.UsageError(f"the kernel is older than {newer.relative_to(ROOT)}: run python -m tools.build_kernel")
     if not hasattr(native.kernel, "Hub"):  # it needs Linux
-        collect_ignore_glob = ["net/test_hub*.py", "log/test_ahead.py"]
+        collect_ignore_glob = ["net/test_hub*.py", "log/test_ahead.py", "relay/test_*.py"]
 
 
 @pytest.fixture

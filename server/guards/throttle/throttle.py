@@ -8,7 +8,7 @@ it with what is stored or delivered, so that the next send of the same read sees
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 import trio
 
@@ -19,10 +19,10 @@ from rocketwire.server.guards.throttle.converted import Conversion
 from rocketwire.server.guards.throttle.keys import FLOW_CONTROL_WORDING, ThrottleKeys
 from rocketwire.server.guards.throttle.quotas import instance_quota, read_quotas
 from rocketwire.server.topics.message_types import MESSAGE_TYPE, MessageType
-from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.event import Event
 from rocketwire.wire import names
+from rocketwire.wire.bodies.topic import TopicConfig
 
 INSTANCE: Final = "instance"
 TOPIC: Final = "topic"
@@ -78,6 +78,13 @@ class Gate:
             bucket.take(cost)
 
 
+class Topics(Protocol):
+    """What is known of topics."""
+
+    def get(self, topic: str) -> TopicConfig | None:
+        """A topic's configuration; None: it is not known."""
+
+
 class Throttle:
     """The quotas of one broker.
 
@@ -96,7 +103,7 @@ class Throttle:
     def __init__(
         self,
         keys: Live[ThrottleKeys],
-        topics: BrokerTopics,
+        topics: Topics,
         metrics: Metrics,
         *,
         now: Callable[[], float] = trio.current_time,

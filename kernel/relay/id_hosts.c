@@ -1,0 +1,65 @@
+#define _GNU_SOURCE
+
+#include "relay/id_hosts.h"
+
+#define NAME "msgId"
+#define IN_JSON "\"" NAME "\":\""
+
+enum { TYPE_JSON = 0, TYPE_ROCKETMQ = 1 };
+enum { NAME_SIZE = sizeof NAME - 1, IN_JSON_SIZE = sizeof IN_JSON - 1 };
+enum { REMARK_LENGTH_AT = 13, NAME_LENGTH = 2, VALUE_LENGTH = 4 };
+
+/* A value: ids, joined by commas. */
+static void rewrite_ids(uint8_t *at, const uint8_t *end, const id_hosts *hosts)
+{
+    while (at < end) {
+        uint8_t *comma = memchr(at, ',', (size_t)(end - at));
+        size_t size = (size_t)((comma != NULL ? comma : end) - at);
+        if (size >= hosts->digits && memcmp(at, hosts->old, hosts->digits) == 0) {
+            memcpy(at, hosts->new, hosts->digits);
+        }
+        at += size + 1;
+    }
+}
+
+static void rewrite_json(uint8_t *header, const uint8_t *end, const id_hosts *hosts)
+{
+    uint8_t *at = header, *found;
+    while ((found = memmem(at, (size_t)(end - at), IN_JSON, IN_JSON_SIZE)) != NULL) {
+        at = found + 1;
+        if (found == header || (found[-1] != '{' && found[-1] != ',')) {
+            continue; /* within a text */
+        }
+        uint8_t *value = found + IN_JSON_SIZE;
+        for (at = value; at < end && *at != '"' && *at != '\\';) at++;
+        rewrite_ids(value, at, hosts);
+    }
+}
+
+static void rewrite_binary(uint8_t *header, size_t size, const id_hosts *hosts)
+{
+    if (size < REMARK_LENGTH_AT + VALUE_LENGTH) {
+        return;
+    }
+    /* A length has 32 bits at most, a place therefore far less than 64. */
+    uint64_t at = REMARK_LENGTH_AT + VALUE_LENGTH + (uint64_t)get32(header + REMARK_LENGTH_AT) + VALUE_LENGTH;
+    while (at + NAME_LENGTH <= size) {
+        uint64_t name = at + NAME_LENGTH, name_end = name + get16(header + at), value = name_end + VALUE_LENGTH;
+        if (value > size || get32(header + name_end) > size - value) {
+            return;
+        }
+        at = value + get32(header + name_end);
+        if (span_is(span_of(header + name, name_end - name), NAME, NAME_SIZE)) {
+            rewrite_ids(header + value, header + at, hosts);
+        }
+    }
+}
+
+void id_hosts_rewrite(uint8_t *header, size_t size, uint8_t serialize_type, const id_hosts *hosts)
+{
+    if (serialize_type == TYPE_JSON) {
+        rewrite_json(header, header + size, hosts);
+    } else if (serialize_type == TYPE_ROCKETMQ) {
+        rewrite_binary(header, size, hosts);
+    }
+}

@@ -1,0 +1,114 @@
+/* A relay: one thread passes frames between pairs of sockets, each a client and the upstream broker that it has to
+ * itself. It runs no Python. Linux only.
+ *
+ * A pair belongs to the thread until it is told; whoever asks something of it only leaves a note (relay_ask). passing.c
+ * passes bytes, pairs.c decides what comes of a pair, relay_thread.c is the thread and what is said to it and by it,
+ * relay_type.c is Python's view. */
+#ifndef ROCKETWIRE_RELAY_H
+#define ROCKETWIRE_RELAY_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "core/span.h"
+#include "relay/id_hosts.h"
+
+enum {
+    RELAY_READ_BYTES = 256 * 1024, /* of one socket at a time; as server.net.reader */
+    REWRITTEN_MOST = 1 << 20       /* bytes of a header; a longer one passes as it is */
+};
+
+/* Bytes that wait; memory only while there are some. */
+typedef struct {
+    uint8_t *bytes;
+    size_t at, end, room;
+} waiting_bytes;
+
+enum { CLIENT, UPSTREAM };
+
+typedef struct pair pair;
+
+typedef struct {
+    pair *of;
+    int fd;
+    uint32_t watched;     /* events that epoll reports of it; 0: it is not in epoll */
+    bool over;            /* nothing more comes from it */
+    bool gone;            /* nothing more can be sent to it */
+    bool shut;            /* nothing more will be sent to it, and it knows */
+    size_t left;          /* bytes of the present frame that have not come yet; all before them were passed on */
+    size_t needed;        /* so many bytes `held` must have */
+    waiting_bytes held;   /* from it: the beginning of a frame, up to the end of its header */
+    waiting_bytes unsent; /* for it */
+} side;
+
+/* How a pair ended: by a client or an upstream that closed, by what came from it, or because it was asked for. */
+typedef enum { STAYS, BY_CLIENT, BY_UPSTREAM, BAD_CLIENT, BAD_UPSTREAM, DROPPED, RELEASED } outcome;
+
+enum { ASKED_BEGIN = 1, ASKED_DROP = 2, ASKED_RELEASE = 4 };
+
+struct pair {
+    int64_t number;
+    side sides[2];
+    id_hosts hosts; /* in what comes from upstream */
+    size_t longest_frame;
+    outcome because; /* what happened first */
+    bool releasing;
+    bool ended;
+    pair *next_ended;
+    atomic_llong moved; /* when bytes came last, in ms */
+    /* under the lock */
+    int asked;
+    bool told;
+    pair *next_asked, *next_told;
+};
+
+typedef struct {
+    int epoll, wake, telling; /* `wake` and `telling` are eventfds: something is asked, something is told */
+    size_t high_water;        /* with more bytes unsent for one side the other is not read */
+    uint8_t *buffer;
+    pthread_t thread;
+    bool running;
+    int64_t now;                      /* ms */
+    pair *ended;                      /* in this round */
+    atomic_llong frames[2], bytes[2]; /* by where they came from */
+    atomic_llong open;
+    pthread_mutex_t lock; /* for: */
+    pair *asked, *told, **told_end;
+    bool quit;
+} relay;
+
+static inline side *other_side(side *one)
+{
+    pair *of = one->of;
+    return one == &of->sides[CLIENT] ? &of->sides[UPSTREAM] : &of->sides[CLIENT];
+}
+
+static inline size_t waiting_size(const waiting_bytes *some) { return some->end - some->at; }
+
+/* passing.c */
+bool waiting_add(waiting_bytes *some, const uint8_t *bytes, size_t size); /* false: there is no memory */
+void waiting_free(waiting_bytes *some);
+bool side_may_read(const relay *all, const side *from);
+void side_read(relay *all, side *from);
+void side_take(relay *all, side *from, uint8_t *bytes, size_t size); /* what came from it; the bytes may change */
+void side_send(side *to);                                            /* what is unsent */
+
+/* pairs.c; each of them leaves the pair either watched or ended */
+void pair_begin(relay *all, pair *one);
+void pair_serve(relay *all, side *at, uint32_t events);
+void pair_drop(relay *all, pair *one);
+void pair_release(relay *all, pair *one);
+
+/* relay_thread.c. Of these, relay_ask and those below it are called by one other thread at a time. */
+int64_t relay_milliseconds(void); /* of a clock that never goes back */
+int relay_open(relay *all);       /* 0, or an error's number */
+int relay_start(relay *all);      /* unless it runs; 0, or an error's number */
+void relay_ask(relay *all, pair *one, int what);
+pair *relay_told(relay *all);      /* the first one that ended, or NULL */
+void relay_take_told(relay *all);  /* it is the caller's now */
+void relay_calm(const relay *all); /* before that: `telling` is no longer readable */
+void relay_stop(relay *all);       /* returns when the thread has ended */
+void relay_shut(relay *all);       /* the descriptors of a relay without a thread */
+void pair_free(pair *one);         /* also its sockets, unless they are -1 */
+
+#endif

@@ -1,0 +1,414 @@
+/* `Relay`: pairs of sockets that one thread relays between, in Python. */
+
+#define _GNU_SOURCE
+
+#include "core/kernel.h"
+
+#ifdef __linux__
+
+#include "relay/relay.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "wire/frame.h"
+
+enum { ROOM_FIRST = 64 };
+
+typedef struct {
+    PyObject_HEAD
+    relay all;
+    bool closed;
+    /* By number: each has the place of its number, modulo the room, which is a power of two. */
+    pair **pairs;
+    size_t count, room;
+    int64_t next; /* number */
+} Relay;
+
+static const char *const outcomes[] = {
+    [BY_CLIENT] = "client",          [BY_UPSTREAM] = "upstream",
+    [BAD_CLIENT] = "client misread", [BAD_UPSTREAM] = "upstream misread",
+    [DROPPED] = "dropped",           [RELEASED] = "released",
+};
+
+/* --- the table of pairs --- */
+
+static pair **place_of(const Relay *self, int64_t number) { return &self->pairs[(size_t)number & (self->room - 1)]; }
+
+/* With twice as many places as pairs the next free number is near. */
+static bool table_room(Relay *self)
+{
+    if (2 * self->count < self->room) {
+        return true;
+    }
+    Relay grown = {.room = self->room > 0 ? 2 * self->room : ROOM_FIRST};
+    grown.pairs = calloc(grown.room, sizeof *grown.pairs);
+    if (grown.pairs == NULL) {
+        return false;
+    }
+    for (size_t each = 0; each < self->room; each++) {
+        pair *one = self->pairs[each];
+        if (one != NULL) *place_of(&grown, one->number) = one;
+    }
+    free(self->pairs);
+    self->pairs = grown.pairs;
+    self->room = grown.room;
+    return true;
+}
+
+static void table_add(Relay *self, pair *one)
+{
+    do one->number = ++self->next;
+    while (*place_of(self, one->number) != NULL);
+    *place_of(self, one->number) = one;
+    self->count++;
+}
+
+static void table_remove(Relay *self, const pair *one)
+{
+    *place_of(self, one->number) = NULL;
+    self->count--;
+}
+
+/* NULL: it was told that it ended, or there never was one. */
+static pair *table_find(const Relay *self, int64_t number)
+{
+    pair *one = self->room > 0 ? *place_of(self, number) : NULL;
+    return one != NULL && one->number == number ? one : NULL;
+}
+
+/* --- pairs --- */
+
+static bool hosts_set(id_hosts *hosts, Py_buffer *old, Py_buffer *new_)
+{
+    if (old->len != new_->len || old->len > HOST_DIGITS_MOST) {
+        PyErr_SetString(PyExc_ValueError, "hosts of message ids are of one length, at most 40 digits");
+        return false;
+    }
+    hosts->digits = (size_t)old->len;
+    memcpy(hosts->old, old->buf, hosts->digits);
+    memcpy(hosts->new, new_->buf, hosts->digits);
+    return true;
+}
+
+static pair *pair_new(int client, int upstream, Py_buffer *to_upstream, Py_buffer *to_client)
+{
+    pair *one = calloc(1, sizeof *one);
+    if (one == NULL) {
+        return NULL;
+    }
+    one->sides[CLIENT].of = one->sides[UPSTREAM].of = one;
+    one->sides[CLIENT].fd = one->sides[UPSTREAM].fd = -1; /* theirs only when the thread has them */
+    one->moved = relay_milliseconds();
+    if (!waiting_add(&one->sides[CLIENT].held, to_upstream->buf, (size_t)to_upstream->len) ||
+        !waiting_add(&one->sides[UPSTREAM].held, to_client->buf, (size_t)to_client->len)) {
+        pair_free(one);
+        return NULL;
+    }
+    one->sides[CLIENT].fd = client;
+    one->sides[UPSTREAM].fd = upstream;
+    return one;
+}
+
+static PyObject *begin(Relay *self, pair *one)
+{
+    int error = one == NULL || !table_room(self) ? ENOMEM : relay_start(&self->all);
+    if (error != 0) {
+        if (one != NULL) {
+            one->sides[CLIENT].fd = one->sides[UPSTREAM].fd = -1;
+            pair_free(one);
+        }
+        errno = error;
+        return PyErr_SetFromErrno(PyExc_OSError);
+    }
+    table_add(self, one);
+    atomic_fetch_add_explicit(&self->all.open, 1, memory_order_relaxed);
+    relay_ask(&self->all, one, ASKED_BEGIN);
+    return PyLong_FromLongLong(one->number);
+}
+
+static PyObject *add(PyObject *object, PyObject *args)
+{
+    Relay *self = (Relay *)object;
+    int client, upstream;
+    Py_buffer to_upstream, to_client, old, new_;
+    Py_ssize_t longest_frame;
+    if (!PyArg_ParseTuple(args, "iiy*y*y*y*n:add", &client, &upstream, &to_upstream, &to_client, &old, &new_,
+                          &longest_frame)) {
+        return NULL;
+    }
+    PyObject *number = NULL;
+    id_hosts hosts;
+    if (self->closed) {
+        PyErr_SetString(PyExc_ValueError, "the relay is closed");
+    } else if (longest_frame < FRAME_WORDS || longest_frame > FRAME_MOST) {
+        PyErr_SetString(PyExc_ValueError, "no frame is so long");
+    } else if (hosts_set(&hosts, &old, &new_)) {
+        pair *one = pair_new(client, upstream, &to_upstream, &to_client);
+        if (one != NULL) {
+            one->hosts = hosts;
+            one->longest_frame = (size_t)longest_frame;
+        }
+        number = begin(self, one);
+    }
+    PyBuffer_Release(&to_upstream);
+    PyBuffer_Release(&to_client);
+    PyBuffer_Release(&old);
+    PyBuffer_Release(&new_);
+    return number;
+}
+
+static PyObject *ask(PyObject *object, PyObject *number, int what)
+{
+    Relay *self = (Relay *)object;
+    long long wanted = PyLong_AsLongLong(number);
+    if (wanted == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    pair *one = table_find(self, wanted);
+    if (one != NULL) {
+        relay_ask(&self->all, one, what);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *release(PyObject *self, PyObject *number) { return ask(self, number, ASKED_RELEASE); }
+
+static PyObject *drop(PyObject *self, PyObject *number) { return ask(self, number, ASKED_DROP); }
+
+/* --- what has become of them --- */
+
+static PyObject *bytes_of(const waiting_bytes *some)
+{
+    size_t size = waiting_size(some);
+    return PyBytes_FromStringAndSize(size > 0 ? (const char *)some->bytes + some->at : NULL, (Py_ssize_t)size);
+}
+
+static PyObject *event_of(const pair *one)
+{
+    const side *client = &one->sides[CLIENT], *upstream = &one->sides[UPSTREAM];
+    PyObject *handed = one->because != RELEASED ? Py_NewRef(Py_None)
+                                                : Py_BuildValue("(iiNNNN)", client->fd, upstream->fd,
+                                                                bytes_of(&client->unsent), bytes_of(&upstream->unsent),
+                                                                bytes_of(&client->held), bytes_of(&upstream->held));
+    return handed == NULL ? NULL : Py_BuildValue("(LsN)", (long long)one->number, outcomes[one->because], handed);
+}
+
+static PyObject *events(PyObject *object, PyObject *unused)
+{
+    Relay *self = (Relay *)object;
+    PyObject *list = PyList_New(0);
+    pair *one;
+    (void)unused;
+    relay_calm(&self->all);
+    while (list != NULL && (one = relay_told(&self->all)) != NULL) {
+        PyObject *event = event_of(one);
+        if (event == NULL || PyList_Append(list, event) < 0) {
+            Py_XDECREF(event);
+            Py_CLEAR(list);
+            break;
+        }
+        Py_DECREF(event);
+        relay_take_told(&self->all);
+        table_remove(self, one);
+        if (one->because == RELEASED) {
+            one->sides[CLIENT].fd = one->sides[UPSTREAM].fd = -1;
+        }
+        pair_free(one);
+    }
+    return list;
+}
+
+static PyObject *idle(PyObject *object, PyObject *seconds)
+{
+    Relay *self = (Relay *)object;
+    double least = PyFloat_AsDouble(seconds);
+    if (PyErr_Occurred()) {
+        return NULL;
+    }
+    PyObject *list = PyList_New(0);
+    int64_t now = relay_milliseconds();
+    for (size_t each = 0; list != NULL && each < self->room; each++) {
+        pair *one = self->pairs[each];
+        if (one == NULL || (double)(now - atomic_load_explicit(&one->moved, memory_order_relaxed)) < least * 1000) {
+            continue;
+        }
+        PyObject *number = PyLong_FromLongLong(one->number);
+        if (number == NULL || PyList_Append(list, number) < 0) {
+            Py_CLEAR(list);
+        }
+        Py_XDECREF(number);
+    }
+    return list;
+}
+
+static long long value_of(const atomic_llong *counter) { return atomic_load_explicit(counter, memory_order_relaxed); }
+
+static PyObject *counts(PyObject *object, PyObject *unused)
+{
+    const relay *all = &((Relay *)object)->all;
+    (void)unused;
+    return Py_BuildValue("(LLLLL)", value_of(&all->frames[CLIENT]), value_of(&all->bytes[CLIENT]),
+                         value_of(&all->frames[UPSTREAM]), value_of(&all->bytes[UPSTREAM]), value_of(&all->open));
+}
+
+/* --- the relay --- */
+
+static PyObject *fileno_method(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return PyLong_FromLong(((Relay *)self)->all.telling);
+}
+
+/* Without the thread, which no call of Python can meet any more. */
+static void drop_all(Relay *self)
+{
+    for (size_t each = 0; each < self->room; each++) {
+        if (self->pairs[each] != NULL) pair_free(self->pairs[each]);
+    }
+    free(self->pairs);
+    self->pairs = NULL;
+    self->room = self->count = 0;
+    self->all.told = NULL;
+    self->all.told_end = &self->all.told;
+    atomic_store_explicit(&self->all.open, 0, memory_order_relaxed);
+}
+
+static PyObject *close_method(PyObject *object, PyObject *unused)
+{
+    Relay *self = (Relay *)object;
+    (void)unused;
+    if (self->closed) {
+        Py_RETURN_NONE;
+    }
+    self->closed = true;
+    if (self->all.running) {
+        Py_BEGIN_ALLOW_THREADS
+        relay_stop(&self->all);
+        Py_END_ALLOW_THREADS
+    }
+    drop_all(self);
+    relay_shut(&self->all);
+    Py_RETURN_NONE;
+}
+
+static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    Py_ssize_t high_water;
+    static char *names[] = {"high_water", NULL};
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "n:Relay", names, &high_water)) {
+        return NULL;
+    }
+    if (high_water < 0) {
+        PyErr_SetString(PyExc_ValueError, "high_water is negative");
+        return NULL;
+    }
+    Relay *self = (Relay *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+    if (self == NULL) {
+        return NULL;
+    }
+    self->all.high_water = (size_t)high_water;
+    errno = relay_open(&self->all);
+    if (errno != 0) {
+        PyErr_SetFromErrno(PyExc_OSError);
+        Py_DECREF((PyObject *)self);
+        return NULL;
+    }
+    return (PyObject *)self;
+}
+
+/* It holds no objects, so the collector need not know it. */
+static void dealloc(PyObject *object)
+{
+    Relay *self = (Relay *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    if (self->all.running) {
+        relay_stop(&self->all); /* it needs nothing that this thread has */
+    }
+    drop_all(self);
+    relay_shut(&self->all);
+    pthread_mutex_destroy(&self->all.lock);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
+    Py_DECREF(type);
+}
+
+static PyMethodDef methods[] = {
+    {"fileno", fileno_method, METH_NOARGS, "The descriptor that is readable while `events` has something."},
+    {"add", add, METH_VARARGS,
+     "Relay between a client's socket and an upstream's (their descriptors, which are the relay's from now on), and "
+     "return the pair's number. The bytes given, first for the upstream and then for the client, were read before from "
+     "the other; each begin with a frame. In ids of messages from upstream the first host becomes the second (both as "
+     "hexadecimal digits; empty: none does). No frame has more bytes than the last argument says.\n\n"
+     "Raises:\n"
+     "    OSError: there is no thread or no memory; the sockets are still the caller's.\n"
+     "    ValueError: the relay is closed, or hosts or the length cannot be."},
+    {"release", release, METH_O,
+     "Stop at the end of the frames that both sides are sending, and hand the pair back by an event. One that ends "
+     "meanwhile has its own event."},
+    {"drop", drop, METH_O, "Close both sockets of a pair at once; its event follows."},
+    {"events", events, METH_NOARGS,
+     "Pairs that ended since the last call: number, who ended it, and None, or of a released one its descriptors "
+     "(client, upstream) and bytes: unsent for the client, unsent for the upstream, and the beginning of a frame that "
+     "came from the client, and from the upstream."},
+    {"idle", idle, METH_O, "The numbers of pairs of which neither side has sent anything for so many seconds."},
+    {"counts", counts, METH_NOARGS,
+     "Frames and bytes from clients, frames and bytes from upstreams, and how many pairs are open."},
+    {"close", close_method, METH_NOARGS, "Drop all pairs, without events, and end the thread."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot slots[] = {
+    {Py_tp_doc, "Relays frames between pairs of sockets, in a thread of its own. With more than `high_water` bytes "
+                "that a socket does not take, the other of the pair is not read."},
+    {Py_tp_new, new},
+    {Py_tp_dealloc, dealloc},
+    {Py_tp_methods, methods},
+    {0, NULL},
+};
+
+static PyType_Spec spec = {"rocketwire._kernel.Relay", sizeof(Relay), 0, Py_TPFLAGS_DEFAULT, slots};
+
+static PyObject *rewritten_ids(PyObject *self, PyObject *args)
+{
+    Py_buffer header, old, new_;
+    unsigned char serialize_type;
+    id_hosts hosts;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "y*by*y*:rewritten_ids", &header, &serialize_type, &old, &new_)) {
+        return NULL;
+    }
+    PyObject *result = NULL;
+    if (hosts_set(&hosts, &old, &new_)) {
+        result = PyBytes_FromStringAndSize(header.buf, header.len);
+    }
+    if (result != NULL) {
+        id_hosts_rewrite((uint8_t *)PyBytes_AsString(result), (size_t)header.len, serialize_type, &hosts);
+    }
+    PyBuffer_Release(&header);
+    PyBuffer_Release(&old);
+    PyBuffer_Release(&new_);
+    return result;
+}
+
+static PyMethodDef functions[] = {
+    {"rewritten_ids", rewritten_ids, METH_VARARGS, "As wire.message_id_hosts.rewritten; for tests and fuzzers."},
+    {NULL, NULL, 0, NULL},
+};
+
+int relay_type_init(PyObject *module)
+{
+    PyObject *type = PyType_FromSpec(&spec);
+    int added = type == NULL ? -1 : PyModule_AddObjectRef(module, "Relay", type);
+    Py_XDECREF(type);
+    return added < 0 ? -1 : PyModule_AddFunctions(module, functions);
+}
+
+#else
+
+int relay_type_init(PyObject *module)
+{
+    (void)module;
+    return 0;
+}
+
+#endif

@@ -1,0 +1,179 @@
+"""Connections that a thread of the kernel relays, without a session: those whose frames nobody has to look at.
+
+Whoever begins TLS or HTTP/2 gets a session, and so does everybody while guards or faults decide about requests, and
+while the broker cannot be reached.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import socket
+from collections.abc import Callable
+from types import ModuleType
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from rocketwire import native
+from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.limits.limits import Limits
+from rocketwire.server.net.listener import IDLE_KEY, Connected
+from rocketwire.server.net.session import HTTP2_PREFACE, TLS_HANDSHAKE
+from rocketwire.server.proxy.tunnels import HIGH_WATER, Relocation, connected
+from rocketwire.server.upstream.line import NotReached
+from rocketwire.wire.addresses import Address
+
+if TYPE_CHECKING:
+    from rocketwire._kernel import Relay as NativeRelay
+
+log = logging.getLogger(__name__)
+
+_SWEEP_SECONDS: Final = 10.0
+_OTHERS: Final = frozenset({TLS_HANDSHAKE, HTTP2_PREFACE})
+_NO_HOST: Final = Relocation(b"", b"")
+
+
+def relay_kernel() -> ModuleType | None:
+    """The kernel, or None if it is missing or was built without relays, which need Linux."""
+    kernel = native.kernel
+    return kernel if hasattr(kernel, "Relay") else None
+
+
+class Relayed:
+    """A connection that the kernel relays."""
+
+    __slots__ = ("_drop", "address", "host", "on_close", "remote_text")
+
+    held: Final = 0
+    silent_since: Final = math.inf
+    stuck_since: Final = math.inf
+    """Relays look for idle connections themselves."""
+
+    def __init__(
+        self, remote: tuple[str, int], address: Address, drop: Callable[[], None], on_close: Callable[[Connected], None]
+    ) -> None:
+        """Make the connection of a client, of which `remote` is the host and port, to the broker at `address`."""
+        self.host, port = remote
+        self.remote_text = str(Address(host=self.host, port=port))
+        self.address = address
+        self.on_close = on_close
+        self._drop = drop
+
+    def refuse(self, _error: LimitExceeded) -> None:
+        """End it: it holds nothing, so this makes no room."""
+        self.close()
+
+    def close(self) -> None:
+        """End both sides."""
+        self._drop()
+
+
+class KernelRelays:
+    """The relayed connections of all ports.
+
+    Attributes:
+        counts: Frames and bytes to brokers, frames and bytes to clients, connections that are open.
+    """
+
+    def __init__(self, kernel: ModuleType, limits: Limits) -> None:
+        self._native: NativeRelay = kernel.Relay(HIGH_WATER)
+        self._limits = limits
+        self._connections: dict[int, Relayed] = {}
+        self.counts = self._native.counts
+
+    def add(
+        self,
+        client: socket.socket,
+        remote: tuple[str, int],
+        broker: socket.socket,
+        address: Address,
+        relocation: Relocation | None,
+        on_close: Callable[[Connected], None],
+    ) -> Relayed:
+        """Relay between two sockets from now on; `on_close` is called once both are closed."""
+        hosts = relocation or _NO_HOST
+        longest, _ = self._limits.longest_frame
+        number = self._native.add(client.detach(), broker.detach(), b"", b"", hosts.old, hosts.new, longest)
+        made = Relayed(remote, address, lambda: self._native.drop(number), on_close)
+        self._connections[number] = made
+        return made
+
+    def moved(self, former: Address) -> None:
+        """End the connections to a broker that has moved from an address."""
+        for each in self._connections.values():
+            if each.address == former:
+                each.close()
+
+    async def run(self) -> None:
+        """Hear of connections that ended, and end idle ones; never returns."""
+        try:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(self._sweep)
+                while True:
+                    await trio.lowlevel.wait_readable(self._native.fileno())
+                    for number, reason, _ in self._native.events():
+                        self._ended(number, reason)
+        finally:
+            self._native.close()
+
+    def _ended(self, number: int, reason: str) -> None:
+        connection = self._connections.pop(number)
+        if "misread" in reason:
+            log.warning("closed %(peer)s: %(reason)s", {"peer": connection.remote_text, "reason": reason})
+        connection.on_close(connection)
+
+    async def _sweep(self) -> None:
+        keys, metrics = self._limits.keys, self._limits.metrics
+        while True:
+            most = keys.current.server_channel_max_idle_time_seconds
+            await trio.sleep(min(_SWEEP_SECONDS, most / 2))
+            for number in self._native.idle(most):
+                metrics.limited[IDLE_KEY] += 1
+                log.info("closing idle connection %(peer)s", {"peer": self._connections[number].remote_text})
+                self._native.drop(number)
+
+
+class PlainPort:
+    """Gives new connections of a broker's port to the kernel.
+
+    Args:
+        relays: The relayed connections.
+        plain: Whether nothing has to look at frames now.
+        where: The broker's address, None if it is not known, and what to replace in ids of messages.
+    """
+
+    def __init__(
+        self,
+        relays: KernelRelays,
+        plain: Callable[[], bool],
+        where: Callable[[], tuple[Address | None, Relocation | None]],
+    ) -> None:
+        self._relays = relays
+        self._plain = plain
+        self._where = where
+
+    async def take(
+        self,
+        sock: socket.socket,
+        remote: tuple[str, int],
+        on_close: Callable[[Connected], None],
+    ) -> Connected | None:
+        """Relay a connection; None: it needs a session.
+
+        Raises:
+            OSError: the connection is broken.
+        """
+        await trio.lowlevel.wait_readable(sock)
+        first = sock.recv(1, socket.MSG_PEEK)
+        address, relocation = self._where()
+        if address is None or not self._plain() or (first and first[0] in _OTHERS):
+            return None
+        try:
+            broker = await connected(address)
+        except NotReached:
+            return None
+        if not self._plain():
+            broker.close()
+            return None
+        return self._relays.add(sock, remote, broker, address, relocation, on_close)

@@ -1,0 +1,121 @@
+"""Quotas of the proxy: sends and pulls of each topic and group, counted in converted messages (docs/throttling.md)."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Final, NamedTuple
+
+from rocketwire.server.core.guard_errors import QuotaExceeded
+from rocketwire.server.core.metrics import RECEIVE, SEND
+from rocketwire.server.core.request import Peer, Proof
+from rocketwire.server.guards.throttle.throttle import Gate, Throttle
+from rocketwire.store.append.drafts import Draft
+from rocketwire.wire import names
+from rocketwire.wire.codes import RequestCode, SysFlag
+from rocketwire.wire.header import Header
+from rocketwire.wire.properties import DELAY, reader_of
+
+_INT: Final = struct.Struct(">i")
+_DELAYED: Final = reader_of(DELAY.encode())
+
+
+class _Fields(NamedTuple):
+    """Where the header of a send has what is asked about it."""
+
+    topic: str
+    group: str
+    properties: str
+    sys_flag: str
+
+
+_LONG: Final = _Fields("topic", "producerGroup", "properties", "sysFlag")
+_SHORT: Final = _Fields("b", "a", "i", "f")
+_SENDS: Final[Mapping[int, _Fields]] = {
+    RequestCode.SEND_MESSAGE: _LONG,
+    RequestCode.SEND_MESSAGE_V2: _SHORT,
+    RequestCode.SEND_BATCH_MESSAGE: _SHORT,
+}
+_PULLS: Final = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE, RequestCode.POP_MESSAGE})
+
+
+class Quotas:
+    """A guard that counts sends and pulls, and refuses those over their quota with code 215."""
+
+    def __init__(self, throttle: Throttle) -> None:
+        self._throttle = throttle
+
+    @property
+    def active(self) -> bool:
+        """Whether there are quotas."""
+        return self._throttle.sends or self._throttle.receives
+
+    def admit(self, peer: Peer, header: Header, body: memoryview, proof: Proof | None = None) -> None:
+        """Decide about one request; a send is charged.
+
+        Raises:
+            QuotaExceeded: it is over a quota.
+        """
+        del peer, proof
+        throttle, ext = self._throttle, header.ext or {}
+        fields = _SENDS.get(header.code)
+        if fields is not None:
+            gate = throttle.send(ext.get(fields.topic, ""), ext.get(fields.group, ""))
+            if gate is None:
+                return
+            if not throttle.passes(SEND, gate):
+                raise QuotaExceeded(throttle.send_remark)
+            throttle.sent(gate, list(_sent(header.code, fields, ext, body)))
+        elif header.code in _PULLS:
+            gate = self._receive_gate(ext)
+            if gate is not None and not throttle.passes(RECEIVE, gate):
+                raise QuotaExceeded(throttle.receive_remark)
+
+    def _receive_gate(self, ext: Mapping[str, str]) -> Gate | None:
+        return self._throttle.receive(ext.get("topic", ""), ext.get("consumerGroup", ""))
+
+    def charging(self, header: Header) -> Callable[[memoryview], None] | None:
+        """What charges the body of the answer to a pull; None: nothing is charged for it."""
+        if header.code not in _PULLS or not self._throttle.receives:
+            return None
+        gate = self._receive_gate(header.ext or {})
+        return None if gate is None else partial(self._charge, gate)
+
+    def _charge(self, gate: Gate, body: memoryview) -> None:
+        self._throttle.received(gate, (body,))
+
+
+def _sent(code: int, fields: _Fields, ext: Mapping[str, str], body: memoryview) -> Iterator[Draft]:
+    """The messages of a send, each in the topic that it will wait in."""
+    properties = ext.get(fields.properties, "").encode()
+    topic = ext.get(fields.topic, "")
+    flags = ext.get(fields.sys_flag, "0")
+    if flags.isdecimal() and int(flags) & SysFlag.TRANSACTION_MASK == SysFlag.TRANSACTION_PREPARED:
+        topic = names.TRANS_HALF_TOPIC
+    elif _DELAYED(properties) is not None:
+        topic = names.SCHEDULE_TOPIC
+    if code != RequestCode.SEND_BATCH_MESSAGE:
+        yield _draft(topic, body, properties)
+        return
+    at = 0
+    while at + _INT.size <= len(body):
+        size = _INT.unpack_from(body, at)[0]
+        if not _INT.size < size <= len(body) - at:
+            return  # the broker refuses it
+        yield _draft(topic, body[at : at + size])
+        at += size
+
+
+def _draft(topic: str, body: memoryview, properties: bytes = b"") -> Draft:
+    """A message as quotas weigh it."""
+    return Draft(
+        topic=topic,
+        queue_id=0,
+        body=body,
+        properties=properties,
+        flag=0,
+        sys_flag=0,
+        born_timestamp=0,
+        born_host=b"",
+    )

@@ -1,0 +1,43 @@
+"""A guard that lets nobody change anything: for a look at a cluster that others depend on."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rocketwire.server.core.guard_errors import OnlyRead
+from rocketwire.server.core.request import Peer, Proof
+from rocketwire.wire.codes import PullSysFlag, RequestCode
+from rocketwire.wire.header import Header
+
+_READING: Final = ("GET_", "QUERY_", "VIEW_", "SEARCH_", "CHECK_")
+_NOT_READING: Final = frozenset({RequestCode.CHECK_TRANSACTION_STATE, RequestCode.CHECK_ROCKSDB_CQ_WRITE_PROGRESS})
+_READS: Final = frozenset(
+    {
+        *(code for code in RequestCode if code.name.startswith(_READING) and code not in _NOT_READING),
+        *(RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE, RequestCode.PEEK_MESSAGE),
+        *(RequestCode.HEART_BEAT, RequestCode.UNREGISTER_CLIENT, RequestCode.WHO_CONSUME_THE_MESSAGE),
+        *(RequestCode.NOTIFICATION, RequestCode.POLLING_INFO, RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS),
+    }
+)
+_NO_CONSUMERS: Final = b'"consumerDataSet":[]'
+
+
+class ReadOnly:
+    """Refuses requests that change something; also heartbeats of consumers, for which brokers make topics."""
+
+    active: Final = True
+
+    def admit(self, peer: Peer, header: Header, body: memoryview, proof: Proof | None = None) -> None:
+        """Decide about one request.
+
+        Raises:
+            OnlyRead: it changes something.
+        """
+        del peer, proof
+        code = header.code
+        if code not in _READS or (code == RequestCode.HEART_BEAT and _NO_CONSUMERS not in bytes(body)):
+            raise OnlyRead
+        pulls = code in {RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE}
+        flags = (header.ext or {}).get("sysFlag", "0") if pulls else "0"
+        if not flags.isdecimal() or int(flags) & PullSysFlag.COMMIT_OFFSET:
+            raise OnlyRead

@@ -1,0 +1,83 @@
+"""A proxy in this process, in front of servers that tests start."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import trio
+
+from rocketwire.server.proxy.settings import ProxySettings
+from rocketwire.server.proxying import Standing, serve_proxy
+from rocketwire.server.upstream.cluster import BrokerKey
+from rocketwire.wire.addresses import Address
+from tests.server.harness import Client, Clock, changed, run_inline, small_config
+
+
+class Proxy:
+    """A proxy that is ready."""
+
+    def __init__(self, standing: Standing) -> None:
+        self.standing = standing
+        self._clients: list[Client] = []
+
+    def to(self, address: Address, **options: Any) -> Client:
+        """A new connection, closed at the end."""
+        client = Client(address, **options)
+        self._clients.append(client)
+        return client
+
+    def names(self) -> Client:
+        """A new connection to the proxy as a name server."""
+        return self.to(self.standing.listened)
+
+    def address(self, name: str = "broker-a", broker_id: int = 0) -> Address:
+        """The proxy's address of a broker."""
+        return self.standing.brokers[BrokerKey(name, broker_id)]
+
+    def broker(self, name: str = "broker-a", **options: Any) -> Client:
+        """A new connection to the proxy's port of a broker."""
+        return self.to(self.address(name), **options)
+
+    def close(self) -> None:
+        """Close all connections."""
+        for each in self._clients:
+            each.close()
+
+
+@contextlib.asynccontextmanager
+async def proxying(
+    folder: Path, *upstream: Address, read_only: bool = False, first_port: int = 0, **keys: Any
+) -> AsyncIterator[Proxy]:
+    """A proxy in front of name servers, with some keys changed."""
+    loopback = Address(host="127.0.0.1", port=0)
+    settings = ProxySettings(
+        base=changed(replace(small_config(folder), name_server=loopback), **keys),
+        upstream=upstream,
+        listen=loopback,
+        first_port=first_port,
+        advertised_host="127.0.0.1",
+        read_only=read_only,
+    )
+    ready: list[Standing] = []
+    told = trio.Event()
+
+    def listens(standing: Standing) -> None:
+        ready.append(standing)
+        told.set()
+
+    async def serve() -> None:
+        await serve_proxy(settings, clock=Clock(), choose=lambda bound: bound - 1, run_sync=run_inline, ready=listens)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(serve)
+        await told.wait()
+        proxy = Proxy(ready[0])
+        try:
+            yield proxy
+        finally:
+            proxy.close()
+            nursery.cancel_scope.cancel()

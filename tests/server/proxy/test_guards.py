@@ -1,0 +1,86 @@
+"""What a proxy does not let through: quotas, changes where only reading is allowed, faults."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rocketwire.server.operations.faults.grammar import parse_rule
+from rocketwire.server.operations.faults.keys import FaultKeys
+from rocketwire.wire.codes import RequestCode, ResponseCode
+from tests.server.harness import consumer, mock_clock, records, send_ext, serving, subscription, topic_ext
+from tests.server.proxy.proxied import proxying
+
+
+async def test_sends_over_a_quota_are_refused_until_time_has_passed(tmp_path: Path) -> None:
+    async with serving(tmp_path / "store") as server:
+        await server.broker().create_topic("T")
+        await server.broker().create_topic("Other")
+        async with proxying(tmp_path / "p", server.name_server_address, topic_quotas="T=2/-") as proxy:
+            client = proxy.broker()
+            codes = [(await client.send("T")).header.code for _ in range(4)]
+            assert codes == [0, 0, ResponseCode.FLOW_CONTROL, ResponseCode.FLOW_CONTROL]
+            assert (await client.send("Other")).header.code == 0
+            mock_clock().jump(1)
+            assert (await client.send("T", bytes(5000))).header.code == 0  # it counts twice
+            assert (await client.send("T")).header.code == ResponseCode.FLOW_CONTROL
+
+
+async def test_pulls_are_charged_with_what_they_bring(tmp_path: Path) -> None:
+    async with serving(tmp_path / "store") as server:
+        await server.broker().create_topic("T")
+        for _ in range(6):
+            await server.broker().send("T")
+        async with proxying(tmp_path / "p", server.name_server_address, topic_quotas="T=-/3") as proxy:
+            client = proxy.broker()
+            found = await client.pull("T", 0)
+            assert len(records(found.body)) == 6
+            assert (await client.pull("T", 0)).header.code == ResponseCode.FLOW_CONTROL
+            mock_clock().jump(2)
+            assert (await client.pull("T", 0)).header.code == 0
+
+
+async def test_a_read_only_proxy_shows_everything_and_changes_nothing(tmp_path: Path) -> None:
+    async with serving(tmp_path / "store") as server:
+        await server.broker().create_topic("T")
+        await server.broker().send("T")
+        async with proxying(tmp_path / "p", server.name_server_address, read_only=True) as proxy:
+            client, names = proxy.broker(), proxy.names()
+            assert len(records((await client.pull("T", 0, sys_flag=4)).body)) == 1
+            assert (await names.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})).header.code == 0
+            assert (await client.ask(RequestCode.GET_BROKER_RUNTIME_INFO)).header.code == 0
+            assert (await client.heartbeat("c", producers=("P",))).header.code == 0
+            for answer in (
+                await client.send("T"),
+                await client.pull("T", 0, sys_flag=5, commit_offset=1),
+                await client.heartbeat("c", consumer("G", subscription("T"))),
+                await client.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_ext("New")),
+                await client.ask(RequestCode.POP_MESSAGE),
+                await client.ask(RequestCode.CHECK_TRANSACTION_STATE),
+                await names.ask(RequestCode.PUT_KV_CONFIG, {"namespace": "N", "key": "k", "value": "v"}),
+            ):
+                assert answer.header.code == ResponseCode.NO_PERMISSION
+                assert "read-only" in (answer.header.remark or "")
+            direct = server.broker()
+            assert (await direct.ask(30, {"topic": "T", "queueId": "0"})).header.ext == {"offset": "1"}
+
+
+@pytest.mark.parametrize("rule", ["answer:215:slow down,code=310", "corrupt:header,code=310", "drop:answer,code=310"])
+async def test_faults_of_a_proxy(tmp_path: Path, rule: str) -> None:
+    async with serving(tmp_path / "store") as server:
+        await server.broker().create_topic("T")
+        async with proxying(
+            tmp_path / "p", server.name_server_address, faults=FaultKeys(rules=(parse_rule(rule),))
+        ) as proxy:
+            client = proxy.broker()
+            await client.write(client.frame(310, send_ext("T"), b"x"))
+            if rule.startswith("answer"):
+                answer = await client.receive()
+                assert (answer.header.code, answer.header.remark) == (215, "slow down")
+            elif rule.startswith("drop"):
+                assert await client.arrived() == []
+                assert (await client.pull("T", 0)).header.code == 0
+            else:
+                await server.pass_time(0.1)
+                assert not client.sock.recv(65536).endswith(b"}")  # the header's last byte
