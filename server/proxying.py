@@ -16,7 +16,9 @@ from rocketwire.server.configuration import LiveConfig
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.threads import RunSync
+from rocketwire.server.core.works import Works
 from rocketwire.server.dispatch.guard import Guard
+from rocketwire.server.grpc.keys import GrpcKeys
 from rocketwire.server.guards.throttle.keys import ThrottleKeys
 from rocketwire.server.guards.throttle.throttle import Throttle
 from rocketwire.server.limits.keys import LimitKeys
@@ -24,7 +26,7 @@ from rocketwire.server.limits.limits import Limits
 from rocketwire.server.net.admission.admission import Admission
 from rocketwire.server.net.admission.descriptors import DescriptorBudget, shared_out
 from rocketwire.server.net.admission.in_flight import InFlight
-from rocketwire.server.net.listener import Early, Listener, bind
+from rocketwire.server.net.listener import Early, Http2, Listener, bind
 from rocketwire.server.net.session import Dispatcher, Session
 from rocketwire.server.net.tls.contexts import TlsContexts
 from rocketwire.server.net.tls.gate import TlsGate
@@ -37,6 +39,8 @@ from rocketwire.server.proxy.quotas import Quotas
 from rocketwire.server.proxy.read_only import ReadOnly
 from rocketwire.server.proxy.relay import Relay
 from rocketwire.server.proxy.settings import ProxySettings
+from rocketwire.server.remote_calls.front import remote_front
+from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.upstream.cluster import MASTER, BrokerKey, Cluster
 from rocketwire.server.upstream.lines import Lines
 from rocketwire.wire.addresses import Address
@@ -149,17 +153,30 @@ async def serve_proxy(
         for sock in sockets:
             nursery.start_soon(listener_of(sock, relay, relay.peer_closed, "broker", early).run)
 
+    front = remote_front(
+        cluster,
+        lines,
+        clock=clock,
+        metrics=metrics,
+        in_flight=in_flight,
+        works=Works(run_sync, now=trio.current_time),
+        keys=live[GrpcKeys],
+        send_keys=live[SendKeys],
+        guards=guards,
+    )
+
     def listener_of(
         sock: socket.socket,
         frames: Frames,
         on_close: Callable[[Session], None],
         name: str,
         early: Early | None = None,
+        http2: Http2 | None = None,
     ) -> Listener:
         served: Dispatcher = frames
         if faults is not None:
             served, on_close = faults.in_front_of_frames(frames, on_close, name)
-        return Listener(sock, served, on_close, admission=admission, tls=gate, early=early)
+        return Listener(sock, served, on_close, admission=admission, tls=gate, early=early, http2=http2)
 
     with contextlib.ExitStack() as stack:
         own = stack.enter_context(bind(settings.listen.host, settings.listen.port, option="--listen"))
@@ -173,6 +190,11 @@ async def serve_proxy(
         )
         names = Names(cluster, ports.proxied, guards=guards, metrics=metrics, now=trio.current_time)
         listener = listener_of(own, names, lambda _: None, "namesrv")
+        grpc, of_calls = settings.grpc, None
+        if grpc is not None:
+            sock = stack.enter_context(bind(grpc.host, grpc.port, option="--grpc"))
+            grpc = Address(host=grpc.host, port=sock.getsockname()[1])
+            of_calls = listener_of(sock, names, lambda _: None, "namesrv", http2=front)
         async with trio.open_nursery() as nursery:
             for each in (in_flight, lines, relays, None if faults is None else faults.delayed):
                 if each is not None:
@@ -180,12 +202,13 @@ async def serve_proxy(
             await cluster.refresh()
             nursery.start_soon(cluster.run)
             await nursery.start(ports.run)
-            nursery.start_soon(listener.run)
+            for service in (listener, *(() if of_calls is None else (front, of_calls))):
+                nursery.start_soon(service.run)
             ready(
                 Standing(
                     settings=settings,
                     listened=listened,
                     brokers={key: address for key in cluster.brokers if (address := ports.address_of(key)) is not None},
-                    grpc=None,
+                    grpc=grpc,
                 )
             )

@@ -182,7 +182,7 @@ async def test_an_orphaned_transaction_is_recovered_through_another_proxy(front:
             stream = await sdk.telemetry(producer_settings("trans"))
             await sdk.command(stream)
             await front.pass_time(70, 10)
-            found = set()
+            found: set[str] = set()
             while len(found) < 2:
                 command = (await sdk.command(stream)).recover_orphaned_transaction_command
                 found.add(command.transaction_id)
