@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -22,10 +22,15 @@ from rocketwire.compat.scenario import Scenario
 
 _JOBS = 4
 _SETTINGS = {
-    "transactionTimeOut": "3000",
-    "transactionCheckInterval": "4000",
-    "timerWheelEnable": "true",
+    "transactionTimeOut": "2000",
+    "transactionCheckInterval": "2000",
+    "transactionCheckMax": "3",
+    "enablePropertyFilter": "true",
     "recallMessageEnable": "true",
+}
+_OF_ONE_BROKER = {
+    "grpc-simple.woken": "a receive of a simple consumer waits at one broker, the message may come to the other",
+    "grpc-fifo.simple-woken": "likewise",
 }
 
 Results: TypeAlias = Mapping[tuple[str, str], Result]
@@ -48,8 +53,10 @@ def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxied]:
 def results(request: pytest.FixtureRequest, proxied: Proxied) -> Results:
     """The results of all scenarios whose tests are chosen, by scenario and client."""
     own = [item for item in request.session.items if isinstance(item, pytest.Function)]
-    params = [item.callspec.params for item in own if item.function is test_scenario]
-    chosen: list[tuple[Scenario, str]] = [(each["scenario"], each["client"]) for each in params]
+    params: list[Mapping[str, Any]] = [item.callspec.params for item in own if item.function is test_scenario]
+    chosen: list[tuple[Scenario, str]] = [
+        (each["scenario"], each["client"]) for each in params if each["scenario"].id not in _OF_ONE_BROKER
+    ]
     clients = {client: adapters()[client] for _, client in chosen}
     helper = adapters()[f"java-{USUAL}"]
     for adapter in {*clients.values(), helper}:
@@ -72,6 +79,8 @@ def results(request: pytest.FixtureRequest, proxied: Proxied) -> Results:
 
 @pytest.mark.parametrize(("scenario", "client"), sdk_cases())
 def test_scenario(scenario: Scenario, client: str, results: Results) -> None:
+    if scenario.id in _OF_ONE_BROKER:
+        pytest.skip(_OF_ONE_BROKER[scenario.id])
     result = results[scenario.id, client]
     if result.outcome is Outcome.NOT_OFFERED:
         pytest.skip(result.reason)
