@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from rocketwire.server.banner import about_access, reached
-from rocketwire.server.configuration import LiveConfig
+from rocketwire.server.configuration import LiveConfig, ServerConfig
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.threads import RunSync
@@ -43,9 +43,12 @@ from rocketwire.server.remote_calls.front import remote_front
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.upstream.cluster import MASTER, BrokerKey, Cluster
 from rocketwire.server.upstream.lines import Lines
+from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.wire import names
 from rocketwire.wire.addresses import Address
 
 if TYPE_CHECKING:
+    from rocketwire.server.guards.acl.control import AccessControl
     from rocketwire.server.operations.faults.faulty import Frames
 
 log = logging.getLogger(__name__)
@@ -96,6 +99,28 @@ def _shown(key: BrokerKey) -> str:
     return f"broker {key.name}" if key.broker_id == MASTER else f"slave {key.broker_id} of {key.name}"
 
 
+def _access_control(config: ServerConfig, live: LiveConfig, clock: Clock, metrics: Metrics) -> AccessControl:
+    from rocketwire.server.guards.acl.control import AccessControl  # noqa: PLC0415 - it brings a YAML reader along
+
+    return AccessControl(
+        str(config.acl.path(config.store.folder)),
+        RealFileSystem(),
+        clock,
+        metrics,
+        limit_keys=live[LimitKeys],
+        owner_at=None,
+        reply_topic=names.reply_topic(config.broker.broker_cluster_name),
+    )
+
+
+def _bound(stack: contextlib.ExitStack, asked: Address | None) -> tuple[socket.socket, Address] | tuple[None, None]:
+    """A socket for clients of 5.x, and where it listens, if that is asked for."""
+    if asked is None:
+        return None, None
+    sock = stack.enter_context(bind(asked.host, asked.port, option="--grpc"))
+    return sock, Address(host=asked.host, port=sock.getsockname()[1])
+
+
 async def serve_proxy(
     settings: ProxySettings,
     *,
@@ -129,7 +154,12 @@ async def serve_proxy(
     cluster = Cluster(settings.upstream, lines)
     faults = allowed_faults(config.faults, choose, metrics)
     quotas = Quotas(Throttle(live[ThrottleKeys], {}, metrics))
-    guards: tuple[Guard, ...] = (quotas, ReadOnly()) if settings.read_only else (quotas,)
+    access = _access_control(config, live, clock, metrics) if config.acl.acl_enable else None
+    guards: tuple[Guard, ...] = (
+        *(() if access is None else (access,)),
+        *((ReadOnly(),) if settings.read_only else ()),
+        quotas,
+    )
 
     def listen(key: BrokerKey, sockets: Sequence[socket.socket], nursery: trio.Nursery) -> None:
         port = sockets[0].getsockname()[1]
@@ -188,21 +218,20 @@ async def serve_proxy(
             advertised_host=settings.advertised_host,
             listen=listen,
         )
-        names = Names(cluster, ports.proxied, guards=guards, metrics=metrics, now=trio.current_time)
-        listener = listener_of(own, names, lambda _: None, "namesrv")
-        grpc, of_calls = settings.grpc, None
-        if grpc is not None:
-            sock = stack.enter_context(bind(grpc.host, grpc.port, option="--grpc"))
-            grpc = Address(host=grpc.host, port=sock.getsockname()[1])
-            of_calls = listener_of(sock, names, lambda _: None, "namesrv", http2=front)
+        own_names = Names(cluster, ports.proxied, guards=guards, metrics=metrics, now=trio.current_time)
+        listener = listener_of(own, own_names, lambda _: None, "namesrv")
+        sock, grpc = _bound(stack, settings.grpc)
+        of_calls = () if sock is None else (front, listener_of(sock, own_names, lambda _: None, "namesrv", http2=front))
         async with trio.open_nursery() as nursery:
             for each in (in_flight, lines, relays, None if faults is None else faults.delayed):
                 if each is not None:
                     nursery.start_soon(each.run)
+            if access is not None:
+                nursery.start_soon(access.run, run_sync)
             await cluster.refresh()
             nursery.start_soon(cluster.run)
             await nursery.start(ports.run)
-            for service in (listener, *(() if of_calls is None else (front, of_calls))):
+            for service in (listener, *of_calls):
                 nursery.start_soon(service.run)
             ready(
                 Standing(

@@ -157,10 +157,14 @@ def front_parts(broker: Broker) -> Parts:
     """What gRPC calls reach of a broker beside its families."""
     live = broker.config
 
-    def kernel() -> KernelParts | None:
-        sends = broker.kernel_sends_of_calls()
-        return (
-            None if sends is None else KernelParts(sends=sends, topics=broker.topics, invalidation=broker.invalidation)
+    def kernel() -> KernelParts:
+        return KernelParts(
+            acks=broker.pops.services.acks,
+            invalidation=broker.invalidation,
+            metrics=broker.metrics,
+            sends=broker.kernel_sends_of_calls(),
+            storing=broker.storing,
+            topics=broker.topics,
         )
 
     return Parts(

@@ -45,7 +45,6 @@ from rocketwire.server.registry import broker_families, front_parts, grpc_famili
 from rocketwire.store.append.flush import RunBlocking
 from rocketwire.store.tables.key_values import KeyValueFile
 from rocketwire.wire.addresses import Address
-from rocketwire.wire.codes import RequestCode
 
 if TYPE_CHECKING:
     from rocketwire.server.operations.faults.faulty import Faults
@@ -256,7 +255,7 @@ async def _serve_on(
             line_closed=faults.delayed.peer_closed if faults is not None else lambda _: None,
             guarded=broker.access is not None,
             kernel_guarded=lambda: dispatcher.guarded,
-            note_sends=None if latencies is None else latencies.of(RequestCode.SEND_MESSAGE_V2).note,
+            note=None if latencies is None else latencies.note,
             in_flight=broker.in_flight,
             works=works,
         )

@@ -39,9 +39,18 @@ static bool next_int32(span *rest, int32_t *number)
     return true;
 }
 
+/* Cut the mark of a renewed delivery off; false: there is none. */
+static bool mark_taken(span *text)
+{
+    if (text->len < 2 || memcmp(text->at + text->len - 2, " R", 2) != 0) return false;
+    text->len -= 2;
+    return true;
+}
+
 bool ack_handle_read(span text, ack_handle *found)
 {
     span rest = text;
+    found->renewed = mark_taken(&rest);
     int64_t place;
     if (!next_number(&rest, &found->start) || !next_number(&rest, &found->pop_time) ||
         !next_number(&rest, &found->invisible_time) || !next_int32(&rest, &found->revive_queue)) {
@@ -102,7 +111,7 @@ bool call_acks_read(span request, call_acks *found)
                                                    : resource_read(one.bytes, &found->group);
         if (!taken) return false;
     }
-    return state == FIELDS_END && found->topic.len > 0 && found->group.len > 0 && found->count > 1;
+    return state == FIELDS_END && found->topic.len > 0 && found->group.len > 0 && found->count > 0;
 }
 
 /* --- the response --- */

@@ -1,4 +1,4 @@
-/* Plain AckMessage calls: of two and more deliveries by one broker. The twins are
+/* Plain AckMessage calls: of deliveries by one broker. The twins are
  * server.grpc.consuming.acknowledging and wire.grpc.receipt. */
 #ifndef ROCKETWIRE_CALL_ACKS_H
 #define ROCKETWIRE_CALL_ACKS_H
@@ -12,6 +12,7 @@ typedef struct {
     int64_t start, pop_time, invisible_time, offset;
     int32_t revive_queue, queue;
     char kind;
+    bool renewed;
     span broker;
 } ack_handle;
 
@@ -27,7 +28,8 @@ typedef struct {
     int64_t until; /* in ms: the first of the deliveries is over then */
 } call_acks;
 
-/* Read a receipt handle. False: it is none, or has more than the usual parts. */
+/* Read a receipt handle, with or without the mark of a renewed one. False: it is none, or has more than the usual
+ * parts. */
 bool ack_handle_read(span text, ack_handle *found);
 
 /* Whether two handles name the same check point. */

@@ -103,6 +103,16 @@ static PyObject *answer_of(const call_acks *acks)
 
 static PyObject *text_of(span text) { return PyUnicode_FromStringAndSize((const char *)text.at, (Py_ssize_t)text.len); }
 
+/* The handles of renewed deliveries, as the client names them. */
+static PyObject *renewed_of(const call_acks *acks)
+{
+    PyObject *texts = PyList_New(0);
+    for (size_t i = 0; texts != NULL && i < acks->count; i++) {
+        if (acks->acks[i].handle.renewed && !append_value(texts, text_of(acks->acks[i].text))) Py_CLEAR(texts);
+    }
+    return texts;
+}
+
 static PyObject *read_acks(PyObject *self, PyObject *args)
 {
     (void)self;
@@ -116,8 +126,9 @@ static PyObject *read_acks(PyObject *self, PyObject *args)
                               text_of(acks.acks[0].handle.broker),
                               PyLong_FromLongLong(acks.until),
                               check_points_of(&acks),
+                              renewed_of(&acks),
                               answer_of(&acks)};
-        result = tuple_of(values, 6);
+        result = tuple_of(values, 7);
     } else {
         result = Py_NewRef(Py_None);
     }
@@ -127,8 +138,8 @@ static PyObject *read_acks(PyObject *self, PyObject *args)
 
 static PyMethodDef functions[] = {
     {"read_acks", read_acks, METH_VARARGS,
-     "A plain AckMessage request: topic, group, broker, when the first is over, check points with offsets, the "
-     "response if all is well."},
+     "A plain AckMessage request: topic, group, broker, when the first is over, check points with offsets, "
+     "handles of renewed ones, the response if all is well."},
     {"read_send_call", read_send_call, METH_VARARGS,
      "A plain SendMessage request: topic, type, group, id, compressed, properties, body, born time, queue of the "
      "group."},

@@ -17,7 +17,7 @@ bool waiting_add(waiting_bytes *some, const uint8_t *bytes, size_t size)
     if (size == 0) {
         return true;
     }
-    if (some->room - some->end < size && some->at >= length) {
+    if (some->room - some->end < size && some->at > 0 && some->at >= length) {
         memcpy(some->bytes, some->bytes + some->at, length); /* to the beginning, if it does not overlap */
         some->at = 0;
         some->end = length;
@@ -175,17 +175,20 @@ bool side_may_read(const relay *all, const side *from)
     return !from->over && waiting_size(&to->unsent) <= all->high_water && !(limited(from) && from->left == 0);
 }
 
-static ssize_t receive(side *from, uint8_t *to, size_t room) { return recv(from->fd, to, room, MSG_DONTWAIT); }
+static ssize_t receive(const relay *all, side *from, size_t most)
+{
+    ssize_t came = recv(from->fd, all->buffer, most < RELAY_READ_BYTES ? most : RELAY_READ_BYTES, MSG_DONTWAIT);
+    if (came > 0) {
+        atomic_store_explicit(&from->of->moved, all->now, memory_order_relaxed);
+    }
+    return came;
+}
 
 /* The rest of a header whose beginning is held, and no more: it is in one piece then. */
 static ssize_t receive_held(relay *all, side *from)
 {
     waiting_bytes *held = &from->held;
-    size_t missing = from->needed - held->end;
-    if (missing > RELAY_READ_BYTES) {
-        missing = RELAY_READ_BYTES;
-    }
-    ssize_t came = receive(from, all->buffer, missing);
+    ssize_t came = receive(all, from, from->needed - held->end);
     if (came <= 0) {
         return came;
     }
@@ -201,8 +204,7 @@ static ssize_t receive_held(relay *all, side *from)
 
 static ssize_t receive_frames(relay *all, side *from)
 {
-    bool most = limited(from) && from->left < RELAY_READ_BYTES;
-    ssize_t came = receive(from, all->buffer, most ? from->left : RELAY_READ_BYTES);
+    ssize_t came = receive(all, from, limited(from) ? from->left : RELAY_READ_BYTES);
     if (came > 0) {
         side_take(all, from, all->buffer, (size_t)came);
     }
@@ -215,17 +217,16 @@ void side_read(relay *all, side *from)
     while (more && side_may_read(all, from)) {
         more = waiting_size(&from->held) > 0; /* what follows a header has mostly come, too */
         ssize_t came = more ? receive_held(all, from) : receive_frames(all, from);
-        if (came > 0) {
-            atomic_store_explicit(&from->of->moved, all->now, memory_order_relaxed);
-        } else if (came == 0) {
+        if (came == 0) {
             blame(from, BY_CLIENT, BY_UPSTREAM);
             from->over = true;
             pass_on(other_side(from), from->held.bytes, waiting_size(&from->held)); /* a frame that has no end */
             waiting_free(&from->held);
-        } else if (errno != EAGAIN && errno != EINTR) {
-            blame(from, BY_CLIENT, BY_UPSTREAM);
-            lose(from);
-        } else {
+        } else if (came < 0) {
+            if (errno != EAGAIN && errno != EINTR) {
+                blame(from, BY_CLIENT, BY_UPSTREAM);
+                lose(from);
+            }
             return;
         }
     }

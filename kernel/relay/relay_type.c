@@ -6,23 +6,17 @@
 
 #ifdef __linux__
 
-#include "relay/relay.h"
+#include "relay/pair_table.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "wire/frame.h"
-
-enum { ROOM_FIRST = 64 };
 
 typedef struct {
     PyObject_HEAD
     relay all;
     bool closed;
-    /* By number: each has the place of its number, modulo the room, which is a power of two. */
-    pair **pairs;
-    size_t count, room;
-    int64_t next; /* number */
+    pair_table table;
 } Relay;
 
 static const char *const outcomes[] = {
@@ -30,52 +24,6 @@ static const char *const outcomes[] = {
     [BAD_CLIENT] = "client misread", [BAD_UPSTREAM] = "upstream misread",
     [DROPPED] = "dropped",           [RELEASED] = "released",
 };
-
-/* --- the table of pairs --- */
-
-static pair **place_of(const Relay *self, int64_t number) { return &self->pairs[(size_t)number & (self->room - 1)]; }
-
-/* With twice as many places as pairs the next free number is near. */
-static bool table_room(Relay *self)
-{
-    if (2 * self->count < self->room) {
-        return true;
-    }
-    Relay grown = {.room = self->room > 0 ? 2 * self->room : ROOM_FIRST};
-    grown.pairs = calloc(grown.room, sizeof *grown.pairs);
-    if (grown.pairs == NULL) {
-        return false;
-    }
-    for (size_t each = 0; each < self->room; each++) {
-        pair *one = self->pairs[each];
-        if (one != NULL) *place_of(&grown, one->number) = one;
-    }
-    free(self->pairs);
-    self->pairs = grown.pairs;
-    self->room = grown.room;
-    return true;
-}
-
-static void table_add(Relay *self, pair *one)
-{
-    do one->number = ++self->next;
-    while (*place_of(self, one->number) != NULL);
-    *place_of(self, one->number) = one;
-    self->count++;
-}
-
-static void table_remove(Relay *self, const pair *one)
-{
-    *place_of(self, one->number) = NULL;
-    self->count--;
-}
-
-/* NULL: it was told that it ended, or there never was one. */
-static pair *table_find(const Relay *self, int64_t number)
-{
-    pair *one = self->room > 0 ? *place_of(self, number) : NULL;
-    return one != NULL && one->number == number ? one : NULL;
-}
 
 /* --- pairs --- */
 
@@ -112,7 +60,7 @@ static pair *pair_new(int client, int upstream, Py_buffer *to_upstream, Py_buffe
 
 static PyObject *begin(Relay *self, pair *one)
 {
-    int error = one == NULL || !table_room(self) ? ENOMEM : relay_start(&self->all);
+    int error = one == NULL || !table_room(&self->table) ? ENOMEM : relay_start(&self->all);
     if (error != 0) {
         if (one != NULL) {
             one->sides[CLIENT].fd = one->sides[UPSTREAM].fd = -1;
@@ -121,7 +69,7 @@ static PyObject *begin(Relay *self, pair *one)
         errno = error;
         return PyErr_SetFromErrno(PyExc_OSError);
     }
-    table_add(self, one);
+    table_add(&self->table, one);
     atomic_fetch_add_explicit(&self->all.open, 1, memory_order_relaxed);
     relay_ask(&self->all, one, ASKED_BEGIN);
     return PyLong_FromLongLong(one->number);
@@ -165,7 +113,7 @@ static PyObject *ask(PyObject *object, PyObject *number, int what)
     if (wanted == -1 && PyErr_Occurred()) {
         return NULL;
     }
-    pair *one = table_find(self, wanted);
+    pair *one = table_find(&self->table, wanted);
     if (one != NULL) {
         relay_ask(&self->all, one, what);
     }
@@ -210,7 +158,7 @@ static PyObject *events(PyObject *object, PyObject *unused)
         }
         Py_DECREF(event);
         relay_take_told(&self->all);
-        table_remove(self, one);
+        table_remove(&self->table, one);
         if (one->because == RELEASED) {
             one->sides[CLIENT].fd = one->sides[UPSTREAM].fd = -1;
         }
@@ -228,8 +176,8 @@ static PyObject *idle(PyObject *object, PyObject *seconds)
     }
     PyObject *list = PyList_New(0);
     int64_t now = relay_milliseconds();
-    for (size_t each = 0; list != NULL && each < self->room; each++) {
-        pair *one = self->pairs[each];
+    for (size_t each = 0; list != NULL && each < self->table.room; each++) {
+        pair *one = self->table.pairs[each];
         if (one == NULL || (double)(now - atomic_load_explicit(&one->moved, memory_order_relaxed)) < least * 1000) {
             continue;
         }
@@ -263,12 +211,12 @@ static PyObject *fileno_method(PyObject *self, PyObject *unused)
 /* Without the thread, which no call of Python can meet any more. */
 static void drop_all(Relay *self)
 {
-    for (size_t each = 0; each < self->room; each++) {
-        if (self->pairs[each] != NULL) pair_free(self->pairs[each]);
+    for (size_t each = 0; each < self->table.room; each++) {
+        if (self->table.pairs[each] != NULL) pair_free(self->table.pairs[each]);
     }
-    free(self->pairs);
-    self->pairs = NULL;
-    self->room = self->count = 0;
+    free(self->table.pairs);
+    self->table.pairs = NULL;
+    self->table.room = self->table.count = 0;
     self->all.told = NULL;
     self->all.told_end = &self->all.told;
     atomic_store_explicit(&self->all.open, 0, memory_order_relaxed);
@@ -278,9 +226,7 @@ static PyObject *close_method(PyObject *object, PyObject *unused)
 {
     Relay *self = (Relay *)object;
     (void)unused;
-    if (self->closed) {
-        Py_RETURN_NONE;
-    }
+    if (self->closed) Py_RETURN_NONE;
     self->closed = true;
     if (self->all.running) {
         Py_BEGIN_ALLOW_THREADS

@@ -28,14 +28,14 @@ Clients of the VIP channel use the port 2 below. --listen HOST:0 takes free port
 
 \b
 Examples:
-  rocketwire proxy --upstream 10.0.0.5:9876                    # for this machine only
-  rocketwire proxy --upstream 'a:9876;b:9876' --listen 0.0.0.0:9876 --advertise mq.example
-  rocketwire proxy --upstream 10.0.0.5:9876 --read-only        # to look, not to change
-  rocketwire proxy --upstream 10.0.0.5:9876 --fault answer:215,code=SEND_MESSAGE_V2,rate=0.1
+  rocketwire proxy --upstream 10.0.0.5:9876             # for this machine only
+  rocketwire proxy --upstream 'a:9876;b:9876' --listen 0.0.0.0:9876
+  rocketwire proxy --upstream 10.0.0.5:9876 --read-only  # look only
+  rocketwire proxy --upstream 10.0.0.5:9876 --fault answer:215,rate=0.1
 
 --json-ready prints {"namesrv":"HOST:PORT","brokers":{"NAME:ID":"HOST:PORT",…},"grpc":… or null,"pid":…,"version":…}.
 Variables of the options are ROCKETWIRE_PROXY_UPSTREAM and so on. Of the keys of --set those count that are about
-limits, TLS, access and faults (docs/proxy.md).
+limits, quotas, TLS, accounts and faults.
 """
 
 
@@ -69,6 +69,12 @@ limits, TLS, access and faults (docs/proxy.md).
     type=RULE,
     multiple=True,
     help="Misbehave on purpose, as with serve --fault; repeatable.",
+)
+@click.option(
+    "--acl",
+    metavar="FILE",
+    type=FILE,
+    help="Let in only the accounts of this file, Apache's plain_acl.yml; brokers see the same signatures.",
 )
 @click.option("--json-ready", is_flag=True, help="Say in one line of JSON that it is ready, and where.")
 @click.option("--port-file", metavar="FILE", type=FILE, help="Write that line to this file, too.")
@@ -147,7 +153,7 @@ def proxy_settings(
             end_with=options["end_with"],
             log_format=options["log_format"],
             log_level=options["log_level"],
-            acl=None,
+            acl=options["acl"],
         ),
         warn,
         environment,

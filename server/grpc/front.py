@@ -6,21 +6,25 @@ All that speaks gRPC is imported and made with the first of them.
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
+from rocketwire import native
 from rocketwire.server.config.live import Live
 from rocketwire.server.core.cache_invalidation import CacheInvalidation
 from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.works import Works
 from rocketwire.server.grpc.keys import GrpcKeys
 from rocketwire.server.grpc.tables.groups import Groups
 from rocketwire.server.grpc.tables.topics import Topics
+from rocketwire.server.messages.storing import Storing
 from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.http2 import server_connection
+from rocketwire.server.pop.acks import Acks
 from rocketwire.server.send.kernel import KernelSends
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.topics.topics import BrokerTopics
@@ -28,8 +32,7 @@ from rocketwire.server.topics.topics import BrokerTopics
 if TYPE_CHECKING:
     from rocketwire.server.grpc.clients import Client, Clients, Presence
     from rocketwire.server.grpc.consuming.handles import Held
-    from rocketwire.server.grpc.kernel import KernelCalls
-    from rocketwire.server.grpc.transport.connection import Connection, Dispatch, Serving
+    from rocketwire.server.grpc.transport.connection import Connection, Dispatch, Plain, Serving
     from rocketwire.wire.http2.events import Http2
 
 _MIB: Final = 1 << 20
@@ -43,7 +46,10 @@ _WINDOW: Final = 16 * _MIB
 class KernelParts:
     """What the kernel's way of plain sends is made of."""
 
-    sends: KernelSends
+    acks: Acks
+    metrics: Metrics
+    sends: KernelSends | None
+    storing: Storing
     topics: BrokerTopics
     invalidation: CacheInvalidation
 
@@ -83,7 +89,8 @@ class Front:
         line_closed: Called for connections that are closed.
         guarded: Whether guards ask who a client is.
         kernel_guarded: Whether Python must see every request now.
-        note_sends: Called with how many seconds it took the kernel to serve so many sends.
+        note: Called for requests that dispatch does not see, with their code, how many seconds they took, and their
+                number.
         in_flight: Counts the bytes in flight.
         works: Carries out long work.
     """
@@ -97,7 +104,7 @@ class Front:
         line_closed: Callable[[Any], None],
         guarded: bool,
         kernel_guarded: Callable[[], bool],
-        note_sends: Callable[[float, int], None] | None = None,
+        note: Callable[[int, float, int], None] | None = None,
         in_flight: InFlight,
         works: Works,
     ) -> None:
@@ -107,7 +114,7 @@ class Front:
         self._line_closed = line_closed
         self._guarded = guarded
         self._kernel_guarded = kernel_guarded
-        self._note_sends = note_sends
+        self._note = note
         self._in_flight = in_flight
         self._works = works
         self._serving: Serving | None = None
@@ -152,7 +159,7 @@ class Front:
         held = handles.Held() if parts.held is None else parts.held()
 
         def gone(client: Client) -> None:
-            held.take(client)  # visible again when their time is up
+            held.forget(client)  # visible again when their time is up
             self._peer_closed(client)
 
         clients = self._clients = Clients(self._in_flight, gone, parts.presence)
@@ -193,26 +200,40 @@ class Front:
             http2=_http2,
             in_flight=self._in_flight,
             works=self._works,
-            sends=self._kernel_calls(),
+            plain=self._plain(clients, held),
         )
 
-    def _kernel_calls(self) -> KernelCalls | None:
+    def _plain(self, clients: Clients, held: Held) -> Mapping[str, Plain]:
         from rocketwire.server.grpc import kernel  # noqa: PLC0415 - see `_make`
+        from rocketwire.server.grpc.consuming import plain_acks  # noqa: PLC0415 - see `_make`
 
         parts = self._parts
         kernel_parts = parts.kernel()
-        if kernel_parts is None:
-            return None
-        return kernel.KernelCalls(
-            sends=kernel_parts.sends,
-            topics=kernel_parts.topics,
-            keys=parts.keys,
-            send_keys=parts.send_keys,
+        found: dict[str, Plain] = {}
+        if native.kernel is None or kernel_parts is None:
+            return found
+        if kernel_parts.sends is not None:
+            found[kernel.SEND] = kernel.KernelCalls(
+                sends=kernel_parts.sends,
+                topics=kernel_parts.topics,
+                keys=parts.keys,
+                send_keys=parts.send_keys,
+                clock=parts.clock,
+                guarded=self._kernel_guarded,
+                note=self._note,
+                invalidation=kernel_parts.invalidation,
+            )
+        found[plain_acks.PATH] = plain_acks.PlainAcks(
+            acks=kernel_parts.acks,
+            storing=kernel_parts.storing,
+            metrics=kernel_parts.metrics,
+            clients=clients,
+            held=held,
             clock=parts.clock,
             guarded=self._kernel_guarded,
-            note=self._note_sends,
-            invalidation=kernel_parts.invalidation,
+            note=self._note,
         )
+        return found
 
     async def run(self) -> None:
         """Forget clients that are silent; never returns."""

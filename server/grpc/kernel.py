@@ -24,7 +24,7 @@ from rocketwire.server.send.kernel import KernelSends
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.wire import properties as names
-from rocketwire.wire.codes import Permission
+from rocketwire.wire.codes import Permission, RequestCode
 from rocketwire.wire.grpc.checks import check_topic
 from rocketwire.wire.grpc.errors import CallInvalid
 from rocketwire.wire.grpc.limits import CallLimits
@@ -75,7 +75,13 @@ class Line(Protocol):
 
 
 class KernelCalls:
-    """The plain sends of 5.x clients."""
+    """The plain sends of 5.x clients.
+
+    Attributes:
+        overtakes: See `Plain`: messages are stored in the order of their calls.
+    """
+
+    overtakes: Final = False
 
     def __init__(
         self,
@@ -87,7 +93,7 @@ class KernelCalls:
         clock: Clock,
         guarded: Callable[[], bool],
         invalidation: CacheInvalidation,
-        note: Callable[[float, int], None] | None = None,
+        note: Callable[[int, float, int], None] | None = None,
         monotonic: Callable[[], float] = trio.current_time,
     ) -> None:
         """Make it.
@@ -100,7 +106,7 @@ class KernelCalls:
             clock: The store time of messages.
             guarded: Whether Python must see every request now.
             invalidation: Says when decisions are to be made again.
-            note: Called with how many seconds it took to serve so many calls.
+            note: Called with a request code, how many seconds its requests took, and their number.
             monotonic: Measures that.
         """
         assert native.kernel is not None  # noqa: S101 - whoever makes one has looked
@@ -159,5 +165,5 @@ class KernelCalls:
         finally:
             sends.after_round()
         if answers and self._note is not None:
-            self._note(self._monotonic() - began, len(answers))
+            self._note(RequestCode.SEND_MESSAGE_V2, self._monotonic() - began, len(answers))
         return answers

@@ -47,6 +47,11 @@ class Storing:
         if flush is not None:
             flush.answered.subscribe(self._send_answers)
 
+    @property
+    def waits(self) -> bool:
+        """Whether answers wait until the disk has what they are about."""
+        return self._flush is not None
+
     def commit(self, drafts: list[Draft], outcome: Outcome, *, wait: bool, peer: Flushes | None = None) -> None:
         """Append the drafts as one group and `report`."""
         appended, refusals = self.append(drafts)

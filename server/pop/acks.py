@@ -59,7 +59,8 @@ class Stored:
 
 _CLOCK_BACK_MS: Final = 24 * 60 * 60 * 1000
 """The clock may have been set back by so much since a handle was made."""
-_ACKED: Final = Stored(Reply())
+ACKED: Final = Stored(Reply())
+"""The answer to an acknowledgement."""
 _NOT_CHANGED: Final = ChangeInvisibleTimeResponseHeader(pop_time=0, invisible_time=0, revive_qid=0)
 """The answer about a message that was popped in order and acknowledged."""
 
@@ -100,6 +101,30 @@ class Acks:
             self._ordered.ack(queue, fields.offset, handle.pop_time, handle.invisible_time)
             return Reply()
         return self._appended([self._ack(queue, handle, fields.offset)])
+
+    def draft(self, queue: PopQueue, point: PopHandle, offsets: Sequence[int], remote: str, now: int) -> Draft:
+        """What is stored of the acknowledgement of messages of a check point, which were not popped in order.
+
+        Args:
+            queue: Their queue.
+            point: A handle of one of them.
+            offsets: Which ones.
+            remote: The client's address, for the text of an error.
+            now: The time in ms since 1970.
+
+        Raises:
+            ServerError: a message is not known; see `PopChecks.popped`.
+            PopHandleInvalid: the handle is not one.
+        """
+        self._checks.known(queue, remote)
+        least, end = self._checks.ends(queue)
+        if not (least <= min(offsets) and max(offsets) <= end):
+            raise NotInQueue
+        self._check(point.revive_queue, point.broker, point.due)
+        ack = _ack_of(queue, point.start_offset, point.pop_time, point.broker, offsets[0])
+        if len(offsets) > 1:
+            ack = ack_of_several(ack, sorted(set(offsets)))
+        return self._records.ack(ack, point.revive_queue, point.due, now)
 
     def ack_all(
         self, acks: Sequence[BatchAck], broker: str | None, remote: str, *, strict: bool = False
@@ -196,18 +221,10 @@ class Acks:
         self._pop_topics.make_own()
 
     def _appended(self, drafts: list[Draft]) -> Append:
-        return Append(drafts, _ACKED, wait=True)
+        return Append(drafts, ACKED, wait=True)
 
     def _ack(self, queue: PopQueue, handle: PopHandle, offset: int) -> Draft:
-        ack = Ack(
-            topic=queue.topic,
-            group=queue.group,
-            queue_id=queue.queue_id,
-            start_offset=handle.start_offset,
-            pop_time=handle.pop_time,
-            broker=handle.broker,
-            offset=offset,
-        )
+        ack = _ack_of(queue, handle.start_offset, handle.pop_time, handle.broker, offset)
         return self._records.ack(ack, handle.revive_queue, handle.due, self._clock())
 
     def _changed(
@@ -236,7 +253,7 @@ def _after(handle: PopHandle, now: int) -> int:
     return max(now, handle.pop_time + 1)
 
 
-def _ack_of(queue: PopQueue, start_offset: int, pop_time: int, broker: str | None) -> Ack:
+def _ack_of(queue: PopQueue, start_offset: int, pop_time: int, broker: str | None, offset: int = 0) -> Ack:
     return Ack(
         topic=queue.topic,
         group=queue.group,
@@ -244,6 +261,7 @@ def _ack_of(queue: PopQueue, start_offset: int, pop_time: int, broker: str | Non
         start_offset=start_offset,
         pop_time=pop_time,
         broker=broker,
+        offset=offset,
     )
 
 

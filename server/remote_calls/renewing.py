@@ -22,6 +22,7 @@ from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.grpc.errors import CallInvalid
+from rocketwire.wire.grpc.receipt import parse_receipt_handle
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.pop import ChangeInvisibleTimeRequestHeader, ChangeInvisibleTimeResponseHeader
 
@@ -66,14 +67,15 @@ class RenewingHeld(Held):
             raise CallInvalid(Code.INVALID_RECEIPT_HANDLE, "receipt handle is expired")
         return found.handle
 
-    def add(self, client: Client, topic: str, group: str, handles: Iterable[Handle]) -> None:
+    def add(self, client: Client, topic: str, group: str, texts: Iterable[str]) -> None:
         """Renew deliveries to a client from now on."""
-        handles = list(handles)
-        super().add(client, topic, group, handles)
+        texts = list(texts)
+        super().add(client, topic, group, texts)
         held = self.of(client)
-        for handle in handles:
-            if handle.text in held:
-                self._renewed[handle.text] = _Renewed(client, topic, group, handle)
+        for text in texts:
+            if text in held:
+                handle = Handle(parse_receipt_handle(text.removesuffix(MARK)), renewed=True)
+                self._renewed[text] = _Renewed(client, topic, group, handle)
 
     def remove(self, client: Client, text: str) -> None:
         """Renew a delivery no more."""
@@ -83,7 +85,7 @@ class RenewingHeld(Held):
     def take_out(self, client: Client, now: int) -> list[tuple[str, str, Handle]]:
         """All deliveries to a client that says that it leaves, with topic and group, as they stand now."""
         texts = list(self.of(client))
-        self.take(client)
+        self.forget(client)
         gone = [each for text in texts if (each := self._renewed.pop(text, None)) is not None]
         return [(each.topic, each.group, each.handle) for each in gone if now < each.handle.receipt.visible_at]
 

@@ -31,8 +31,11 @@ class Bell:
 
     async def heard(self, seconds: float = math.inf) -> None:
         """Wait until it rings, or rang since the last call, `seconds` at most."""
-        with trio.move_on_after(seconds):
+        if seconds == math.inf:
             await self._rung.wait()
+        else:
+            with trio.move_on_after(seconds):
+                await self._rung.wait()
         self._rung = trio.Event()
 
 
@@ -66,6 +69,12 @@ class JobFaults:
 
     async def until_done(self, job: Callable[[], T]) -> T:
         """Do the job, again after each error until it succeeds; returns its result."""
-        while True:
-            async with self.told():
-                return job()
+        while True:  # not by `told`, which costs as much as many a job
+            try:
+                result = job()
+            except (OSError, StoreError) as error:
+                self.note(error)
+                await trio.sleep(RETRY_SECONDS)
+            else:
+                self._told = False
+                return result

@@ -184,8 +184,10 @@ class Timer:
         entries_in, entries_out = trio.open_memory_channel[TimerEntries](_ENTRIES_CHANNEL)
         runs_in, runs_out = trio.open_memory_channel[Sequence[DueRun]](_CHANNEL)
         copies_in, copies_out = trio.open_memory_channel[list[DueCopy]](_CHANNEL)
-        enqueue_get = EnqueueGet(self._topic, markers, self.counts, self._arrivals, index.queue_offset)
         enqueue_put = EnqueuePut(wheel, changed.ring)
+        enqueue_get = EnqueueGet(
+            self._topic, markers, self.counts, self._arrivals, index.queue_offset, enqueue_put.enter_now
+        )
         dequeue_get = DequeueGet(wheel, due)
         dequeue_message = DequeueMessage(index, self._store, self._clock)
         dequeue_put = DequeuePut(

@@ -52,6 +52,8 @@ def acknowledge(services: AcknowledgingServices, call: Call, request: AckMessage
     if isinstance(request, BatchedAcks):
         answer = None if services.clock() >= request.until else (yield from acknowledge_all(call, request))
         if answer is not None:
+            for text in request.renewed:
+                services.forget(call, text)
             return answer
         request = AckMessageRequest.FromString(request.request)
     return (yield from _acknowledge_each(services, call, request))

@@ -1,23 +1,24 @@
-"""AckMessage calls of several deliveries, as the kernel reads them: what `acknowledging` does, without looking at each.
+"""AckMessage calls as the kernel reads them: what `acknowledging` does, without looking at each delivery.
 
-Calls with a delivery that is renewed, or with a handle that is not good, are not among them.
+Calls with a handle that is not good are not among them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from rocketwire import native
 from rocketwire.server.core.request import Reply
 from rocketwire.server.grpc.calls import Asking, Call
-from rocketwire.server.grpc.consuming.handles import Handle, batch_request
+from rocketwire.server.grpc.consuming.handles import MARK, Handle, batch_request
 from rocketwire.server.grpc.statuses import code_of_handle
 from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.grpc.answers import joint_status, status_of
 from rocketwire.wire.grpc.checks import check_group, check_topic
 from rocketwire.wire.grpc.receipt import ReceiptHandle, parse_receipt_handle
 from rocketwire.wire.grpc.service_pb2 import AckMessageRequest, AckMessageResponse
+from rocketwire.wire.pop_handle import PopHandle
 
 
 class CheckPoint(NamedTuple):
@@ -36,6 +37,11 @@ class CheckPoint(NamedTuple):
         kind, start, pop_time, invisible_ms, revive_queue, queue, offsets = self
         return ReceiptHandle(start, pop_time, invisible_ms, revive_queue, kind, broker, queue, offsets[0])
 
+    def handle(self, broker: str) -> PopHandle:
+        """The same as the broker's requests have it."""
+        kind, start, pop_time, invisible_ms, revive_queue, queue, offsets = self
+        return PopHandle(start, pop_time, invisible_ms, revive_queue, kind, broker, queue, offsets[0])
+
 
 class BatchedAcks(NamedTuple):
     """A call.
@@ -46,6 +52,7 @@ class BatchedAcks(NamedTuple):
         broker: The broker that all handles name.
         until: When the first delivery is over, in ms since 1970.
         points: The check points.
+        renewed: The handles of deliveries that are renewed.
         answer: The response if all are acknowledged.
         request: The call as it came.
     """
@@ -55,6 +62,7 @@ class BatchedAcks(NamedTuple):
     broker: str
     until: int
     points: list[CheckPoint]
+    renewed: list[str]
     answer: bytes
     request: bytes
 
@@ -68,8 +76,8 @@ def read_acks(payload: bytes) -> BatchedAcks | AckMessageRequest:
     found = None if native.kernel is None else native.kernel.read_acks(payload)
     if found is None:
         return AckMessageRequest.FromString(payload)
-    topic, group, broker, until, points, answer = found
-    return BatchedAcks(topic, group, broker, until, [CheckPoint(*point) for point in points], answer, payload)
+    topic, group, broker, until, points, renewed, answer = found
+    return BatchedAcks(topic, group, broker, until, [CheckPoint(*point) for point in points], renewed, answer, payload)
 
 
 def acknowledge_all(call: Call, acks: BatchedAcks) -> Asking:
@@ -94,13 +102,14 @@ def acknowledge_all(call: Call, acks: BatchedAcks) -> Asking:
         for reply, point in zip(replies, acks.points, strict=True)
     ):
         return None
-    return _answer(acks, {_point(receipt): reply for receipt, reply in zip(receipts, replies, strict=True)})
+    return answer_of_each(acks, replies)
 
 
-def _answer(acks: BatchedAcks, replies: Mapping[ReceiptHandle, Reply]) -> AckMessageResponse:
+def answer_of_each(acks: BatchedAcks, replies: Sequence[Reply]) -> AckMessageResponse:
     """The response with what became of each message: what the broker says of its check point."""
+    of_points = {_point(point.receipt(acks.broker)): reply for point, reply in zip(acks.points, replies, strict=True)}
     entries = AckMessageRequest.FromString(acks.request).entries
-    told = [replies[_point(parse_receipt_handle(entry.receipt_handle))] for entry in entries]
+    told = [of_points[_point(parse_receipt_handle(entry.receipt_handle.removesuffix(MARK)))] for entry in entries]
     codes = [code_of_handle(reply) for reply in told]
     response = AckMessageResponse(status=joint_status(codes))
     for entry, code, reply in zip(entries, codes, told, strict=True):

@@ -29,6 +29,7 @@ from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
 from rocketwire.wire.pop_handle import topic_of_kind
 
 MARK: Final = " R"
+"""What the handle of a renewed delivery ends with."""
 _DEAD: Final = -1
 _MOST_HELD: Final = 100_000
 
@@ -178,7 +179,7 @@ class Held:
     """
 
     def __init__(self) -> None:
-        self._of_clients: dict[Client, dict[str, tuple[str, str, Handle]]] = {}
+        self._of_clients: dict[Client, dict[str, tuple[str, str]]] = {}
         self._count = 0
 
     def read(self, text: str, now: int) -> Handle:
@@ -189,16 +190,17 @@ class Held:
         """
         return read_handle(text, now)
 
-    def add(self, client: Client, topic: str, group: str, handles: Iterable[Handle]) -> None:
-        """Note deliveries to a client, unless it has left."""
+    def add(self, client: Client, topic: str, group: str, texts: Iterable[str]) -> None:
+        """Note deliveries to a client by their handles, unless it has left."""
         if client.closed:
             return
         held = self._of_clients.setdefault(client, {})
-        for handle in handles:
+        place = topic, group
+        for text in texts:
             if self._count >= _MOST_HELD:
                 return
             self._count += 1
-            held[handle.text] = (topic, group, handle)
+            held[text] = place
 
     def of(self, client: Client) -> Collection[str]:
         """The handles of a client's deliveries."""
@@ -209,19 +211,18 @@ class Held:
         if self._of_clients.get(client, _NONE).pop(text, None) is not None:
             self._count -= 1
 
-    def take(self, client: Client) -> list[tuple[str, str, Handle]]:
-        """All that a client holds, with topic and group; it is forgotten."""
-        found = list(self._of_clients.pop(client, _NONE).values())
-        self._count -= len(found)
-        return found
+    def forget(self, client: Client) -> None:
+        """Forget all that a client holds."""
+        self._count -= len(self._of_clients.pop(client, _NONE))
 
     def take_out(self, client: Client, now: int) -> list[tuple[str, str, Handle]]:
-        """As `take`, without those that are over by now; the others as they stand now."""
+        """All that a client holds, as it stands now, with topic and group, without what is over; it is forgotten."""
         found: list[tuple[str, str, Handle]] = []
-        for topic, group, handle in self.take(client):
+        for text, (topic, group) in self._of_clients.get(client, _NONE).items():
             with contextlib.suppress(CallInvalid):
-                found.append((topic, group, Handle(handle.current(now), handle.renewed)))
+                found.append((topic, group, read_handle(text, now)))
+        self.forget(client)
         return found
 
 
-_NONE: Final[dict[str, tuple[str, str, Handle]]] = {}
+_NONE: Final[dict[str, tuple[str, str]]] = {}

@@ -16,7 +16,7 @@ from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.grpc.calls import Asking, Call, Payloads
 from rocketwire.server.grpc.clients import Client, Clients
-from rocketwire.server.grpc.consuming.deliveries import plain_payloads
+from rocketwire.server.grpc.consuming.deliveries import plain_handles, plain_payloads
 from rocketwire.server.grpc.consuming.handles import Handle, Held, dead_letter_request
 from rocketwire.server.grpc.metadata import read_timeout
 from rocketwire.server.grpc.routing import asked_shares
@@ -112,12 +112,14 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
     if reply.code != ResponseCode.SUCCESS or not isinstance(fields, PopMessageResponseHeader):
         return [status_response(code, "no new message" if code is Code.MESSAGE_NOT_FOUND else reply.remark or "")]
     delivery, most, tags = _Delivery(services, call, client, topic, group), most_attempts(config), _tags(wanted)
-    if not request.auto_renew:
-        payloads = plain_payloads(reply, topic=topic, broker=broker, tags=tags, most_attempts=most)
-        if payloads is not None:
-            call.undo = lambda: delivery.give_back(list(_popped(broker, reply, fields, renewed=False)))
-            return Payloads([_OK, *payloads, delivered_response(fields.pop_time).SerializeToString()])
-    popped = list(_popped(broker, reply, fields, renewed=request.auto_renew))
+    renewed = request.auto_renew
+    payloads = plain_payloads(reply, topic=topic, broker=broker, tags=tags, most_attempts=most, renewed=renewed)
+    if payloads is not None:
+        call.undo = lambda: delivery.give_back(list(_popped(broker, reply, fields, renewed=renewed)))
+        if renewed:
+            services.held.add(client, topic, group, plain_handles(reply, broker))
+        return Payloads([_OK, *payloads, delivered_response(fields.pop_time).SerializeToString()])
+    popped = list(_popped(broker, reply, fields, renewed=renewed))
     # No undo while requests are on their way: it would make dead letters visible again. A cancelled call comes to its
     # end as well, and gives back then what it keeps.
     kept, dead, unwanted = _sorted(popped, tags, most)
@@ -129,8 +131,8 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
     call.undo = partial(delivery.give_back, kept)
     if not kept:
         return [status_response(Code.MESSAGE_NOT_FOUND, "no new message")]
-    if request.auto_renew:
-        services.held.add(client, topic, group, [each.handle for each in kept])
+    if renewed:
+        services.held.add(client, topic, group, [each.handle.text for each in kept])
     return [_OK, *(_payload(each, topic) for each in kept), delivered_response(fields.pop_time)]
 
 

@@ -24,7 +24,6 @@ from rocketwire.server.core.request import Reply, Request, SharedReply
 from rocketwire.server.core.works import Paused, Steps, Works
 from rocketwire.server.dispatch.caller import CallCaller
 from rocketwire.server.grpc.calls import Asking, Call, Kind, Method, Payloads, Response
-from rocketwire.server.grpc.kernel import KernelCalls
 from rocketwire.server.grpc.statuses import status_of_error
 from rocketwire.server.grpc.transport.reader import Reader
 from rocketwire.server.grpc.transport.streams import Stream, Streaming
@@ -43,6 +42,8 @@ _AT_ONCE: Final = 64
 """The most calls that are begun before their requests are served."""
 _ROUNDS: Final = 4
 """How often this is done before other tasks run."""
+_PLAIN_SECONDS: Final = 0.002
+"""How long plain calls are served before the others."""
 _MOST_LATE: Final = 256
 """How many requests of cancelled calls may be replied to late."""
 _KEPT_EACH: Final = 512
@@ -59,6 +60,17 @@ class Dispatch(Protocol):
         """Called when the answers are sent."""
 
 
+class Plain(Protocol):
+    """Serves plain calls of one method, those of a read together."""
+
+    @property
+    def overtakes(self) -> bool:
+        """Whether calls may be served before others that came earlier in the same read."""
+
+    def serve(self, events: list[Event], line: Connection) -> list[tuple[int, bytes]]:
+        """Serve the calls that events begin with, up to the first that is not plain: the stream and answer of each."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
     """What all gRPC connections of a broker share.
@@ -73,7 +85,7 @@ class Serving:
         http2: Makes the protocol's state of a connection.
         in_flight: Counts the bytes in flight.
         works: Carries out long work.
-        sends: The kernel's way of plain sends, if there is one.
+        plain: By path, what serves plain calls in a shorter way.
     """
 
     methods: Mapping[str, Method]
@@ -85,7 +97,7 @@ class Serving:
     http2: Callable[[], Http2]
     in_flight: InFlight
     works: Works
-    sends: KernelCalls | None = None
+    plain: Mapping[str, Plain]
 
 
 _NO_METHOD: Final = Method(bytes, Message, lambda *_: iter(()))  # type: ignore[arg-type]
@@ -164,18 +176,34 @@ class Connection(Outgoing):
     def receive(self, data: memoryview) -> bool:
         """Handle what was read; return whether there is more to serve after other tasks."""
         events = self._http2.receive(data)
-        if self._serving.sends is not None and not (self._events or self._requests or self._waits):
-            events = self._serve_sends(self._serving.sends, events)
+        if not (self._events or self._requests):
+            events = self._serve_plain(events)
         for event in events:
             self._events.append(event)
             self._queued += len(event[-1]) if event[0] in {CALL, MESSAGE} else 0
         return self.serve()
 
-    def _serve_sends(self, sends: KernelCalls, events: list[Event]) -> list[Event]:
-        """Have the kernel serve the plain sends at the beginning of a read; return the other events."""
-        answers = sends.serve(events, self)
-        self._http2.unary_each(answers)
-        return events[len(answers) :]
+    def _serve_plain(self, events: list[Event]) -> list[Event]:
+        """Serve the plain calls of a read, for some ms; return the other events."""
+        until = trio.current_time() + _PLAIN_SECONDS
+        left: list[Event] = []
+        tried = ""  # the method whose next call is not plain
+        at = 0
+        while at < len(events) and not self._waits:
+            event = events[at]
+            plain = None if event[0] != CALL or event[2] == tried else self._serving.plain.get(event[2])
+            answers = [] if plain is None or (left and not plain.overtakes) else plain.serve(events[at:], self)
+            if answers:
+                self._http2.unary_each(answers)
+                at += len(answers)
+                tried = event[2]
+            else:
+                left.append(event)
+                at += 1
+                tried = ""
+            if trio.current_time() > until:
+                break
+        return left + events[at:]
 
     def serve(self) -> bool:
         """Begin calls, have their requests served, and send what is answered; return whether there is more to do."""

@@ -87,7 +87,8 @@ class AccessControl:
         clock: The time in ms since 1970.
         metrics: Counts refusals by reason.
         limit_keys: Say how long a heartbeat may be: the heartbeat handler refuses longer ones without parsing them.
-        owner_at: Returns the topic of the message at a physical offset; asked once requests come.
+        owner_at: Returns the topic of the message at a physical offset; asked once requests come. None: there are no
+            messages here, and every account may ask for what names one by its offset only.
         reply_topic: The topic of the replies to requests, which every account may send.
     """
 
@@ -101,7 +102,7 @@ class AccessControl:
         metrics: Metrics,
         *,
         limit_keys: Live[LimitKeys],
-        owner_at: OwnerAt,
+        owner_at: OwnerAt | None,
         reply_topic: str,
     ) -> None:
         """Read the file; a missing one is created empty, as by Apache, and admits nobody.
@@ -172,7 +173,8 @@ class AccessControl:
             return
         self._need(known, needed(header.code, ext, body, reply_topic=self._reply_topic))
         # A client without access to the group must not learn what is in the log.
-        self._need(known, needed_for_message(header.code, ext, self._owner_at))
+        if self._owner_at is not None:
+            self._need(known, needed_for_message(header.code, ext, self._owner_at))
 
     def _need(self, known: Account, need: Needed) -> None:
         resource = known.lacks(need, self._reply_topic)

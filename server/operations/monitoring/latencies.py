@@ -83,6 +83,10 @@ class Latencies:
         for code, (counts, nanoseconds) in hub.take_times().items():
             self.of(code).add(counts, nanoseconds / _NANO)
 
+    def note(self, code: int, seconds: float, times: int) -> None:
+        """Count requests that took so long each."""
+        self.of(code).note(seconds, times)
+
     def of(self, code: int) -> Histogram:
         """The histogram of a request code."""
         found = self.requests.get(code)
@@ -128,7 +132,7 @@ class TimedDispatcher:
             for code, count in self._requests.items():
                 times = count - before.get(code, 0)
                 if times:
-                    self._latencies.of(code).note(took, times)
+                    self._latencies.note(code, took, times)
 
 
 def timed(dispatcher: Served, metrics: Metrics, latencies: Latencies | None) -> Served:

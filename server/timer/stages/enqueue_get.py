@@ -9,9 +9,10 @@ from typing import Final
 import trio
 
 from rocketwire.server.timer.counts import TimerCounts
-from rocketwire.server.timer.tasks import Bell, JobFaults
+from rocketwire.server.timer.tasks import RETRY_SECONDS, Bell, JobFaults
 from rocketwire.server.timer.topic import TimerEntries, TimerTopic
 from rocketwire.server.timer.wheel.markers import STEP, Markers
+from rocketwire.store.errors import StoreError
 
 log = logging.getLogger(__name__)
 
@@ -21,14 +22,23 @@ _PIECE: Final = 128
 
 
 class EnqueueGet:
-    """Reads groups of messages from an offset of the topic's queue on."""
+    """Reads groups of messages from an offset of the topic's queue on; `enter_now` may take them at once."""
 
-    def __init__(self, topic: TimerTopic, markers: Markers, counts: TimerCounts, arrivals: Bell, offset: int) -> None:
+    def __init__(
+        self,
+        topic: TimerTopic,
+        markers: Markers,
+        counts: TimerCounts,
+        arrivals: Bell,
+        offset: int,
+        enter_now: Callable[[TimerEntries], bool],
+    ) -> None:
         self._topic = topic
         self._markers = markers
         self._counts = counts
         self._arrivals = arrivals
         self._offset = offset
+        self._enter_now = enter_now
         self._faults = JobFaults("reading timer messages")
 
     async def run(
@@ -44,8 +54,13 @@ class EnqueueGet:
             if self._offset >= self._topic.end:
                 await self._arrivals.heard()
                 continue
-            async with self._faults.told():
+            try:  # not by `told`, which costs as much as the step
                 await self._step(groups, monotonic)
+            except (OSError, StoreError) as error:
+                self._faults.note(error)
+                await trio.sleep(RETRY_SECONDS)
+            else:
+                self._faults.over()
 
     async def _step(self, groups: trio.MemorySendChannel[TimerEntries], monotonic: Callable[[], float]) -> None:
         """Read for some ms, as many groups as the channel takes, to reach the end however fast others send."""
@@ -55,10 +70,10 @@ class EnqueueGet:
             group = self._read(until, monotonic)
             self._count(group)
             self._offset = group.end
-            sent = monotonic() < until and _sent(groups, group)
+            sent = monotonic() < until and (self._enter_now(group) or _sent(groups, group))
         if not sent:
             await groups.send(group)
-        else:
+        elif self._offset < self._topic.end:  # else it waits anyway
             await trio.lowlevel.checkpoint()
 
     def _read(self, until: float, monotonic: Callable[[], float]) -> TimerEntries:

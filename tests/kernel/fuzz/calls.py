@@ -37,7 +37,8 @@ LIMITS: Final = CallLimits()
 HASHES: Final = tuple(sorted(string_hash(name.decode()) for name in LEFT))
 TYPES: Final = {1: "NORMAL", 2: "FIFO", 4: "DELAY"}
 _MOST_ACKS: Final = 128
-_LEAST_ACKS: Final = 2
+_LEAST_ACKS: Final = 1
+_MARK: Final = " R"
 
 STARTS: Final = {0: 5, 3: 7}
 MOST_ATTEMPTS: Final = 16
@@ -99,7 +100,7 @@ def acks_twin(payload: bytes) -> Any:
     """What the kernel has to make of an AckMessage call; None: nothing."""
     try:
         asked = service_pb2.AckMessageRequest.FromString(payload)
-        handles = [parse_receipt_handle(entry.receipt_handle) for entry in asked.entries]
+        handles = [parse_receipt_handle(entry.receipt_handle.removesuffix(_MARK)) for entry in asked.entries]
     except (DecodeError, CallInvalid):
         return None
     brokers = {handle.broker for handle in handles}
@@ -116,7 +117,8 @@ def acks_twin(payload: bytes) -> Any:
         response.entries.add(message_id=told[0], receipt_handle=told[1], status=status_of(Code.OK))
     until = min(handle.visible_at for handle in handles)
     found = [(*point, offsets) for point, offsets in points.items()]
-    return asked.topic.name, asked.group.name, *brokers, until, found, response.SerializeToString()
+    renewed = [entry.receipt_handle for entry in asked.entries if entry.receipt_handle.endswith(_MARK)]
+    return asked.topic.name, asked.group.name, *brokers, until, found, renewed, response.SerializeToString()
 
 
 def call_acks(data: bytes) -> None:

@@ -30,6 +30,7 @@ from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.message import MAGIC_V1, MAGIC_V2, Message, encode_record
+from rocketwire.wire.message_id_hosts import rewritten
 from tests.kernel.fuzz.calls import call_acks, call_deliveries, call_sends
 from tests.kernel.fuzz.columns import columns
 from tests.kernel.fuzz.http2 import http2
@@ -122,6 +123,13 @@ _READS: Final = {
     RequestCode.UPDATE_CONSUMER_OFFSET: _OFFSET,
 }
 _SHORT: Final = {RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE}
+
+
+def id_hosts(data: bytes) -> None:
+    """A header of any type, which the first byte says, with another host in its message ids."""
+    serialize_type, text = (data[0], data[1:]) if data else (0, b"")
+    hosts = b"7F000001", b"C0000201"
+    assert kernel.rewritten_ids(_tight(text), serialize_type, *hosts) == rewritten(text, serialize_type, *hosts)
 
 
 def requests(data: bytes) -> None:
@@ -252,6 +260,7 @@ ORACLES: Final[dict[str, Callable[[bytes], None]]] = {
     for oracle in (
         frames,
         headers,
+        id_hosts,
         requests,
         properties,
         batch,

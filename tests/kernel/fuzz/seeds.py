@@ -78,6 +78,7 @@ _HANDLES: Final = [
 WORDS: Final[dict[str, list[bytes]]] = {
     "frames": _NUMBERS,
     "headers": [*(word.encode() for word in _JSON), *_NUMBERS, *_BAD_UTF_8],
+    "id_hosts": [b'{"msgId":"7F000001', b',"msgId":"', b",7F000001", b"\0\5msgId\0\0\0\x087F000001", *_NUMBERS],
     "requests": [*(word.encode() for word in _JSON), *_NUMBERS, *_BAD_UTF_8],
     "properties": [*_ITEMS, *_BAD_UTF_8],
     "batch": [*_NUMBERS, *_BAD_UTF_8],
@@ -141,6 +142,7 @@ def _of_request(data: bytes, short: bool | None) -> Iterator[tuple[str, bytes]]:
     frame = decode_frame(data)
     header = bytes([frame.serialize_type]) + data[8 : len(data) - len(frame.body)]
     yield "headers", header
+    yield "id_hosts", header
     yield "requests", header
     if short is None:
         return

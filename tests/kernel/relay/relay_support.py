@@ -77,6 +77,17 @@ def to_the_end(end: socket.socket) -> bytes:
     return b"".join(parts)
 
 
+def fill(end: socket.socket, data: bytes) -> int:
+    """Send it over and over until nothing more is taken; how many bytes were."""
+    total = 0
+    end.settimeout(0.3)
+    with suppress(TimeoutError):
+        while True:
+            total += end.send(data[total % len(data) :])
+    end.settimeout(PATIENCE)
+    return total
+
+
 def send_and_wait(end: socket.socket, data: bytes) -> None:
     """Send, and return when the relay has received all of it, or no longer reads."""
     with suppress(BrokenPipeError, ConnectionResetError):

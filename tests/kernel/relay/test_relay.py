@@ -10,7 +10,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ import pytest
 
 from rocketwire import _kernel as kernel
 from rocketwire.wire.codes import MAX_FRAME_LENGTH
-from tests.kernel.relay.relay_support import NEW, OLD, Pair, events, exactly, frame, tcp_pair, to_the_end
+from tests.kernel.relay.relay_support import NEW, OLD, Pair, events, exactly, fill, frame, tcp_pair, to_the_end
 
 HIGH_WATER = 1 << 20
 ANSWER = frame(b"body", b'{"msgId":"%b00000000000000FF"}' % OLD)
@@ -38,17 +37,6 @@ def open_descriptors() -> int:
 
 def threads() -> int:
     return len(list(Path("/proc/self/task").iterdir()))
-
-
-def fill(end: socket.socket, data: bytes) -> int:
-    """Send it over and over until nothing more is taken; how many bytes were."""
-    total = 0
-    end.settimeout(0.3)
-    with suppress(TimeoutError):
-        while True:
-            total += end.send(data[total % len(data) :])
-    end.settimeout(60)
-    return total
 
 
 @pytest.fixture

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rocketwire.server.operations.faults.grammar import parse_rule
 from rocketwire.server.operations.faults.keys import FaultKeys
 from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.signature import ACCESS_KEY, SIGNATURE, Secret, content
 from tests.server.harness import consumer, mock_clock, records, send_ext, serving, subscription, topic_ext
 from tests.server.proxy.proxied import proxying
 
@@ -84,3 +86,34 @@ async def test_faults_of_a_proxy(tmp_path: Path, rule: str) -> None:
             else:
                 await server.pass_time(0.1)
                 assert not client.sock.recv(65536).endswith(b"}")  # the header's last byte
+
+
+async def test_only_accounts_of_the_file_get_through(tmp_path: Path) -> None:
+    accounts = tmp_path / "plain_acl.yml"
+    accounts.write_text(
+        "accounts:\n- accessKey: sending-account\n  secretKey: sender-secret\n  topicPerms:\n  - T=PUB\n- accessKey: other-account\n"
+        "  secretKey: other-secret\n"
+    )
+    async with serving(tmp_path / "store") as server:
+        await server.broker().create_topic("T")
+        own: dict[str, Any] = {"acl_enable": True, "acl_file": str(accounts)}
+        async with proxying(tmp_path / "p", server.name_server_address, **own) as proxy:
+            client = proxy.broker()
+            assert "No accessKey" in str((await client.send("T")).header.remark)
+
+            async def sent_by(key: str, secret: str) -> str:
+                ext = send_ext("T") | {ACCESS_KEY: key}
+                ext[SIGNATURE] = Secret(secret).sign(content(ext), b"x").decode()
+                return str((await client.ask(310, ext, b"x")).header.remark)
+
+            assert await sent_by("sending-account", "sender-secret") == "None"
+            assert "Check signature failed" in await sent_by("sending-account", "wrong")
+            assert "No default permission" in await sent_by("other-account", "other-secret")
+            ending = {
+                "producerGroup": "P",
+                "tranStateTableOffset": "0",
+                "commitLogOffset": "0",
+                ACCESS_KEY: "sending-account",
+            }
+            ending[SIGNATURE] = Secret("sender-secret").sign(content(ending)).decode()
+            assert "Exception" not in str((await client.ask(37, ending)).header.remark)

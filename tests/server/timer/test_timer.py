@@ -238,7 +238,8 @@ async def test_what_comes_after_a_long_stop_is_not_in_the_way_of_what_was_due_me
 async def test_what_came_just_before_a_stop_is_put_into_the_index(tmp_path: Path) -> None:
     timers = Timers(tmp_path)
     async with timers.running():
-        timers.send_in(b"a", 5000)
+        pass
+    timers.send_in(b"a", 5000)
     assert timers.timer.enqueue_behind == 1
     timers.stop()
     assert (timers.timer.enqueue_behind, timers.timer.pending) == (0, 1)

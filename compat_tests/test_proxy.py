@@ -1,0 +1,93 @@
+"""Scenarios of the catalogue through `rocketwire proxy`, in front of several brokers of each kind.
+
+All of them pass there as they do at the brokers themselves: `rocketwire compat run --namesrv PROXY` runs them all. Here
+runs what a proxy could break.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from compat_tests.cases import check
+from compat_tests.proxied import APACHE_4, APACHE_5, OURS, Proxied
+from rocketwire.compat.brokers.endpoint import running
+from rocketwire.compat.clients.client import Clients
+from rocketwire.compat.scenario import catalogue
+
+_BROKERS: Final = {APACHE_4: 2, APACHE_5: 2, OURS: 3}
+_SCENARIOS: Final = {
+    APACHE_4: (
+        ("send.sync", "java-4.4.0"),  # it uses the port two below
+        ("send.batch", "java-4.9.7"),
+        ("send.too-long-for-broker", "java-4.9.7"),
+        ("push.concurrent", "java-4.4.0"),
+        ("push.large-bodies", "java-4.9.7"),
+        ("pull.block-if-not-found", "java-4.9.7"),
+        ("order.queues-handed-on", "java-4.9.7"),
+        ("retry.first-try", "java-4.9.7"),
+        ("transaction.at-once", "java-4.9.7"),
+        ("query.by-key-and-ids", "java-4.9.7"),
+        ("broadcast.to-all", "java-5.5.0"),
+    ),
+    APACHE_5: (
+        ("send.async", "java-5.5.0"),
+        ("push.concurrent", "java-4.9.7"),
+        ("pop.shared-queues", "java-5.5.0"),
+        ("query.by-key-and-ids", "java-5.5.0"),
+    ),
+    OURS: (
+        ("send.async", "java-4.4.0"),
+        ("push.concurrent", "java-5.5.0"),
+        ("order.one-at-a-time", "java-4.9.7"),
+        ("transaction.at-once", "java-5.5.0"),
+        ("pull.by-tag", "java-4.9.7"),
+    ),
+}
+
+
+class _Current:
+    """The proxy with the brokers that the last test used."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._stack = contextlib.ExitStack()
+        self._kind = ""
+        self._made: Proxied | None = None
+
+    def of(self, kind: str) -> Proxied:
+        """A proxy in front of brokers of a kind; those of another kind are stopped."""
+        if self._made is None or kind != self._kind:
+            self.close()
+            made = Proxied(self._folder / kind, kind=kind, brokers=_BROKERS[kind])
+            self._kind, self._made = kind, self._stack.enter_context(running(made))
+        return self._made
+
+    def close(self) -> None:
+        """Stop all."""
+        self._made = None
+        self._stack.close()
+
+
+@pytest.fixture(scope="module")
+def current(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Current]:
+    with contextlib.closing(_Current(tmp_path_factory.mktemp("proxied"))) as made:
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("kind", "scenario", "client"),
+    [
+        pytest.param(kind, scenario, client, id=f"{kind}-{scenario}-{client}")
+        for kind, chosen in _SCENARIOS.items()
+        for scenario, client in chosen
+    ],
+)
+def test_scenario_through_the_proxy(
+    current: _Current, kind: str, scenario: str, client: str, clients: Clients, unique: Callable[[str], str]
+) -> None:
+    check(catalogue()[scenario], client, clients=clients, endpoint=current.of(kind), prefix=unique("proxied"))

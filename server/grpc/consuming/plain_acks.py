@@ -1,0 +1,169 @@
+"""AckMessage calls that come in one read: what `acknowledging` does, for all of them at once.
+
+SDKs acknowledge each message by a call of its own, so these are most of what a consumer asks. Their records are stored
+as one group, without a request to the broker for each. The first call that would be refused ends the group; it goes the
+general way, which says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple, Protocol
+
+import trio
+
+from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.grpc.clients import Clients
+from rocketwire.server.grpc.consuming.batch_acks import BatchedAcks, answer_of_each, read_acks
+from rocketwire.server.grpc.consuming.handles import Held
+from rocketwire.server.grpc.metadata import CLIENT_ID
+from rocketwire.server.messages.appending import Refusals, refusal_of
+from rocketwire.server.messages.storing import Storing
+from rocketwire.server.pop.acks import ACKED, Acks
+from rocketwire.server.pop.ordered import PopQueue
+from rocketwire.store.append.drafts import Draft
+from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.grpc.checks import check_client_id, check_group, check_topic
+from rocketwire.wire.http2.events import CALL, Event
+from rocketwire.wire.pop_handle import ORDER_REVIVE_QUEUE, topic_of_kind
+
+PATH: Final = "/apache.rocketmq.v2.MessagingService/AckMessage"
+_AT_ONCE: Final = 128
+"""The most calls of a group: other connections wait for it."""
+
+
+class Line(Protocol):
+    """The connection that calls came on."""
+
+    remote_text: str
+
+
+class _Plain(NamedTuple):
+    """A call, and where its drafts begin and end in the group."""
+
+    stream: int
+    client_id: str
+    acks: BatchedAcks
+    first: int
+    end: int
+
+
+class PlainAcks:
+    """The plain acknowledgements of 5.x clients.
+
+    Attributes:
+        overtakes: See `Plain`: no other call asks about what is acknowledged.
+    """
+
+    overtakes: Final = True
+
+    def __init__(
+        self,
+        *,
+        acks: Acks,
+        storing: Storing,
+        metrics: Metrics,
+        clients: Clients,
+        held: Held,
+        clock: Clock,
+        guarded: Callable[[], bool],
+        note: Callable[[int, float, int], None] | None = None,
+        monotonic: Callable[[], float] = trio.current_time,
+    ) -> None:
+        """Make it.
+
+        Args:
+            acks: Makes what is stored of them.
+            storing: Stores it.
+            metrics: Counts requests.
+            clients: The clients that are here.
+            held: The deliveries that are renewed.
+            clock: Gives the time in ms since 1970.
+            guarded: Whether dispatch must see every request now.
+            note: Called with a request code, how many seconds its requests took, and their number.
+            monotonic: Measures that.
+        """
+        self._acks = acks
+        self._storing = storing
+        self._metrics = metrics
+        self._clients = clients
+        self._held = held
+        self._clock = clock
+        self._guarded = guarded
+        self._note = note
+        self._monotonic = monotonic
+
+    def serve(self, events: Sequence[Event], line: Line) -> list[tuple[int, bytes]]:
+        """Serve the calls that events begin with, up to the first that is not plain: the stream and answer of each.
+
+        Raises:
+            OSError: the store failed; nothing is answered.
+        """
+        if self._storing.waits or self._guarded():
+            return []
+        began = self._monotonic()
+        drafts: list[Draft] = []
+        calls = self._calls(events, line.remote_text, drafts)
+        if not calls:
+            return []
+        _, refusals = self._storing.append(drafts)
+        answers = [(each.stream, self._answer(each, refusals)) for each in calls]
+        self._count(calls, self._monotonic() - began)
+        return answers
+
+    def _calls(self, events: Sequence[Event], remote: str, drafts: list[Draft]) -> list[_Plain]:
+        """The calls that are plain; what they store is added to `drafts`."""
+        now = self._clock()
+        calls: list[_Plain] = []
+        for kind, *said in events[:_AT_ONCE]:
+            if kind != CALL or said[1] != PATH:
+                break
+            stream, _, headers, payload = said
+            client_id = headers.get(CLIENT_ID, "")
+            first = len(drafts)
+            try:
+                check_client_id(client_id)
+                acks = read_acks(payload)
+                if not isinstance(acks, BatchedAcks) or now >= acks.until:
+                    break
+                drafts += self._drafts(acks, remote, now)
+            except Exception:  # noqa: BLE001 - the general way says what is wrong
+                break
+            calls.append(_Plain(stream, client_id, acks, first, len(drafts)))
+        return calls
+
+    def _drafts(self, acks: BatchedAcks, remote: str, now: int) -> list[Draft]:
+        topic, group = acks.topic, acks.group
+        check_topic(topic)
+        check_group(group)
+        made: list[Draft] = []
+        for point in acks.points:
+            if point.revive_queue == ORDER_REVIVE_QUEUE:
+                raise ValueError  # nothing is stored of these
+            queue = PopQueue(topic_of_kind(point.kind, topic, group), group, point.queue)
+            made.append(self._acks.draft(queue, point.handle(acks.broker), point.offsets, remote, now))
+        return made
+
+    def _answer(self, call: _Plain, refusals: Refusals) -> bytes:
+        client = self._clients.find(call.client_id) if call.acks.renewed else None
+        if client is not None:
+            for text in call.acks.renewed:
+                self._held.remove(client, text)
+        error = refusal_of(refusals, call.first, call.end) if refusals else None
+        if error is None:
+            return call.acks.answer
+        reply = ACKED.refused(error)
+        return answer_of_each(call.acks, [reply] * len(call.acks.points)).SerializeToString()
+
+    def _count(self, calls: Sequence[_Plain], seconds: float) -> None:
+        every = [len(point.offsets) == 1 for call in calls for point in call.acks.points]
+        single = sum(every)
+        for code, times in (
+            (RequestCode.ACK_MESSAGE, single),
+            (RequestCode.BATCH_ACK_MESSAGE, len(every) - single),
+        ):
+            if times:
+                self._metrics.requests[code] += times
+                if self._note is not None:
+                    self._note(code, seconds, times)
