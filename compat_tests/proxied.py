@@ -82,11 +82,13 @@ class ProxyProcess:
     Attributes:
         namesrv: Its address.
         brokers: Its addresses of the brokers, by `NAME:ID`, once it is ready.
+        grpc: Its address for clients of 5.x, likewise.
     """
 
     def __init__(self, upstream: str, *, port: int, options: Sequence[str] = ()) -> None:
         self.namesrv = f"{LOOPBACK}:{port}"
         self.brokers: Mapping[str, str] = {}
+        self.grpc: str | None = None
         self._command = ["proxy", "--upstream", upstream, "--listen", self.namesrv, "--json-ready", *options]
         self._process: Process | None = None
 
@@ -94,7 +96,8 @@ class ProxyProcess:
         """Start it."""
         self._process = own_process(self._command, '"namesrv"')
         (line,) = (each for each in self._process.output if each.startswith('{"namesrv"'))
-        self.brokers = json.loads(line)["brokers"]
+        document = json.loads(line)
+        self.brokers, self.grpc = document["brokers"], document["grpc"]
 
     @property
     def pid(self) -> int:

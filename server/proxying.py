@@ -16,7 +16,9 @@ from rocketwire.server.configuration import LiveConfig, ServerConfig
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.threads import RunSync
+from rocketwire.server.core.works import Works
 from rocketwire.server.dispatch.guard import Guard
+from rocketwire.server.grpc.keys import GrpcKeys
 from rocketwire.server.guards.throttle.keys import ThrottleKeys
 from rocketwire.server.guards.throttle.throttle import Throttle
 from rocketwire.server.limits.keys import LimitKeys
@@ -24,7 +26,7 @@ from rocketwire.server.limits.limits import Limits
 from rocketwire.server.net.admission.admission import Admission
 from rocketwire.server.net.admission.descriptors import DescriptorBudget, shared_out
 from rocketwire.server.net.admission.in_flight import InFlight
-from rocketwire.server.net.listener import Early, Listener, bind
+from rocketwire.server.net.listener import Early, Http2, Listener, bind
 from rocketwire.server.net.session import Dispatcher, Session
 from rocketwire.server.net.tls.contexts import TlsContexts
 from rocketwire.server.net.tls.gate import TlsGate
@@ -37,6 +39,8 @@ from rocketwire.server.proxy.quotas import Quotas
 from rocketwire.server.proxy.read_only import ReadOnly
 from rocketwire.server.proxy.relay import Relay
 from rocketwire.server.proxy.settings import ProxySettings
+from rocketwire.server.remote_calls.front import remote_front
+from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.upstream.cluster import MASTER, BrokerKey, Cluster
 from rocketwire.server.upstream.lines import Lines
 from rocketwire.store.disk.files import RealFileSystem
@@ -169,7 +173,18 @@ class _Proxy:
             *((ReadOnly(),) if settings.read_only else ()),
             self._quotas,
         )
-        self._listeners: dict[str, list[Listener]] = {"name server": [], "broker": []}
+        self._front = remote_front(
+            self._cluster,
+            self._lines,
+            clock=clock,
+            metrics=self._metrics,
+            in_flight=self._in_flight,
+            works=Works(run_sync, now=trio.current_time),
+            keys=live[GrpcKeys],
+            send_keys=live[SendKeys],
+            guards=[each for each in self._guards if each.active],
+        )
+        self._listeners: dict[str, list[Listener]] = {"name server": [], "broker": [], "gRPC": []}
 
     async def run(self, stack: contextlib.ExitStack, ready: Callable[[Standing], None]) -> None:
         """Serve on sockets that the stack closes."""
@@ -183,8 +198,11 @@ class _Proxy:
             listen=self._offer,
         )
         as_names = Names(cluster, ports.proxied, guards=self._guards, metrics=self._metrics, now=trio.current_time)
-        listener = self._listener(own, as_names, lambda _: None, "namesrv")
-        self._listeners["name server"].append(listener)
+        self._listeners["name server"].append(self._names_listener(own, as_names))
+        grpc = None
+        if settings.grpc is not None:
+            grpc = stack.enter_context(bind(settings.grpc.host, settings.grpc.port, option="--grpc"))
+            self._listeners["gRPC"].append(self._names_listener(grpc, as_names))
         monitoring = self._monitoring(stack)
         async with trio.open_nursery() as nursery:
             delayed = None if self._faults is None else self._faults.delayed
@@ -196,16 +214,18 @@ class _Proxy:
             await cluster.refresh()
             nursery.start_soon(cluster.run)
             await nursery.start(ports.run)
-            nursery.start_soon(listener.run)
+            nursery.start_soon(self._front.run)
+            for listener in (*self._listeners["name server"], *self._listeners["gRPC"]):
+                nursery.start_soon(listener.run)
             if monitoring is not None:
                 nursery.start_soon(monitoring.run)
             known = {key: address for key in cluster.brokers if (address := ports.address_of(key)) is not None}
             ready(
                 Standing(
                     settings=settings,
-                    listened=Address(host=settings.listen.host, port=own.getsockname()[1]),
+                    listened=_address_of(own, settings.listen),
                     brokers=known,
-                    grpc=None,
+                    grpc=None if grpc is None or settings.grpc is None else _address_of(grpc, settings.grpc),
                     http=None if monitoring is None else monitoring.address,
                 )
             )
@@ -235,6 +255,10 @@ class _Proxy:
             self._listeners["broker"].append(listener)
             nursery.start_soon(listener.run)
 
+    def _names_listener(self, sock: socket.socket, frames: Names) -> Listener:
+        """Serve both generations of clients: remoting as a name server, and gRPC."""
+        return self._listener(sock, frames, lambda _: None, "namesrv", http2=self._front)
+
     def _listener(
         self,
         sock: socket.socket,
@@ -242,11 +266,12 @@ class _Proxy:
         on_close: Callable[[Session], None],
         name: str,
         early: Early | None = None,
+        http2: Http2 | None = None,
     ) -> Listener:
         served: Dispatcher = frames
         if self._faults is not None:
             served, on_close = self._faults.in_front_of_frames(frames, on_close, name)
-        return Listener(sock, served, on_close, admission=self._admission, tls=self._gate, early=early)
+        return Listener(sock, served, on_close, admission=self._admission, tls=self._gate, early=early, http2=http2)
 
     def _monitoring(self, stack: contextlib.ExitStack) -> ProxyMonitoring | None:
         http = self._settings.base.http
@@ -266,3 +291,8 @@ class _Proxy:
             relayed=None if self._relays is None else self._relays.counts,
         )
         return ProxyMonitoring(stack.enter_context(bind(http.host, http.port, option="--http")), sources)
+
+
+def _address_of(sock: socket.socket, asked: Address) -> Address:
+    """Where a socket listens: the host as it was asked for."""
+    return Address(host=asked.host, port=sock.getsockname()[1])

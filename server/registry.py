@@ -21,8 +21,10 @@ from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.core.route import Family, Route
 from rocketwire.server.filters.keys import FilterKeys
 from rocketwire.server.grpc import handlers as route
-from rocketwire.server.grpc.front import Parts
+from rocketwire.server.grpc.front import KernelParts, Parts
 from rocketwire.server.grpc.keys import GrpcKeys
+from rocketwire.server.grpc.tables.groups import OwnGroups
+from rocketwire.server.grpc.tables.topics import OwnTopics
 from rocketwire.server.guards.acl import handlers as access
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.limits.limits import Limits
@@ -154,19 +156,25 @@ def grpc_families(broker: Broker) -> Iterator[Family]:
 def front_parts(broker: Broker) -> Parts:
     """What gRPC calls reach of a broker beside its families."""
     live = broker.config
+
+    def kernel() -> KernelParts:
+        return KernelParts(
+            acks=broker.pops.services.acks,
+            invalidation=broker.invalidation,
+            metrics=broker.metrics,
+            sends=broker.kernel_sends_of_calls(),
+            storing=broker.storing,
+            topics=broker.topics,
+        )
+
     return Parts(
-        acks=broker.pops.services.acks,
-        broker_keys=live[BrokerKeys],
         clock=broker.clock,
-        groups=broker.groups,
+        groups=OwnGroups(broker.groups),
         keys=live[GrpcKeys],
-        metrics=broker.metrics,
-        renewals=broker.renewals,
+        presence=broker.renewals,
         send_keys=live[SendKeys],
-        storing=broker.storing,
-        topics=broker.topics,
-        invalidation=broker.invalidation,
-        kernel_sends=broker.kernel_sends_of_calls,
+        topics=OwnTopics(broker.topics, live[BrokerKeys]),
+        kernel=kernel,
     )
 
 

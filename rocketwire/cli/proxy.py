@@ -61,6 +61,7 @@ limits, quotas, TLS, accounts and faults.
 @click.option(
     "--advertise", metavar="HOST", help="The host of the addresses that clients get. [default: that of --listen]"
 )
+@click.option("--grpc", metavar="HOST:PORT", help="Where clients of 5.x are served. [default: nowhere]")
 @click.option("--read-only", is_flag=True, help="Refuse what changes something: sends, offsets, topics.")
 @click.option("--http", metavar="HOST:PORT", help="Tell metrics and health there over HTTP. [default: nowhere]")
 @click.option("-c", "--config", "file", metavar="FILE", type=FILE, help="A file in the form of broker.conf with keys.")
@@ -176,4 +177,5 @@ def proxy_settings(
         first_port=first,
         advertised_host=host,
         read_only=options["read_only"],
+        grpc=None if options["grpc"] is None else address_of("--grpc", options["grpc"]),
     )

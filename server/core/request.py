@@ -114,7 +114,7 @@ class Request(msgspec.Struct, Generic[FieldsT], frozen=True, kw_only=True, gc=Fa
     """One request with its extension fields decoded.
 
     `body` is a view into the read buffer: valid until the handler returns. `serialize_type` is `NO_FRAME` if the
-    request came in no frame; then `proof` may show who asks.
+    request came in no frame; then `proof` may show who asks, and `broker` names the one that it is for.
     """
 
     peer: Peer
@@ -123,6 +123,7 @@ class Request(msgspec.Struct, Generic[FieldsT], frozen=True, kw_only=True, gc=Fa
     body: memoryview
     fields: FieldsT
     proof: Proof | None = None
+    broker: str | None = None
 
     def held(self) -> Request[None]:
         """A copy with only what the answer needs: the header may be large, and the body's buffer will be reused."""

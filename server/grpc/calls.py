@@ -20,6 +20,7 @@ from rocketwire.server.core.works import Steps
 from rocketwire.server.grpc.metadata import CLIENT_ID, read_proof
 from rocketwire.wire.bodies.pop import BatchAckMessageRequestBody
 from rocketwire.wire.fast_headers import SendFields
+from rocketwire.wire.grpc.errors import CallInvalid
 from rocketwire.wire.header import Header
 from rocketwire.wire.headers import WireHeader
 
@@ -29,6 +30,10 @@ Response: TypeAlias = Message | bytes | Sequence[Message | bytes]
 """What a call is answered with: a message, or those of a stream; those in bytes are written already."""
 
 _NO_BODY: Final = memoryview(b"")
+
+
+class NotStored(CallInvalid):
+    """A request did not reach its broker: nothing came of it, so another one may be asked."""
 
 
 class Payloads(list[bytes]):
@@ -157,11 +162,12 @@ class Call:
         fields: WireHeader | SendFields | BatchAckMessageRequestBody | None,
         body: bytes | memoryview = _NO_BODY,
         *,
+        broker: str | None = None,
         peer: Peer | None = None,
         language: str = "JAVA",
         version: int = 0,
     ) -> Request[Any]:
-        """A request of the broker; `peer` gets its reply if a service holds it, and is the call unless it is given."""
+        """A request of a broker; `peer` gets its reply if a service holds it, and is the call unless it is given."""
         return Request(
             peer=self if peer is None else peer,
             header=Header(code=code, opaque=self.line.next_opaque(), language=language, version=version),
@@ -169,6 +175,7 @@ class Call:
             body=memoryview(body) if body.__class__ is bytes else body,  # type: ignore[arg-type]
             fields=fields,
             proof=read_proof(self.headers, self.remote_text) if self.line.guarded else None,
+            broker=broker,
         )
 
     def begin(self, steps: Asking) -> Sequence[Request[Any]]:

@@ -18,7 +18,6 @@ from rocketwire.server.core.clocks.standstill import Rounds
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Answer, Reply, Request, SharedReply
 from rocketwire.server.core.works import Steps
-from rocketwire.server.pop.renewals import Renewals
 from rocketwire.wire.bodies.client import (
     ConsumeFromWhere,
     ConsumerData,
@@ -65,6 +64,16 @@ class Commands(Protocol):
         done: Callable[[Answer | None], Steps[None] | None],
     ) -> None:
         """Send what a request of the broker's own asks for."""
+
+
+class Presence(Protocol):
+    """Is told which clients are here."""
+
+    def enter(self, client_id: str) -> None:
+        """Note that a client is here."""
+
+    def leave(self, client_id: str, *, for_good: bool = False) -> None:
+        """Note that a client is gone; unless it said so itself, it may be back soon."""
 
 
 class Said(NamedTuple):
@@ -243,13 +252,13 @@ class Clients:
     Args:
         in_flight: Counts what is kept for them.
         peer_closed: Called when one is gone.
-        renewals: Is told who is here.
+        presence: Is told who is here.
     """
 
-    def __init__(self, in_flight: InFlight, peer_closed: Callable[[Client], None], renewals: Renewals) -> None:
+    def __init__(self, in_flight: InFlight, peer_closed: Callable[[Client], None], presence: Presence) -> None:
         self._in_flight = in_flight
         self._peer_closed = peer_closed
-        self._renewals = renewals
+        self._presence = presence
         self._clients: dict[str, Client] = {}
         self._claimed: WeakValueDictionary[str, Client] = WeakValueDictionary()  # as long as calls in their names last
         self._of_lines: dict[Line, dict[Client, None]] = {}
@@ -287,7 +296,7 @@ class Clients:
         if not client.here:
             self._claimed.pop(client.client_id, None)
             self._clients[client.client_id] = client
-            self._renewals.enter(client.client_id)
+            self._presence.enter(client.client_id)
         client.come(line)
         client.lines[line] = None
         self._of_lines.setdefault(line, {})[client] = None
@@ -298,7 +307,7 @@ class Clients:
             self._claimed.pop(client.client_id, None)
         if self._clients.get(client.client_id) is client:
             del self._clients[client.client_id]
-            self._renewals.leave(client.client_id, for_good=for_good)
+            self._presence.leave(client.client_id, for_good=for_good)
         for line in client.lines:
             self._of_lines[line].pop(client, None)
         client.lines.clear()

@@ -13,25 +13,24 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 
 from rocketwire import native
-from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.config.live import Live
 from rocketwire.server.core.cache_invalidation import CacheInvalidation
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.works import Works
 from rocketwire.server.grpc.keys import GrpcKeys
+from rocketwire.server.grpc.tables.groups import Groups
+from rocketwire.server.grpc.tables.topics import Topics
 from rocketwire.server.messages.storing import Storing
 from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.http2 import server_connection
 from rocketwire.server.pop.acks import Acks
-from rocketwire.server.pop.renewals import Renewals
 from rocketwire.server.send.kernel import KernelSends
 from rocketwire.server.send.keys import SendKeys
-from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
 
 if TYPE_CHECKING:
-    from rocketwire.server.grpc.clients import Client, Clients
+    from rocketwire.server.grpc.clients import Client, Clients, Presence
     from rocketwire.server.grpc.consuming.handles import Held
     from rocketwire.server.grpc.transport.connection import Connection, Dispatch, Plain, Serving
     from rocketwire.wire.http2.events import Http2
@@ -44,21 +43,40 @@ _WINDOW: Final = 16 * _MIB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
-    """The parts of the broker that 5.x clients reach, beside those that dispatch knows."""
+class KernelParts:
+    """What the kernel's way of plain sends is made of."""
 
     acks: Acks
-    broker_keys: Live[BrokerKeys]
-    clock: Clock
-    groups: SubscriptionGroups
-    keys: Live[GrpcKeys]
     metrics: Metrics
-    renewals: Renewals
-    send_keys: Live[SendKeys]
+    sends: KernelSends | None
     storing: Storing
     topics: BrokerTopics
     invalidation: CacheInvalidation
-    kernel_sends: Callable[[], KernelSends | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What 5.x clients reach beside what dispatch knows.
+
+    Attributes:
+        clock: The time of records and handles.
+        groups: The consumer groups.
+        held: Makes the table of deliveries that are renewed; None: the broker renews them.
+        keys: The keys of calls.
+        kernel: Gives the kernel's way of sends, None if there is none; called with the first connection.
+        presence: Is told who is here.
+        send_keys: The keys of sends.
+        topics: The topics.
+    """
+
+    clock: Clock
+    groups: Groups
+    keys: Live[GrpcKeys]
+    presence: Presence
+    send_keys: Live[SendKeys]
+    topics: Topics
+    held: Callable[[], Held] | None = None
+    kernel: Callable[[], KernelParts | None] = lambda: None
 
 
 class Front:
@@ -138,23 +156,19 @@ class Front:
 
         parts = self._parts
         pending = transactions.Pending(trio.current_time)
-        held = handles.Held()
+        held = handles.Held() if parts.held is None else parts.held()
 
         def gone(client: Client) -> None:
             held.forget(client)  # visible again when their time is up
             self._peer_closed(client)
 
-        clients = self._clients = Clients(self._in_flight, gone, parts.renewals)
+        clients = self._clients = Clients(self._in_flight, gone, parts.presence)
         services = methods.Services(
             acknowledging=acknowledging.AcknowledgingServices(clients=clients, clock=parts.clock, held=held),
             receiving=receiving.ReceivingServices(
-                broker_name=parts.broker_keys.current.broker_name,
-                clients=clients,
-                clock=parts.clock,
-                groups=parts.groups,
-                held=held,
+                clients=clients, clock=parts.clock, groups=parts.groups, held=held, topics=parts.topics
             ),
-            routing=routing.RoutingServices(broker_keys=parts.broker_keys, groups=parts.groups, topics=parts.topics),
+            routing=routing.RoutingServices(groups=parts.groups, topics=parts.topics),
             sending=sending.SendingServices(
                 clock=parts.clock,
                 keys=parts.keys,
@@ -194,30 +208,31 @@ class Front:
         from rocketwire.server.grpc.consuming import plain_acks  # noqa: PLC0415 - see `_make`
 
         parts = self._parts
+        kernel_parts = parts.kernel()
         found: dict[str, Plain] = {}
-        sends = parts.kernel_sends()
-        if sends is not None:
+        if native.kernel is None or kernel_parts is None:
+            return found
+        if kernel_parts.sends is not None:
             found[kernel.SEND] = kernel.KernelCalls(
-                sends=sends,
-                topics=parts.topics,
+                sends=kernel_parts.sends,
+                topics=kernel_parts.topics,
                 keys=parts.keys,
                 send_keys=parts.send_keys,
                 clock=parts.clock,
                 guarded=self._kernel_guarded,
                 note=self._note,
-                invalidation=parts.invalidation,
+                invalidation=kernel_parts.invalidation,
             )
-        if native.kernel is not None:
-            found[plain_acks.PATH] = plain_acks.PlainAcks(
-                acks=parts.acks,
-                storing=parts.storing,
-                metrics=parts.metrics,
-                clients=clients,
-                held=held,
-                clock=parts.clock,
-                guarded=self._kernel_guarded,
-                note=self._note,
-            )
+        found[plain_acks.PATH] = plain_acks.PlainAcks(
+            acks=kernel_parts.acks,
+            storing=kernel_parts.storing,
+            metrics=kernel_parts.metrics,
+            clients=clients,
+            held=held,
+            clock=parts.clock,
+            guarded=self._kernel_guarded,
+            note=self._note,
+        )
         return found
 
     async def run(self) -> None:

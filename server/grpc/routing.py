@@ -1,22 +1,22 @@
 """QueryRoute and QueryAssignment: where a topic's queues are.
 
-The address in the answer is the one that the client dialled, host and port: it reaches this broker, whatever lies
+The address in the answer is the one that the client dialled, host and port: it reaches this server, whatever lies
 between.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from rocketwire.server.config.broker_keys import BrokerKeys
-from rocketwire.server.config.live import Live
+from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.grpc.calls import Asking, Call
-from rocketwire.server.grpc.statuses import OK, status_of_reply
+from rocketwire.server.grpc.settings import group_request
+from rocketwire.server.grpc.statuses import OK, code_of_reply
+from rocketwire.server.grpc.tables.groups import Groups
+from rocketwire.server.grpc.tables.topics import Share, Topics
 from rocketwire.server.topics.message_types import MESSAGE_TYPE
-from rocketwire.server.topics.subscription_groups import SubscriptionGroups
-from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.wire.bodies.topic import TopicConfig
 from rocketwire.wire.codes import Permission as Bits
 from rocketwire.wire.codes import RequestCode, ResponseCode
@@ -47,9 +47,8 @@ _MIXED: Final = "MIXED"
 class RoutingServices:
     """What routes are made from."""
 
-    broker_keys: Live[BrokerKeys]
-    groups: SubscriptionGroups
-    topics: BrokerTopics
+    groups: Groups
+    topics: Topics
 
 
 def query_route(services: RoutingServices, call: Call, request: QueryRouteRequest) -> Asking:
@@ -57,41 +56,43 @@ def query_route(services: RoutingServices, call: Call, request: QueryRouteReques
     topic = request.topic
     check_topic(topic.name)
     _check_endpoints(request.endpoints)
-    config = yield from _config(services, call, topic.name)
-    if not isinstance(config, TopicConfig):
-        return QueryRouteResponse(status=config)
-    broker = _broker(services, request.endpoints)
-    accepted = accepted_types(config)
+    shares = yield from asked_shares(services.topics, call, topic.name)
     response = QueryRouteResponse(status=OK)
-    for queue_id, permission in enumerate(_permissions(config)):
-        response.message_queues.append(
-            MessageQueue(topic=topic, id=queue_id, permission=permission, broker=broker, accept_message_types=accepted)
-        )
+    for name, config in shares:
+        broker = Broker(name=name, id=0, endpoints=request.endpoints)
+        accepted = accepted_types(config)
+        for queue_id, permission in enumerate(_permissions(config)):
+            response.message_queues.append(
+                MessageQueue(
+                    topic=topic, id=queue_id, permission=permission, broker=broker, accept_message_types=accepted
+                )
+            )
     return response
 
 
 def query_assignment(services: RoutingServices, call: Call, request: QueryAssignmentRequest) -> Asking:
-    """What a push consumer receives from: each readable queue of a group in order, otherwise the broker as a whole.
+    """What a push consumer receives from: each readable queue of a group in order, otherwise each broker as a whole.
 
     Every member gets the same: POP shares out the messages.
     """
-    topic = request.topic
+    topic, name = request.topic, request.group.name
     check_topic(topic.name)
-    check_group(request.group.name)
+    check_group(name)
     _check_endpoints(request.endpoints)
-    config = yield from _config(services, call, topic.name)
-    if not isinstance(config, TopicConfig):
-        return QueryAssignmentResponse(status=config)
-    readable = config.read_queue_nums if config.perm & Bits.READ else 0
-    if readable <= 0:
+    shares = yield from asked_shares(services.topics, call, topic.name)
+    readable = [(share.broker, queues) for share in shares if (queues := _readable(share.config)) > 0]
+    if not readable:
         raise CallInvalid(Code.FORBIDDEN, f"no readable message queue of topic {topic.name}")
-    group = services.groups.table.get(request.group.name)
+    if services.groups.asks_for(name):
+        yield (group_request(call, name),)
+    group = services.groups.get(name)
     ordered = group is not None and bool(group.consume_message_orderly)
-    broker = _broker(services, request.endpoints)
     response = QueryAssignmentResponse(status=OK)
-    for queue_id in range(readable) if ordered else (_ANY_QUEUE,):
-        queue = MessageQueue(topic=topic, id=queue_id, permission=Permission.READ_WRITE, broker=broker)
-        response.assignments.append(Assignment(message_queue=queue))
+    for broker_name, queues in readable:
+        broker = Broker(name=broker_name, id=0, endpoints=request.endpoints)
+        for queue_id in range(queues) if ordered else (_ANY_QUEUE,):
+            queue = MessageQueue(topic=topic, id=queue_id, permission=Permission.READ_WRITE, broker=broker)
+            response.assignments.append(Assignment(message_queue=queue))
     return response
 
 
@@ -103,12 +104,22 @@ def accepted_types(config: TopicConfig) -> tuple[str, ...]:
     return (value,) if value in _TYPES else _TYPES[:1]
 
 
-def _config(services: RoutingServices, call: Call, topic: str) -> Asking:
-    """The topic's configuration, or the status of a refusal."""
+def asked_shares(
+    topics: Topics, call: Call, topic: str
+) -> Generator[Sequence[Request[Any]], list[Reply], Sequence[Share]]:
+    """The shares of a topic.
+
+    Raises:
+        CallInvalid: there is none, or the client may not know.
+    """
     (reply,) = yield (call.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequestHeader(topic=topic)),)
     if reply.code != ResponseCode.SUCCESS:
-        return status_of_reply(reply)
-    return services.topics.get(topic)
+        raise CallInvalid(code_of_reply(reply), reply.remark or "")
+    return topics.shares(topic)
+
+
+def _readable(config: TopicConfig) -> int:
+    return config.read_queue_nums if config.perm & Bits.READ else 0
 
 
 def _check_endpoints(endpoints: Endpoints) -> None:
@@ -116,14 +127,9 @@ def _check_endpoints(endpoints: Endpoints) -> None:
         raise CallInvalid(Code.ILLEGAL_ACCESS_POINT, "the endpoints have no address")
 
 
-def _broker(services: RoutingServices, endpoints: Endpoints) -> Broker:
-    keys = services.broker_keys.current
-    return Broker(name=keys.broker_name, id=0, endpoints=endpoints)
-
-
 def _permissions(config: TopicConfig) -> Iterator[Permission]:
     """The permission of each queue: those that are only read or only written come first."""
-    read = config.read_queue_nums if config.perm & Bits.READ else 0
+    read = _readable(config)
     write = config.write_queue_nums if config.perm & Bits.WRITE else 0
     both = min(read, write)
     for _ in range(read - both):

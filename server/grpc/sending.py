@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import count
@@ -10,15 +10,15 @@ from typing import Final
 
 from rocketwire.server.config.live import Live
 from rocketwire.server.core.clocks.clock import Clock
-from rocketwire.server.core.errors import MessageTypeWrong, TopicNotFound
+from rocketwire.server.core.errors import MessageTypeWrong
 from rocketwire.server.core.request import Reply
-from rocketwire.server.grpc.calls import Asking, Call
+from rocketwire.server.grpc.calls import Asking, Call, NotStored
 from rocketwire.server.grpc.keys import GrpcKeys
-from rocketwire.server.grpc.routing import accepted_types
+from rocketwire.server.grpc.routing import accepted_types, asked_shares
 from rocketwire.server.grpc.statuses import status_of_reply
+from rocketwire.server.grpc.tables.topics import Share, Topics
 from rocketwire.server.grpc.transactions import Pending
 from rocketwire.server.send.keys import SendKeys
-from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.wire.codes import Permission, RequestCode, ResponseCode
 from rocketwire.wire.grpc.answers import sent_payload
 from rocketwire.wire.grpc.checks import check_topic
@@ -55,7 +55,7 @@ class SendingServices:
     keys: Live[GrpcKeys]
     send_keys: Live[SendKeys]
     pending: Pending
-    topics: BrokerTopics
+    topics: Topics
     turns: Iterator[int] = field(default_factory=count)
 
     def limits(self) -> CallLimits:
@@ -71,22 +71,41 @@ def _limits(body_bytes: int, delay_ms: int) -> CallLimits:
 def send(services: SendingServices, call: Call, request: SendMessageRequest) -> Asking:
     """Store the messages of a call."""
     told = read_send(request, services.limits(), remote=call.remote_text, now=services.clock())
-    config = services.topics.get(told.topic)
-    if config is None:
-        raise TopicNotFound(told.topic)
-    if not config.perm & Permission.WRITE or config.write_queue_nums <= 0:
+    shares = services.topics.shares(told.topic)
+    if not shares:
+        shares = yield from asked_shares(services.topics, call, told.topic)
+    writable = [each for each in shares if each.config.perm & Permission.WRITE and each.config.write_queue_nums > 0]
+    if not writable:
         raise CallInvalid(Code.FORBIDDEN, f"no writable message queue of topic {told.topic}")
-    accepted = accepted_types(config)
+    accepted = accepted_types(writable[0].config)
     if told.message_type not in accepted and services.send_keys.current.enable_topic_message_type_check:
         raise MessageTypeWrong(told.topic, " or ".join(accepted), told.message_type)
-    group, queues = told.message_group, config.write_queue_nums
-    queue_id = queue_of_group(group, queues) if group else next(services.turns) % queues
     code = RequestCode.SEND_BATCH_MESSAGE if told.batch else RequestCode.SEND_MESSAGE_V2
-    (reply,) = yield (call.request(code, told.fields(queue_id), told.body),)
-    return _answer(services, told, reply)
+    while True:
+        broker, queue_id = _place(services, told.message_group, writable)
+        (reply,) = yield (call.request(code, told.fields(queue_id), told.body, broker=broker),)
+        if reply.error is None or not isinstance(reply.error, NotStored):
+            return _answer(services, told, reply, broker)
+        writable = [each for each in writable if each.broker != broker]
+        if not writable or told.message_group:  # the order of a group is that of one queue
+            return _answer(services, told, reply, broker)
 
 
-def _answer(services: SendingServices, told: Send, reply: Reply) -> SendMessageResponse | bytes:
+def _place(services: SendingServices, group: str, writable: Sequence[Share]) -> tuple[str, int]:
+    """The broker and queue of a message: of a message group always the same, else the next one."""
+    shares = writable
+    if len(shares) > 1 and not group:
+        shares = [each for each in shares if not services.topics.avoided(each.broker)] or shares
+    queues = sum([each.config.write_queue_nums for each in shares])
+    place = queue_of_group(group, queues) if group else next(services.turns) % queues
+    at = 0
+    while place >= shares[at].config.write_queue_nums:
+        place -= shares[at].config.write_queue_nums
+        at += 1
+    return shares[at].broker, place
+
+
+def _answer(services: SendingServices, told: Send, reply: Reply, broker: str) -> SendMessageResponse | bytes:
     fields = reply.fields
     transactional = told.message_type == _TRANSACTION
     plain = not transactional and not told.batch and reply.code == ResponseCode.SUCCESS
@@ -99,7 +118,7 @@ def _answer(services: SendingServices, told: Send, reply: Reply) -> SendMessageR
         return response
     if transactional:
         _, physical_offset = parse_offset_message_id(fields.msg_id)
-        services.pending.add(told.topic, told.message_ids[0], fields.queue_offset, physical_offset)
+        services.pending.add(told.topic, told.message_ids[0], fields.queue_offset, physical_offset, broker)
     for place, message_id in enumerate(told.message_ids):
         entry = response.entries.add()
         entry.status.CopyFrom(status)

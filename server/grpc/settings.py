@@ -7,11 +7,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from rocketwire.server.config.live import Live
+from rocketwire.server.core.request import Request
+from rocketwire.server.grpc.calls import Call
+from rocketwire.server.grpc.tables.groups import Groups
 from rocketwire.server.send.keys import SendKeys
-from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
+from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.grpc.definition_pb2 import RetryPolicy, Settings
 from rocketwire.wire.grpc.times import put_duration
+from rocketwire.wire.headers.group import GetSubscriptionGroupConfigRequestHeader
 
 _PRODUCER_ATTEMPTS: Final = 3
 _PRODUCER_INITIAL_MS: Final = 10
@@ -33,7 +37,7 @@ _EXPONENTIAL: Final = "EXPONENTIAL"
 class SettingsServices:
     """What settings are made from."""
 
-    groups: SubscriptionGroups
+    groups: Groups
     send_keys: Live[SendKeys]
 
 
@@ -49,9 +53,14 @@ def merged(services: SettingsServices, asked: Settings) -> Settings:
     return settings
 
 
-def group_config(groups: SubscriptionGroups, group: str) -> SubscriptionGroupConfig:
+def group_request(call: Call, group: str) -> Request[Any]:
+    """The request that asks for a group's configuration."""
+    return call.request(RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG, GetSubscriptionGroupConfigRequestHeader(group=group))
+
+
+def group_config(groups: Groups, group: str) -> SubscriptionGroupConfig:
     """A group's configuration; that which it would have if there is none yet."""
-    return groups.table.get(group) or SubscriptionGroupConfig(group_name=group)
+    return groups.get(group) or SubscriptionGroupConfig(group_name=group)
 
 
 def most_attempts(config: SubscriptionGroupConfig) -> int:

@@ -17,7 +17,7 @@ from rocketwire.server.grpc.calls import Asking, Call, Response
 from rocketwire.server.grpc.clients import Client, Clients, Said
 from rocketwire.server.grpc.consuming.handles import Held
 from rocketwire.server.grpc.metadata import CLIENT_ID, read_language
-from rocketwire.server.grpc.settings import SettingsServices, merged
+from rocketwire.server.grpc.settings import SettingsServices, group_request, merged
 from rocketwire.server.grpc.statuses import OK, status_of_error, status_of_reply
 from rocketwire.server.grpc.transactions import Pending
 from rocketwire.server.grpc.transport.streams import Stream
@@ -71,11 +71,14 @@ class TelemetryServices:
     held: Held
 
 
-def registration(clients: Clients, call: Call, client: Client, said: Said) -> Asking:
+def registration(services: TelemetryServices, call: Call, client: Client, said: Said) -> Asking:
     """Make a client a member of its groups, as a heartbeat does; returns the reply, None if there is nothing to say.
 
     It is here and what it says counts from then on: a client that the guards refuse has said nothing.
     """
+    groups = services.settings.groups
+    if said.group and groups.asks_for(said.group):
+        yield (group_request(call, said.group),)
     data = said.heartbeat(client.client_id)
     if data is None and call.line.guarded:
         data = HeartbeatData(client_id=client.client_id)  # the guards are to see it
@@ -93,7 +96,7 @@ def registration(clients: Clients, call: Call, client: Client, said: Said) -> As
         )
     if reply is None or reply.code == ResponseCode.SUCCESS:
         client.said = said
-        clients.admitted(client, call.line)
+        services.clients.admitted(client, call.line)
     return reply
 
 
@@ -104,7 +107,7 @@ def heartbeat(services: TelemetryServices, call: Call, request: HeartbeatRequest
     if not said.group and request.HasField("group"):
         check_group(request.group.name)
         said = said._replace(group=request.group.name)
-    reply = yield from registration(services.clients, call, client, said)
+    reply = yield from registration(services, call, client, said)
     return HeartbeatResponse(status=OK if reply is None else status_of_reply(reply))
 
 
@@ -187,8 +190,7 @@ class Telemetry:
                 self._client = client
                 stream.send(TelemetryCommand(status=OK, settings=merged(services.settings, asked)))
 
-        clients = services.clients
-        stream.connection.carry_out(stream, lambda call: registration(clients, call, client, said), done)
+        stream.connection.carry_out(stream, lambda call: registration(services, call, client, said), done)
 
     def _end(self, error: Exception) -> None:
         told = status_of_error(error)
@@ -223,7 +225,11 @@ class Telemetry:
         message = _message(body)
         transaction_id = header.transaction_id or ""
         self._services.pending.add(
-            message.topic.name, transaction_id, header.tran_state_table_offset, header.commit_log_offset
+            message.topic.name,
+            transaction_id,
+            header.tran_state_table_offset,
+            header.commit_log_offset,
+            header.bname,
         )
         self._send(
             TelemetryCommand(

@@ -28,6 +28,7 @@ _DECISIONS: Final = {
 class _Half(NamedTuple):
     queue_offset: int
     physical_offset: int
+    broker: str | None
     until: float
 
 
@@ -42,19 +43,19 @@ class Pending:
         self._now = now
         self._halves: OrderedDict[tuple[str, str], _Half] = OrderedDict()
 
-    def add(self, topic: str, transaction_id: str, queue_offset: int, physical_offset: int) -> None:
-        """Remember a half message: its place in the queue of half messages, and in the commit log."""
+    def add(self, topic: str, transaction_id: str, queue_offset: int, physical_offset: int, broker: str | None) -> None:
+        """Remember a half message: its place in the queue of half messages, and in the commit log of its broker."""
         now = self._now()
         halves = self._halves
         halves.pop((topic, transaction_id), None)
-        halves[topic, transaction_id] = _Half(queue_offset, physical_offset, now + _KEPT_SECONDS)
+        halves[topic, transaction_id] = _Half(queue_offset, physical_offset, broker, now + _KEPT_SECONDS)
         while len(halves) > _MOST or next(iter(halves.values())).until < now:
             halves.popitem(last=False)
 
-    def find(self, topic: str, transaction_id: str) -> tuple[int, int] | None:
-        """Queue offset and physical offset of a half message, None if it is not known."""
+    def find(self, topic: str, transaction_id: str) -> tuple[int, int, str | None] | None:
+        """Queue offset, physical offset and broker of a half message, None if it is not known."""
         half = self._halves.get((topic, transaction_id))
-        return None if half is None or half.until < self._now() else (half.queue_offset, half.physical_offset)
+        return None if half is None or half.until < self._now() else half[:3]
 
     def forget(self, topic: str, transaction_id: str) -> None:
         """Forget a half message whose transaction has ended."""
@@ -76,7 +77,7 @@ def end_transaction(services: TransactionServices, call: Call, request: EndTrans
     found = services.pending.find(topic, transaction_id)
     if found is None:
         raise CallInvalid(Code.INVALID_TRANSACTION_ID, f"no such transaction is known: {transaction_id}")
-    queue_offset, physical_offset = found
+    queue_offset, physical_offset, broker = found
     header = EndTransactionRequestHeader(
         producer_group=topic,
         tran_state_table_offset=queue_offset,
@@ -86,5 +87,5 @@ def end_transaction(services: TransactionServices, call: Call, request: EndTrans
         msg_id=request.message_id,
         transaction_id=transaction_id,
     )
-    (reply,) = yield (call.request(RequestCode.END_TRANSACTION, header),)
+    (reply,) = yield (call.request(RequestCode.END_TRANSACTION, header, broker=broker),)
     return EndTransactionResponse(status=status_of_reply(reply))

@@ -25,6 +25,7 @@ class ProxySettings:
         first_port: The port of the first broker, the others follow each `PORT_STEP` higher; 0: free ones.
         advertised_host: The host that clients get.
         read_only: Whether what changes something is refused.
+        grpc: Where clients of 5.x are served, beside `listen`; None: nowhere.
     """
 
     base: ServerConfig
@@ -33,3 +34,4 @@ class ProxySettings:
     first_port: int = LISTEN.port + PORT_STEP
     advertised_host: str = LISTEN.host
     read_only: bool = False
+    grpc: Address | None = None

@@ -1,28 +1,45 @@
-"""A connection to another server: several requests may wait for their answers at the same time."""
+"""A connection to another server: several requests may wait for their answers at the same time.
+
+A request is written whole or not at all, whoever gives up waiting for its answer; what the socket does not take at once
+a task writes. The other server may ask something, too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final, NamedTuple
+import logging
+import socket
+from collections import deque
+from collections.abc import Callable, Mapping
+from itertools import islice
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import trio
 
 from rocketwire.wire.addresses import Address
-from rocketwire.wire.codes import VERSION_4_9_7
+from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, VERSION_4_9_7
 from rocketwire.wire.connection import FrameReader
 from rocketwire.wire.errors import WireError
-from rocketwire.wire.frame import encode_frame
+from rocketwire.wire.frame import Buffer, encode_frame
 from rocketwire.wire.header import Header, decode_header
 from rocketwire.wire.java import INT32_MAX
+
+log = logging.getLogger(__name__)
 
 CONNECT_SECONDS: Final = 3.0
 LANGUAGE: Final = "PYTHON"
 _READ: Final = 64 * 1024
-_FAILED: Final = (trio.BrokenResourceError, trio.ClosedResourceError, OSError)
+_AT_ONCE: Final = 64
+"""The most frames that one system call writes."""
+_MOST_WAITING: Final = 50_000
+_MOST_UNSENT: Final = 64 << 20
 
 
 class NotReached(Exception):
     """The other server cannot be reached, does not answer, or does not speak the protocol."""
+
+
+class NotSent(NotReached):
+    """The request was not sent: nothing came of it."""
 
 
 class Answer(NamedTuple):
@@ -34,14 +51,15 @@ class Answer(NamedTuple):
     body: bytes
 
 
-class _Waiting:
-    """One who waits for an answer."""
+Done: TypeAlias = Callable[[Answer | NotReached], None]
+"""Called once: with the answer, or with why there is none."""
+Asked: TypeAlias = "Callable[[Line, Header, bytes], None]"
+"""Called with a request of the other server's."""
 
-    __slots__ = ("answer", "here")
 
-    def __init__(self) -> None:
-        self.here = trio.Event()
-        self.answer: Answer | None = None
+class _Waiting(NamedTuple):
+    deadline: float
+    done: Done
 
 
 class Line:
@@ -49,21 +67,38 @@ class Line:
 
     Attributes:
         lost: Set once it has ended.
+        address: The other server's.
     """
 
-    def __init__(self, address: Address, stream: trio.SocketStream) -> None:
+    def __init__(
+        self,
+        address: Address,
+        sock: socket.socket,
+        nursery: trio.Nursery,
+        *,
+        asked: Asked | None = None,
+        settled: Callable[[], None] = lambda: None,
+    ) -> None:
         self.lost = trio.Event()
-        self._address = address
-        self._stream = stream
-        self._sending = trio.Lock()
+        self.address = address
+        self._sock = sock
+        self._nursery = nursery
+        self._asked = asked
+        self._settled = settled
         self._waiting: dict[int, _Waiting] = {}
         self._opaque = 0
+        self._unsent: deque[bytes | memoryview] = deque()
+        self._unsent_bytes = 0
+        self._writes = False
+        self._timer: trio.CancelScope | None = None
+
+    # --- asking
 
     async def ask(
         self,
         code: int,
         ext: Mapping[str, str],
-        body: bytes = b"",
+        body: Buffer = b"",
         *,
         seconds: float = CONNECT_SECONDS,
         language: str = LANGUAGE,
@@ -74,72 +109,227 @@ class Line:
         Raises:
             NotReached: the connection ended, or there was no answer in time.
         """
-        self._opaque = opaque = self._opaque + 1 & INT32_MAX
-        waiting = self._waiting[opaque] = _Waiting()
-        try:
-            with trio.fail_after(seconds):
-                header = Header(code=code, opaque=opaque, ext=dict(ext), language=language, version=version)
-                await self._send(header, body)
-                if not self.lost.is_set():
-                    await waiting.here.wait()
-        except trio.TooSlowError:
-            raise NotReached(f"{self._address} does not answer") from None
-        finally:
-            self._waiting.pop(opaque, None)
-        if waiting.answer is None:
-            raise NotReached(f"{self._address} closed the connection")
-        return waiting.answer
+        here = trio.Event()
+        found: list[Answer | NotReached] = []
 
-    async def _send(self, header: Header, body: bytes) -> None:
-        async with self._sending:
+        def done(answer: Answer | NotReached) -> None:
+            found.append(answer)
+            here.set()
+
+        opaque = self.send(code, ext, body, seconds=seconds, done=done, language=language, version=version)
+        self.flush()
+        try:
+            await here.wait()
+        finally:
+            self.forget(opaque)
+        (answer,) = found
+        if isinstance(answer, NotReached):
+            raise answer
+        return answer
+
+    def send(
+        self,
+        code: int,
+        ext: Mapping[str, str],
+        body: Buffer = b"",
+        *,
+        seconds: float,
+        done: Done,
+        language: str = LANGUAGE,
+        version: int = VERSION_4_9_7,
+    ) -> int:
+        """Write a request, which `flush` sends; `done` may be called before this returns.
+
+        Args:
+            code: The request's code.
+            ext: Its fields.
+            body: Its body; it is copied.
+            seconds: For how long the answer is waited for.
+            done: Gets the answer.
+            language: The client's.
+            version: The client's.
+
+        Returns:
+            What `forget` takes.
+
+        Raises:
+            WireError: it does not fit in a frame.
+        """
+        self._opaque = opaque = self._opaque + 1 & INT32_MAX
+        if self.lost.is_set():
+            done(NotSent(f"{self.address} closed the connection"))
+            return opaque
+        if len(self._waiting) >= _MOST_WAITING or self._unsent_bytes > _MOST_UNSENT:
+            done(NotSent(f"{self.address} is too slow: too much waits for it"))
+            return opaque
+        header = Header(code=code, opaque=opaque, ext=dict(ext), language=language, version=version)
+        self._put(encode_frame(header, body))
+        deadline = trio.current_time() + seconds
+        self._waiting[opaque] = _Waiting(deadline, done)
+        if self._timer is None:
+            self._timer = trio.CancelScope(deadline=deadline)
+            self._nursery.start_soon(self._watch)
+        elif deadline < self._timer.deadline:
+            self._timer.deadline = deadline
+        return opaque
+
+    def answer(self, asked: Header, code: int, remark: str | None, body: bytes = b"") -> None:
+        """Answer a request of the other server's, unless it wants none."""
+        if asked.flag & FLAG_ONEWAY or self.lost.is_set():
+            return
+        header = Header(
+            code=code,
+            opaque=asked.opaque,
+            flag=FLAG_RESPONSE,
+            remark=remark,
+            language=LANGUAGE,
+            version=VERSION_4_9_7,
+        )
+        self._put(encode_frame(header, body))
+        self.flush()
+
+    def forget(self, opaque: int) -> None:
+        """Wait no more for an answer; its `done` is not called."""
+        self._waiting.pop(opaque, None)
+
+    async def _watch(self) -> None:
+        """Give up each request at its deadline, until none waits."""
+        while self._waiting:
+            deadline = min(each.deadline for each in self._waiting.values())
+            with trio.CancelScope(deadline=deadline) as self._timer:
+                await trio.sleep_forever()
+            now = trio.current_time()
+            for opaque in [opaque for opaque, each in self._waiting.items() if each.deadline <= now]:
+                self._finish(opaque, NotReached(f"{self.address} does not answer"))
+            self._settled()
+        self._timer = None
+
+    def _finish(self, opaque: int, found: Answer | NotReached) -> None:
+        waiting = self._waiting.pop(opaque, None)
+        if waiting is not None:
             try:
-                await self._stream.send_all(encode_frame(header, body))
-            except _FAILED as error:
-                raise NotReached(f"{self._address}: the connection failed") from error
-            except trio.Cancelled:
-                self.close()  # half a frame may be sent
-                raise
+                waiting.done(found)
+            except Exception:  # a bug in what is done with one answer must not end the connection of all
+                log.exception("an answer of %(peer)s", {"peer": self.address})
+
+    # --- writing
+
+    def _put(self, frame: bytes) -> None:
+        self._unsent.append(frame)
+        self._unsent_bytes += len(frame)
+
+    def flush(self) -> None:
+        """Send what is written."""
+        if not self._writes and not self.lost.is_set() and not self._send_some():
+            self._writes = True
+            self._nursery.start_soon(self._send_rest)
+
+    def _send_some(self) -> bool:
+        """Send what the socket takes; return whether that is all."""
+        unsent = self._unsent
+        while unsent:
+            try:
+                sent = self._sock.sendmsg(list(islice(unsent, _AT_ONCE)))
+            except BlockingIOError:
+                return False
+            except OSError:
+                self.close()
+                return True
+            self._unsent_bytes -= sent
+            while sent:
+                first = unsent[0]
+                if sent < len(first):
+                    unsent[0] = memoryview(first)[sent:]
+                    break
+                sent -= len(unsent.popleft())
+        return True
+
+    async def _send_rest(self) -> None:
+        try:
+            while not self.lost.is_set() and not self._send_some():
+                await trio.lowlevel.wait_writable(self._sock)
+        except trio.ClosedResourceError:
+            pass
+        finally:
+            self._writes = False
 
     def close(self) -> None:
-        """End the connection."""
-        self._stream.socket.close()
+        """End the connection; what waits for answers gets none."""
+        if self.lost.is_set():
+            return
         self.lost.set()
+        trio.lowlevel.notify_closing(self._sock)
+        self._sock.close()
+        self._unsent.clear()
+        self._unsent_bytes = 0
+        if self._timer is not None:
+            self._timer.cancel()
+        for opaque in list(self._waiting):
+            self._finish(opaque, NotReached(f"{self.address} closed the connection"))
+        self._settled()
+
+    # --- reading
 
     async def receive(self) -> None:
-        """Take answers until the connection ends."""
+        """Take what the other server sends until the connection ends."""
         frames = FrameReader()
         try:
-            while data := await self._stream.receive_some(_READ):
+            while not self.lost.is_set():
+                await trio.lowlevel.wait_readable(self._sock)
+                try:
+                    data = self._sock.recv(_READ)
+                except BlockingIOError:
+                    continue
+                if not data:
+                    return
                 found, broken = frames.receive(memoryview(data))
                 for serialize_type, head, content in found:
-                    header = decode_header(head, serialize_type)
-                    waiting = self._waiting.pop(header.opaque, None) if header.is_response else None
-                    if waiting is not None:
-                        waiting.answer = Answer(header.code, header.remark, header.ext or {}, bytes(content))
-                        waiting.here.set()
+                    self._take(decode_header(head, serialize_type), content)
+                self._settled()
                 if broken is not None:
                     return
-        except (*_FAILED, WireError):
+        except (trio.ClosedResourceError, OSError, WireError):
             return
         finally:
             self.close()
-            for each in self._waiting.values():
-                each.here.set()
+
+    def _take(self, header: Header, content: memoryview) -> None:
+        if header.is_response:
+            self._finish(header.opaque, Answer(header.code, header.remark, header.ext or {}, bytes(content)))
+        elif self._asked is not None:
+            try:
+                self._asked(self, header, bytes(content))
+            except Exception:  # as in `_finish`
+                log.exception("a request of %(peer)s", {"peer": self.address})
 
 
-async def connect(address: Address, nursery: trio.Nursery) -> Line:
+async def connect(
+    address: Address,
+    nursery: trio.Nursery,
+    *,
+    asked: Asked | None = None,
+    settled: Callable[[], None] = lambda: None,
+) -> Line:
     """A connection to a server, whose answers a task of the nursery takes until it is closed.
 
+    Args:
+        address: The server's.
+        nursery: Runs the connection.
+        asked: Takes what the server asks; None: nothing comes of that.
+        settled: Called when all answers of a read have been passed on.
+
     Raises:
-        NotReached: there is none within CONNECT_SECONDS.
+        NotSent: there is none within CONNECT_SECONDS.
     """
     try:
         with trio.fail_after(CONNECT_SECONDS):
             stream = await trio.open_tcp_stream(address.host, address.port)
     except trio.TooSlowError:
-        raise NotReached(f"{address} cannot be reached: no answer in time") from None
+        raise NotSent(f"{address} cannot be reached: no answer in time") from None
     except OSError as error:
-        raise NotReached(f"{address} cannot be reached: {error.strerror or error}") from error
-    line = Line(address, stream)
+        raise NotSent(f"{address} cannot be reached: {error.strerror or error}") from error
+    sock: Any = socket.socket(fileno=stream.socket.detach())
+    sock.setblocking(False)  # noqa: FBT003 - the socket's own
+    line = Line(address, sock, nursery, asked=asked, settled=settled)
     nursery.start_soon(line.receive)
     return line

@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 import trio
 
-from rocketwire.server.upstream.line import CONNECT_SECONDS, LANGUAGE, Answer, Line, NotReached, connect
+from rocketwire.server.upstream.line import (
+    CONNECT_SECONDS,
+    LANGUAGE,
+    Answer,
+    Asked,
+    Done,
+    Line,
+    NotReached,
+    NotSent,
+    connect,
+)
+from rocketwire.store.event import Event
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import VERSION_4_9_7
+from rocketwire.wire.errors import WireError
+from rocketwire.wire.frame import Buffer
 
 
 class Lines:
-    """The connections; each is made when its server is asked first, and made anew when it was lost."""
+    """The connections; each is made when its server is asked first, and made anew when it was lost.
+
+    Attributes:
+        settled: Called when all answers of a read have been passed on.
+    """
 
     def __init__(self) -> None:
+        self.settled = Event[[]]()
         self._lines: dict[Address, Line] = {}
         self._connecting: dict[Address, trio.Lock] = {}
         self._nursery: trio.Nursery | None = None
@@ -22,20 +41,59 @@ class Lines:
 
     async def run(self) -> None:
         """Carry the connections; never returns."""
-        async with trio.open_nursery() as self._nursery:
+        async with trio.open_nursery() as nursery:
+            self._nursery = nursery
             self._runs.set()
             try:
                 await trio.sleep_forever()
             finally:
+                self._nursery = None
                 for line in self._lines.values():
                     line.close()
+
+    def open_line(self, address: Address) -> Line | None:
+        """The connection to a server, if there is one now: what is sent on it need not wait."""
+        line = self._lines.get(address)
+        return None if line is None or line.lost.is_set() else line
+
+    def send(
+        self, address: Address, code: int, ext: Mapping[str, str], body: Buffer = b"", *, seconds: float, done: Done
+    ) -> Line | None:
+        """Write a request; `done` gets the answer, perhaps before this returns.
+
+        Returns:
+            The connection, which the caller is to flush; None: there was none, and the request waits for it.
+
+        Raises:
+            WireError: it does not fit in a frame.
+        """
+        line = self.open_line(address)
+        if line is not None:
+            line.send(code, ext, body, seconds=seconds, done=done)
+            return line
+        if not self.start(self._send_later, address, code, ext, bytes(body), seconds, done):
+            done(NotSent(f"{address}: no connections are made any more"))
+        return None
+
+    async def _send_later(
+        self, address: Address, code: int, ext: Mapping[str, str], body: bytes, seconds: float, done: Done
+    ) -> None:
+        try:
+            line = await self.connected(address)
+            line.send(code, ext, body, seconds=seconds, done=done)
+        except NotReached as error:
+            done(error)
+        except WireError as error:
+            done(NotSent(str(error)))
+        else:
+            line.flush()
 
     async def ask(
         self,
         address: Address,
         code: int,
         ext: Mapping[str, str],
-        body: bytes = b"",
+        body: Buffer = b"",
         *,
         seconds: float = CONNECT_SECONDS,
         language: str = LANGUAGE,
@@ -46,19 +104,43 @@ class Lines:
         Raises:
             NotReached: it cannot be reached, closed the connection, or did not answer within `seconds`.
         """
-        line = self._lines.get(address)
-        if line is None or line.lost.is_set():
-            line = await self._connected(address)
+        line = self.open_line(address) or await self.connected(address)
         return await line.ask(code, ext, body, seconds=seconds, language=language, version=version)
 
-    async def _connected(self, address: Address) -> Line:
+    async def connected(self, address: Address) -> Line:
+        """The connection to a server.
+
+        Raises:
+            NotSent: it cannot be reached.
+        """
         await self._runs.wait()
-        assert self._nursery is not None  # noqa: S101 - it runs
         async with self._connecting.setdefault(address, trio.Lock()):
-            line = self._lines.get(address)
-            if line is None or line.lost.is_set():
-                line = self._lines[address] = await connect(address, self._nursery)
+            line = self.open_line(address)
+            if line is None:
+                line = self._lines[address] = await self.dial(address)
         return line
+
+    async def dial(self, address: Address, asked: Asked | None = None) -> Line:
+        """A connection that is not shared: whoever asks for it closes it.
+
+        Args:
+            address: The server's.
+            asked: Takes what the server asks.
+
+        Raises:
+            NotSent: it cannot be reached.
+        """
+        await self._runs.wait()
+        if self._nursery is None:
+            raise NotSent(f"{address}: no connections are made any more")
+        return await connect(address, self._nursery, asked=asked, settled=self.settled)
+
+    def start(self, task: Callable[..., Awaitable[Any]], *args: Any) -> bool:  # noqa: ANN401 - what the task takes
+        """Run a task as long as connections are carried, or return False: they are not. It must not fail."""
+        if self._nursery is None:
+            return False
+        self._nursery.start_soon(task, *args)
+        return True
 
     def keep_only(self, addresses: set[Address]) -> None:
         """Close the connections to all other servers."""
@@ -67,4 +149,4 @@ class Lines:
             self._connecting.pop(address, None)
 
 
-__all__ = ["Answer", "Lines", "NotReached"]
+__all__ = ["Answer", "Lines", "NotReached", "NotSent"]

@@ -533,6 +533,10 @@ class Server:
         """A new connection to another address."""
         return self.adopt(Client(address))
 
+    def stop(self) -> None:
+        """Stop as a signal would make it, before its time."""
+        self._scope.cancel()
+
     def adopt(self, client: Client) -> Client:
         """Close this connection when the server stops."""
         self._clients.append(client)

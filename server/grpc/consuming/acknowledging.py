@@ -10,7 +10,7 @@ from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.grpc.calls import Asking, Call
 from rocketwire.server.grpc.clients import Clients
 from rocketwire.server.grpc.consuming.batch_acks import BatchedAcks, acknowledge_all
-from rocketwire.server.grpc.consuming.handles import Handle, Held, ack_requests, dead_letter_request, read_handle
+from rocketwire.server.grpc.consuming.handles import Handle, Held, ack_requests, dead_letter_request
 from rocketwire.server.grpc.statuses import code_of_handle, status_of_reply
 from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.grpc.answers import joint_status, status_of
@@ -70,7 +70,7 @@ def _acknowledge_each(services: AcknowledgingServices, call: Call, request: AckM
     handles: dict[int, Handle] = {}
     for place, entry in enumerate(request.entries):
         try:
-            handles[place] = read_handle(entry.receipt_handle, now)
+            handles[place] = services.held.read(entry.receipt_handle, now)
         except CallInvalid as error:
             codes.append((error.code, str(error)))
         else:
@@ -109,7 +109,7 @@ def change_invisible(services: AcknowledgingServices, call: Call, request: Chang
     check_group(group)
     ms = duration_ms(request.invisible_duration)
     check_invisible_ms(ms, _LIMITS)
-    handle = read_handle(request.receipt_handle, services.clock())
+    handle = services.held.read(request.receipt_handle, services.clock())
     (reply,) = yield (handle.change_request(call, topic, group, ms, suspend=request.suspend),)
     services.forget(call, request.receipt_handle)
     fields = reply.fields
@@ -127,7 +127,7 @@ def forward_to_dead_letters(
     topic, group = request.topic.name, request.group.name
     check_topic(topic)
     check_group(group)
-    handle = read_handle(request.receipt_handle, services.clock())
+    handle = services.held.read(request.receipt_handle, services.clock())
     (reply,) = yield (dead_letter_request(call, topic, group, handle.receipt, request.message_id),)
     if reply.code == ResponseCode.SUCCESS:
         services.forget(call, request.receipt_handle)

@@ -7,7 +7,7 @@ handle alone (`server.pop.renewals`): no table has to know it, and it survives a
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from rocketwire.server.core.request import Request
@@ -73,23 +73,15 @@ class Handle(NamedTuple):
             extra_info=str(receipt),
             offset=receipt.offset,
         )
-        return call.request(RequestCode.ACK_MESSAGE, header)
+        return call.request(RequestCode.ACK_MESSAGE, header, broker=receipt.broker)
 
     def change_request(
         self, call: Call, topic: str, group: str, invisible_ms: int, *, suspend: bool = False
     ) -> Request[Any]:
         """The request that makes the message visible so many ms from now."""
         receipt = self.receipt
-        header = ChangeInvisibleTimeRequestHeader(
-            consumer_group=group,
-            topic=topic_of_kind(receipt.kind, topic, group),
-            queue_id=receipt.queue,
-            extra_info=str(receipt),
-            offset=receipt.offset,
-            invisible_time=invisible_ms,
-            suspend=suspend,
-        )
-        return call.request(RequestCode.CHANGE_MESSAGE_INVISIBLETIME, header)
+        header = change_header(receipt, topic, group, invisible_ms, suspend=suspend)
+        return call.request(RequestCode.CHANGE_MESSAGE_INVISIBLETIME, header, broker=receipt.broker)
 
     def changed(self, fields: ChangeInvisibleTimeResponseHeader) -> Handle:
         """The handle of the delivery after its invisible time was changed."""
@@ -100,6 +92,21 @@ class Handle(NamedTuple):
             revive_queue=fields.revive_qid,
         )
         return Handle(receipt, renewed=False)
+
+
+def change_header(
+    receipt: ReceiptHandle, topic: str, group: str, invisible_ms: int, *, suspend: bool = False
+) -> ChangeInvisibleTimeRequestHeader:
+    """What makes a message visible so many ms from now."""
+    return ChangeInvisibleTimeRequestHeader(
+        consumer_group=group,
+        topic=topic_of_kind(receipt.kind, topic, group),
+        queue_id=receipt.queue,
+        extra_info=str(receipt),
+        offset=receipt.offset,
+        invisible_time=invisible_ms,
+        suspend=suspend,
+    )
 
 
 def ack_requests(
@@ -137,8 +144,8 @@ def batch_request(call: Call, topic: str, group: str, point: ReceiptHandle, offs
     )
     body = BatchAckMessageRequestBody(broker_name=point.broker, acks=(ack,))
     if call.line.guarded:  # guards read bodies
-        return call.request(RequestCode.BATCH_ACK_MESSAGE, None, encode_body(body))
-    return call.request(RequestCode.BATCH_ACK_MESSAGE, body)
+        return call.request(RequestCode.BATCH_ACK_MESSAGE, None, encode_body(body), broker=point.broker)
+    return call.request(RequestCode.BATCH_ACK_MESSAGE, body, broker=point.broker)
 
 
 def read_handle(text: str, now: int) -> Handle:
@@ -162,7 +169,7 @@ def dead_letter_request(call: Call, topic: str, group: str, receipt: ReceiptHand
         origin_topic=topic,
         max_reconsume_times=0,
     )
-    return call.request(RequestCode.CONSUMER_SEND_MSG_BACK, header)
+    return call.request(RequestCode.CONSUMER_SEND_MSG_BACK, header, broker=receipt.broker)
 
 
 class Held:
@@ -175,6 +182,14 @@ class Held:
         self._of_clients: dict[Client, dict[str, tuple[str, str]]] = {}
         self._count = 0
 
+    def read(self, text: str, now: int) -> Handle:
+        """Read a handle that a client names, as its delivery stands now.
+
+        Raises:
+            CallInvalid: as `read_handle`.
+        """
+        return read_handle(text, now)
+
     def add(self, client: Client, topic: str, group: str, texts: Iterable[str]) -> None:
         """Note deliveries to a client by their handles, unless it has left."""
         if client.closed:
@@ -186,6 +201,10 @@ class Held:
                 return
             self._count += 1
             held[text] = place
+
+    def of(self, client: Client) -> Collection[str]:
+        """The handles of a client's deliveries."""
+        return self._of_clients.get(client, _NONE).keys()
 
     def remove(self, client: Client, text: str) -> None:
         """Forget a delivery that is acknowledged, or postponed."""

@@ -19,10 +19,12 @@ from rocketwire.server.grpc.clients import Client, Clients
 from rocketwire.server.grpc.consuming.deliveries import plain_handles, plain_payloads
 from rocketwire.server.grpc.consuming.handles import Handle, Held, dead_letter_request
 from rocketwire.server.grpc.metadata import read_timeout
-from rocketwire.server.grpc.settings import group_config, most_attempts
+from rocketwire.server.grpc.routing import asked_shares
+from rocketwire.server.grpc.settings import group_config, group_request, most_attempts
 from rocketwire.server.grpc.statuses import code_of_reply
+from rocketwire.server.grpc.tables.groups import Groups
+from rocketwire.server.grpc.tables.topics import Topics
 from rocketwire.server.pop.renewals import STEP_MS, RenewedPopRequest
-from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.grpc.answers import delivered_response, status_response
 from rocketwire.wire.grpc.checks import check_group, check_invisible_ms, check_topic
@@ -59,11 +61,11 @@ VERSION: Final = "x-mq-client-version"
 class ReceivingServices:
     """What receives are given."""
 
-    broker_name: str
     clients: Clients
     clock: Clock
-    groups: SubscriptionGroups
+    groups: Groups
     held: Held
+    topics: Topics
 
 
 class Popped(NamedTuple):
@@ -82,7 +84,11 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
     wanted = read_filter(request.filter_expression)
     client = services.clients.claimed(call.client_id, call.line)
     now = services.clock()
+    if services.groups.asks_for(group):
+        yield (group_request(call, group),)
     config = group_config(services.groups, group)
+    broker = services.topics.receives_from(request.message_queue.broker.name, topic)
+    broker = broker or (yield from _any_broker(services.topics, call, topic))
     header = RenewedPopRequest(
         consumer_group=group,
         topic=topic,
@@ -98,7 +104,7 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
         attempt_id=request.attempt_id or None,
         renewer=call.client_id if request.auto_renew else None,
     )
-    (reply,) = yield (call.request(RequestCode.POP_MESSAGE, header),)
+    (reply,) = yield (call.request(RequestCode.POP_MESSAGE, header, broker=broker),)
     fields, code = reply.fields, code_of_reply(reply)
     if code in _ADMITTED:
         services.clients.admitted(client, call.line)
@@ -106,7 +112,7 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
     if reply.code != ResponseCode.SUCCESS or not isinstance(fields, PopMessageResponseHeader):
         return [status_response(code, "no new message" if code is Code.MESSAGE_NOT_FOUND else reply.remark or "")]
     delivery, most, tags = _Delivery(services, call, client, topic, group), most_attempts(config), _tags(wanted)
-    broker, renewed = services.broker_name, request.auto_renew
+    renewed = request.auto_renew
     payloads = plain_payloads(reply, topic=topic, broker=broker, tags=tags, most_attempts=most, renewed=renewed)
     if payloads is not None:
         call.undo = lambda: delivery.give_back(list(_popped(broker, reply, fields, renewed=renewed)))
@@ -128,6 +134,12 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
     if renewed:
         services.held.add(client, topic, group, [each.handle.text for each in kept])
     return [_OK, *(_payload(each, topic) for each in kept), delivered_response(fields.pop_time)]
+
+
+def _any_broker(topics: Topics, call: Call, topic: str) -> Asking:
+    """A broker for a client that names none, once the topic is known."""
+    yield from asked_shares(topics, call, topic)
+    return topics.receives_from("", topic)
 
 
 class _Delivery(NamedTuple):

@@ -1,0 +1,87 @@
+"""`rocketwire proxy` in front of Apache's brokers: what clients of 5.x do, by the scenarios of the catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+
+from compat_tests.cases import USUAL, sdk_cases
+from compat_tests.proxied import APACHE_5, Proxied
+from rocketwire.compat.brokers.ports import LOOPBACK
+from rocketwire.compat.clients.adapter import Engine
+from rocketwire.compat.clients.registry import adapters
+from rocketwire.compat.endpoint import Access
+from rocketwire.compat.engine.plan import Task, not_offered
+from rocketwire.compat.engine.probe import probe
+from rocketwire.compat.engine.run import Run, Settings
+from rocketwire.compat.results import Outcome, Result, Side
+from rocketwire.compat.scenario import Scenario
+
+_JOBS = 4
+_SETTINGS = {
+    "transactionTimeOut": "2000",
+    "transactionCheckInterval": "2000",
+    "transactionCheckMax": "3",
+    "enablePropertyFilter": "true",
+    "recallMessageEnable": "true",
+}
+_OF_ONE_BROKER = {
+    "grpc-simple.woken": "a receive of a simple consumer waits at one broker, the message may come to the other",
+    "grpc-fifo.simple-woken": "likewise",
+}
+
+Results: TypeAlias = Mapping[tuple[str, str], Result]
+
+
+@pytest.fixture(scope="module")
+def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxied]:
+    running = Proxied(
+        Path(tmp_path_factory.mktemp("proxied")),
+        kind=APACHE_5,
+        settings=_SETTINGS,
+        options=("--grpc", f"{LOOPBACK}:0"),
+    )
+    running.start()
+    yield running
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def results(request: pytest.FixtureRequest, proxied: Proxied) -> Results:
+    """The results of all scenarios whose tests are chosen, by scenario and client."""
+    own = [item for item in request.session.items if isinstance(item, pytest.Function)]
+    params: list[Mapping[str, Any]] = [item.callspec.params for item in own if item.function is test_scenario]
+    chosen: list[tuple[Scenario, str]] = [
+        (each["scenario"], each["client"]) for each in params if each["scenario"].id not in _OF_ONE_BROKER
+    ]
+    clients = {client: adapters()[client] for _, client in chosen}
+    helper = adapters()[f"java-{USUAL}"]
+    for adapter in {*clients.values(), helper}:
+        adapter.prepare(Engine.HOST)
+    assert proxied.proxy.grpc is not None
+    facts = probe(Access(namesrv=proxied.namesrv, grpc=proxied.proxy.grpc))
+    tasks = [
+        Task(
+            scenario=scenario,
+            client=client,
+            side=Side.ENDPOINT,
+            reason=not_offered(scenario, clients[client], facts, security=frozenset(), helper=helper),
+        )
+        for scenario, client in sorted(chosen, key=lambda each: -each[0].limit)
+    ]
+    settings = Settings(engine=Engine.HOST, clients=clients, helper=helper, sides={Side.ENDPOINT: facts}, jobs=_JOBS)
+    found = Run(settings=settings, tasks=tasks).run(lambda _: None)
+    return {(each.scenario, each.client): each for each in found}
+
+
+@pytest.mark.parametrize(("scenario", "client"), sdk_cases())
+def test_scenario(scenario: Scenario, client: str, results: Results) -> None:
+    if scenario.id in _OF_ONE_BROKER:
+        pytest.skip(_OF_ONE_BROKER[scenario.id])
+    result = results[scenario.id, client]
+    if result.outcome is Outcome.NOT_OFFERED:
+        pytest.skip(result.reason)
+    assert result.outcome in {Outcome.PASS, Outcome.FLAKY}, result.attempts[-1].error

@@ -1,0 +1,273 @@
+"""Serves the requests that calls are translated into, by asking brokers of a cluster.
+
+Each request goes to the broker that it names, on a connection that all calls share, and is answered when that one
+answers: no call waits for another. Routes and groups are loaded from the cluster, memberships are each client's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from rocketwire.server.core.errors import ServerError, TopicNotFound, response_code
+from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.core.request import Reply, Request
+from rocketwire.server.dispatch.caller import CallCaller
+from rocketwire.server.dispatch.guard import Guard
+from rocketwire.server.grpc.calls import NotStored
+from rocketwire.server.grpc.clients import Client
+from rocketwire.server.net.admission.in_flight import InFlight
+from rocketwire.server.remote_calls.groups import RemoteGroups
+from rocketwire.server.remote_calls.members import Members
+from rocketwire.server.remote_calls.topics import RemoteTopics
+from rocketwire.server.upstream.line import Answer, Done, Line
+from rocketwire.server.upstream.lines import Lines, NotReached, NotSent
+from rocketwire.wire.bodies import encode_body
+from rocketwire.wire.bodies.pop import BatchAckMessageRequestBody
+from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.errors import RecallHandleInvalid, WireError
+from rocketwire.wire.fast_headers import SendFields
+from rocketwire.wire.frame import Buffer
+from rocketwire.wire.grpc.codes import Code
+from rocketwire.wire.grpc.errors import CallInvalid
+from rocketwire.wire.header import Header
+from rocketwire.wire.headers import WireHeader, decode_ext, encode_ext
+from rocketwire.wire.headers.pop import (
+    ChangeInvisibleTimeRequestHeader,
+    ChangeInvisibleTimeResponseHeader,
+    PopMessageRequestHeader,
+    PopMessageResponseHeader,
+)
+from rocketwire.wire.headers.send import (
+    RecallMessageRequestHeader,
+    RecallMessageResponseHeader,
+    SendMessageResponseHeader,
+)
+from rocketwire.wire.recall_handle import decode_recall_handle
+
+SECONDS: Final = 5.0
+"""For how long a broker's answer is waited for, beside what a request may wait there."""
+_KEPT_EACH: Final = 512
+_BROKERS_CLOCK: Final = "0"
+_RESPONSES: Final[dict[int, type[WireHeader]]] = {
+    RequestCode.SEND_MESSAGE_V2: SendMessageResponseHeader,
+    RequestCode.SEND_BATCH_MESSAGE: SendMessageResponseHeader,
+    RequestCode.POP_MESSAGE: PopMessageResponseHeader,
+    RequestCode.CHANGE_MESSAGE_INVISIBLETIME: ChangeInvisibleTimeResponseHeader,
+    RequestCode.RECALL_MESSAGE: RecallMessageResponseHeader,
+}
+
+
+class RemoteDispatch:
+    """Asks the brokers.
+
+    Args:
+        topics: The cluster's topics and brokers.
+        groups: Its groups.
+        members: The clients at the brokers.
+        lines: The connections that all calls share.
+        metrics: Counts requests.
+        in_flight: Counts the bytes of requests that wait for their answers.
+        guards: Admit or refuse each request while they are active.
+    """
+
+    def __init__(
+        self,
+        *,
+        topics: RemoteTopics,
+        groups: RemoteGroups,
+        members: Members,
+        lines: Lines,
+        metrics: Metrics,
+        in_flight: InFlight,
+        guards: Iterable[Guard] = (),
+    ) -> None:
+        self._topics = topics
+        self._groups = groups
+        self._members = members
+        self._lines = lines
+        self._metrics = metrics
+        self._in_flight = in_flight
+        self._guards = tuple(guards)
+        self._answered: dict[CallCaller, None] = {}
+        lines.settled.subscribe(self._flush)
+
+    # --- the dispatch of `server.grpc.transport.connection`
+
+    def serve_requests(self, caller: CallCaller, requests: Sequence[Request[Any]]) -> int:
+        """Pass requests on; none waits for the answer to another."""
+        guards = [guard for guard in self._guards if guard.active]
+        written: dict[Line, None] = {}
+        for request in requests:
+            self._metrics.requests[request.header.code] += 1
+            try:
+                line = self._serve(caller, request, guards)
+            except Exception as error:  # noqa: BLE001 - the call is told; one that is not foreseen is logged there
+                caller.answer(request.header, request.serialize_type, _refusal(caller, error))
+            else:
+                if line is not None:
+                    written[line] = None
+        for line in written:
+            line.flush()
+        return len(requests)
+
+    def settle(self) -> None:
+        """Nothing is left to be done when answers are sent."""
+
+    def change(self, broker: str, header: ChangeInvisibleTimeRequestHeader, done: Done) -> None:
+        """Make a message visible at another time."""
+        address = self._topics.address(broker)
+        if address is None:
+            done(NotSent(f"no broker {broker} is known"))
+            return
+        code = RequestCode.CHANGE_MESSAGE_INVISIBLETIME
+        line = self._lines.send(address, code, encode_ext(header), seconds=SECONDS, done=done)
+        if line is not None:
+            line.flush()
+
+    def _flush(self) -> None:
+        """Send the calls' answers that came with one read."""
+        if self._answered:
+            answered, self._answered = self._answered, {}
+            for caller in answered:
+                caller.flush()
+
+    # --- one request
+
+    def _serve(self, caller: CallCaller, request: Request[Any], guards: Iterable[Guard]) -> Line | None:
+        """Pass a request on; return the connection that is to be flushed."""
+        header, fields = request.header, request.fields
+        code = header.code
+        if code == RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG:  # the server's own question
+            self._start(self._load_group, caller, header, fields.group)
+            return None
+        ext = _ext(fields)
+        for guard in guards:
+            guard.admit(request.peer, replace(header, ext=ext), request.body, request.proof)
+        if code == RequestCode.GET_ROUTEINFO_BY_TOPIC:
+            self._start(self._load_topic, caller, header, fields.topic)
+            return None
+        if isinstance(request.peer, Client):
+            done = partial(self._done_apart, caller, header)
+            if code == RequestCode.HEART_BEAT:
+                self._members.beat(request.peer, header, bytes(request.body), done)
+            else:
+                self._members.leave(request.peer, header, ext, done)
+            return None
+        broker = self._broker(request)
+        address = self._topics.address(broker)
+        if address is None:
+            raise NotStored(Code.INTERNAL_SERVER_ERROR, f"no broker {broker} is known")
+        body: Buffer = request.body
+        if isinstance(fields, BatchAckMessageRequestBody):
+            body = encode_body(fields)
+        seconds = SECONDS
+        if isinstance(fields, PopMessageRequestHeader):
+            seconds += fields.poll_time / 1000
+        size = len(body) + _KEPT_EACH
+        self._in_flight.add(size)
+        done = partial(self._done, caller, header, broker, size)
+        try:
+            return self._lines.send(address, code, ext, body, seconds=seconds, done=done)
+        except WireError:
+            self._in_flight.add(-size)
+            raise
+
+    def _broker(self, request: Request[Any]) -> str:
+        """The broker that a request is for; a handle that names none is any broker's to refuse."""
+        if not isinstance(request.fields, RecallMessageRequestHeader):
+            return request.broker or ""
+        try:
+            return decode_recall_handle(request.fields.recall_handle).broker
+        except RecallHandleInvalid:
+            return next((name for name, _ in self._topics.masters()), "")
+
+    def _done(self, caller: CallCaller, header: Header, broker: str, size: int, found: Answer | NotReached) -> None:
+        self._in_flight.add(-size)
+        if isinstance(found, NotReached):
+            self._topics.failed(broker)
+        else:
+            self._topics.answered(broker)
+        caller.answer(header, 0, _reply(header.code, found))
+        self._answered[caller] = None
+        if isinstance(found, NotSent):  # that comes with no read
+            self._flush_later()
+
+    def _done_apart(self, caller: CallCaller, header: Header, found: Answer | NotReached) -> None:
+        caller.answer(header, 0, _reply(header.code, found))
+        self._answered[caller] = None
+        self._flush_later()
+
+    def _flush_later(self) -> None:
+        self._lines.start(self._flushed)
+
+    async def _flushed(self) -> None:
+        self._flush()
+
+    # --- what is loaded
+
+    def _start(self, load: Callable[..., Any], caller: CallCaller, header: Header, name: str) -> None:
+        if not self._lines.start(load, caller, header, name):
+            raise NotStored(Code.INTERNAL_SERVER_ERROR, "the server stops")
+
+    async def _load_topic(self, caller: CallCaller, header: Header, topic: str) -> None:
+        try:
+            known = await self._topics.load(topic)
+            reply = Reply() if known else _refusal(caller, TopicNotFound(topic))
+        except NotReached as error:
+            reply = _refusal(caller, NotStored(Code.INTERNAL_SERVER_ERROR, str(error)))
+        caller.answer(header, 0, reply)
+        caller.flush()
+
+    async def _load_group(self, caller: CallCaller, header: Header, group: str) -> None:
+        await self._groups.load(group)
+        caller.answer(header, 0, Reply())
+        caller.flush()
+
+
+def _refusal(caller: CallCaller, error: Exception) -> Reply:
+    if isinstance(error, LimitExceeded):
+        caller.limited(error)
+    foreseen = isinstance(error, ServerError | WireError | CallInvalid)
+    code = response_code(error) if not isinstance(error, CallInvalid) else ResponseCode.SYSTEM_ERROR
+    return Reply(code=code, remark=str(error) if foreseen else f"{type(error).__name__}: {error}", error=error)
+
+
+def _reply(code: int, found: Answer | NotReached) -> Reply:
+    """A broker's answer as the reply to a request."""
+    if isinstance(found, NotSent):
+        text = str(found)
+        return Reply(code=ResponseCode.SYSTEM_ERROR, remark=text, error=NotStored(Code.INTERNAL_SERVER_ERROR, text))
+    if isinstance(found, NotReached):
+        text = str(found)
+        return Reply(code=ResponseCode.SYSTEM_ERROR, remark=text, error=CallInvalid(Code.PROXY_TIMEOUT, text))
+    cls, fields = _RESPONSES.get(code), None
+    if cls is not None and found.ext:
+        try:
+            fields = decode_ext(cls, dict(found.ext))
+        except WireError:  # of a refusal
+            fields = None
+    return Reply(code=found.code, remark=found.remark, fields=fields, body=(found.body,) if found.body else ())
+
+
+def _ext(fields: object) -> Mapping[str, str]:
+    """The fields of a request as a frame has them."""
+    if isinstance(fields, SendFields):
+        values = msgspec.to_builtins(fields)  # under the short names
+        return {name: _text(value) for name, value in values.items() if value is not None}
+    if not isinstance(fields, WireHeader):
+        return {}
+    ext = encode_ext(fields)
+    if isinstance(fields, PopMessageRequestHeader):
+        ext.pop("renewer", None)  # no frame can say so: `renewing` does it
+        ext["bornTime"] = _BROKERS_CLOCK
+    return ext
+
+
+def _text(value: str | int | bool) -> str:  # noqa: FBT001 - a field's value
+    return str(value).lower() if isinstance(value, bool) else str(value)

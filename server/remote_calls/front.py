@@ -1,0 +1,121 @@
+"""Makes the front for 5.x clients of a cluster far away."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import trio
+
+from rocketwire.server.config.live import Live
+from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.core.works import Works
+from rocketwire.server.dispatch.guard import Guard
+from rocketwire.server.grpc.clients import Client
+from rocketwire.server.grpc.front import Front, Parts
+from rocketwire.server.grpc.keys import GrpcKeys
+from rocketwire.server.grpc.transport.connection import Connection
+from rocketwire.server.net.admission.in_flight import InFlight
+from rocketwire.server.pop.renewals import Renewals
+from rocketwire.server.remote_calls.dispatch import RemoteDispatch
+from rocketwire.server.remote_calls.groups import RemoteGroups
+from rocketwire.server.remote_calls.members import Members
+from rocketwire.server.remote_calls.renewing import RenewingHeld
+from rocketwire.server.remote_calls.topics import RemoteTopics
+from rocketwire.server.send.keys import SendKeys
+from rocketwire.server.upstream.cluster import Cluster
+from rocketwire.server.upstream.lines import Lines
+
+
+class RemoteFront:
+    """Serves connections of 5.x clients; a listener passes them on."""
+
+    def __init__(self, front: Front, held: RenewingHeld) -> None:
+        self._front = front
+        self._held = held
+
+    def take(
+        self,
+        sock: socket.socket,
+        remote: tuple[str, int],
+        first: bytes,
+        *,
+        nursery: trio.Nursery,
+        on_close: Callable[[Any], None],
+    ) -> Connection:
+        """Serve a connection of which `first` was read; `on_close` is called once it is closed."""
+        return self._front.take(sock, remote, first, nursery=nursery, on_close=on_close)
+
+    async def run(self) -> None:
+        """Renew deliveries and forget clients that are silent; never returns."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._front.run)
+            nursery.start_soon(self._held.run)
+
+
+def remote_front(
+    cluster: Cluster,
+    lines: Lines,
+    *,
+    clock: Clock,
+    metrics: Metrics,
+    in_flight: InFlight,
+    works: Works,
+    keys: Live[GrpcKeys] | None = None,
+    send_keys: Live[SendKeys] | None = None,
+    guards: Iterable[Guard] = (),
+) -> RemoteFront:
+    """The front of a cluster.
+
+    Args:
+        cluster: The cluster; somebody runs it.
+        lines: The connections; somebody runs them.
+        clock: The time of handles.
+        metrics: Counts requests.
+        in_flight: Counts the bytes in flight.
+        works: Carries out long work.
+        keys: The keys of calls, if they are not the default ones.
+        send_keys: The keys of sends, likewise.
+        guards: Admit or refuse each request while they are active.
+    """
+    guards = tuple(guards)
+    topics = RemoteTopics(cluster, lines)
+    groups = RemoteGroups(topics, lines)
+    members = Members(topics, lines)
+    dispatch = RemoteDispatch(
+        topics=topics,
+        groups=groups,
+        members=members,
+        lines=lines,
+        metrics=metrics,
+        in_flight=in_flight,
+        guards=guards,
+    )
+    renewals = Renewals(trio.current_time)
+    held = RenewingHeld(dispatch.change, renewals, clock)
+
+    def gone(peer: object) -> None:
+        if isinstance(peer, Client):
+            members.left(peer)
+
+    front = Front(
+        Parts(
+            clock=clock,
+            groups=groups,
+            held=lambda: held,
+            keys=keys or Live(GrpcKeys()),
+            presence=renewals,
+            send_keys=send_keys or Live(SendKeys()),
+            topics=topics,
+        ),
+        dispatch,
+        peer_closed=gone,
+        line_closed=lambda _: None,
+        guarded=bool(guards),
+        kernel_guarded=lambda: True,
+        in_flight=in_flight,
+        works=works,
+    )
+    return RemoteFront(front, held)

@@ -1,0 +1,100 @@
+"""Consumer groups of a cluster: the configuration that the first of its brokers has of each."""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from typing import Final, NamedTuple
+
+import trio
+
+from rocketwire.server.remote_calls.topics import UNUSED_SECONDS, RemoteTopics
+from rocketwire.server.upstream.lines import Lines, NotReached
+from rocketwire.wire.addresses import Address
+from rocketwire.wire.bodies import decode_body
+from rocketwire.wire.bodies.group import SubscriptionGroupConfig, SubscriptionGroupWrapper
+from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.errors import WireError
+from rocketwire.wire.headers import encode_ext
+from rocketwire.wire.headers.group import GetSubscriptionGroupConfigRequestHeader
+
+log = logging.getLogger(__name__)
+
+_FRESH_SECONDS: Final = 20.0
+_MOST: Final = 100_000
+
+
+class _Known(NamedTuple):
+    config: SubscriptionGroupConfig | None
+    at: float
+
+
+class RemoteGroups:
+    """The consumer groups of a cluster."""
+
+    def __init__(self, topics: RemoteTopics, lines: Lines) -> None:
+        self._topics = topics
+        self._lines = lines
+        self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._asks: dict[str, trio.Event] = {}
+
+    def get(self, group: str) -> SubscriptionGroupConfig | None:
+        """What is known of a group; None: nothing."""
+        known = self._known.get(group)
+        return None if known is None else known.config
+
+    def asks_for(self, group: str) -> bool:
+        """Whether a group is to be loaded first; what is not fresh is asked for in the background."""
+        known = self._known.get(group)
+        if known is None:
+            return True
+        age = trio.current_time() - known.at
+        if _FRESH_SECONDS <= age < UNUSED_SECONDS + _FRESH_SECONDS and group not in self._asks:
+            self._lines.start(self.load, group)
+        return age >= UNUSED_SECONDS + _FRESH_SECONDS
+
+    async def load(self, group: str) -> None:
+        """Ask for a group, unless that was just done; what was known of it stays if no broker answers."""
+        asks = self._asks.get(group)
+        if asks is not None:
+            await asks.wait()
+            return
+        asks = self._asks[group] = trio.Event()
+        try:
+            await self._ask(group)
+        finally:
+            del self._asks[group]
+            asks.set()
+
+    async def _ask(self, group: str) -> None:
+        reached = False
+        for name, address in self._topics.masters():
+            try:
+                found = await self._asked(address, group)
+            except (NotReached, WireError) as error:
+                log.debug("no group of %(broker)s: %(reason)s", {"broker": name, "reason": error})
+                continue
+            reached = True
+            if found is not None:
+                self._put(group, found)
+                return
+        if reached:
+            self._put(group, None)
+
+    def _put(self, group: str, config: SubscriptionGroupConfig | None) -> None:
+        self._known[group] = _Known(config, trio.current_time())
+        self._known.move_to_end(group)
+        if len(self._known) > _MOST:
+            self._known.popitem(last=False)
+
+    async def _asked(self, address: Address, group: str) -> SubscriptionGroupConfig | None:
+        """The group at one broker; those of 4.9 tell of all groups only."""
+        ext = encode_ext(GetSubscriptionGroupConfigRequestHeader(group=group))
+        answer = await self._lines.ask(address, RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG, ext)
+        if answer.code == ResponseCode.SUCCESS:
+            return decode_body(SubscriptionGroupConfig, answer.body)
+        if answer.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
+            answer = await self._lines.ask(address, RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG, {})
+            if answer.code == ResponseCode.SUCCESS:
+                return decode_body(SubscriptionGroupWrapper, answer.body).subscription_group_table.get(group)
+        return None

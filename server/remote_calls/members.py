@@ -1,0 +1,130 @@
+"""5.x clients as members of their groups at the brokers of a cluster.
+
+A broker knows a member of a group by its connection, and asks over it: so each client has a connection of its own to
+each master, from its first heartbeat on, as a client of the remoting protocol has. What a broker asks there goes to the
+client's telemetry stream, and the answer back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Final
+
+from rocketwire.server.core.request import Answer as ClientAnswer
+from rocketwire.server.grpc.clients import Client
+from rocketwire.server.remote_calls.topics import RemoteTopics
+from rocketwire.server.upstream.line import Answer, Done, Line
+from rocketwire.server.upstream.lines import Lines, NotReached, NotSent
+from rocketwire.wire.addresses import Address
+from rocketwire.wire.codes import FLAG_ONEWAY, ResponseCode
+from rocketwire.wire.header import Header
+
+_SECONDS: Final = 5.0
+_CLIENT_SECONDS: Final = 10.0
+_BROKER: Final = "bname"
+
+
+class Members:
+    """The connections of all clients."""
+
+    def __init__(self, topics: RemoteTopics, lines: Lines) -> None:
+        self._topics = topics
+        self._lines = lines
+        self._of_clients: dict[Client, dict[Address, Line]] = {}
+
+    def beat(self, client: Client, header: Header, body: bytes, done: Done) -> None:
+        """Send a client's heartbeat to all masters; `done` gets the first good answer, or the last bad one."""
+        masters = list(self._topics.masters())
+        if not masters:
+            done(NotSent("no broker is known"))
+            return
+        mine = self._of_clients.setdefault(client, {})
+        gathered = _Gathered(len(masters), partial(self._beaten, client, done))
+        for broker, address in masters:
+            line = mine.get(address)
+            if line is None or line.lost.is_set():
+                if not self._lines.start(self._dial, client, broker, address, header, body, gathered):
+                    gathered.take(NotSent(f"{address}: no connections are made any more"))
+            else:
+                _send(line, header, {}, body, gathered.take)
+        for address in [each for each in mine if all(each != known for _, known in masters)]:
+            mine.pop(address).close()
+
+    def _beaten(self, client: Client, done: Done, found: Answer | NotReached) -> None:
+        if client.closed:
+            self.left(client)
+        done(found)
+        if not client.here:  # it was refused
+            self.left(client)
+
+    async def _dial(
+        self, client: Client, broker: str, address: Address, header: Header, body: bytes, gathered: _Gathered
+    ) -> None:
+        try:
+            line = await self._lines.dial(address, partial(self._asked, client, broker))
+        except NotReached as error:
+            gathered.take(error)
+            return
+        mine = self._of_clients.get(client)
+        if mine is None:  # it left meanwhile
+            line.close()
+            gathered.take(NotSent("the client is gone"))
+            return
+        other = mine.get(address)
+        if other is not None and not other.lost.is_set():
+            line.close()
+            line = other
+        mine[address] = line
+        _send(line, header, {}, body, gathered.take)
+
+    def leave(self, client: Client, header: Header, ext: Mapping[str, str], done: Done) -> None:
+        """Tell the brokers that a client leaves."""
+        lines = [each for each in self._of_clients.get(client, {}).values() if not each.lost.is_set()]
+        if not lines:
+            done(Answer(ResponseCode.SUCCESS, None, {}, b""))
+            return
+        gathered = _Gathered(len(lines), done)
+        for line in lines:
+            _send(line, header, ext, b"", gathered.take)
+
+    def left(self, client: Client) -> None:
+        """Close the connections of a client that is gone."""
+        for line in self._of_clients.pop(client, {}).values():
+            line.close()
+
+    def _asked(self, client: Client, broker: str, line: Line, header: Header, body: bytes) -> None:
+        """Take a broker's request to a client."""
+        ext = {**(header.ext or {}), _BROKER: broker}
+        if header.flag & FLAG_ONEWAY:
+            client.push(header.code, ext, body)
+            return
+
+        def done(answer: ClientAnswer | None) -> None:
+            if answer is None:
+                line.answer(header, ResponseCode.SYSTEM_ERROR, "the client does not answer")
+            else:
+                line.answer(header, answer.code, answer.remark, answer.body)
+
+        client.call(header.code, ext, body, seconds=_CLIENT_SECONDS, done=done)
+
+
+class _Gathered:
+    """The answers of several brokers: the first good one counts, or the last bad one."""
+
+    def __init__(self, missing: int, done: Done) -> None:
+        self._missing = missing
+        self._done: Done | None = done
+
+    def take(self, found: Answer | NotReached) -> None:
+        """Take an answer."""
+        self._missing -= 1
+        good = isinstance(found, Answer) and found.code == ResponseCode.SUCCESS
+        if self._done is not None and (good or not self._missing):
+            done, self._done = self._done, None
+            done(found)
+
+
+def _send(line: Line, header: Header, ext: Mapping[str, str], body: bytes, done: Done) -> None:
+    line.send(header.code, ext, body, seconds=_SECONDS, done=done, language=header.language, version=header.version)
+    line.flush()

@@ -1,0 +1,124 @@
+"""Deliveries that the server renews for push consumers (`auto_renew`), at brokers that do not do so themselves.
+
+A delivery is made invisible anew shortly before its time is up, as long as its client is here. Its client keeps the
+handle that it got first; which one is in force is known here. So when this process dies, or the client goes on
+elsewhere, that handle is good for its first minute, and then the message comes again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Final
+
+import trio
+
+from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.grpc.clients import Client
+from rocketwire.server.grpc.consuming.handles import MARK, Handle, Held, change_header, read_handle
+from rocketwire.server.pop.renewals import STEP_MS, Renewals
+from rocketwire.server.upstream.lines import Answer, NotReached
+from rocketwire.wire.codes import ResponseCode
+from rocketwire.wire.errors import WireError
+from rocketwire.wire.grpc.codes import Code
+from rocketwire.wire.grpc.errors import CallInvalid
+from rocketwire.wire.grpc.receipt import parse_receipt_handle
+from rocketwire.wire.headers import decode_ext
+from rocketwire.wire.headers.pop import ChangeInvisibleTimeRequestHeader, ChangeInvisibleTimeResponseHeader
+
+_PERIOD_SECONDS: Final = 5.0
+_LEFT_MS: Final = 15_000
+"""A delivery that is over in so long is renewed."""
+
+Change = Callable[[str, ChangeInvisibleTimeRequestHeader, Callable[[Answer | NotReached], None]], None]
+"""Sends a request to a broker."""
+
+
+class _Renewed:
+    """A delivery."""
+
+    __slots__ = ("asks", "client", "first_ms", "group", "handle", "topic")
+
+    def __init__(self, client: Client, topic: str, group: str, handle: Handle) -> None:
+        self.client = client
+        self.topic = topic
+        self.group = group
+        self.handle = handle
+        self.first_ms = handle.receipt.pop_time
+        self.asks = False
+
+
+class RenewingHeld(Held):
+    """The deliveries."""
+
+    def __init__(self, change: Change, renewals: Renewals, clock: Clock) -> None:
+        super().__init__()
+        self._change = change
+        self._renewals = renewals
+        self._clock = clock
+        self._renewed: dict[str, _Renewed] = {}
+
+    def read(self, text: str, now: int) -> Handle:
+        """Read a handle that a client names; of a renewed delivery the one in force."""
+        found = self._renewed.get(text)
+        if found is None:
+            return read_handle(text.removesuffix(MARK), now)
+        if now >= found.handle.receipt.visible_at:
+            raise CallInvalid(Code.INVALID_RECEIPT_HANDLE, "receipt handle is expired")
+        return found.handle
+
+    def add(self, client: Client, topic: str, group: str, texts: Iterable[str]) -> None:
+        """Renew deliveries to a client from now on."""
+        texts = list(texts)
+        super().add(client, topic, group, texts)
+        held = self.of(client)
+        for text in texts:
+            if text in held:
+                handle = Handle(parse_receipt_handle(text.removesuffix(MARK)), renewed=True)
+                self._renewed[text] = _Renewed(client, topic, group, handle)
+
+    def remove(self, client: Client, text: str) -> None:
+        """Renew a delivery no more."""
+        super().remove(client, text)
+        self._renewed.pop(text, None)
+
+    def take_out(self, client: Client, now: int) -> list[tuple[str, str, Handle]]:
+        """All deliveries to a client that says that it leaves, with topic and group, as they stand now."""
+        texts = list(self.of(client))
+        self.forget(client)
+        gone = [each for text in texts if (each := self._renewed.pop(text, None)) is not None]
+        return [(each.topic, each.group, each.handle) for each in gone if now < each.handle.receipt.visible_at]
+
+    async def run(self) -> None:
+        """Renew; never returns."""
+        while True:
+            await trio.sleep(_PERIOD_SECONDS)
+            self._renew_all()
+
+    def _renew_all(self) -> None:
+        now = self._clock()
+        for text, each in list(self._renewed.items()):
+            receipt = each.handle.receipt
+            if each.asks or receipt.visible_at - now > _LEFT_MS:
+                continue
+            if self._renewals.renewed(each.client.client_id, each.first_ms, now) is None:
+                if now >= receipt.visible_at:
+                    self.remove(each.client, text)
+                continue
+            each.asks = True
+            header = change_header(receipt, each.topic, each.group, STEP_MS)
+            self._change(receipt.broker, header, partial(self._changed, text, each))
+
+    def _changed(self, text: str, each: _Renewed, found: Answer | NotReached) -> None:
+        each.asks = False
+        if self._renewed.get(text) is not each or isinstance(found, NotReached):
+            return  # tried again, if there is still time
+        if found.code != ResponseCode.SUCCESS:
+            self.remove(each.client, text)
+            return
+        try:
+            fields = decode_ext(ChangeInvisibleTimeResponseHeader, dict(found.ext))
+        except WireError:
+            self.remove(each.client, text)
+        else:
+            each.handle = Handle(each.handle.changed(fields).receipt, renewed=True)

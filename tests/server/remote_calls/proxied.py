@@ -1,0 +1,76 @@
+"""The front of a cluster in this process, and clusters for it."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import NamedTuple
+
+import trio
+
+from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.core.works import Works
+from rocketwire.server.dispatch.dispatcher import FrameDispatcher
+from rocketwire.server.dispatch.guard import Guard
+from rocketwire.server.net.admission.admission import Admission
+from rocketwire.server.net.listener import Listener, bind
+from rocketwire.server.remote_calls.front import remote_front
+from rocketwire.server.upstream.cluster import Cluster
+from rocketwire.server.upstream.lines import Lines
+from rocketwire.wire.addresses import Address
+from tests.server.harness import Clock, Server, account, run_inline, serving, settle, tls_gate
+from tests.server.upstream.test_registration import NameServer
+
+BROKERS = ("a", "b")
+
+
+class Proxy(NamedTuple):
+    """A front that listens."""
+
+    address: Address
+
+
+@contextlib.asynccontextmanager
+async def proxying(*name_servers: Address, clock: Clock, guards: tuple[Guard, ...] = ()) -> AsyncIterator[Proxy]:
+    """A front of the cluster of these name servers."""
+    in_flight, metrics = account(), Metrics()
+    lines = Lines()
+    cluster = Cluster(name_servers, lines)
+    front = remote_front(
+        cluster, lines, clock=clock, metrics=metrics, in_flight=in_flight, works=Works(run_inline), guards=guards
+    )
+    sock: socket.socket = bind("127.0.0.1", 0, option="test")
+    listener = Listener(
+        sock,
+        FrameDispatcher((), metrics=metrics),
+        lambda _: None,
+        admission=Admission(in_flight),
+        tls=tls_gate(in_flight),
+        http2=front,
+    )
+    async with trio.open_nursery() as nursery:
+        for each in (lines, cluster, front, listener):
+            nursery.start_soon(each.run)
+        await settle()
+        try:
+            yield Proxy(Address(host="127.0.0.1", port=listener.port))
+        finally:
+            nursery.cancel_scope.cancel()
+
+
+@contextlib.asynccontextmanager
+async def cluster_of_two(tmp_path: Path) -> AsyncIterator[tuple[Address, dict[str, Server]]]:
+    """A name server and two brokers, which have the topic T with two queues each."""
+    name_server, clock = NameServer(tmp_path / "names"), Clock()
+
+    def broker(name: str) -> contextlib.AbstractAsyncContextManager[Server]:
+        names = (name_server.address,)
+        return serving(tmp_path / name, clock=clock, name_server=None, name_servers=names, broker_name=name)
+
+    async with name_server.running(), broker("a") as first, broker("b") as second:
+        for each in (first, second):
+            await each.broker().create_topic("T", 2)
+        await settle()
+        yield name_server.address, {"a": first, "b": second}

@@ -1,0 +1,32 @@
+"""What 5.x clients see in front of one broker is what they see of the broker itself: the same tests tell."""
+
+from __future__ import annotations
+
+import inspect
+from types import ModuleType
+from typing import Final
+
+from tests.server.grpc import test_routing, test_sending, test_telemetry
+from tests.server.grpc.consuming import test_receiving
+
+OTHERWISE: Final = {
+    "test_calls_of_one_read_are_one_group": "the broker sees no calls",
+    "test_types_are_not_checked_where_that_is_off": "the key is the proxy's own",
+    "test_each_delivery_is_told_whether_its_queue_has_it": "acknowledgements of several get one answer from a broker",
+    "test_a_cancelled_call_takes_nothing": "its pop takes a message, which is given back: see test_two_brokers",
+    "test_an_orphaned_transaction_is_recovered_by_any_producer_of_its_topic": "it has connections to the broker",
+}
+"""Tests of the broker that are not for the front of a cluster, and why."""
+
+
+def same_tests(*modules: ModuleType) -> dict[str, object]:
+    """The tests of these modules that have one client, which is connected to the front here."""
+    return {
+        name: test
+        for module in modules
+        for name, test in vars(module).items()
+        if name.startswith("test_") and name not in OTHERWISE and "sdk" in inspect.signature(test).parameters
+    }
+
+
+globals().update(same_tests(test_receiving, test_routing, test_sending, test_telemetry))
