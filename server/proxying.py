@@ -38,6 +38,7 @@ from rocketwire.server.proxy.ports import Ports
 from rocketwire.server.proxy.quotas import Quotas
 from rocketwire.server.proxy.read_only import ReadOnly
 from rocketwire.server.proxy.relay import Relay
+from rocketwire.server.proxy.reloading import Reloading
 from rocketwire.server.proxy.settings import ProxySettings
 from rocketwire.server.remote_calls.front import remote_front
 from rocketwire.server.send.keys import SendKeys
@@ -167,7 +168,14 @@ class _Proxy:
         self._cluster = Cluster(settings.upstream, self._lines)
         self._faults = allowed_faults(config.faults, choose, self._metrics)
         self._access = _access_control(config, live, clock, self._metrics) if config.acl.acl_enable else None
-        self._quotas = Quotas(Throttle(live[ThrottleKeys], {}, self._metrics))
+        throttle = Throttle(live[ThrottleKeys], {}, self._metrics)
+        live.changed.subscribe(throttle.changed)
+        self._quotas = Quotas(throttle)
+        self._reloading = (
+            None
+            if settings.file is None
+            else Reloading(settings.file, RealFileSystem(), live, fixed=settings.fixed_keys, run_sync=run_sync)
+        )
         self._guards: tuple[Guard, ...] = (
             *(() if self._access is None else (self._access,)),
             *((ReadOnly(),) if settings.read_only else ()),
@@ -182,7 +190,7 @@ class _Proxy:
             works=Works(run_sync, now=trio.current_time),
             keys=live[GrpcKeys],
             send_keys=live[SendKeys],
-            guards=[each for each in self._guards if each.active],
+            guards=[each for each in self._guards if each.active or settings.file is not None],
         )
         self._listeners: dict[str, list[Listener]] = {"name server": [], "broker": [], "gRPC": []}
 
@@ -206,7 +214,7 @@ class _Proxy:
         monitoring = self._monitoring(stack)
         async with trio.open_nursery() as nursery:
             delayed = None if self._faults is None else self._faults.delayed
-            for each in (self._in_flight, self._lines, self._relays, delayed):
+            for each in (self._in_flight, self._lines, self._relays, self._reloading, delayed):
                 if each is not None:
                     nursery.start_soon(each.run)
             if self._access is not None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from rocketwire.cli.environment import check_options, with_variables
+from rocketwire.cli.environment import check_options, settings_of, with_variables
 from rocketwire.cli.mistake import Mistake
 from rocketwire.cli.parameter_types import FILE, RULE, SETTING
 from rocketwire.cli.serve import Options, address_of, configuration, name_servers
@@ -64,7 +64,14 @@ limits, quotas, TLS, accounts and faults.
 @click.option("--grpc", metavar="HOST:PORT", help="Where clients of 5.x are served. [default: nowhere]")
 @click.option("--read-only", is_flag=True, help="Refuse what changes something: sends, offsets, topics.")
 @click.option("--http", metavar="HOST:PORT", help="Tell metrics and health there over HTTP. [default: nowhere]")
-@click.option("-c", "--config", "file", metavar="FILE", type=FILE, help="A file in the form of broker.conf with keys.")
+@click.option(
+    "-c",
+    "--config",
+    "file",
+    metavar="FILE",
+    type=FILE,
+    help="A file in the form of broker.conf with keys; changes apply.",
+)
 @click.option("--set", "settings", metavar="KEY=VALUE", type=SETTING, multiple=True, help="Set one key; repeatable.")
 @click.option(
     "--fault",
@@ -135,6 +142,7 @@ def proxy_settings(
     Raises:
         Mistake: a value, an address or a file that cannot be used.
     """
+    from rocketwire.server.configuration import known_keys
     from rocketwire.server.net.addresses import is_wildcard, machine_address
     from rocketwire.server.proxy.settings import LISTEN, PORT_STEP, ProxySettings
 
@@ -176,6 +184,9 @@ def proxy_settings(
         listen=listen,
         first_port=first,
         advertised_host=host,
+        file=options["file"],
+        fixed_keys=frozenset(each.partition("=")[0].strip() for each in options["settings"])
+        | settings_of(environment, known_keys()).keys(),
         read_only=options["read_only"],
         grpc=None if options["grpc"] is None else address_of("--grpc", options["grpc"]),
     )

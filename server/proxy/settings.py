@@ -24,6 +24,8 @@ class ProxySettings:
         listen: Where it answers as the name server of its clients.
         first_port: The port of the first broker, the others follow each `PORT_STEP` higher; 0: free ones.
         advertised_host: The host that clients get.
+        file: The configuration file, which is read again when it changes; None: there is none.
+        fixed_keys: Keys that were given otherwise, and count before those of the file.
         read_only: Whether what changes something is refused.
         grpc: Where clients of 5.x are served, beside `listen`; None: nowhere.
     """
@@ -33,5 +35,7 @@ class ProxySettings:
     listen: Address = LISTEN
     first_port: int = LISTEN.port + PORT_STEP
     advertised_host: str = LISTEN.host
+    file: str | None = None
+    fixed_keys: frozenset[str] = frozenset()
     read_only: bool = False
     grpc: Address | None = None

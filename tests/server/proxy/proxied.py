@@ -50,7 +50,7 @@ class Proxy:
 
 @contextlib.asynccontextmanager
 async def proxying(
-    folder: Path, *upstream: Address, read_only: bool = False, first_port: int = 0, **keys: Any
+    folder: Path, *upstream: Address, read_only: bool = False, first_port: int = 0, file: str | None = None, **keys: Any
 ) -> AsyncIterator[Proxy]:
     """A proxy in front of name servers, with some keys changed."""
     loopback = Address(host="127.0.0.1", port=0)
@@ -61,6 +61,7 @@ async def proxying(
         first_port=first_port,
         advertised_host="127.0.0.1",
         read_only=read_only,
+        file=file,
     )
     ready: list[Standing] = []
     told = trio.Event()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import trio
 
@@ -70,7 +71,7 @@ async def test_faults_apply_to_connections_that_there_are(tmp_path: Path) -> Non
     """They go over from the kernel to sessions, and nothing is lost or doubled on the way."""
     async with serving(tmp_path / "store") as server:
         await server.broker().create_topic("T")
-        keys = {"http": HTTP, "fault_injection_enable": True}
+        keys: dict[str, Any] = {"http": HTTP, "fault_injection_enable": True}
         async with proxying(tmp_path / "p", server.name_server_address, **keys) as proxy:
             clients = [proxy.broker() for _ in range(3)]
             for each in clients:
