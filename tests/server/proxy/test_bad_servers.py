@@ -1,0 +1,129 @@
+"""Servers behind a proxy that lie, are silent, or do not read."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from rocketwire.wire.addresses import Address
+from rocketwire.wire.bodies import decode_body
+from rocketwire.wire.bodies.route import TopicRouteData
+from rocketwire.wire.codes import FLAG_RESPONSE, RequestCode, ResponseCode
+from rocketwire.wire.connection import FrameReader
+from rocketwire.wire.frame import encode_frame
+from rocketwire.wire.header import Header, decode_header
+from tests.server.harness import send_ext, serving, settle
+from tests.server.proxy.proxied import proxying
+
+Answers = Callable[[int], tuple[int, bytes] | None]
+"""The code and the body of the answer to a request code; None: there is none."""
+
+
+@contextlib.asynccontextmanager
+async def name_server(answers: Answers) -> AsyncIterator[Address]:
+    """A name server that answers so."""
+
+    async def serve(stream: trio.SocketStream) -> None:
+        frames = FrameReader()
+        async for data in stream:
+            for frame in frames.receive(memoryview(data))[0]:
+                asked = decode_header(frame.header, frame.serialize_type)
+                told = answers(asked.code)
+                if told is not None:
+                    header = Header(code=told[0], opaque=asked.opaque, flag=FLAG_RESPONSE)
+                    await stream.send_all(encode_frame(header, told[1]))
+
+    async with trio.open_nursery() as nursery:
+        (listener,) = await nursery.start(partial(trio.serve_tcp, serve, 0, host="127.0.0.1"))
+        yield Address(host="127.0.0.1", port=listener.socket.getsockname()[1])
+        nursery.cancel_scope.cancel()
+
+
+def brokers(text: str) -> bytes:
+    """The list of brokers with one at an address."""
+    broker = f'"brokerAddrs":{{0:"{text}"}},"brokerName":"liar","cluster":"C"'
+    return f'{{"brokerAddrTable":{{"liar":{{{broker}}}}},"clusterAddrTable":{{"C":["liar"]}}}}'.encode()
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        (0, b"no JSON"),
+        (0, b"[1,2]"),
+        (0, brokers("nowhere")),
+        (0, brokers("127.0.0.1:99999")),
+        (1, b""),
+    ],
+)
+async def test_what_cannot_be_used_is_no_broker(
+    tmp_path: Path, told: tuple[int, bytes], caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    async with name_server(lambda _: told) as address, proxying(tmp_path / "p", address) as proxy:
+        assert proxy.standing.brokers == {}
+        answer = await proxy.names().ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
+        assert (answer.header.code, bytes(answer.body)) == told
+        assert caplog.records
+
+
+async def test_a_broker_that_nobody_reaches_is_answered_for(tmp_path: Path) -> None:
+    told = (0, brokers("127.0.0.1:1"))
+    async with name_server(lambda _: told) as address, proxying(tmp_path / "p", address) as proxy:
+        answer = await proxy.broker("liar").send("T")
+        assert answer.header.code == ResponseCode.SERVICE_NOT_AVAILABLE
+        await proxy.broker("liar").tell(310, send_ext("T"), b"one way, so nobody is told")
+
+
+async def test_a_silent_name_server_is_passed_over(tmp_path: Path) -> None:
+    async with name_server(lambda _: None) as silent, serving(tmp_path / "store") as server:
+        await server.broker().create_topic("T")
+        async with trio.open_nursery() as nursery:
+
+            async def time_goes_on() -> None:
+                while True:
+                    await server.pass_time(0.5, step=0.5)
+
+            nursery.start_soon(time_goes_on)
+            async with proxying(tmp_path / "p", silent, server.name_server_address) as proxy:
+                assert list(proxy.standing.brokers)
+                answer = await proxy.names().ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
+                assert decode_body(TopicRouteData, answer.body).broker_datas[0].broker_addrs == {
+                    0: str(proxy.address())
+                }
+            nursery.cancel_scope.cancel()
+
+
+async def test_a_broker_that_does_not_read_stops_its_client_and_nobody_else(tmp_path: Path) -> None:
+    async with serving(tmp_path / "store") as server:
+        await server.broker().create_topic("T")
+        with trio.socket.socket() as deaf:
+            await deaf.bind(("127.0.0.1", 0))
+            deaf.listen()
+            told = (0, brokers(f"127.0.0.1:{deaf.getsockname()[1]}"))
+            # Python relays, which counts what waits: a quota has it look at each frame.
+            keys: dict[str, Any] = {"topic_quotas": "T=100000/-", "max_in_flight_bytes_per_connection": 64 << 20}
+            async with name_server(lambda _: told) as address, proxying(tmp_path / "p", address, **keys) as proxy:
+                client = proxy.broker("liar")
+                written = 0
+                frame = client.frame(310, send_ext("T"), bytes(256 << 10))
+                with trio.CancelScope() as scope:
+                    async with trio.open_nursery() as nursery:
+
+                        async def watch() -> None:
+                            await settle()
+                            scope.cancel()
+
+                        nursery.start_soon(watch)
+                        while written < 256 << 20:
+                            await client.write(frame)
+                            written += len(frame)
+                assert 1 << 20 < written < 64 << 20
+                other = proxy.names()
+                assert (await other.ask(RequestCode.GET_BROKER_CLUSTER_INFO)).header.code == 0
