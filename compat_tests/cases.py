@@ -6,7 +6,7 @@ the version, 4.9.7 everything else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Final
 
@@ -94,13 +94,18 @@ _SDKS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-def sdk_cases() -> list[object]:
-    """The scenarios for clients of 5.x, each with its clients, for `pytest.mark.parametrize`."""
+def sdk_cases(only: str = "", chosen: Sequence[str] = ("*",)) -> list[object]:
+    """The scenarios for clients of 5.x, each with its clients, for `pytest.mark.parametrize`.
+
+    `only`: of this client; `chosen`: those whose ids match one of these.
+    """
     return [
         pytest.param(each, client, id=f"{each.id}-{client}")
         for client, globs in _SDKS.items()
+        if only in {"", client}
         for each in catalogue().values()
         if each.grpc and any(fnmatchcase(each.id, glob) for glob in globs)
+        if any(fnmatchcase(each.id, glob) for glob in chosen)
         if set(each.programs) <= adapters()[client].programs
     ]
 
