@@ -2,6 +2,7 @@
 # make test    everything: installs what the tests need, then tox
 # make bench   measure side by side with the Apache broker
 # make bench-spark   measure what Spark's data source costs, beside reading the bytes; needs Java
+# make cluster-demo   two name servers, three brokers, two proxies: kill one of each, see no message lost, in a minute
 # make spark-demo   make a store, and run docs/examples/rocketmq-in-spark.ipynb on it (needs Java)
 # make fuzz    ten minutes of made-up inputs for all that reads bytes from outside (ARGS="--seconds N PART...")
 # make docs    the documentation with the API reference, into build/site
@@ -15,7 +16,7 @@ PYTHON ?= python3
 ARGS ?=
 ENGINE ?= podman
 
-.PHONY: help serve test bench bench-spark spark-demo fuzz docs wheel image version release clean
+.PHONY: help serve test bench bench-spark cluster-demo spark-demo fuzz docs wheel image version release clean
 .DELETE_ON_ERROR:
 
 help:
@@ -30,6 +31,9 @@ test: .venv-dev/installed
 
 bench: .venv/installed
 	.venv/bin/python -m bench $(ARGS)
+
+cluster-demo: .venv/installed
+	@exec .venv/bin/python -m tools.cluster_demo $(ARGS)
 
 spark-demo: .venv/installed
 	.venv/bin/python -m pip install --quiet --editable '.[spark]' 'matplotlib>=3.8'

@@ -48,6 +48,7 @@ _LONG: Final = (
     "test_message_commands",
     "test_acl",
     "test_client_adapters",
+    "test_proxy_kills",
     "test_file_formats",
     "test_exactly_once",
     "test_java_library",

@@ -138,9 +138,8 @@ class Proxied:
     ) -> None:
         rows = free_rows(brokers + 2)
         self.upstream = f"{LOOPBACK}:{rows.pop()[0]}"
-        self._name_server: ApacheNameServer | OwnNameServer
         self.brokers: list[ApacheBroker | OwnBroker] = []
-        self._name_server = (
+        self.name_server: ApacheNameServer | OwnNameServer = (
             OwnNameServer(folder, address=self.upstream)
             if kind == OURS
             else ApacheNameServer(folder / "names", address=self.upstream, version=kind)
@@ -168,7 +167,7 @@ class Proxied:
 
     def start(self) -> None:
         """Start all."""
-        self._name_server.start()
+        self.name_server.start()
         for each in self.brokers:
             each.start()
         self.proxy.start()
@@ -176,7 +175,7 @@ class Proxied:
     def stop(self) -> None:
         """Stop all."""
         with contextlib.ExitStack() as stack:
-            stack.callback(self._name_server.stop)
+            stack.callback(self.name_server.stop)
             for each in self.brokers:
                 stack.callback(each.stop)
             stack.callback(self.proxy.stop)

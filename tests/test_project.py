@@ -146,6 +146,7 @@ def test_make_alone_says_what_there_is() -> None:
         "test",
         "bench",
         "bench-spark",
+        "cluster-demo",
         "spark-demo",
         "fuzz",
         "docs",

@@ -54,6 +54,7 @@ class Ports:
         self._listen = listen
         self._nursery: trio.Nursery | None = None
         self._addresses: dict[BrokerKey, Address] = {}
+        self._proxied: dict[str, str] = {}
         cluster.changed.subscribe(self._open_all)
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -68,9 +69,8 @@ class Ports:
         return self._addresses.get(key)
 
     def proxied(self) -> dict[str, str]:
-        """The proxy's address for each address of a broker, as texts."""
-        brokers = self._cluster.brokers
-        return {str(address): str(self._addresses[key]) for key, address in brokers.items() if key in self._addresses}
+        """The proxy's address for each address of a broker, as texts; former ones, which kept routes may have, too."""
+        return self._proxied
 
     def _open_all(self) -> None:
         if self._nursery is None:
@@ -85,6 +85,9 @@ class Ports:
                     {"broker": key.name, "id": key.broker_id, "port": port},
                 )
                 self._listen(key, sockets, self._nursery)
+        for key, address in self._cluster.brokers.items():
+            if key in self._addresses:
+                self._proxied[str(address)] = str(self._addresses[key])
 
     def _bound(self, key: BrokerKey) -> list[socket.socket]:
         """The sockets of a broker: its port's, and that of the port two below for clients of the VIP channel."""

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from rocketwire.remoting import Begin, Later, Message, PushConsumer, ReceivedMessage
+from rocketwire.remoting.admin.topics import put_topic
 from rocketwire.remoting.cluster import Cluster
 from rocketwire.remoting.errors import ClientClosed, NotReached, Refused, SubscriptionInvalid
+from rocketwire.wire.bodies.topic import TopicConfig
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.headers.client import GetConsumerListByGroupRequestHeader
 from tests.cli.endpoint import Addresses, Answers, Told, fake_server, real_endpoint
@@ -119,6 +121,31 @@ def test_members_share_the_queues(front_end: Any, endpoint: Addresses) -> None:
                 two.start(second)
                 assert eventually(lambda: spread() == (2, 2))
             assert eventually(lambda: spread() == (4, 0))
+
+
+def test_members_share_queues_that_came_meanwhile(front_end: Any, endpoint: Addresses) -> None:
+    """The first member has a route that is not old yet: with it, queues would be left to nobody."""
+    topic, group = f"Grown_{front_end.name}", f"grown_{front_end.name}"
+    names, handler = str(endpoint.name_server), Handler()
+
+    def grown(queues: int) -> None:
+        with Cluster(names) as cluster:
+            config = TopicConfig(topic_name=topic, read_queue_nums=queues, write_queue_nums=queues)
+            put_topic(cluster.broker("broker-a"), config)
+
+    grown(4)
+    with front_end.push_consumer(group, names, begin=Begin.FIRST) as one:
+        one.subscribe(topic)
+        one.start(handler)
+        assert eventually(lambda: members(endpoint, group) == 1)
+        grown(8)
+        with front_end.push_consumer(group, names, begin=Begin.FIRST) as two:
+            two.subscribe(topic)
+            two.start(handler)
+            with front_end.producer("P", names) as producer:
+                for queue in producer.queues(topic):
+                    producer.send(Message(topic, b"x"), queue=queue)
+            assert eventually(lambda: len({each.queue for each in handler.messages}) == 8, 15)
 
 
 def test_what_cannot_start(front_end: Any, endpoint: Addresses) -> None:

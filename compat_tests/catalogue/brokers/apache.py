@@ -94,11 +94,11 @@ class ApacheNameServer:
         self._process = _apache(self._folder, self._version, main, arguments, heap="256m", log="OFF")
         self._process.wait_for("boot success", within=READY_WITHIN)
 
-    def stop(self) -> None:
+    def stop(self, number: int = signal.SIGTERM) -> None:
         """Stop it."""
         process, self._process = self._process, None
         if process is not None:
-            process.stop()
+            process.stop(number)
 
 
 class ApacheBroker:

@@ -166,7 +166,12 @@ class Consuming:
             yield Wait(self._rebalance, REBALANCE_SECONDS if complete else SOON)
 
     def _rebalance_topic(self, topic: str) -> Operation[bool]:
-        """Take this member's queues of a topic, and give up others; false: try again soon."""
+        """Take this member's queues of a topic, and give up others; false: try again soon.
+
+        The route is asked for anew: members that share out different queues leave some to nobody,
+        and have others twice.
+        """
+        self.client.renew(topic)
         try:
             queues = yield from self.client.readable_queues(topic)
             members = yield from self._members(topic)

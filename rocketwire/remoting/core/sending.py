@@ -146,11 +146,13 @@ class Sending:
                 answer = yield from self.client.ask(peer, self._request(parcel, chosen), STORED)
                 return _result(parcel, chosen, answer, peer)
             except (NotReached, NoBroker, Refused) as error:
-                if not tries_left or (isinstance(error, Refused) and error.code not in _AGAIN):
+                if isinstance(error, Refused) and error.code not in _AGAIN:
+                    raise
+                self.client.renew(parcel.topic)
+                if not tries_left:
                     raise
                 log.info("sending to %s failed, trying again: %s", chosen or parcel.topic, error)
                 avoided = None if chosen is None else chosen.broker
-            self.client.renew(parcel.topic)
             yield Sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
         raise AssertionError  # the last try returns or raises

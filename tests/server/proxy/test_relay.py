@@ -196,6 +196,7 @@ async def test_the_last_routes_serve_while_no_name_server_answers(tmp_path: Path
                 await settle()
                 after = await client.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, asked)
                 assert bytes(after.body) == bytes(before.body)
+                assert str(proxy.address()).encode() in bytes(after.body)
                 unknown = await client.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "Other"})
                 assert unknown.header.code == ResponseCode.SYSTEM_ERROR
                 assert (await proxy.broker().send("T")).header.code == 0

@@ -38,6 +38,7 @@ public final class Clients {
         client.setInstanceName(in.text("instance", UUID.randomUUID().toString()));
         client.setClientIP("127.0.0.1");
         client.setHeartbeatBrokerInterval(2_000);
+        client.setPollNameServerInterval(in.number("poll", client.getPollNameServerInterval()));
         try {
             ClientConfig.class.getMethod("setMqClientApiTimeout", int.class).invoke(client, PATIENCE);
         } catch (ReflectiveOperationException older) { // 4.4.0 waits 3 s

@@ -1,0 +1,194 @@
+"""kill -9 of a broker, of each proxy and of the name server while Apache's client sends and consumes through proxies.
+
+Every message is accounted for: what was acknowledged is consumed, and sends and consumption go on within seconds. The
+clients know both proxies as name servers. They ask for routes every second here: by default every 30 s, and that long
+they would send to a proxy that is gone. The consumer is a client of 5.5.0: one of 4.9.7 does not notice that the
+connection of a pull has ended, and waits 30 s for the answer; its sends wait 3 s.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from compat_tests.programs import Programs
+from compat_tests.proxied import APACHE_4, OURS, Proxied, ProxyProcess
+from rocketwire.compat.brokers.endpoint import running
+from rocketwire.compat.brokers.ports import free_rows
+from rocketwire.compat.brokers.processes import READY_WITHIN
+from rocketwire.compat.clients.client import Client, Clients
+from rocketwire.compat.clients.process import ProgramFailed
+from rocketwire.compat.messages import Event, Outgoing
+from rocketwire.remoting.admin.topics import put_topic
+from rocketwire.remoting.connection import Connection
+from rocketwire.wire.addresses import parse_address
+from rocketwire.wire.bodies.topic import TopicConfig
+
+MESSAGES: Final = 6000  # more than are sent until the test ends the producer
+PAUSE: Final = 20  # ms between two sends
+DOWN: Final = 3.0  # seconds that a server stays away
+UP: Final = 1.0  # and that follow
+GO_ON_WITHIN: Final = 5.0
+SEEN: Final = 6.0  # seconds after a kill in which pauses are looked for
+ARRIVE_WITHIN: Final = 60.0
+PROXIES: Final = ("proxy 1", "proxy 2")
+ALL: Final = ("broker", *PROXIES, "name server")  # Apache's broker takes 20 s to come back
+
+
+class Traffic:
+    """A producer and a consumer, each in a JVM of its own, and when what they told came here."""
+
+    def __init__(self, producer: Client, consumer: Client, topic: str, group: str) -> None:
+        self._producer = producer
+        self._consumer = consumer
+        self._topic = topic
+        self._group = group
+        self._ending = threading.Event()
+        self.failed: list[Event] = []
+        self.sent: list[tuple[float, Event]] = []
+        self.received: list[tuple[float, Event]] = []
+
+    @property
+    def acknowledged(self) -> set[str]:
+        """The bodies that a broker has acknowledged."""
+        return {event["text"] for _, event in self.sent}
+
+    def join(self) -> None:
+        """Have the consumer join its group."""
+        self._consumer.run("Join", name=self._group, group=self._group, topic=self._topic, poll=1000)
+
+    def send(self) -> None:
+        """Send until the producer is ended."""
+        message = [Outgoing(body=f"m{number}") for number in range(MESSAGES)]
+
+        def told(event: Event) -> None:
+            if event["event"] == "sent":
+                self.sent.append((time.monotonic(), event))
+            else:
+                self.failed.append(event)
+
+        with contextlib.suppress(ProgramFailed):
+            self._producer.run(
+                "SendThrough", message=message, topic=self._topic, pause=PAUSE, poll=1000, timeout=3000, watch=told
+            )
+        assert self._ending.is_set(), (len(self.sent), self.failed[-3:])
+
+    def receive(self) -> None:
+        """Take what comes until the sends are over and all that was acknowledged has come."""
+        until = float("inf")
+        while time.monotonic() < until:
+            got = self._consumer.only("received", "Collect", name=self._group, count=1, wait=1, settle=1)
+            self.received += [(time.monotonic(), event) for event in got]
+            if self._ending.is_set():
+                until = min(until, time.monotonic() + ARRIVE_WITHIN)
+                if self.acknowledged <= {event["text"] for _, event in self.received}:
+                    break
+        self._consumer.run("LeaveAll")
+
+    def end(self) -> None:
+        """End the producer."""
+        self._ending.set()
+        self._producer.clients.stop()
+
+
+def pause(told: Sequence[tuple[float, Event]], since: float) -> float:
+    """The longest time without an event from then on, while the server is away, in seconds."""
+    until = since + SEEN
+    times = [since, *(at for at, _ in told if since < at < until), until]
+    return round(max(later - earlier for earlier, later in itertools.pairwise(times)), 2)
+
+
+@pytest.fixture
+def java(programs: Programs) -> Iterator[Callable[[], Clients]]:
+    """Makes processes of the Java client: one runs one program at a time."""
+    with ExitStack() as stack:
+        yield lambda: stack.enter_context(Clients(programs))
+
+
+@pytest.mark.parametrize(("kind", "brokers", "victims"), [(OURS, 3, ALL), (APACHE_4, 2, PROXIES)])
+def test_nothing_acknowledged_is_lost_and_sends_go_on(
+    kind: str,
+    brokers: int,
+    victims: Sequence[str],
+    java: Callable[[], Clients],
+    tmp_path: Path,
+    unique: Callable[[str], str],
+) -> None:
+    with running(Proxied(tmp_path, kind=kind, brokers=brokers)) as cluster, ExitStack() as stack:
+        proxies = [ProxyProcess(cluster.upstream, port=row[0]) for row in free_rows(7)[::3][:2]]
+        for proxy in proxies:
+            stack.callback(proxy.stop)
+            proxy.start()
+        both = ";".join(proxy.namesrv for proxy in proxies)
+        producer, consumer = (Client(clients=java(), id=f"java-{each}", namesrv=both) for each in ("4.9.7", "5.5.0"))
+        topic = unique("Killed")
+        for address in proxies[0].brokers.values():
+            create(address, topic)
+        traffic = Traffic(producer, consumer, topic, unique("killed"))
+        traffic.join()
+        with ThreadPoolExecutor(2) as pool:
+            receiving, sending = pool.submit(traffic.receive), pool.submit(traffic.send)
+            try:
+                wait_for(lambda: len(traffic.sent) > 50 and len(traffic.received) > 0)
+                kills = killed_one_by_one(cluster, proxies, victims)
+            finally:
+                traffic.end()
+            sending.result()
+            receiving.result()
+    pauses = {name: (pause(traffic.sent, at), pause(traffic.received, at)) for name, at in kills}
+    texts = [event["text"] for _, event in traffic.received]
+    print(
+        f"{kind}: s without a send, without a message: {pauses}; {len(traffic.sent)} sent, {len(traffic.failed)} failed"
+    )
+    print(f"{len(texts) - len(set(texts))} came again")
+    lost = traffic.acknowledged - set(texts)
+    assert not lost, f"{len(lost)} of {len(traffic.acknowledged)} acknowledged are lost: {sorted(lost)[:5]}"
+    assert max(sends for sends, _ in pauses.values()) < GO_ON_WITHIN, pauses
+    assert max(receives for _, receives in pauses.values()) < GO_ON_WITHIN, pauses
+
+
+def create(address: str, topic: str) -> None:
+    """Make a topic with four queues on a broker."""
+    with Connection("broker", parse_address(address)) as broker:
+        put_topic(broker, TopicConfig(topic_name=topic, read_queue_nums=4, write_queue_nums=4))
+
+
+def killed_one_by_one(
+    cluster: Proxied, proxies: Sequence[ProxyProcess], victims: Sequence[str]
+) -> list[tuple[str, float]]:
+    """Kill servers in turn, and start each again; returns when each was killed."""
+    proxy_1, proxy_2 = proxies
+    servers = {
+        "broker": (cluster.kill, cluster.brokers[0].start),
+        "proxy 1": (proxy_1.kill, proxy_1.start),
+        "proxy 2": (proxy_2.kill, proxy_2.start),
+        "name server": (lambda: cluster.name_server.stop(signal.SIGKILL), cluster.name_server.start),
+    }
+    kills = []
+    for name in victims:
+        kill, start = servers[name]
+        kills.append((name, time.monotonic()))
+        kill()
+        time.sleep(DOWN)
+        start()
+        time.sleep(UP)
+    time.sleep(max(0.0, kills[-1][1] + SEEN - time.monotonic()))
+    return kills
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Wait until it is so."""
+    end = time.monotonic() + READY_WITHIN
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
