@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import signal
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
-from bench import grpc_cost, tools
+from bench import grpc_cost, proxy_runner, tools
 from bench.choice import NAMES, chosen
 from bench.drivers import Driver, GrpcLoad, JavaClient, LoadFailedError, RawLoad, SdkClient, Timing
 from bench.fronts import FRONTS
@@ -21,14 +22,17 @@ from bench.grpc import COST
 from bench.grpc import WARM as GRPC_WARM
 from bench.ports import Ports, PortsTakenError
 from bench.processes import ServerFailedError, allow_open_files
+from bench.proxy import PROXY
 from bench.report import (
     GRPC,
     MAIN,
+    PROXIES,
     TIMER,
     Markers,
     MarkersMissingError,
     check_page,
     grpc_section,
+    proxy_section,
     section,
     timer_section,
     write_page,
@@ -154,8 +158,9 @@ def _run(options: argparse.Namespace) -> int:
     plan, timers = _plan(options), _timer_plan(options)
     parts, grpc = _parts(plan, options.flush), _grpc_plan(options, plan)
     costs = COST in chosen(options.only).facts and "rocketwire" in plan.sides
+    proxy = PROXY in chosen(options.only).facts and len(plan.sides) > 1
     if options.markdown:
-        wanted = {MAIN: parts, TIMER: timers.loads, GRPC: grpc.workloads or costs}
+        wanted = {MAIN: parts, TIMER: timers.loads, GRPC: grpc.workloads or costs, PROXIES: proxy}
         check_page(options.markdown, [markers for markers, some in wanted.items() if some])
     parent = options.dir or cache.CACHE
     parent.mkdir(parents=True, exist_ok=True)
@@ -168,6 +173,8 @@ def _run(options: argparse.Namespace) -> int:
         texts = _measured(options, root, parts, timers, built)
         if grpc.workloads or costs:
             texts.append((GRPC, _measured_grpc(options, root / "grpc", grpc, built, costs=costs)))
+        if proxy:
+            texts.append((PROXIES, _measured_proxy(options, root / "proxy", plan, built)))
     finally:
         if options.keep:
             print(f"stores and logs are in {root}")
@@ -219,6 +226,17 @@ def _measured_grpc(options: argparse.Namespace, root: Path, plan: Plan, built: t
         runner = Runner(plan=plan, raw=raw, drivers=drivers, setup=setup, root=root, say=_say, sides=FRONTS)
         results = runner.run()
     return grpc_section(results, cost, flush, root=root)
+
+
+def _measured_proxy(options: argparse.Namespace, root: Path, plan: Plan, built: tools.Tools) -> str:
+    """The text about the proxy for clients of 4.x."""
+    artifacts.fetch_jars([("proxy", tools.PROXY_VERSION)])
+    before, flush = os.getloadavg()[0], "sync" if options.flush == "sync" else "async"
+    setup, load = Setup(flush=flush, load=built.load, ports=Ports()), RawLoad(built.load)
+    cost = proxy_runner.measure(
+        rounds=plan.rounds, setup=setup, load=load, timing=plan.timing, warm=plan.warm_seconds, root=root, say=_say
+    )
+    return proxy_section(cost, plan.timing, plan.rounds, before, root=root)
 
 
 if __name__ == "__main__":

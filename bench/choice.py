@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from bench.grpc import COST, GRPC
+from bench.proxy import PROXY
 from bench.timers import TIMERS, TimerLoad
 from bench.workloads import IDLE, START, WORKLOADS, Workload
 
-_FACTS: Final = frozenset({START, IDLE, COST})
+_FACTS: Final = frozenset({START, IDLE, COST, PROXY})
 NAMES: Final[Sequence[str]] = (
     START,
     IDLE,
@@ -17,11 +18,12 @@ NAMES: Final[Sequence[str]] = (
     *(load.name for load in TIMERS),
     *(workload.name for workload in GRPC),
     COST,
+    PROXY,
 )
 
 
 class Chosen(NamedTuple):
-    """What is to be measured; `facts` are those of START, IDLE and COST, `grpc` the workloads of the front for 5.x."""
+    """What is to be measured; `facts` are those of _FACTS, `grpc` those of the front for 5.x."""
 
     workloads: list[Workload]
     facts: frozenset[str]

@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import Final
 
 from bench.bars import bar_table, workload_bars
+from bench.drivers import Timing
 from bench.grpc_cost import Cost
 from bench.grpc_cost import cost_table as front_cost_table
+from bench.proxy import ProxyCost, proxy_table
 from bench.runner import Results
 from bench.table import cost_table, side_table, workload_table
 from bench.timer_runner import TimerResults
@@ -45,6 +47,10 @@ TIMER: Final = Markers(
 GRPC: Final = Markers(
     begin="<!-- bench-grpc:begin (written by python -m bench --only grpc --markdown) -->",
     end="<!-- bench-grpc:end -->",
+)
+PROXIES: Final = Markers(
+    begin="<!-- bench-proxy:begin (written by python -m bench --only proxy --markdown) -->",
+    end="<!-- bench-proxy:end -->",
 )
 
 
@@ -111,6 +117,15 @@ def grpc_section(results: Results | None, cost: Cost | None, flush: str, *, root
     """The text between the GRPC markers."""
     measured = (_how(results, flush), workload_table(results), workload_bars(results)) if results else ()
     return "\n\n".join(filter(None, (_facts(root), *measured, front_cost_table(cost) if cost else "")))
+
+
+def proxy_section(cost: ProxyCost, timing: Timing, rounds: int, load_before: float, *, root: Path) -> str:
+    """The text between the PROXIES markers."""
+    how = (
+        f"{rounds} rounds of {timing.seconds:g} s each, direct and through the proxy in turns. "
+        f"Load average of the minute before: {load_before:.1f}."
+    )
+    return "\n\n".join((_facts(root), how, proxy_table(cost)))
 
 
 def _how(results: Results, flush: str) -> str:

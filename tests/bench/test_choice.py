@@ -11,7 +11,7 @@ def names(only: str | None) -> list[str]:
 
 
 def test_all_are_chosen_by_default() -> None:
-    everything = frozenset({"start", "idle", "grpc-cost"})
+    everything = frozenset({"start", "idle", "grpc-cost", "proxy"})
     assert chosen(None) == (list(WORKLOADS), everything, list(TIMERS), list(GRPC))
 
 

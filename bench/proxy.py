@@ -1,0 +1,246 @@
+"""What `rocketwire proxy` adds in front of a broker, and its CPU time beside that of Apache's proxy.
+
+Theory: direct and through the proxy take turns with the same load, so that a ratio or difference is of one round.
+The CPU time is that of the proxy's process alone; both proxies stand in front of the same Apache 5.5.0 broker.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final, Protocol
+
+from bench.drivers import LoadFailedError, Timing
+from bench.processes import Memory, Server
+from bench.sides import HEAP, Apache, Rocketwire, Setup, Side, wait_for_port
+from bench.statistics import Failure, Sample, Spread, spread
+from bench.table import NOTHING, render
+from bench.tools import PROXY_VERSION
+from bench.workloads import FILLED_TOPIC, Workload
+from compat_tests.readme import ROOT
+
+PROXY: Final = "proxy"
+CONNECTIONS: Final = 1000
+ADDED_US: Final = 60.0
+CPU_PART: Final = 0.25
+CONNECTION_RSS: Final = 16.0  # KiB
+_SETTLE_SECONDS: Final = 2.0
+_TOPIC: Final = "BenchProxy"
+
+
+def _load(name: str, mode: str, *, topic: str = _TOPIC, connections: int, window: int) -> Workload:
+    options = {"connections": connections, "window": window}
+    return Workload(name=name, text=name, program="raw", mode=mode, options=options, topic=topic)
+
+
+SYNC: Final = _load("send 100 B, one at a time", "sync", connections=1, window=1)
+SEND: Final = _load("send 100 B, 8 x 32", "send", connections=8, window=32)
+BOTH: Final = _load("send 100 B, 4 x 8", "send", connections=4, window=8)  # Apache's proxy keeps up with it
+PULL: Final = _load("pull of 32 x 100 B, 4 x 2", "pull", topic=FILLED_TOPIC, connections=4, window=2)
+RATES: Final[Mapping[str, int]] = {SEND.name: 300_000, PULL.name: 1_000_000}
+
+
+class Load(Protocol):
+    """What drives the servers: bench.drivers.RawLoad."""
+
+    def create_topic(self, side: Side, topic: str) -> None:
+        """Create a topic."""
+        ...
+
+    def fill(self, side: Side, topic: str, messages: int) -> None:
+        """Fill a topic."""
+        ...
+
+    def run(self, side: Side, workload: Workload, timing: Timing) -> Sample | Failure:
+        """Run a workload once."""
+        ...
+
+
+class ApacheBehind(Apache):
+    """Apache's name server and broker 5.5.0, with Apache's proxy in CLUSTER mode in front."""
+
+    name = "Apache 5.5.0"
+    version = PROXY_VERSION
+    settings: Mapping[str, str] = {"brokerFastFailureEnable": "false"}  # a busy machine is no reason to refuse
+    _logback_package = "org.apache.rocketmq.logging."
+    _jars = "proxy"
+
+    def proxy(self, setup: Setup, root: Path) -> Through:
+        """Start Apache's proxy. Raises ServerFailedError."""
+        port, grpc = setup.ports.name_server(), setup.ports.name_server()
+        settings = {
+            "rocketMQClusterName": "DefaultCluster",
+            "proxyMode": "CLUSTER",
+            "grpcServerPort": grpc,
+            "remotingListenPort": port,
+        }
+        (root / "proxy.json").write_text(json.dumps(settings), "utf-8")
+        arguments = ["-pm", "cluster", "-n", self.name_server, "-pc", "proxy.json"]
+        return Through(self._jvm(root, "proxy", HEAP, "proxy.ProxyStartup", *arguments), port)
+
+
+class Through:
+    """A proxy in front of a broker as a side: its port, and the figures of its own process."""
+
+    name = "through the proxy"
+    grpc_port = 0
+    start_seconds = 0.0
+
+    def __init__(self, server: Server, port: int) -> None:
+        self._server, self.broker_port, self.name_server = server, port, f"127.0.0.1:{port}"
+        try:
+            wait_for_port(port, server)
+        except BaseException:
+            server.stop()
+            raise
+
+    @property
+    def pid(self) -> int:
+        """Process id of the proxy."""
+        return self._server.pid
+
+    def memory(self) -> Memory:
+        """Memory of the proxy."""
+        return self._server.memory()
+
+    def name_server_memory(self) -> Memory | None:
+        """None: not the proxy's."""
+        return None
+
+    def stop(self) -> None:
+        """End the proxy."""
+        self._server.stop()
+
+
+def rocketwire_proxy(behind: Side, setup: Setup, root: Path) -> Through:
+    """Start `rocketwire proxy`. Raises ServerFailedError."""
+    port, listen = setup.ports.broker(), setup.ports.name_server()
+    command = [sys.executable, "-m", "rocketwire", "proxy", "--upstream", behind.name_server]
+    command += ["--listen", f"127.0.0.1:{listen}", "--broker-ports", str(port)]
+    return Through(Server(command, cwd=ROOT, log=root / "rocketwire-proxy.out"), port)
+
+
+@dataclass(slots=True, kw_only=True)
+class ProxyCost:
+    """direct[load] and through[load] by rounds, cpu[whose] in microseconds a send, KiB of RSS a connection."""
+
+    direct: dict[str, list[Sample]] = field(default_factory=dict)
+    through: dict[str, list[Sample]] = field(default_factory=dict)
+    cpu: dict[str, list[float]] = field(default_factory=dict)
+    connection: list[float] = field(default_factory=list)
+
+
+def sample(load: Load, side: Side, workload: Workload, timing: Timing) -> Sample:
+    """One run. Raises LoadFailedError when it gave no figures."""
+    outcome = load.run(side, workload, timing)
+    if isinstance(outcome, Failure):
+        raise LoadFailedError(f"{side.name}, {workload.name}: {outcome.reason}")
+    return outcome
+
+
+def take_turns(
+    cost: ProxyCost, direct: Side, through: Side, *, rounds: int, load: Load, timing: Timing, say: Callable[[str], None]
+) -> None:
+    """Measure all loads direct and through the proxy. Raises LoadFailedError."""
+    for _ in range(rounds):
+        for workload in (SYNC, SEND, PULL):
+            for side, into in ((direct, cost.direct), (through, cost.through)):
+                found = sample(load, side, workload, timing)
+                into.setdefault(workload.name, []).append(found)
+                say(f"{workload.name}, {side.name}: {found.rate:,.0f}/s, p50 {found.p50_us:.0f} µs")
+
+
+def compare_cpu(
+    cost: ProxyCost,
+    proxies: Mapping[str, Side],
+    *,
+    rounds: int,
+    load: Load,
+    timing: Timing,
+    warm: float,
+    say: Callable[[str], None],
+) -> None:
+    """CPU time a send of each proxy in turns, after a run of `warm` seconds that warms it up. Raises LoadFailedError."""
+    for turn in range(rounds + 1):
+        for whose, side in proxies.items():
+            used = sample(load, side, BOTH, timing if turn else replace(timing, seconds=warm)).cpu_us
+            if turn and used is not None:
+                cost.cpu.setdefault(whose, []).append(used)
+                say(f"proxy of {whose}: {used:.2f} µs of CPU a send")
+
+
+def per_connection(before: Memory, after: Memory) -> float:
+    """KiB of RSS for each of CONNECTIONS."""
+    return (after.rss - before.rss) / 1024 / CONNECTIONS
+
+
+def remove(root: Path) -> None:
+    """Remove a store."""
+    shutil.rmtree(root, ignore_errors=True)
+
+
+def settle() -> None:
+    """Let a server come to rest."""
+    time.sleep(_SETTLE_SECONDS)
+
+
+def start_ours(setup: Setup, root: Path) -> Rocketwire:
+    """The broker behind. Raises ServerFailedError."""
+    return Rocketwire(setup, root)
+
+
+def proxy_table(cost: ProxyCost) -> str:
+    """One row a figure: direct, through the proxy, the bar."""
+    rows = []
+    if SYNC.name in cost.through:
+        direct, through = cost.direct[SYNC.name], cost.through[SYNC.name]
+        added = [there.p50_us - here.p50_us for here, there in zip(direct, through, strict=True)]
+        rows.append(_row("p50 of a send, one at a time, µs", [x.p50_us for x in direct], [x.p50_us for x in through]))
+        rows.append(_row("added p50 of it, µs", (), added, most=ADDED_US))
+    for name, least in RATES.items():
+        if name in cost.through:
+            rates = [[each.rate for each in side[name]] for side in (cost.direct, cost.through)]
+            rows.append(_row(f"{name}, msgs/s", rates[0], rates[1], least=least))
+    if cost.connection:
+        rows.append(_row("RSS of an idle connection, KiB", (), cost.connection, most=CONNECTION_RSS))
+    table = render(["rocketwire proxy, min / median / max", "direct", "through it", "bar", "reached"], rows)
+    if not cost.cpu:
+        return table
+    ours, theirs = cost.cpu["rocketwire"], cost.cpu["apache"]
+    parts = [one / other for one, other in zip(ours, theirs, strict=True)]
+    found = spread(parts)
+    reached = "yes" if found and found.middle <= CPU_PART else "no"
+    row = ["CPU of the proxy a send, µs", _text(theirs), _text(ours), _text(parts), f"<= {CPU_PART}", reached]
+    header = ["before Apache 5.5.0, min / median / max", "Apache's proxy, CLUSTER", "rocketwire proxy"]
+    return f"{table}\n\n{render([*header, 'part', 'bar', 'reached'], [row])}"
+
+
+def _row(
+    text: str,
+    direct: Iterable[float],
+    through: Iterable[float],
+    *,
+    least: float | None = None,
+    most: float | None = None,
+) -> list[str]:
+    through = list(through)
+    found = spread(through)
+    bar, met = NOTHING, NOTHING
+    if found and least is not None:
+        bar, met = f">= {least:,}", "yes" if found.middle >= least else "no"
+    elif found and most is not None:
+        bar, met = f"<= {most:,.0f}", "yes" if found.middle <= most else "no"
+    return [text, _text(direct), _text(through), bar, met]
+
+
+def _text(values: Iterable[float]) -> str:
+    found: Spread | None = spread(values)
+    if found is None:
+        return NOTHING
+    digits = 0 if found.middle >= 1000 else 2
+    return " / ".join(f"{value:,.{digits}f}" for value in (found.low, found.middle, found.high))
