@@ -40,7 +40,7 @@ def _load(name: str, mode: str, *, topic: str = _TOPIC, connections: int, window
 
 SYNC: Final = _load("send 100 B, one at a time", "sync", connections=1, window=1)
 SEND: Final = _load("send 100 B, 8 x 32", "send", connections=8, window=32)
-BOTH: Final = _load("send 100 B, 4 x 8", "send", connections=4, window=8)  # Apache's proxy keeps up with it
+BOTH: Final = _load("send 100 B, 4 x 8", "send", connections=4, window=8)  # with more the broker refuses some
 PULL: Final = _load("pull of 32 x 100 B, 4 x 2", "pull", topic=FILLED_TOPIC, connections=4, window=2)
 RATES: Final[Mapping[str, int]] = {SEND.name: 300_000, PULL.name: 1_000_000}
 
@@ -165,7 +165,7 @@ def compare_cpu(
     warm: float,
     say: Callable[[str], None],
 ) -> None:
-    """CPU time a send of each proxy in turns, after a run of `warm` seconds that warms it up. Raises LoadFailedError."""
+    """CPU time a send of each proxy in turns, after `warm` seconds that do not count. Raises LoadFailedError."""
     for turn in range(rounds + 1):
         for whose, side in proxies.items():
             used = sample(load, side, BOTH, timing if turn else replace(timing, seconds=warm)).cpu_us
