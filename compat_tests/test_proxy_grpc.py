@@ -57,6 +57,11 @@ def results(request: pytest.FixtureRequest, proxied: Proxied) -> Results:
     chosen: list[tuple[Scenario, str]] = [
         (each["scenario"], each["client"]) for each in params if each["scenario"].id not in _OF_ONE_BROKER
     ]
+    return run_through(proxied, chosen)
+
+
+def run_through(proxied: Proxied, chosen: list[tuple[Scenario, str]]) -> Results:
+    """Run scenarios with clients through a proxy; their results."""
     clients = {client: adapters()[client] for _, client in chosen}
     helper = adapters()[f"java-{USUAL}"]
     for adapter in {*clients.values(), helper}:

@@ -50,6 +50,7 @@ from rocketwire.wire.headers.send import (
     RecallMessageResponseHeader,
     SendMessageResponseHeader,
 )
+from rocketwire.wire.properties import NAME_SEP, TIMER_DELIVER_MS
 from rocketwire.wire.recall_handle import decode_recall_handle
 
 SECONDS: Final = 5.0
@@ -177,6 +178,10 @@ class RemoteDispatch:
     def _pass_on(self, caller: CallCaller, request: Request[Any], ext: Mapping[str, str]) -> Line | None:
         """Ask the broker that a request is for."""
         header, fields = request.header, request.fields
+        if isinstance(fields, SendFields) and _is_timed(fields, request.body) and not self._topics.timed(fields.topic):
+            raise CallInvalid(
+                Code.ILLEGAL_DELIVERY_TIME, "brokers of 4.9 have no messages that are delivered at a time"
+            )
         broker = self._broker(request)
         address = self._topics.address(broker)
         if address is None:
@@ -278,6 +283,13 @@ class RemoteDispatch:
         await self._groups.load(group)
         caller.answer(header, 0, Reply())
         caller.flush()
+
+
+def _is_timed(fields: SendFields, body: Buffer) -> bool:
+    """Whether a message, or one of a batch, has a delivery time."""
+    if fields.batch:
+        return TIMER_DELIVER_MS.encode() + NAME_SEP.encode() in bytes(body)
+    return TIMER_DELIVER_MS + NAME_SEP in (fields.properties or "")
 
 
 def _batch(code: int, fields: object, body: Buffer) -> BatchAckMessageRequestBody | None:

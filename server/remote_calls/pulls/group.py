@@ -18,6 +18,7 @@ from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.remote_calls.pulls.asking import Asking, Wanted
 from rocketwire.server.remote_calls.pulls.queue import Held, PulledQueue
 from rocketwire.server.upstream.line import NotReached
+from rocketwire.wire.errors import WireError
 from rocketwire.wire.headers.pop import PopMessageRequestHeader
 from rocketwire.wire.names import retry_topic
 
@@ -66,6 +67,7 @@ class GroupAtBroker:
     Attributes:
         queues: Those whose locks are held.
         changed: Set, and replaced, when messages may be had that could not before.
+        failure: Why the broker could not be asked last time, if it could not.
     """
 
     def __init__(
@@ -79,6 +81,7 @@ class GroupAtBroker:
     ) -> None:
         self.queues: dict[QueueKey, PulledQueue] = {}
         self.changed = trio.Event()
+        self.failure: NotReached | None = None
         self._group = group
         self._retry = retry_topic(group)
         self._asking = asking
@@ -174,8 +177,10 @@ class GroupAtBroker:
                 self._wakes = trio.Event()
                 try:
                     await self._round(nursery)
-                    seconds = _ROUND_SECONDS
+                    seconds, self.failure = _ROUND_SECONDS, None
                 except NotReached as error:
+                    self.failure = error
+                    self.wake()
                     log.debug("group %(group)s: %(reason)s", {"group": self._group, "reason": error})
                     seconds = _AGAIN_SECONDS
                 self._drop_lost()
@@ -203,7 +208,11 @@ class GroupAtBroker:
             self._forget(key)
         for key in sorted(locked - set(self.queues)):
             topic, number = key
-            begin = await asking.begin(topic, number, retried=topic == self._retry)
+            try:
+                begin = await asking.begin(topic, number, retried=topic == self._retry)
+            except NotReached as error:  # of a queue that is not there
+                log.debug("no offset of %(topic)s: %(reason)s", {"topic": topic, "reason": error})
+                continue
             queue = self.queues[key] = PulledQueue(topic, number, begin)
             nursery.start_soon(self._read, key, queue)
         if not used and not self.queues:
@@ -264,12 +273,12 @@ class GroupAtBroker:
             wanted = _EVERYTHING if retried or topic is None else topic.wanted
             try:
                 body, next_offset = await self._asking.pull(queue.topic, queue.queue_id, queue.next_offset, wanted)
-            except NotReached as error:
+                before = queue.lowest
+                queue.add(body, next_offset, retried=retried)
+            except (NotReached, WireError) as error:
                 log.debug("no messages of %(topic)s: %(reason)s", {"topic": queue.topic, "reason": error})
                 await trio.sleep(_AGAIN_SECONDS)
                 continue
-            before = queue.lowest
-            queue.add(body, next_offset, queue.topic if retried else None)
             if body:
                 self.wake()
             if queue.lowest != before:  # what the filter refuses is done with

@@ -14,7 +14,6 @@ from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.hosts import HOST_V4_SIZE, HOST_V6_SIZE
 from rocketwire.wire.message import (
     BORN_HOST_AT,
-    QUEUE_OFFSET_AT,
     SYS_FLAG_AT,
     TOTAL_SIZE_AT,
     decode_record,
@@ -118,17 +117,23 @@ class PulledQueue:
         """The offset that may be committed: below all that is not acknowledged."""
         return next(iter(self._held), self.next_offset)
 
-    def add(self, body: bytes, next_offset: int, topic_of_retried: str | None) -> None:
-        """Take the records of a pull; None: of the topic itself."""
+    def add(self, body: bytes, next_offset: int, *, retried: bool) -> None:
+        """Take the records of a pull; those in a retry topic are told by their first topics.
+
+        Raises:
+            RecordInvalid: they are none; also the other errors of `decode_record`.
+        """
         at = 0
         while at < len(body):
+            message = decode_record(body, at, check_crc=False)
             (size,) = _INT.unpack_from(body, at + TOTAL_SIZE_AT)
             record = body[at : at + size]
             at += size
-            (offset,) = _LONG.unpack_from(record, QUEUE_OFFSET_AT)
+            offset = message.queue_offset
             if offset < self.next_offset:
                 continue
-            topic = self.topic if topic_of_retried is None else _first_topic(record) or topic_of_retried
+            first = value_of(message.properties, _RETRY_TOPIC) if retried else None
+            topic = self.topic if first is None else str(first, "utf-8", "replace")
             self._held[offset] = Held(record, offset, topic)
             self._fresh[offset] = None
             self._bytes += size
@@ -221,9 +226,3 @@ class PulledQueue:
         """Whether a client has messages of it."""
         self._come_again(now)
         return len(self._fresh) < len(self._held)
-
-
-def _first_topic(record: bytes) -> str | None:
-    """The topic that a message in a retry topic was sent to."""
-    told = value_of(decode_record(record, check_crc=False).properties, _RETRY_TOPIC)
-    return None if told is None else str(told, "utf-8", "replace")

@@ -120,6 +120,9 @@ class Pulls:
             if taken:
                 done(self._popped(header, taken))
                 return
+            if group.failure is not None:
+                done(group.failure)
+                return
             until = deadline
             due = group.next_due()
             if due is not None:

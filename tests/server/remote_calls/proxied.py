@@ -6,7 +6,7 @@ import contextlib
 import socket
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import trio
 
@@ -27,12 +27,13 @@ from tests.server.harness import Clock, Server, account, run_inline, serving, se
 from tests.server.upstream.test_registration import NameServer
 
 BROKERS = ("a", "b")
-POP_CODES = frozenset(
+LATER_CODES = frozenset(
     {
         RequestCode.POP_MESSAGE,
         RequestCode.ACK_MESSAGE,
         RequestCode.BATCH_ACK_MESSAGE,
         RequestCode.CHANGE_MESSAGE_INVISIBLETIME,
+        RequestCode.GET_TOPIC_CONFIG,
     }
 )
 
@@ -44,16 +45,22 @@ class Proxy(NamedTuple):
 
 
 class LinesWithoutPop(Lines):
-    """Connections to brokers of which each request of POP gets the answer of one of 4.9."""
+    """Connections to brokers of which each request of 5.x gets the answer of one of 4.9."""
 
     def send(
         self, address: Address, code: int, ext: Mapping[str, str], body: Buffer = b"", *, seconds: float, done: Done
     ) -> Line | None:
         """Send a request, or refuse it."""
-        if code in POP_CODES:
+        if code in LATER_CODES:
             done(Answer(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, "not supported", {}, b""))
             return None
         return super().send(address, code, ext, body, seconds=seconds, done=done)
+
+    async def ask(self, address: Address, code: int, ext: Mapping[str, str], body: Buffer = b"", **how: Any) -> Answer:
+        """Likewise."""
+        if code in LATER_CODES:
+            return Answer(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, "not supported", {}, b"")
+        return await super().ask(address, code, ext, body, **how)
 
 
 @contextlib.asynccontextmanager

@@ -4,18 +4,32 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from rocketwire.server.remote_calls.pulls.service import Pulls
+from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.grpc import definition_pb2 as d
 from rocketwire.wire.grpc import service_pb2 as s
 from rocketwire.wire.grpc.codes import Code
+from rocketwire.wire.headers import encode_ext
+from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
 from tests.server.grpc.consuming.test_receiving import SOON, ack, change, messages
-from tests.server.grpc.sdk import Sdk, code_of, create_group, topic
+from tests.server.grpc.sdk import Sdk, code_of, create_group, message, send_request, topic
+from tests.server.harness import NOW, records
+from tests.server.remote_calls import test_two_brokers
 from tests.server.remote_calls.proxied import BROKERS, cluster_of_two, proxying
 from tests.server.remote_calls.test_two_brokers import Front, from_broker
+
+OTHERWISE: Final = {
+    "test_what_is_received_is_acknowledged_at_its_broker": "a receive takes what has been pulled so far",
+}
+"""Tests of the front of brokers with POP that are not for this one, and why."""
+
+globals().update(
+    {name: test for name, test in vars(test_two_brokers).items() if name.startswith("test_") and name not in OTHERWISE}
+)
 
 
 @pytest.fixture
@@ -172,5 +186,29 @@ async def test_a_client_gives_up_a_message(front: Front) -> None:
     )
     assert code_of(await front.sdk.call("ForwardMessageToDeadLetterQueue", request)) is Code.OK
     assert await front.stored("a", "%DLQ%G", 1) == [b"back"]
+    await front.pass_time(60)
+    assert await take(front, "a") == []
+
+
+async def test_a_message_with_a_delivery_time_is_refused(front: Front) -> None:
+    timed = message(b"body", "id1")
+    timed.system_properties.delivery_timestamp.FromMilliseconds(NOW + 60_000)
+    assert code_of(await front.sdk.call("SendMessage", send_request(timed))) is Code.ILLEGAL_DELIVERY_TIME
+    assert [await front.stored(name) for name in BROKERS] == [[], []]
+
+
+async def test_what_a_client_of_4_has_sent_back_is_received(front: Front) -> None:
+    await front.send(b"back")
+    (first,) = await take(front, "a")
+    record = records((await front.brokers["a"].broker().pull("T", queue_id=first.system_properties.queue_id)).body)[0]
+    header = ConsumerSendMsgBackRequestHeader(
+        offset=record.physical_offset, group="G", delay_level=1, origin_topic="T", max_reconsume_times=16
+    )
+    await front.brokers["a"].broker().ask(RequestCode.CONSUMER_SEND_MSG_BACK, encode_ext(header))
+    assert code_of(await front.sdk.call("AckMessage", ack(first))) is Code.OK
+    (again,) = await take(front, "a", seconds=20)
+    assert (again.body, again.topic.name) == (b"back", "T")
+    assert again.system_properties.delivery_attempt == 2
+    assert code_of(await front.sdk.call("AckMessage", ack(again))) is Code.OK
     await front.pass_time(60)
     assert await take(front, "a") == []
