@@ -58,7 +58,7 @@ def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxied]:
 def results(request: pytest.FixtureRequest, proxied: Proxied) -> Results:
     """The results of all scenarios whose tests are chosen."""
     own = [item for item in request.session.items if isinstance(item, pytest.Function)]
-    chosen = [item.callspec.params["scenario"] for item in own if item.function is test_scenario]
+    chosen = [str(item.callspec.params["scenario"]) for item in own if item.function is test_scenario]
     return run_through(proxied, [(catalogue()[each], _CLIENT) for each in chosen])
 
 

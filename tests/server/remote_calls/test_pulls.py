@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pytest
 
+from rocketwire.server.remote_calls.pulls.group import CLIENT_PREFIX
 from rocketwire.server.remote_calls.pulls.service import Pulls
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.grpc import definition_pb2 as d
@@ -15,8 +16,9 @@ from rocketwire.wire.grpc import service_pb2 as s
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
-from tests.server.grpc.consuming.test_receiving import SOON, ack, change, messages
+from tests.server.grpc.consuming.test_receiving import SOON, ack, change, codes, messages
 from tests.server.grpc.sdk import Sdk, code_of, create_group, message, send_request, topic
+from tests.server.grpc.test_telemetry import consumers
 from tests.server.harness import NOW, records
 from tests.server.remote_calls import test_two_brokers
 from tests.server.remote_calls.proxied import BROKERS, cluster_of_two, proxying
@@ -212,3 +214,22 @@ async def test_what_a_client_of_4_has_sent_back_is_received(front: Front) -> Non
     assert code_of(await front.sdk.call("AckMessage", ack(again))) is Code.OK
     await front.pass_time(60)
     assert await take(front, "a") == []
+
+
+async def test_a_group_that_nobody_receives_for_is_left_and_taken_up_again(front: Front) -> None:
+    await front.send(b"1")
+    (received,) = await take(front, "a")
+    broker = front.brokers["a"].broker()
+    found = await consumers(broker)
+    assert found is not None
+    assert any(each.client_id.startswith(CLIENT_PREFIX) for each in found.connection_set)
+    assert code_of(await front.sdk.call("AckMessage", ack(received))) is Code.OK
+    await front.pass_time(100, 2)
+    assert await consumers(broker) is None
+    await front.send(b"2", b"3")
+    assert len(await take(front, "a")) == 1
+
+
+async def test_a_receive_from_a_topic_that_the_broker_has_not(front: Front) -> None:
+    response = await front.sdk.receive(from_broker("a", to="nowhere"), SOON)
+    assert codes(response) == [Code.TOPIC_NOT_FOUND]
