@@ -57,7 +57,11 @@ def results(request: pytest.FixtureRequest, proxied: Proxied) -> Results:
     """The results of all scenarios whose tests are chosen, by scenario and client."""
     own = [item for item in request.session.items if isinstance(item, pytest.Function)]
     params: list[Mapping[str, Any]] = [item.callspec.params for item in own if item.function is test_scenario]
-    chosen: list[tuple[Scenario, str]] = [(each["scenario"], each["client"]) for each in params]
+    return run_through(proxied, [(each["scenario"], each["client"]) for each in params])
+
+
+def run_through(proxied: Proxied, chosen: list[tuple[Scenario, str]]) -> Results:
+    """Run scenarios with clients through a proxy; their results."""
     clients = {client: adapters()[client] for _, client in chosen}
     helper = adapters()[f"java-{USUAL}"]
     for adapter in {*clients.values(), helper}:

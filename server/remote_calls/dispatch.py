@@ -24,10 +24,11 @@ from rocketwire.server.grpc.clients import Client
 from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.remote_calls.groups import RemoteGroups
 from rocketwire.server.remote_calls.members import Members
+from rocketwire.server.remote_calls.pulls.service import PULLED, Pulls, pulled_here
 from rocketwire.server.remote_calls.topics import RemoteTopics
 from rocketwire.server.upstream.line import Answer, Done, Line
 from rocketwire.server.upstream.lines import Lines, NotReached, NotSent
-from rocketwire.wire.bodies import encode_body
+from rocketwire.wire.bodies import decode_body, encode_body
 from rocketwire.wire.bodies.pop import BatchAckMessageRequestBody
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.errors import RecallHandleInvalid, WireError
@@ -38,6 +39,7 @@ from rocketwire.wire.grpc.errors import CallInvalid
 from rocketwire.wire.header import Header
 from rocketwire.wire.headers import WireHeader, decode_ext, encode_ext
 from rocketwire.wire.headers.pop import (
+    AckMessageRequestHeader,
     ChangeInvisibleTimeRequestHeader,
     ChangeInvisibleTimeResponseHeader,
     PopMessageRequestHeader,
@@ -48,6 +50,7 @@ from rocketwire.wire.headers.send import (
     RecallMessageResponseHeader,
     SendMessageResponseHeader,
 )
+from rocketwire.wire.properties import NAME_SEP, TIMER_DELIVER_MS
 from rocketwire.wire.recall_handle import decode_recall_handle
 
 SECONDS: Final = 5.0
@@ -71,6 +74,7 @@ class RemoteDispatch:
         groups: Its groups.
         members: The clients at the brokers.
         lines: The connections that all calls share.
+        pulls: Carries out POP for brokers that have none.
         metrics: Counts requests.
         in_flight: Counts the bytes of requests that wait for their answers.
         guards: Admit or refuse each request while they are active.
@@ -83,6 +87,7 @@ class RemoteDispatch:
         groups: RemoteGroups,
         members: Members,
         lines: Lines,
+        pulls: Pulls,
         metrics: Metrics,
         in_flight: InFlight,
         guards: Iterable[Guard] = (),
@@ -91,6 +96,7 @@ class RemoteDispatch:
         self._groups = groups
         self._members = members
         self._lines = lines
+        self._pulls = pulls
         self._metrics = metrics
         self._in_flight = in_flight
         self._guards = tuple(guards)
@@ -125,6 +131,9 @@ class RemoteDispatch:
         if address is None:
             done(NotSent(f"no broker {broker} is known"))
             return
+        if pulled_here(header.extra_info):
+            self._pulls.change(broker, header, done)
+            return
         code = RequestCode.CHANGE_MESSAGE_INVISIBLETIME
         line = self._lines.send(address, code, encode_ext(header), seconds=SECONDS, done=done)
         if line is not None:
@@ -153,12 +162,26 @@ class RemoteDispatch:
             self._start(self._load_topic, caller, header, fields.topic)
             return None
         if isinstance(request.peer, Client):
-            done = partial(self._done_apart, caller, header)
-            if code == RequestCode.HEART_BEAT:
-                self._members.beat(request.peer, header, bytes(request.body), done)
-            else:
-                self._members.leave(request.peer, header, ext, done)
+            self._serve_member(caller, request, request.peer, ext)
             return None
+        return self._pass_on(caller, request, ext)
+
+    def _serve_member(self, caller: CallCaller, request: Request[Any], client: Client, ext: Mapping[str, str]) -> None:
+        """Tell all brokers of a client."""
+        header = request.header
+        done = partial(self._done_apart, caller, header)
+        if header.code == RequestCode.HEART_BEAT:
+            self._members.beat(client, header, bytes(request.body), done)
+        else:
+            self._members.leave(client, header, ext, done)
+
+    def _pass_on(self, caller: CallCaller, request: Request[Any], ext: Mapping[str, str]) -> Line | None:
+        """Ask the broker that a request is for."""
+        header, fields = request.header, request.fields
+        if isinstance(fields, SendFields) and _is_timed(fields, request.body) and not self._topics.timed(fields.topic):
+            raise CallInvalid(
+                Code.ILLEGAL_DELIVERY_TIME, "brokers of 4.9 have no messages that are delivered at a time"
+            )
         broker = self._broker(request)
         address = self._topics.address(broker)
         if address is None:
@@ -173,10 +196,42 @@ class RemoteDispatch:
         self._in_flight.add(size)
         done = partial(self._done, caller, header, broker, size)
         try:
-            return self._lines.send(address, code, ext, body, seconds=seconds, done=done)
+            if self._pulled(broker, request, partial(self._done_now, done)):
+                return None
+            if isinstance(fields, PopMessageRequestHeader):
+                done = partial(self._popped, broker, fields, done)
+            return self._lines.send(address, header.code, ext, body, seconds=seconds, done=done)
         except WireError:
             self._in_flight.add(-size)
             raise
+
+    def _pulled(self, broker: str, request: Request[Any], done: Done) -> bool:
+        """Carry out a request of POP here, if it is for a broker without that; or return False."""
+        pulls, fields = self._pulls, request.fields
+        if isinstance(fields, PopMessageRequestHeader) and pulls.lacks(broker):
+            pulls.pop(broker, fields, done)
+        elif isinstance(fields, AckMessageRequestHeader) and pulled_here(fields.extra_info):
+            pulls.acknowledge(broker, fields, done)
+        elif isinstance(fields, ChangeInvisibleTimeRequestHeader) and pulled_here(fields.extra_info):
+            pulls.change(broker, fields, done)
+        elif (acks := _batch(request.header.code, fields, request.body)) is not None:
+            pulls.acknowledge_batch(broker, acks, done)
+        else:
+            return False
+        return True
+
+    def _popped(self, broker: str, fields: PopMessageRequestHeader, done: Done, found: Answer | NotReached) -> None:
+        """Take a broker's answer to a pop: one that has no POP is asked by pulls."""
+        if isinstance(found, Answer) and found.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
+            self._pulls.note_lacking(broker)
+            self._pulls.pop(broker, fields, partial(self._done_now, done))
+        else:
+            done(found)
+
+    def _done_now(self, done: Done, found: Answer | NotReached) -> None:
+        """Pass on an answer that comes with no read."""
+        done(found)
+        self._flush_later()
 
     def _broker(self, request: Request[Any]) -> str:
         """The broker that a request is for; a handle that names none is any broker's to refuse."""
@@ -228,6 +283,21 @@ class RemoteDispatch:
         await self._groups.load(group)
         caller.answer(header, 0, Reply())
         caller.flush()
+
+
+def _is_timed(fields: SendFields, body: Buffer) -> bool:
+    """Whether a message, or one of a batch, has a delivery time."""
+    if fields.batch:
+        return TIMER_DELIVER_MS.encode() + NAME_SEP.encode() in bytes(body)
+    return TIMER_DELIVER_MS + NAME_SEP in (fields.properties or "")
+
+
+def _batch(code: int, fields: object, body: Buffer) -> BatchAckMessageRequestBody | None:
+    """The acknowledgements of a request, if they are of messages that were pulled here."""
+    if code != RequestCode.BATCH_ACK_MESSAGE:
+        return None
+    acks = fields if isinstance(fields, BatchAckMessageRequestBody) else decode_body(BatchAckMessageRequestBody, body)
+    return acks if acks.acks and acks.acks[0].revive_queue_id == PULLED else None
 
 
 def _refusal(caller: CallCaller, error: Exception) -> Reply:

@@ -22,6 +22,7 @@ from rocketwire.server.pop.renewals import Renewals
 from rocketwire.server.remote_calls.dispatch import RemoteDispatch
 from rocketwire.server.remote_calls.groups import RemoteGroups
 from rocketwire.server.remote_calls.members import Members
+from rocketwire.server.remote_calls.pulls.service import Pulls
 from rocketwire.server.remote_calls.renewing import RenewingHeld
 from rocketwire.server.remote_calls.topics import RemoteTopics
 from rocketwire.server.send.keys import SendKeys
@@ -32,7 +33,8 @@ from rocketwire.server.upstream.lines import Lines
 class RemoteFront:
     """Serves connections of 5.x clients; a listener passes them on."""
 
-    def __init__(self, front: Front, held: RenewingHeld) -> None:
+    def __init__(self, front: Front, held: RenewingHeld, pulls: Pulls) -> None:
+        self._pulls = pulls
         self._front = front
         self._held = held
 
@@ -49,10 +51,11 @@ class RemoteFront:
         return self._front.take(sock, remote, first, nursery=nursery, on_close=on_close)
 
     async def run(self) -> None:
-        """Renew deliveries and forget clients that are silent; never returns."""
+        """Renew deliveries, and forget clients that are silent; never returns."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._front.run)
             nursery.start_soon(self._held.run)
+            nursery.start_soon(self._pulls.run)
 
 
 def remote_front(
@@ -84,11 +87,13 @@ def remote_front(
     topics = RemoteTopics(cluster, lines)
     groups = RemoteGroups(topics, lines)
     members = Members(topics, lines)
+    pulls = Pulls(topics, groups, lines, clock)
     dispatch = RemoteDispatch(
         topics=topics,
         groups=groups,
         members=members,
         lines=lines,
+        pulls=pulls,
         metrics=metrics,
         in_flight=in_flight,
         guards=guards,
@@ -118,4 +123,4 @@ def remote_front(
         in_flight=in_flight,
         works=works,
     )
-    return RemoteFront(front, held)
+    return RemoteFront(front, held, pulls)

@@ -88,6 +88,11 @@ class RemoteTopics:
         until = self._avoided.get(broker)
         return until is not None and trio.current_time() < until
 
+    def timed(self, topic: str) -> bool:
+        """Whether its brokers deliver messages at a time that the sender gives: those of 4.9 do not."""
+        known = self._known.get(topic)
+        return known is None or known.attributes is not _ALL_TYPES
+
     # --- brokers
 
     def address(self, broker: str) -> Address | None:

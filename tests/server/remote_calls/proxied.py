@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import trio
 
@@ -18,12 +18,24 @@ from rocketwire.server.net.admission.admission import Admission
 from rocketwire.server.net.listener import Listener, bind
 from rocketwire.server.remote_calls.front import remote_front
 from rocketwire.server.upstream.cluster import Cluster
+from rocketwire.server.upstream.line import Answer, Done, Line
 from rocketwire.server.upstream.lines import Lines
 from rocketwire.wire.addresses import Address
+from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.frame import Buffer
 from tests.server.harness import Clock, Server, account, run_inline, serving, settle, tls_gate
 from tests.server.upstream.test_registration import NameServer
 
 BROKERS = ("a", "b")
+LATER_CODES = frozenset(
+    {
+        RequestCode.POP_MESSAGE,
+        RequestCode.ACK_MESSAGE,
+        RequestCode.BATCH_ACK_MESSAGE,
+        RequestCode.CHANGE_MESSAGE_INVISIBLETIME,
+        RequestCode.GET_TOPIC_CONFIG,
+    }
+)
 
 
 class Proxy(NamedTuple):
@@ -32,11 +44,39 @@ class Proxy(NamedTuple):
     address: Address
 
 
+class LinesWithoutPop(Lines):
+    """Connections to brokers of which each request of 5.x gets the answer of one of 4.9."""
+
+    def send(
+        self, address: Address, code: int, ext: Mapping[str, str], body: Buffer = b"", *, seconds: float, done: Done
+    ) -> Line | None:
+        """Send a request, or refuse it."""
+        if code in LATER_CODES:
+            done(Answer(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, "not supported", {}, b""))
+            return None
+        return super().send(address, code, ext, body, seconds=seconds, done=done)
+
+    async def ask(self, address: Address, code: int, ext: Mapping[str, str], body: Buffer = b"", **how: Any) -> Answer:
+        """Likewise."""
+        if code in LATER_CODES:
+            return Answer(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, "not supported", {}, b"")
+        return await super().ask(address, code, ext, body, **how)
+
+
 @contextlib.asynccontextmanager
-async def proxying(*name_servers: Address, clock: Clock, guards: tuple[Guard, ...] = ()) -> AsyncIterator[Proxy]:
-    """A front of the cluster of these name servers."""
+async def proxying(
+    *name_servers: Address, clock: Clock, guards: tuple[Guard, ...] = (), pop: bool = True
+) -> AsyncIterator[Proxy]:
+    """A front of the cluster of these name servers.
+
+    Args:
+        name_servers: Their addresses.
+        clock: The time of handles.
+        guards: Admit or refuse requests.
+        pop: Whether the brokers have POP.
+    """
     in_flight, metrics = account(), Metrics()
-    lines = Lines()
+    lines = Lines() if pop else LinesWithoutPop()
     cluster = Cluster(name_servers, lines)
     front = remote_front(
         cluster, lines, clock=clock, metrics=metrics, in_flight=in_flight, works=Works(run_inline), guards=guards

@@ -1,0 +1,262 @@
+"""POP at brokers that have none (4.9): its requests are carried out here.
+
+A message that is not acknowledged in time comes again from the proxy's memory, with one more try: to send it back to
+the broker would store it anew each time, and would be late, by the broker's levels. So the broker does not count these
+tries; when the proxy dies, they begin anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from secrets import token_hex
+from typing import Any, Final
+
+import trio
+
+from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.remote_calls.groups import RemoteGroups
+from rocketwire.server.remote_calls.pulls.asking import Asking
+from rocketwire.server.remote_calls.pulls.group import CLIENT_PREFIX, GroupAtBroker, Taken
+from rocketwire.server.remote_calls.pulls.queue import PulledQueue
+from rocketwire.server.remote_calls.topics import RemoteTopics
+from rocketwire.server.upstream.line import Answer, Done, NotReached
+from rocketwire.server.upstream.lines import Lines
+from rocketwire.wire.bodies.pop import BatchAck, BatchAckMessageRequestBody, bits
+from rocketwire.wire.codes import Permission, PopResponseCode, ResponseCode
+from rocketwire.wire.errors import WireError
+from rocketwire.wire.headers import encode_ext
+from rocketwire.wire.headers.pop import (
+    AckMessageRequestHeader,
+    ChangeInvisibleTimeRequestHeader,
+    ChangeInvisibleTimeResponseHeader,
+    PopMessageRequestHeader,
+    PopMessageResponseHeader,
+)
+from rocketwire.wire.names import retry_topic
+from rocketwire.wire.pop_handle import (
+    NORMAL,
+    RETRY,
+    PoppedQueue,
+    decode_pop_handle,
+    message_offset_info,
+    start_offset_info,
+)
+
+PULLED: Final = 998
+"""The revive queue in handles of messages that were pulled here."""
+_REMEMBERED_SECONDS: Final = 60.0
+_FAREWELL_SECONDS: Final = 3.0
+
+
+class Pulls:
+    """Carries out POP.
+
+    Args:
+        topics: The cluster's topics and brokers.
+        groups: Its groups.
+        lines: The connections that all calls share.
+        clock: The time of handles.
+    """
+
+    def __init__(self, topics: RemoteTopics, groups: RemoteGroups, lines: Lines, clock: Clock) -> None:
+        self._topics = topics
+        self._known_groups = groups
+        self._lines = lines
+        self._clock = clock
+        self._client_id = CLIENT_PREFIX + token_hex(8)
+        self._without: dict[str, float] = {}
+        self._groups: dict[tuple[str, str], GroupAtBroker] = {}
+
+    async def run(self) -> None:
+        """Give up all queues at the end, so that another proxy has them at once; never returns."""
+        try:
+            await trio.sleep_forever()
+        finally:
+            if self._groups:
+                with trio.move_on_after(_FAREWELL_SECONDS, shield=True):
+                    await self._leave()
+
+    async def _leave(self) -> None:
+        lines = Lines()  # the others are closed by now
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(lines.run)
+            async with trio.open_nursery() as leaving:
+                for (broker, group), each in self._groups.items():
+                    leaving.start_soon(each.farewell, self._asking(lines, broker, group))
+            nursery.cancel_scope.cancel()
+
+    # --- which brokers
+
+    def lacks(self, broker: str) -> bool:
+        """Whether a broker has said within the last minute that it has no POP."""
+        return trio.current_time() < self._without.get(broker, 0)
+
+    def note_lacking(self, broker: str) -> None:
+        """Note that a broker has no POP."""
+        self._without[broker] = trio.current_time() + _REMEMBERED_SECONDS
+
+    # --- receives
+
+    def pop(self, broker: str, header: PopMessageRequestHeader, done: Done) -> None:
+        """Give messages, or wait for them."""
+        if not self._lines.start(self._pop, broker, header, done):
+            done(NotReached("the proxy stops"))
+
+    async def _pop(self, broker: str, header: PopMessageRequestHeader, done: Done) -> None:
+        deadline = trio.current_time() + header.poll_time / 1000
+        try:
+            if not await self._topics.load(header.topic) or not self._queues(broker, header.topic):
+                text = f"topic[{header.topic}] not exist, apply first please!"
+                done(Answer(ResponseCode.TOPIC_NOT_EXIST, text, {}, b""))
+                return
+        except NotReached as error:
+            done(error)
+            return
+        group = self._group(broker, header.consumer_group)
+        while True:
+            group.asks(header)
+            changed = group.changed
+            taken = group.take(header)
+            if taken:
+                done(self._popped(header, taken))
+                return
+            if group.failure is not None:
+                done(group.failure)
+                return
+            until = deadline
+            due = group.next_due()
+            if due is not None:
+                until = min(until, trio.current_time() + max(1, due - self._clock()) / 1000)
+            with trio.move_on_at(until):
+                await changed.wait()
+            if trio.current_time() >= deadline:
+                done(Answer(PopResponseCode.POLLING_TIMEOUT, "no new message", {}, b""))
+                return
+
+    def _popped(self, header: PopMessageRequestHeader, taken: Iterable[Taken]) -> Answer:
+        popped, records = [], []
+        pop_time = self._clock()
+        for queue, messages in taken:
+            kind = NORMAL if queue.topic == header.topic else RETRY
+            offsets = sorted(each.offset for each in messages)
+            popped.append(PoppedQueue(kind, queue.queue_id, offsets[0], offsets))
+            records += [each.record() for each in messages]
+            pop_time = messages[0].pop_time
+        fields = PopMessageResponseHeader(
+            pop_time=pop_time,
+            invisible_time=header.invisible_time,
+            revive_qid=PULLED,
+            start_offset_info=start_offset_info(popped),
+            msg_offset_info=message_offset_info(popped),
+        )
+        return Answer(ResponseCode.SUCCESS, "FOUND", encode_ext(fields), b"".join(records))
+
+    def _group(self, broker: str, name: str) -> GroupAtBroker:
+        group = self._groups.get((broker, name))
+        if group is None:
+            group = self._groups[broker, name] = GroupAtBroker(
+                name,
+                self._asking(self._lines, broker, name),
+                client_id=self._client_id,
+                clock=self._clock,
+                queues_of=lambda topic: self._queues(broker, topic, name),
+            )
+            self._lines.start(self._run, broker, name, group)
+        return group
+
+    async def _run(self, broker: str, name: str, group: GroupAtBroker) -> None:
+        await group.run()
+        del self._groups[broker, name]
+
+    def _asking(self, lines: Lines, broker: str, group: str) -> Asking:
+        address: Callable[[], Any] = lambda: self._topics.address(broker)  # noqa: E731 - it may move
+        return Asking(lines, address, broker=broker, group=group, client_id=self._client_id)
+
+    def _queues(self, broker: str, topic: str, group: str = "") -> int:
+        """How many queues of a topic are read at a broker."""
+        if group and topic == retry_topic(group):
+            config = self._known_groups.get(group)
+            return 1 if config is None else config.retry_queue_nums
+        for share in self._topics.shares(topic):
+            if share.broker == broker and share.config.perm & Permission.READ:
+                return share.config.read_queue_nums
+        return 0
+
+    # --- outcomes
+
+    def acknowledge(self, broker: str, header: AckMessageRequestHeader, done: Done) -> None:
+        """Forget a message that was consumed."""
+        handle = decode_pop_handle(header.extra_info)
+        topic = _read_topic(handle.kind, header.topic, header.consumer_group)
+        done(self._settled(broker, header.consumer_group, topic, header.queue_id, [header.offset], handle.pop_time))
+
+    def acknowledge_batch(self, broker: str, body: BatchAckMessageRequestBody, done: Done) -> None:
+        """Likewise several."""
+        answers = [
+            self._settled(
+                broker,
+                each.consumer_group,
+                _read_topic(each.retry, each.topic, each.consumer_group),
+                each.queue_id,
+                list(_offsets(each)),
+                each.pop_time,
+            )
+            for each in body.acks
+        ]
+        done(next((each for each in answers if each.code), _ACKNOWLEDGED))
+
+    def _settled(
+        self, broker: str, group: str, topic: str, queue_id: int, offsets: Iterable[int], pop_time: int
+    ) -> Answer:
+        found = self._queue(broker, group, topic, queue_id)
+        if found is None:
+            return _UNKNOWN
+        at_broker, queue = found
+        now = self._clock()
+        good = [queue.acknowledge(offset, pop_time, now) for offset in offsets]
+        at_broker.settled()
+        return _ACKNOWLEDGED if all(good) else _UNKNOWN
+
+    def change(self, broker: str, header: ChangeInvisibleTimeRequestHeader, done: Done) -> None:
+        """Make a message visible at another time."""
+        handle = decode_pop_handle(header.extra_info)
+        topic = _read_topic(handle.kind, header.topic, header.consumer_group)
+        found = self._queue(broker, header.consumer_group, topic, header.queue_id)
+        now = self._clock()
+        each = None if found is None else found[1].find(header.offset, handle.pop_time, now)
+        if found is None or each is None:
+            done(_UNKNOWN)
+            return
+        group, queue = found
+        queue.change(each, now, header.invisible_time, counts=not header.suspend)
+        group.wake()
+        fields = ChangeInvisibleTimeResponseHeader(
+            pop_time=each.pop_time, invisible_time=header.invisible_time, revive_qid=PULLED
+        )
+        done(Answer(ResponseCode.SUCCESS, None, encode_ext(fields), b""))
+
+    def _queue(self, broker: str, group: str, topic: str, queue: int) -> tuple[GroupAtBroker, PulledQueue] | None:
+        at_broker = self._groups.get((broker, group))
+        found = None if at_broker is None else at_broker.queues.get((topic, queue))
+        return None if at_broker is None or found is None else (at_broker, found)
+
+
+_ACKNOWLEDGED: Final = Answer(ResponseCode.SUCCESS, None, {}, b"")
+_UNKNOWN: Final = Answer(ResponseCode.NO_MESSAGE, "the delivery is over, or is not of this proxy", {}, b"")
+
+
+def pulled_here(extra_info: str) -> bool:
+    """Whether a handle is of a message that was pulled by a proxy."""
+    try:
+        return decode_pop_handle(extra_info).revive_queue == PULLED
+    except WireError:
+        return False
+
+
+def _read_topic(kind: str, topic: str, group: str) -> str:
+    """The topic that a message was read from: retried ones are in the group's own topic, as 4.9 has it."""
+    return retry_topic(group) if kind == RETRY else topic
+
+
+def _offsets(ack: BatchAck) -> Iterator[int]:
+    return (ack.start_offset + bit for bit in bits(ack.bit_set))

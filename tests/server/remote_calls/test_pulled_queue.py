@@ -1,0 +1,109 @@
+"""What is held of one queue."""
+
+from __future__ import annotations
+
+import pytest
+
+from rocketwire.server.remote_calls.pulls.queue import MOST_BYTES, MOST_MESSAGES, PulledQueue
+from rocketwire.wire.message import Message, decode_record, encode_record
+from rocketwire.wire.properties import encode_properties
+
+TIME = 10_000
+
+
+def record(offset: int, *, topic: str = "T", of: str | None = None, body: bytes = b"", host: str = "1.2.3.4") -> bytes:
+    properties = b"" if of is None else encode_properties({"RETRY_TOPIC": of}).encode()
+    made = Message(topic=topic, queue_id=0, queue_offset=offset, body=body, properties=properties, born_host=(host, 1))
+    return encode_record(made)
+
+
+def filled(count: int, body: bytes = b"") -> PulledQueue:
+    queue = PulledQueue("T", 0, 0)
+    queue.add(b"".join(record(offset, body=body) for offset in range(count)), count, retried=False)
+    return queue
+
+
+def deliver(queue: PulledQueue, most: int, now: int = 0) -> list[int]:
+    taken = queue.take("T", most, now)
+    queue.deliver(taken, now, TIME)
+    return [each.offset for each in taken]
+
+
+def test_what_may_be_committed_lies_below_all_that_is_not_acknowledged() -> None:
+    queue = filled(4)
+    assert deliver(queue, 3) == [0, 1, 2]
+    assert queue.acknowledge(1, 0, 1)
+    assert queue.lowest == 0
+    assert queue.acknowledge(0, 0, 1)
+    assert queue.lowest == 2
+    assert queue.acknowledge(2, 0, 1)
+    assert queue.lowest == 3
+    assert not queue.acknowledge(3, 0, 1)  # it was not delivered
+    assert not queue.acknowledge(4, 0, 1)
+
+
+@pytest.mark.parametrize("host", ["1.2.3.4", "::1"])
+def test_what_is_due_comes_first_and_is_counted(host: str) -> None:
+    queue = PulledQueue("T", 0, 0)
+    queue.add(record(0, host=host) + record(1, host=host), 2, retried=False)
+    assert deliver(queue, 1) == [0]
+    assert deliver(queue, 2, TIME - 1) == [1]
+    (again,) = queue.take("T", 2, TIME)
+    assert decode_record(again.record()).reconsume_times == 1
+    assert not queue.acknowledge(0, 0, TIME)
+
+
+def test_what_is_given_back_is_not_counted_and_its_handle_is_over() -> None:
+    queue = filled(1)
+    deliver(queue, 1)
+    held = queue.find(0, 0, 0)
+    assert held is not None
+    queue.change(held, 0, 0, counts=False)
+    assert not queue.acknowledge(0, 0, 0)
+    assert deliver(queue, 1, 1) == [0]
+    assert decode_record(held.record()).reconsume_times == 0
+
+
+def test_no_more_is_read_than_may_be_held() -> None:
+    few = filled(10)
+    assert few.wants
+    many = filled(MOST_MESSAGES)
+    assert len(deliver(many, MOST_MESSAGES)) == MOST_MESSAGES
+    before, _, after = many.wants, many.acknowledge(5, 0, 0), many.wants
+    assert (before, after) == (False, True)
+    large = filled(10, bytes(MOST_BYTES // 10))
+    assert not large.wants
+
+
+def test_one_that_was_acknowledged_long_ago_does_not_hide_the_lowest() -> None:
+    queue = filled(1)
+    deliver(queue, 1)
+    queue.add(b"", 10_000, retried=False)  # all others were filtered
+    assert queue.lowest == 0
+    assert not queue.wants
+
+
+def test_retried_messages_are_those_of_their_first_topics() -> None:
+    queue = PulledQueue("%RETRY%G", 0, 0)
+    queue.add(record(0, topic="%RETRY%G", of="T") + record(1, topic="%RETRY%G", of="U"), 2, retried=True)
+    assert [each.offset for each in queue.take("U", 9, 0)] == [1]
+    assert [each.offset for each in queue.take("T", 9, 0)] == [0]
+
+
+def test_in_order_the_same_attempt_gets_the_same_messages() -> None:
+    queue = filled(3)
+    taken = queue.take_in_order("T", 2, 0, "one")
+    queue.deliver(taken, 0, TIME)
+    assert queue.take_in_order("T", 2, 1, "two") == []
+    assert [each.offset for each in queue.take_in_order("T", 2, 1, "one")] == [0, 1]
+    queue.acknowledge(0, 0, 2)
+    assert [each.offset for each in queue.take_in_order("T", 2, TIME, "two")] == [1, 2]
+
+
+def test_a_queue_that_another_proxy_is_to_have_is_delivered_no_more() -> None:
+    queue = filled(2)
+    deliver(queue, 1)
+    queue.leaves = True
+    assert queue.take("T", 2, 0) == queue.take_in_order("T", 2, 0, None) == []
+    assert queue.in_flight(0)
+    assert not queue.in_flight(TIME)
