@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -110,10 +111,23 @@ def test_folder_environment_and_mask_are_those_of_now(tmp_path: Path, monkeypatc
     server.stop()
 
 
+def _descriptors(pid: int) -> list[str]:
+    """What the descriptors of a process are."""
+    found = []
+    for each in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            found.append(str(each.readlink()))
+    return found
+
+
 def test_a_server_has_no_descriptor_of_its_parent(ready: ServerProcess) -> None:
     with endpoint() as ep:
         for pid in (ready.pid, ep.pid):
-            found = [str(each.readlink()) for each in Path(f"/proc/{pid}/fd").iterdir()]
+            found = _descriptors(pid)
+            until = time.monotonic() + 10
+            while not any("pidfd" in each for each in found) and time.monotonic() < until:
+                time.sleep(0.01)  # it may be ready before the task that opens this one has run
+                found = _descriptors(pid)
             assert len([each for each in found if "pidfd" in each]) == 1  # of the process that it ends with
             assert not [each for each in found if "memfd" in each]
 
