@@ -111,7 +111,7 @@ def test_folder_environment_and_mask_are_those_of_now(tmp_path: Path, monkeypatc
     server.stop()
 
 
-def _descriptors(pid: int) -> list[str]:
+def _descriptors(pid: int | None) -> list[str]:
     """What the descriptors of a process are."""
     found = []
     for each in Path(f"/proc/{pid}/fd").iterdir():
