@@ -21,8 +21,8 @@ from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.limits.limits import Limits
 from rocketwire.server.net.listener import IDLE_KEY, Back, Connected
 from rocketwire.server.net.session import HTTP2_PREFACE, TLS_HANDSHAKE, Session
-from rocketwire.server.proxy.tunnels import HIGH_WATER, Begun, Relocation, connected
-from rocketwire.server.upstream.line import NotReached
+from rocketwire.server.proxy.tunnels import HIGH_WATER, Begun, Relocation
+from rocketwire.server.upstream.line import NotReached, connected, nonblocking
 from rocketwire.wire.addresses import Address
 
 if TYPE_CHECKING:
@@ -145,8 +145,8 @@ class KernelRelays:
         connection = self._connections.pop(number)
         if handed is not None:
             client, broker, to_client, to_broker, of_client, of_broker = handed
-            begun = Begun(_socket_of(broker), to_broker, of_broker)
-            session = connection.back(connection, _socket_of(client), connection.remote, to_client, of_client)
+            begun = Begun(nonblocking(broker), to_broker, of_broker)
+            session = connection.back(connection, nonblocking(client), connection.remote, to_client, of_client)
             connection.port.adopt(session, begun)
             return
         if "misread" in reason:
@@ -226,9 +226,3 @@ class PlainPort:
         return self._relays.add(
             self, sock, remote, broker, address=address, relocation=relocation, on_close=on_close, back=back
         )
-
-
-def _socket_of(descriptor: int) -> socket.socket:
-    sock = socket.socket(fileno=descriptor)
-    sock.settimeout(0)
-    return sock

@@ -7,7 +7,6 @@ messages in answers to sends: they contain the broker's address, which is replac
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import socket
 from collections.abc import Callable
@@ -18,12 +17,12 @@ import trio
 from rocketwire.server.core.request import Reply
 from rocketwire.server.net.outbox import Outbox
 from rocketwire.server.net.session import Session
-from rocketwire.server.upstream.line import CONNECT_SECONDS, NotReached
+from rocketwire.server.upstream.line import NotReached, connected
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import FLAG_RESPONSE, ResponseCode
 from rocketwire.wire.connection import FrameReader, RawFrame
 from rocketwire.wire.errors import FrameError
-from rocketwire.wire.frame import LENGTH_SIZE, PREFIX, TYPE_SHIFT
+from rocketwire.wire.frame import LENGTH_SIZE, PREFIX, TYPE_SHIFT, Buffer
 from rocketwire.wire.header import Header, decode_header
 from rocketwire.wire.message_id_hosts import rewritten
 
@@ -101,10 +100,7 @@ class Tunnel:
 
     def send(self, frame: RawFrame, header: Header | None) -> None:
         """Pass a frame to the broker; `flush` sends it. `header` is that of a request that gets an answer."""
-        head = PREFIX.pack(
-            len(frame.header) + len(frame.body) + LENGTH_SIZE, frame.serialize_type << TYPE_SHIFT | len(frame.header)
-        )
-        data = b"".join((head, frame.header, frame.body))
+        data = _whole(frame, frame.header)
         self._size += len(data)
         if self._outbox is None:
             self._waiting.append(data)
@@ -228,10 +224,7 @@ class Tunnel:
         header = bytes(frame.header)
         if self._relocation is not None and b"msgId" in header:
             header = rewritten(header, frame.serialize_type, self._relocation.old, self._relocation.new)
-        head = PREFIX.pack(
-            len(header) + len(frame.body) + LENGTH_SIZE, frame.serialize_type << TYPE_SHIFT | len(header)
-        )
-        data = b"".join((head, header, frame.body))
+        data = _whole(frame, header)
         session = self.session
         if session.diverts or self._charges:
             known = decode_header(header, frame.serialize_type)
@@ -257,21 +250,7 @@ class Tunnel:
         self.session.close()
 
 
-async def connected(address: Address) -> socket.socket:
-    """A connected socket.
-
-    Raises:
-        NotReached: there is none in time.
-    """
-    try:
-        with trio.fail_after(CONNECT_SECONDS):
-            stream = await trio.open_tcp_stream(address.host, address.port)
-    except trio.TooSlowError:
-        raise NotReached(f"{address} does not answer") from None
-    except OSError as error:
-        raise NotReached(f"{address}: {error.strerror or error}") from error
-    with contextlib.suppress(OSError):
-        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    sock = socket.socket(fileno=stream.socket.detach())
-    sock.settimeout(0)
-    return sock
+def _whole(frame: RawFrame, header: Buffer) -> bytes:
+    """The bytes of a frame, with this header."""
+    head = PREFIX.pack(len(header) + len(frame.body) + LENGTH_SIZE, frame.serialize_type << TYPE_SHIFT | len(header))
+    return b"".join((head, header, frame.body))

@@ -9,7 +9,8 @@ from typing import Final, NamedTuple
 import trio
 
 from rocketwire.server.remote_calls.topics import UNUSED_SECONDS, RemoteTopics
-from rocketwire.server.upstream.lines import Lines, NotReached
+from rocketwire.server.upstream.line import NotReached
+from rocketwire.server.upstream.lines import Lines
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig, SubscriptionGroupWrapper

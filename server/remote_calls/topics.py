@@ -17,7 +17,8 @@ import trio
 from rocketwire.server.grpc.tables.topics import Share
 from rocketwire.server.topics.message_types import MESSAGE_TYPE, MessageType
 from rocketwire.server.upstream.cluster import MASTER, BrokerKey, Cluster
-from rocketwire.server.upstream.lines import Lines, NotReached
+from rocketwire.server.upstream.line import NotReached
+from rocketwire.server.upstream.lines import Lines
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.route import TopicRouteData

@@ -29,7 +29,6 @@ log = logging.getLogger(__name__)
 
 PERIOD_SECONDS: Final = 2.0
 _ANSWER_SECONDS: Final = 3.0
-_FRESH_SECONDS: Final = 2.0
 _MOST_ROUTES: Final = 100_000
 MASTER: Final = 0
 T = TypeVar("T")
@@ -42,11 +41,6 @@ class BrokerKey(NamedTuple):
     broker_id: int
 
 
-class _Told(NamedTuple):
-    route: TopicRouteData | None
-    at: float
-
-
 class Cluster:
     """The brokers and routes of a cluster.
 
@@ -56,7 +50,6 @@ class Cluster:
 
     Attributes:
         brokers: The address of each broker.
-        cluster_of: The name of the cluster of each broker, by the broker's name.
         changed: Called when brokers came, moved or left.
         reached: Whether a name server answered last time.
     """
@@ -65,9 +58,8 @@ class Cluster:
         self._name_servers = list(name_servers)
         self._lines = lines
         self.brokers: Mapping[BrokerKey, Address] = {}
-        self.cluster_of: Mapping[str, str] = {}
         self.changed = Event[[]]()
-        self._routes: OrderedDict[str, _Told] = OrderedDict()
+        self._routes: OrderedDict[str, TopicRouteData | None] = OrderedDict()
         self.reached: bool = True
 
     async def ask(
@@ -102,22 +94,18 @@ class Cluster:
         raise reason or NotReached("there is no name server")
 
     async def route(self, topic: str) -> TopicRouteData | None:
-        """The brokers and queues of a topic; None: no broker has it. It is at most two seconds old.
+        """The brokers and queues of a topic; None: no broker has it. While no name server answers, as told last.
 
         Raises:
             NotReached: no name server answers, and none has told the route before.
         """
-        told = self._routes.get(topic)
-        now = trio.current_time()
-        if told is not None and now - told.at < _FRESH_SECONDS:
-            return told.route
         try:
             found = await self._asked_route(topic)
         except NotReached:
-            if told is not None:
-                return told.route
-            raise
-        self._routes[topic] = _Told(found, now)
+            if topic not in self._routes:
+                raise
+            return self._routes[topic]
+        self._routes[topic] = found
         self._routes.move_to_end(topic)
         if len(self._routes) > _MOST_ROUTES:
             self._routes.popitem(last=False)
@@ -156,9 +144,7 @@ class Cluster:
             self._set({**self.brokers, **found})
 
     def _take(self, told: ClusterInfo) -> None:
-        table = told.broker_addr_table
-        self.cluster_of = {name: each.cluster or "" for name, each in table.items()}
-        found = _addresses(table.values())
+        found = _addresses(told.broker_addr_table.values())
         if found != self.brokers:
             self._set(found)
 

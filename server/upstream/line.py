@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections import deque
 from collections.abc import Callable, Mapping
-from itertools import islice
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import trio
 
+from rocketwire.server.net.outbox import Outbox
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, VERSION_4_9_7
 from rocketwire.wire.connection import FrameReader
@@ -28,8 +27,6 @@ log = logging.getLogger(__name__)
 CONNECT_SECONDS: Final = 3.0
 LANGUAGE: Final = "PYTHON"
 _READ: Final = 64 * 1024
-_AT_ONCE: Final = 64
-"""The most frames that one system call writes."""
 _MOST_WAITING: Final = 50_000
 _MOST_UNSENT: Final = 64 << 20
 
@@ -87,8 +84,7 @@ class Line:
         self._settled = settled
         self._waiting: dict[int, _Waiting] = {}
         self._opaque = 0
-        self._unsent: deque[bytes | memoryview] = deque()
-        self._unsent_bytes = 0
+        self._outbox = Outbox(sock)
         self._writes = False
         self._timer: trio.CancelScope | None = None
 
@@ -159,11 +155,11 @@ class Line:
         if self.lost.is_set():
             done(NotSent(f"{self.address} closed the connection"))
             return opaque
-        if len(self._waiting) >= _MOST_WAITING or self._unsent_bytes > _MOST_UNSENT:
+        if len(self._waiting) >= _MOST_WAITING or self._outbox.size > _MOST_UNSENT:
             done(NotSent(f"{self.address} is too slow: too much waits for it"))
             return opaque
         header = Header(code=code, opaque=opaque, ext=dict(ext), language=language, version=version)
-        self._put(encode_frame(header, body))
+        self._outbox.put((encode_frame(header, body),))
         deadline = trio.current_time() + seconds
         self._waiting[opaque] = _Waiting(deadline, done)
         if self._timer is None:
@@ -185,7 +181,7 @@ class Line:
             language=LANGUAGE,
             version=VERSION_4_9_7,
         )
-        self._put(encode_frame(header, body))
+        self._outbox.put((encode_frame(header, body),))
         self.flush()
 
     def forget(self, opaque: int) -> None:
@@ -214,10 +210,6 @@ class Line:
 
     # --- writing
 
-    def _put(self, frame: bytes) -> None:
-        self._unsent.append(frame)
-        self._unsent_bytes += len(frame)
-
     def flush(self) -> None:
         """Send what is written."""
         if not self._writes and not self.lost.is_set() and not self._send_some():
@@ -225,24 +217,12 @@ class Line:
             self._nursery.start_soon(self._send_rest)
 
     def _send_some(self) -> bool:
-        """Send what the socket takes; return whether that is all."""
-        unsent = self._unsent
-        while unsent:
-            try:
-                sent = self._sock.sendmsg(list(islice(unsent, _AT_ONCE)))
-            except BlockingIOError:
-                return False
-            except OSError:
-                self.close()
-                return True
-            self._unsent_bytes -= sent
-            while sent:
-                first = unsent[0]
-                if sent < len(first):
-                    unsent[0] = memoryview(first)[sent:]
-                    break
-                sent -= len(unsent.popleft())
-        return True
+        """Send what the socket takes; return whether that is all, or the connection ended."""
+        try:
+            self._outbox.send()
+        except OSError:
+            self.close()
+        return not self._outbox.size
 
     async def _send_rest(self) -> None:
         try:
@@ -260,8 +240,7 @@ class Line:
         self.lost.set()
         trio.lowlevel.notify_closing(self._sock)
         self._sock.close()
-        self._unsent.clear()
-        self._unsent_bytes = 0
+        self._outbox.clear()
         if self._timer is not None:
             self._timer.cancel()
         for opaque in list(self._waiting):
@@ -321,6 +300,17 @@ async def connect(
     Raises:
         NotSent: there is none within CONNECT_SECONDS.
     """
+    line = Line(address, await connected(address), nursery, asked=asked, settled=settled)
+    nursery.start_soon(line.receive)
+    return line
+
+
+async def connected(address: Address) -> socket.socket:
+    """A connected socket that does not block.
+
+    Raises:
+        NotSent: there is none within CONNECT_SECONDS.
+    """
     try:
         with trio.fail_after(CONNECT_SECONDS):
             stream = await trio.open_tcp_stream(address.host, address.port)
@@ -328,8 +318,11 @@ async def connect(
         raise NotSent(f"{address} cannot be reached: no answer in time") from None
     except OSError as error:
         raise NotSent(f"{address} cannot be reached: {error.strerror or error}") from error
-    sock: Any = socket.socket(fileno=stream.socket.detach())
-    sock.setblocking(False)  # noqa: FBT003 - the socket's own
-    line = Line(address, sock, nursery, asked=asked, settled=settled)
-    nursery.start_soon(line.receive)
-    return line
+    return nonblocking(stream.socket.detach())
+
+
+def nonblocking(descriptor: int) -> socket.socket:
+    """The socket of a descriptor, which must not block."""
+    sock = socket.socket(fileno=descriptor)
+    sock.settimeout(0)
+    return sock

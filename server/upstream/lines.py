@@ -141,12 +141,3 @@ class Lines:
             return False
         self._nursery.start_soon(task, *args)
         return True
-
-    def keep_only(self, addresses: set[Address]) -> None:
-        """Close the connections to all other servers."""
-        for address in [each for each in self._lines if each not in addresses]:
-            self._lines.pop(address).close()
-            self._connecting.pop(address, None)
-
-
-__all__ = ["Answer", "Lines", "NotReached", "NotSent"]
