@@ -77,20 +77,15 @@ class Cluster:
             NotReached: none does.
         """
         reason: NotReached | None = None
-        for _ in range(len(self._name_servers)):
+        for address in tuple(self._name_servers):
             try:
                 return await self._lines.ask(
-                    self._name_servers[0],
-                    code,
-                    ext,
-                    body,
-                    seconds=_ANSWER_SECONDS,
-                    language=language,
-                    version=version,
+                    address, code, ext, body, seconds=_ANSWER_SECONDS, language=language, version=version
                 )
             except NotReached as error:
                 reason = reason or error
-                self._name_servers.append(self._name_servers.pop(0))
+                if self._name_servers[0] == address:  # others may have found so, too
+                    self._name_servers.append(self._name_servers.pop(0))
         raise reason or NotReached("there is no name server")
 
     async def route(self, topic: str) -> TopicRouteData | None:

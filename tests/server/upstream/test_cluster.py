@@ -1,0 +1,32 @@
+"""What is known of a cluster by its name servers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import trio
+
+from rocketwire.server.upstream.cluster import Cluster
+from rocketwire.server.upstream.line import Answer
+from rocketwire.server.upstream.lines import Lines
+from rocketwire.wire.addresses import Address
+from rocketwire.wire.codes import RequestCode
+from tests.server.harness import free_port, serving
+
+
+async def test_all_who_ask_at_once_get_the_answer_of_the_name_server_that_is_left(tmp_path: Path) -> None:
+    nobody = Address(host="127.0.0.1", port=free_port())
+    async with serving(tmp_path / "store") as server, trio.open_nursery() as nursery:
+        lines = Lines()
+        nursery.start_soon(lines.run)
+        cluster = Cluster([nobody, server.name_server_address], lines)
+        answers: list[Answer] = []
+
+        async def ask() -> None:
+            answers.append(await cluster.ask(RequestCode.GET_BROKER_CLUSTER_INFO, {}))
+
+        async with trio.open_nursery() as asking:
+            for _ in range(4):
+                asking.start_soon(ask)
+        assert [each.code for each in answers] == [0] * 4
+        nursery.cancel_scope.cancel()
