@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Final
 
-from rocketwire.server.core.errors import RequestUnsupported, ServerError, response_code
-from rocketwire.server.core.metrics import UNSERVED, Metrics
+from rocketwire.server.core.errors import RequestUnsupported, response_code
+from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Reply
 from rocketwire.server.dispatch.guard import Guard
 from rocketwire.server.net.session import Session
-from rocketwire.server.proxy.admitting import admitted
+from rocketwire.server.proxy.passing import Passing
 from rocketwire.server.upstream.cluster import Cluster
 from rocketwire.server.upstream.line import Answer, NotReached
 from rocketwire.wire.bodies import decode_body
@@ -38,17 +38,15 @@ _REFUSED: Final = frozenset({RequestCode.REGISTER_BROKER, RequestCode.UNREGISTER
 _MOST_KEPT: Final = 20_000
 
 
-class Names:
+class Names(Passing):
     """Serves the frames of the proxy's own address.
 
     Args:
         cluster: The name servers behind.
         proxied: The proxy's address for each address of a broker.
-        guards: Admit or refuse requests.
-        metrics: Counts them.
-
-    Attributes:
-        now: The clock of faults.
+        guards: As for `Passing`.
+        metrics: Likewise.
+        now: Likewise.
     """
 
     def __init__(
@@ -60,28 +58,10 @@ class Names:
         metrics: Metrics,
         now: Callable[[], float],
     ) -> None:
+        super().__init__(guards=guards, metrics=metrics, now=now)
         self._cluster = cluster
         self._proxied = proxied
-        self._guards = tuple(guards)
-        self._metrics = metrics
         self._kept: OrderedDict[tuple[object, ...], Answer] = OrderedDict()
-        self.now = now
-
-    @property
-    def guarded(self) -> bool:
-        """Whether a guard decides now."""
-        return any(guard.active for guard in self._guards)
-
-    def empty_fields(self, _code: int) -> dict[str, str]:
-        """The fields of an answer that a fault gives."""
-        return {}
-
-    def settle(self) -> None:
-        """Nothing is left to do."""
-
-    def ask(self, session: Session, _header: Header, frame: bytes) -> None:
-        """Write a request of the server's own."""
-        session.write(frame)
 
     def serve(self, session: Session, frames: list[RawFrame]) -> int:
         """Serve frames in order; each waits for the answer to the one before.
@@ -93,9 +73,7 @@ class Names:
             header = decode_header(frame.header, frame.serialize_type)
             if header.is_response:
                 continue
-            known = header.code in RequestCode.__members__.values()
-            self._metrics.requests[header.code if known else UNSERVED] += 1
-            if not admitted(self._guards, session, header, frame):
+            if not self._admitted(session, header, frame):
                 continue
             body = bytes(frame.body)
             session.engage(partial(self._answer, session, header, frame.serialize_type, body), len(body))
@@ -107,7 +85,8 @@ class Names:
 
     async def _reply(self, header: Header, body: bytes) -> Reply:
         if header.code in _REFUSED:
-            return _refusal(RequestUnsupported(header.code))
+            error = RequestUnsupported(header.code)
+            return Reply(code=response_code(error), remark=str(error), error=error)
         kept = (header.code, header.version >= STRICT_JSON_VERSION, *sorted((header.ext or {}).items()))
         try:
             answer = await self._cluster.ask(
@@ -117,9 +96,9 @@ class Names:
                 language=header.language,
                 version=header.version,
             )
-        except NotReached as error:
+        except NotReached as failure:
             if kept not in self._kept:
-                return Reply(code=ResponseCode.SYSTEM_ERROR, remark=f"no name server of the cluster answers: {error}")
+                return Reply(code=ResponseCode.SYSTEM_ERROR, remark=f"no name server of the cluster answers: {failure}")
             answer = self._kept[kept]
         else:
             if header.code in _ROUTES and answer.code == ResponseCode.SUCCESS:
@@ -161,7 +140,3 @@ def with_addresses(body: bytes, proxied: Mapping[str, str]) -> bytes:
         return found[0] if own is None else b'"%b"' % own.encode()
 
     return _ADDRESSES.sub(addresses, body)
-
-
-def _refusal(error: ServerError) -> Reply:
-    return Reply(code=response_code(error), remark=str(error), error=error)

@@ -4,30 +4,27 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from typing import Final
 
 import trio
 
-from rocketwire.server.core.metrics import UNSERVED, Metrics
+from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Reply
 from rocketwire.server.dispatch.guard import Guard
 from rocketwire.server.net.session import Session
-from rocketwire.server.proxy.admitting import admitted
+from rocketwire.server.proxy.passing import Passing
 from rocketwire.server.proxy.quotas import Quotas
 from rocketwire.server.proxy.tunnels import Begun, Relocation, Tunnel
 from rocketwire.server.upstream.cluster import BrokerKey, Cluster
 from rocketwire.wire.addresses import Address
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.connection import RawFrame
 from rocketwire.wire.header import Header, decode_header
 from rocketwire.wire.hosts import encode_host
 
 log = logging.getLogger(__name__)
 
-_CODES: Final = frozenset(map(int, RequestCode))
 
-
-class Relay:
+class Relay(Passing):
     """Serves the frames of the clients of one broker.
 
     Args:
@@ -35,10 +32,10 @@ class Relay:
         cluster: Says where it is now.
         own: The proxy's address of the broker.
         nursery: Carries the tunnels.
-        guards: Admit or refuse requests.
+        guards: As for `Passing`.
         quotas: That of the guards which is charged for answers, too.
-        metrics: Counts requests.
-        now: The clock of faults.
+        metrics: As for `Passing`.
+        now: Likewise.
         moved: Called with the former address when the broker has moved.
     """
 
@@ -55,17 +52,15 @@ class Relay:
         now: Callable[[], float],
         moved: Callable[[Address], None] = lambda _: None,
     ) -> None:
+        super().__init__(guards=guards, metrics=metrics, now=now)
         self._key = key
         self._cluster = cluster
         self._own = own
         self._nursery = nursery
-        self._guards = tuple(guards)
         self._quotas = quotas
-        self._metrics = metrics
         self._tunnels: dict[Session, Tunnel] = {}
         self._target: Address | None = None
         self._relocation: Relocation | None = None
-        self.now = now
         self._moved = moved
         self._find()
         cluster.changed.subscribe(self._find)
@@ -89,22 +84,6 @@ class Relay:
         """The broker's address, if it is known, and what to replace in ids of messages."""
         return self._target, self._relocation
 
-    @property
-    def guarded(self) -> bool:
-        """Whether requests are looked at before they are passed on."""
-        return any(guard.active for guard in self._guards)
-
-    def settle(self) -> None:
-        """Nothing is left to do."""
-
-    def ask(self, session: Session, _header: Header, frame: bytes) -> None:
-        """Write a request of the server's own."""
-        session.write(frame)
-
-    def empty_fields(self, _code: int) -> dict[str, str]:
-        """The fields of an answer that a fault gives."""
-        return {}
-
     def serve(self, session: Session, frames: list[RawFrame]) -> int:
         """Pass frames on in order, while the broker reads.
 
@@ -118,10 +97,8 @@ class Relay:
             for frame in frames:
                 header = decode_header(frame.header, frame.serialize_type)
                 handled += 1
-                if not header.is_response:
-                    self._metrics.requests[header.code if header.code in _CODES else UNSERVED] += 1
-                    if guarded and not admitted(self._guards, session, header, frame):
-                        continue
+                if not header.is_response and not self._admitted(session, header, frame):
+                    continue
                 if tunnel is None:
                     tunnel = self._opened(session)
                     if tunnel is None:
@@ -140,21 +117,18 @@ class Relay:
                 tunnel.flush()
         return handled
 
-    def _opened(self, session: Session) -> Tunnel | None:
-        """A new tunnel for a client; None: it is not known where the broker is."""
+    def _opened(self, session: Session, begun: Begun | None = None) -> Tunnel | None:
+        """A new tunnel for a client; None: it has left, or it is not known where the broker is."""
         if self._target is None or session.closed:
             return None
-        tunnel = self._tunnels[session] = Tunnel(session, self._target, self._relocation, self._ended)
+        tunnel = self._tunnels[session] = Tunnel(session, self._target, self._relocation, self._ended, begun)
         self._nursery.start_soon(tunnel.run)
         return tunnel
 
     def adopt(self, session: Session, begun: Begun) -> None:
         """Take over a client with the connection to the broker that it has."""
-        if self._target is None or session.closed:
+        if self._opened(session, begun) is None:
             begun.sock.close()
-            return
-        tunnel = self._tunnels[session] = Tunnel(session, self._target, self._relocation, self._ended, begun)
-        self._nursery.start_soon(tunnel.run)
 
     def _refuse(self, session: Session, header: Header, serialize_type: int) -> None:
         remark = f"the proxy does not know broker {self._key.name} (id {self._key.broker_id}) any more"

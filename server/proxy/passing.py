@@ -1,0 +1,72 @@
+"""What the proxy's dispatchers have in common: a frame is looked at for guards and counters, and passed on."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from rocketwire.server.core.errors import ServerError, response_code
+from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.core.metrics import UNSERVED, Metrics
+from rocketwire.server.core.request import Reply
+from rocketwire.server.dispatch.guard import Guard
+from rocketwire.server.net.session import Session
+from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.connection import RawFrame
+from rocketwire.wire.errors import WireError
+from rocketwire.wire.header import Header
+
+log = logging.getLogger(__name__)
+
+_CODES: Final = frozenset(map(int, RequestCode))
+
+
+class Passing:
+    """A dispatcher of frames that are answered elsewhere.
+
+    Args:
+        guards: Admit or refuse requests: quotas, accounts, whether anything may be changed.
+        metrics: Counts requests.
+        now: The clock of faults.
+
+    Attributes:
+        now: See above.
+    """
+
+    def __init__(self, *, guards: Iterable[Guard], metrics: Metrics, now: Callable[[], float]) -> None:
+        self._guards = tuple(guards)
+        self._metrics = metrics
+        self.now = now
+
+    @property
+    def guarded(self) -> bool:
+        """Whether requests are looked at before they are passed on."""
+        return any(guard.active for guard in self._guards)
+
+    def settle(self) -> None:
+        """Nothing is left to do."""
+
+    def ask(self, session: Session, _header: Header, frame: bytes) -> None:
+        """Write a request of the server's own."""
+        session.write(frame)
+
+    def empty_fields(self, _code: int) -> dict[str, str]:
+        """The fields of an answer that a fault gives."""
+        return {}
+
+    def _admitted(self, session: Session, header: Header, frame: RawFrame) -> bool:
+        """Count a request; whether all active guards admit it. A refused one is answered."""
+        self._metrics.requests[header.code if header.code in _CODES else UNSERVED] += 1
+        try:
+            for guard in self._guards:
+                if guard.active:
+                    guard.admit(session, header, frame.body)
+        except Exception as error:  # an undecided request is refused
+            if isinstance(error, LimitExceeded):
+                session.limited(error)
+            elif not isinstance(error, ServerError | WireError):
+                log.exception("request %(code)d is refused", {"code": header.code})
+            session.answer(header, frame.serialize_type, Reply(code=response_code(error), remark=str(error), ext={}))
+            return False
+        return True
