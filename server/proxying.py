@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,11 +25,10 @@ from rocketwire.server.limits.limits import Limits
 from rocketwire.server.net.admission.admission import Admission
 from rocketwire.server.net.admission.descriptors import DescriptorBudget, shared_out
 from rocketwire.server.net.admission.in_flight import InFlight
-from rocketwire.server.net.listener import Early, Http2, Listener, bind
+from rocketwire.server.net.listener import Early, Http2, Listener, bind, listened_address
 from rocketwire.server.net.session import Dispatcher, Session
-from rocketwire.server.net.tls.contexts import TlsContexts
+from rocketwire.server.net.tls.contexts import loaded_contexts
 from rocketwire.server.net.tls.gate import TlsGate
-from rocketwire.server.net.tls.settings import read_tls_settings
 from rocketwire.server.operations.faults.start import allowed_faults, banner_lines
 from rocketwire.server.proxy.kernel import KernelRelays, PlainPort, relay_kernel
 from rocketwire.server.proxy.names import Names
@@ -52,8 +50,6 @@ if TYPE_CHECKING:
     from rocketwire.server.guards.acl.control import AccessControl
     from rocketwire.server.operations.faults.faulty import Frames
     from rocketwire.server.proxy.monitoring import ProxyMonitoring
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,10 +146,6 @@ class _Proxy:
         self._settings = settings
         self._clock = clock
         self._run_sync = run_sync
-        tls = TlsContexts(
-            read_tls_settings(config.tls.tls_config_file, config.tls.tls_server_mode), clock=clock, run_sync=run_sync
-        )
-        tls.load()
         live = LiveConfig(config, clock)
         self._metrics = Metrics()
         self._descriptors = shared_out(http=config.http is not None)
@@ -161,6 +153,7 @@ class _Proxy:
         # Each connection of a client has one to its broker.
         connections = DescriptorBudget(self._descriptors.connections.most // 2)
         self._admission = Admission(self._in_flight, connections, self._descriptors.farewells)
+        tls = loaded_contexts(config.tls, clock=clock, run_sync=run_sync)
         self._gate = TlsGate(tls, self._in_flight)
         kernel = relay_kernel()
         self._relays = None if kernel is None else KernelRelays(kernel, self._in_flight.limits)
@@ -231,9 +224,9 @@ class _Proxy:
             ready(
                 Standing(
                     settings=settings,
-                    listened=_address_of(own, settings.listen),
+                    listened=listened_address(own, settings.listen),
                     brokers=known,
-                    grpc=None if grpc is None or settings.grpc is None else _address_of(grpc, settings.grpc),
+                    grpc=None if grpc is None or settings.grpc is None else listened_address(grpc, settings.grpc),
                     http=None if monitoring is None else monitoring.address,
                 )
             )
@@ -299,8 +292,3 @@ class _Proxy:
             relayed=None if self._relays is None else self._relays.counts,
         )
         return ProxyMonitoring(stack.enter_context(bind(http.host, http.port, option="--http")), sources)
-
-
-def _address_of(sock: socket.socket, asked: Address) -> Address:
-    """Where a socket listens: the host as it was asked for."""
-    return Address(host=asked.host, port=sock.getsockname()[1])

@@ -35,10 +35,9 @@ from rocketwire.server.net.admission.admission import Admission
 from rocketwire.server.net.admission.descriptors import Descriptors, shared_out
 from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.hub import Hub, hub_kernel
-from rocketwire.server.net.listener import AddressInUse, Listener, bind
-from rocketwire.server.net.tls.contexts import TlsContexts
+from rocketwire.server.net.listener import AddressInUse, Listener, bind, listened_address
+from rocketwire.server.net.tls.contexts import TlsContexts, loaded_contexts
 from rocketwire.server.net.tls.gate import TlsGate
-from rocketwire.server.net.tls.settings import read_tls_settings
 from rocketwire.server.operations.faults.start import InFront, allowed_faults, no_faults
 from rocketwire.server.operations.monitoring.latencies import Latencies, timed
 from rocketwire.server.registry import broker_families, front_parts, grpc_families, name_server_families
@@ -83,7 +82,7 @@ async def serve(
         TlsInvalid: TLS cannot be had as it is configured.
     """
     movable = _movable(clock, config)
-    tls = _loaded_tls(config, clock, run_sync)
+    tls = loaded_contexts(config.tls, clock=clock, run_sync=run_sync)
     with contextlib.ExitStack() as sockets:
         await _serve_on(
             _bind_all(config, sockets),
@@ -107,7 +106,7 @@ async def serve_name_server(
     Raises:
         AddressInUse, DescriptorsTooFew, TlsInvalid: as with `serve`.
     """
-    contexts = _loaded_tls(config, clock, run_sync)
+    contexts = loaded_contexts(config.tls, clock=clock, run_sync=run_sync)
     metrics, descriptors = Metrics(), shared_out(http=False)
     in_flight = InFlight(Limits(LiveConfig(config, clock)[LimitKeys], metrics))
     routes = RouteTable()
@@ -131,14 +130,7 @@ async def serve_name_server(
             for each in (in_flight, routes):
                 nursery.start_soon(each.run)
             name_server.start(nursery)
-            ready(_address_of(sock, address))
-
-
-def _loaded_tls(config: ServerConfig, clock: Clock, run_sync: RunSync) -> TlsContexts:
-    settings = read_tls_settings(config.tls.tls_config_file, config.tls.tls_server_mode)
-    contexts = TlsContexts(settings, clock=clock, run_sync=run_sync)
-    contexts.load()
-    return contexts
+            ready(listened_address(sock, address))
 
 
 class _Sockets(NamedTuple):
@@ -285,10 +277,12 @@ async def _serve_on(
             ready(
                 None
                 if sockets.name_server is None
-                else _address_of(sockets.name_server, config.name_server or NAME_SERVER),
+                else listened_address(sockets.name_server, config.name_server or NAME_SERVER),
                 advertised,
                 None if monitoring is None else monitoring.address,
-                None if sockets.grpc is None else _address_of(sockets.grpc, config.grpc.address or DEFAULT_ADDRESS),
+                None
+                if sockets.grpc is None
+                else listened_address(sockets.grpc, config.grpc.address or DEFAULT_ADDRESS),
             )
     finally:
         broker.close()
@@ -357,11 +351,6 @@ def _tell(sockets: _Sockets, descriptors: Descriptors) -> None:
             continue
         host, port = sock.getsockname()[:2]  # of a name with several addresses, the one taken
         log.info("%(what)s listens on %(address)s", {"what": what, "address": Address(host=host, port=port)})
-
-
-def _address_of(sock: socket.socket, asked: Address) -> Address:
-    """Where a socket listens: the host as it was asked for."""
-    return Address(host=asked.host, port=sock.getsockname()[1])
 
 
 def _monitoring(

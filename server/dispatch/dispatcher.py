@@ -362,7 +362,12 @@ def _ext(fields: msgspec.Struct, route: Route) -> dict[str, str]:
     """The extension fields of a request with typed fields, as a frame of the route has them."""
     if isinstance(fields, WireHeader):
         return encode_ext(fields, short=route.short)
-    values = msgspec.to_builtins(fields)  # of a fast header: under the names that it has in a frame
+    return ext_of_fast(fields)
+
+
+def ext_of_fast(fields: msgspec.Struct) -> dict[str, str]:
+    """The fields of a fast header, under the names that they have in a frame."""
+    values = msgspec.to_builtins(fields)
     return {name: _text(value) for name, value in values.items() if value is not None}
 
 

@@ -63,6 +63,11 @@ def bind(host: str, port: int, *, option: str) -> socket.socket:
     return sock
 
 
+def listened_address(sock: socket.socket, asked: Address) -> Address:
+    """Where a socket listens: the host as it was asked for."""
+    return Address(host=asked.host, port=sock.getsockname()[1])
+
+
 class Connected(Protocol):
     """A connection, of whatever protocol."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import socket
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from rocketwire import __version__, native
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.net.admission.descriptors import Descriptors
@@ -28,12 +26,7 @@ from rocketwire.wire.addresses import Address
 if TYPE_CHECKING:
     from prometheus_client import Metric
 
-_BUILD: Final = {
-    "version": __version__,
-    "kernel": native.name(),
-    "python": platform.python_version(),
-}
-_EXPOSITION: Final = "prometheus_client.exposition"
+_FAMILIES: Final = "rocketwire.server.operations.monitoring.families"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,16 +87,16 @@ class ProxyMonitoring:
 
     async def _metrics(self, _: HttpRequest) -> HttpResponse:
         # In a thread at first: what this imports takes a tenth of a second.
-        exposition = await trio.to_thread.run_sync(import_module, _EXPOSITION)
-        found = b"".join(exposition.generate_latest(_Families(each)) for each in self._families())
-        return HttpResponse(body=found, content_type=exposition.CONTENT_TYPE_PLAIN_0_0_4)
+        families = await trio.to_thread.run_sync(import_module, _FAMILIES)
+        found = b"".join(families.written(each) for each in self._families())
+        return HttpResponse(body=found, content_type=families.CONTENT_TYPE)
 
     def _families(self) -> Iterator[Metric]:
         from rocketwire.server.operations.monitoring import traffic  # noqa: PLC0415 - it imports prometheus_client
-        from rocketwire.server.operations.monitoring.families import counters, gauge, gauges  # noqa: PLC0415 - as above
+        from rocketwire.server.operations.monitoring.families import build_info, counters, gauge  # noqa: PLC0415 - as above
 
         of = self._sources
-        yield gauges("build_info", "Always 1; the labels say what runs.", tuple(_BUILD), [(tuple(_BUILD.values()), 1)])
+        yield build_info()
         yield traffic.requests_by_code(of.metrics)
         yield from traffic.descriptors(of.descriptors)
         yield from traffic.tls(of.metrics)
@@ -124,13 +117,3 @@ class ProxyMonitoring:
                 "relayed_bytes", "Bytes of these frames.", ("to",), [(("broker",), up_bytes), (("client",), down_bytes)]
             )
             yield gauge("relayed_connections", "Open connections that the kernel relays.", open_now)
-
-
-class _Families:
-    """One family, as a registry of its own."""
-
-    def __init__(self, family: Metric) -> None:
-        self._family = family
-
-    def collect(self) -> tuple[Metric]:
-        return (self._family,)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-import msgspec
 from msgspec.structs import replace
 
 from rocketwire.server.core.errors import ServerError, TopicNotFound, response_code
@@ -18,6 +17,7 @@ from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.dispatch.caller import CallCaller
+from rocketwire.server.dispatch.dispatcher import ext_of_fast
 from rocketwire.server.dispatch.guard import Guard
 from rocketwire.server.grpc.calls import NotStored
 from rocketwire.server.grpc.clients import Client
@@ -328,8 +328,7 @@ def _reply(code: int, found: Answer | NotReached) -> Reply:
 def _ext(fields: object) -> Mapping[str, str]:
     """The fields of a request as a frame has them."""
     if isinstance(fields, SendFields):
-        values = msgspec.to_builtins(fields)  # under the short names
-        return {name: _text(value) for name, value in values.items() if value is not None}
+        return ext_of_fast(fields)
     if not isinstance(fields, WireHeader):
         return {}
     ext = encode_ext(fields)
@@ -337,7 +336,3 @@ def _ext(fields: object) -> Mapping[str, str]:
         ext.pop("renewer", None)  # no frame can say so: `renewing` does it
         ext["bornTime"] = _BROKERS_CLOCK
     return ext
-
-
-def _text(value: str | int | bool) -> str:  # noqa: FBT001 - a field's value
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -17,6 +17,7 @@ import trio
 
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.threads import RunSync
+from rocketwire.server.net.tls.keys import TlsKeys
 from rocketwire.server.net.tls.self_signed import self_signed
 from rocketwire.server.net.tls.settings import (
     CERT_PATH,
@@ -27,6 +28,7 @@ from rocketwire.server.net.tls.settings import (
     TlsInvalid,
     TlsMode,
     TlsSettings,
+    read_tls_settings,
 )
 
 log = logging.getLogger(__name__)
@@ -113,6 +115,18 @@ def make_test_context(now: int) -> ssl.SSLContext:
         file.flush()
         context.load_cert_chain(file.name)
     return context
+
+
+def loaded_contexts(keys: TlsKeys, *, clock: Clock, run_sync: RunSync) -> TlsContexts:
+    """The contexts that keys ask for, with their files loaded.
+
+    Raises:
+        TlsInvalid: a file is missing or has the wrong content.
+    """
+    settings = read_tls_settings(keys.tls_config_file, keys.tls_server_mode)
+    contexts = TlsContexts(settings, clock=clock, run_sync=run_sync)
+    contexts.load()
+    return contexts
 
 
 def load_context(settings: TlsSettings) -> ssl.SSLContext:

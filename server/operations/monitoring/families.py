@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Final
 
+from prometheus_client import Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.registry import Collector
 
+from rocketwire import __version__, native
 from rocketwire.server.operations.monitoring.latencies import BOUNDS, Histogram
 
+CONTENT_TYPE: Final = CONTENT_TYPE_PLAIN_0_0_4
+"""Of what `written` gives."""
 Labelled = Iterable[tuple[Sequence[str], float]]
 
+_BUILD: Final = {"version": __version__, "kernel": native.name(), "python": platform.python_version()}
 _BUCKETS: Final = (*map(str, BOUNDS), "+Inf")
 
 
@@ -39,6 +47,26 @@ def gauges(name: str, text: str, labels: Sequence[str], values: Labelled) -> Gau
     for of, value in values:
         family.add_metric(of, value)
     return family
+
+
+def build_info() -> GaugeMetricFamily:
+    """What runs."""
+    return gauges("build_info", "Always 1; the labels say what runs.", tuple(_BUILD), [(tuple(_BUILD.values()), 1)])
+
+
+def written(family: Metric) -> bytes:
+    """A family in Prometheus's text format."""
+    return generate_latest(_One(family))
+
+
+class _One(Collector):
+    """One family, as a registry of its own."""
+
+    def __init__(self, family: Metric) -> None:
+        self._family = family
+
+    def collect(self) -> Iterable[Metric]:
+        return (self._family,)
 
 
 def histograms(

@@ -5,29 +5,18 @@ Long work is done in slices before and while the text is written; one scrape is 
 
 from __future__ import annotations
 
-import platform
 import resource
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from collections.abc import Iterator, Sequence
 
 import trio
 from prometheus_client import CollectorRegistry, GCCollector, Metric, ProcessCollector
 from prometheus_client.core import CounterMetricFamily
-from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
-from prometheus_client.registry import Collector
 
-from rocketwire import __version__, native
 from rocketwire.server.operations.http.messages import HttpRequest, HttpResponse
 from rocketwire.server.operations.monitoring import groups, quotas, stored, traffic
-from rocketwire.server.operations.monitoring.families import gauges
+from rocketwire.server.operations.monitoring.families import CONTENT_TYPE, build_info, written
 from rocketwire.server.operations.monitoring.slices import Slices
 from rocketwire.server.operations.monitoring.sources import Sources
-
-_BUILD: Final = {
-    "version": __version__,
-    "kernel": "python" if native.kernel is None else "native",
-    "python": platform.python_version(),
-}
 
 
 class Scrape:
@@ -50,9 +39,9 @@ class Scrape:
             self._behind = await self._progress.behind(slices)
             parts = []
             for family in self.registry.collect():
-                parts.append(generate_latest(_One(family)))
+                parts.append(written(family))
                 await slices.pause()
-        return HttpResponse(body=b"".join(parts), content_type=CONTENT_TYPE_PLAIN_0_0_4)
+        return HttpResponse(body=b"".join(parts), content_type=CONTENT_TYPE)
 
     def collect(self) -> Iterator[Metric]:
         """All families, in the form that prometheus_client calls for."""
@@ -60,7 +49,7 @@ class Scrape:
         services = of.services
         for hub in of.hubs:
             of.latencies.take(hub)
-        yield gauges("build_info", "Always 1; the labels say what runs.", tuple(_BUILD), [(tuple(_BUILD.values()), 1)])
+        yield build_info()
         yield from traffic.requests(services.metrics, of.latencies)
         yield from traffic.clients(of.listeners, services.long_poll.held, services.pops.held, of.in_flight.total)
         yield from traffic.descriptors(of.descriptors)
@@ -80,13 +69,3 @@ class Scrape:
             "Page faults that waited for the disk.",
             value=resource.getrusage(resource.RUSAGE_SELF).ru_majflt,
         )
-
-
-class _One(Collector):
-    """One family, as a registry of its own."""
-
-    def __init__(self, family: Metric) -> None:
-        self._family = family
-
-    def collect(self) -> Iterable[Metric]:
-        return (self._family,)
