@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import gc
-import logging
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from rocketwire.cli.environment import check_options, settings_of, with_variables
+from rocketwire.cli.environment import settings_of, with_variables
 from rocketwire.cli.mistake import Mistake
 from rocketwire.cli.parameter_types import FILE, RULE, SETTING
 from rocketwire.cli.serve import Options, address_of, configuration, name_servers
+from rocketwire.cli.starting import log_options, started
 
 if TYPE_CHECKING:
     from rocketwire.server.proxy.settings import ProxySettings
@@ -90,45 +89,13 @@ limits, quotas, TLS, accounts and faults.
 @click.option("--json-ready", is_flag=True, help="Say in one line of JSON that it is ready, and where.")
 @click.option("--port-file", metavar="FILE", type=FILE, help="Write that line to this file, too.")
 @click.option("--end-with", metavar="PID", type=click.IntRange(min=1), help="Stop when this process has ended.")
-@click.option(
-    "--log-format",
-    type=click.Choice(["console", "json"]),
-    default="console",
-    show_default=True,
-    help="Lines for people, or a JSON object a line.",
-)
-@click.option(
-    "--log-level",
-    type=click.Choice(["debug", "info", "warning", "error"]),
-    default="info",
-    show_default=True,
-    help="What is logged, and what is worse.",
-)
+@log_options
 def command(**options: Any) -> int:  # noqa: ANN401 - those above
     """Stand in front of a cluster, as one address of it for all clients."""
-    # As with `serve`: there is no garbage to speak of until it is ready.
-    gc.disable()
-    try:
-        return _run(options)
-    finally:
-        gc.enable()
+    return started(command, options["log_format"], options["log_level"], partial(proxy_settings, options), _run)
 
 
-def _run(options: Mapping[str, Any]) -> int:
-    from rocketwire.server.core.logs import complain, start_logging
-
-    log_format = options["log_format"]
-    start_logging(log_format, options["log_level"])
-    try:
-        check_options(command, os.environ)
-        settings = proxy_settings(
-            options,
-            lambda line: complain(log_format, line, event="setting without effect", level=logging.WARNING),
-            os.environ,
-        )
-    except Mistake as mistake:
-        complain(log_format, str(mistake), event="wrong use")
-        return mistake.exit_code
+def _run(settings: ProxySettings) -> int:
     from rocketwire.server.run import run_proxy
 
     return run_proxy(settings)

@@ -6,19 +6,18 @@ variables of keys (`rocketwire.cli.environment`), then `-c`, then the default.
 
 from __future__ import annotations
 
-import gc
-import logging
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from rocketwire.cli.environment import check_options, settings_of, with_variables
+from rocketwire.cli.environment import settings_of, with_variables
 from rocketwire.cli.mistake import Mistake
 from rocketwire.cli.parameter_types import FILE, FOLDER, RULE, SETTING
+from rocketwire.cli.starting import log_options, started
 
 if TYPE_CHECKING:
     from rocketwire.server.configuration import ServerConfig
@@ -173,20 +172,7 @@ class Options:
     type=click.IntRange(min=1),
     help="Stop when this process has ended, however it ends: the one that starts it.",
 )
-@click.option(
-    "--log-format",
-    type=click.Choice(["console", "json"]),
-    default="console",
-    show_default=True,
-    help="Lines for people, or a JSON object a line.",
-)
-@click.option(
-    "--log-level",
-    type=click.Choice(["debug", "info", "warning", "error"]),
-    default="info",
-    show_default=True,
-    help="What is logged, and what is worse.",
-)
+@log_options
 @click.option(
     "--acl",
     metavar="FILE",
@@ -195,7 +181,8 @@ class Options:
 )
 def command(**options: Any) -> int:  # noqa: ANN401 - those of Options
     """Run a name server and a broker in this process."""
-    return _serve(Options(**options))
+    given = Options(**options)
+    return started(command, given.log_format, given.log_level, partial(configuration, given), _run)
 
 
 def configuration(
@@ -382,29 +369,7 @@ def _read_file(path: str) -> dict[str, str]:
         raise Mistake(f"-c {path}: {error}") from error
 
 
-def _serve(options: Options) -> int:
-    # Until the server is ready: there is no garbage to speak of, and looking for it takes a tenth of the start.
-    gc.disable()
-    try:
-        return _run(options)
-    finally:
-        gc.enable()
-
-
-def _run(options: Options) -> int:
-    from rocketwire.server.core.logs import complain, start_logging
-
-    start_logging(options.log_format, options.log_level)
-    try:
-        check_options(command, os.environ)
-        config = configuration(
-            options,
-            lambda line: complain(options.log_format, line, event="setting without effect", level=logging.WARNING),
-            os.environ,
-        )
-    except Mistake as mistake:
-        complain(options.log_format, str(mistake), event="wrong use")
-        return mistake.exit_code
+def _run(config: ServerConfig) -> int:
     from rocketwire.server.run import run
 
     return run(config)
