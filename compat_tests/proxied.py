@@ -21,83 +21,28 @@ APACHE_5: Final = "5.5.0"
 OURS: Final = "rocketwire"
 
 
-class OwnBroker:
-    """`rocketwire serve` as a broker alone."""
-
-    def __init__(
-        self, folder: Path, *, namesrv: str, port: int, name: str, settings: Mapping[str, str] | None = None
-    ) -> None:
-        self.broker = f"{LOOPBACK}:{port}"
-        self._command = ["serve", "--namesrv", "none", "--register", namesrv, "--broker", self.broker]
-        self._command += ["--store", str(folder / "store"), "--grpc", "none"]
-        keys = {
-            "brokerName": name,
-            "mappedFileSizeCommitLog": str(COMMIT_LOG_FILE_SIZE),
-            "diskSpaceWarningLevelRatio": "100",
-            "diskSpaceCleanForciblyRatio": "100",
-            "brokerFastFailureEnable": "false",
-            **(settings or {}),
-        }
-        for key, value in keys.items():
-            self._command += ["--set", f"{key}={value}"]
-        self._process: Process | None = None
-
-    def start(self) -> None:
-        """Start it."""
-        self._process = own_process(self._command, "rocketwire ready")
-
-    def stop(self, number: int = signal.SIGTERM) -> None:
-        """Stop it."""
-        process, self._process = self._process, None
-        if process is not None:
-            process.stop(number)
-
-    def kill(self) -> None:
-        """Kill it."""
-        self.stop(signal.SIGKILL)
+ALSO_GRPC: Final = ("--grpc", f"{LOOPBACK}:0")
+"""Options of a proxy that serves clients of 5.x, too."""
 
 
-class OwnNameServer:
-    """`rocketwire serve` as a name server alone."""
+class Own:
+    """A process of rocketwire that may be started again.
 
-    def __init__(self, folder: Path, *, address: str) -> None:
-        self.address = address
-        self._command = ["serve", "--namesrv", address, "--broker", "none", "--store", str(folder / "names")]
-        self._process: Process | None = None
-
-    def start(self) -> None:
-        """Start it."""
-        self._process = own_process(self._command, "rocketwire ready")
-
-    def stop(self, number: int = signal.SIGTERM) -> None:
-        """Stop it."""
-        process, self._process = self._process, None
-        if process is not None:
-            process.stop(number)
-
-
-class ProxyProcess:
-    """`rocketwire proxy` in front of name servers.
-
-    Attributes:
-        namesrv: Its address.
-        brokers: Its addresses of the brokers, by `NAME:ID`, once it is ready.
-        grpc: Its address for clients of 5.x, likewise.
+    Args:
+        command: Of the program `rocketwire`, with its arguments.
+        ready: What its line contains that says that it is ready.
     """
 
-    def __init__(self, upstream: str, *, port: int, options: Sequence[str] = ()) -> None:
-        self.namesrv = f"{LOOPBACK}:{port}"
-        self.brokers: Mapping[str, str] = {}
-        self.grpc: str | None = None
-        self._command = ["proxy", "--upstream", upstream, "--listen", self.namesrv, "--json-ready", *options]
+    def __init__(self, command: Sequence[str], ready: str = "rocketwire ready") -> None:
+        self._command = command
+        self._ready = ready
         self._process: Process | None = None
 
     def start(self) -> None:
-        """Start it."""
-        self._process = own_process(self._command, '"namesrv"')
-        (line,) = (each for each in self._process.output if each.startswith('{"namesrv"'))
-        document = json.loads(line)
-        self.brokers, self.grpc = document["brokers"], document["grpc"]
+        """Start it, and wait until it is ready."""
+        command = [sys.executable, "-m", "rocketwire", *self._command]
+        self._process = Process("rocketwire", command, cwd=ROOT, env=os.environ)
+        self._process.wait_for(self._ready, within=READY_WITHIN)
 
     @property
     def pid(self) -> int:
@@ -114,6 +59,62 @@ class ProxyProcess:
     def kill(self) -> None:
         """Kill it."""
         self.stop(signal.SIGKILL)
+
+
+class OwnBroker(Own):
+    """`rocketwire serve` as a broker alone."""
+
+    def __init__(
+        self, folder: Path, *, namesrv: str, port: int, name: str, settings: Mapping[str, str] | None = None
+    ) -> None:
+        self.broker = f"{LOOPBACK}:{port}"
+        command = ["serve", "--namesrv", "none", "--register", namesrv, "--broker", self.broker]
+        command += ["--store", str(folder / "store"), "--grpc", "none"]
+        keys = {
+            "brokerName": name,
+            "mappedFileSizeCommitLog": str(COMMIT_LOG_FILE_SIZE),
+            "diskSpaceWarningLevelRatio": "100",
+            "diskSpaceCleanForciblyRatio": "100",
+            "brokerFastFailureEnable": "false",
+            **(settings or {}),
+        }
+        for key, value in keys.items():
+            command += ["--set", f"{key}={value}"]
+        super().__init__(command)
+
+
+class OwnNameServer(Own):
+    """`rocketwire serve` as a name server alone."""
+
+    def __init__(self, folder: Path, *, address: str) -> None:
+        self.address = address
+        super().__init__(["serve", "--namesrv", address, "--broker", "none", "--store", str(folder / "names")])
+
+
+class ProxyProcess(Own):
+    """`rocketwire proxy` in front of name servers.
+
+    Attributes:
+        namesrv: Its address.
+        brokers: Its addresses of the brokers, by `NAME:ID`, once it is ready.
+        grpc: Its address for clients of 5.x, likewise.
+    """
+
+    def __init__(self, upstream: str, *, port: int, options: Sequence[str] = ()) -> None:
+        self.namesrv = f"{LOOPBACK}:{port}"
+        self.brokers: Mapping[str, str] = {}
+        self.grpc: str | None = None
+        super().__init__(
+            ["proxy", "--upstream", upstream, "--listen", self.namesrv, "--json-ready", *options], '"namesrv"'
+        )
+
+    def start(self) -> None:
+        """Start it, and learn its addresses."""
+        super().start()
+        assert self._process is not None
+        (line,) = (each for each in self._process.output if each.startswith('{"namesrv"'))
+        document = json.loads(line)
+        self.brokers, self.grpc = document["brokers"], document["grpc"]
 
 
 class Proxied:
@@ -161,6 +162,12 @@ class Proxied:
         return self.proxy.namesrv
 
     @property
+    def grpc(self) -> str:
+        """The proxy's address for clients of 5.x."""
+        assert self.proxy.grpc is not None
+        return self.proxy.grpc
+
+    @property
     def broker(self) -> str:
         """The proxy's address of the first broker."""
         return self.proxy.brokers["broker-a:0"]
@@ -188,10 +195,3 @@ class Proxied:
         """Restart the proxy."""
         self.proxy.stop()
         self.proxy.start()
-
-
-def own_process(command: Sequence[str], ready: str) -> Process:
-    """A process of rocketwire that is ready."""
-    process = Process("rocketwire", [sys.executable, "-m", "rocketwire", *command], cwd=ROOT, env=os.environ)
-    process.wait_for(ready, within=READY_WITHIN)
-    return process

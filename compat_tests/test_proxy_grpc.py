@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any, TypeAlias
+from collections.abc import Iterator
 
 import pytest
 
-from compat_tests.cases import USUAL, sdk_cases
-from compat_tests.proxied import APACHE_5, Proxied
-from rocketwire.compat.brokers.ports import LOOPBACK
-from rocketwire.compat.clients.adapter import Engine
-from rocketwire.compat.clients.registry import adapters
-from rocketwire.compat.endpoint import Access
-from rocketwire.compat.engine.plan import Task, not_offered
-from rocketwire.compat.engine.probe import probe
-from rocketwire.compat.engine.run import Run, Settings
-from rocketwire.compat.results import Outcome, Result, Side
+from compat_tests.cases import sdk_cases
+from compat_tests.proxied import ALSO_GRPC, APACHE_5, Proxied
+from compat_tests.sdk_runs import Results, params_of, results_of
+from rocketwire.compat.brokers.endpoint import running
+from rocketwire.compat.results import Outcome
 from rocketwire.compat.scenario import Scenario
 
-_JOBS = 4
+JOBS = 4
 _SETTINGS = {
     "transactionTimeOut": "2000",
     "transactionCheckInterval": "2000",
@@ -36,50 +29,19 @@ _CHOSEN = (
 """What a proxy could break, with one client; `rocketwire compat run --grpc PROXY` runs everything. A simple consumer is
 woken at the broker that it waits at only, so `grpc-simple.woken` is for one broker."""
 
-Results: TypeAlias = Mapping[tuple[str, str], Result]
-
 
 @pytest.fixture(scope="module")
 def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxied]:
-    running = Proxied(
-        Path(tmp_path_factory.mktemp("proxied")),
-        kind=APACHE_5,
-        settings=_SETTINGS,
-        options=("--grpc", f"{LOOPBACK}:0"),
-    )
-    running.start()
-    yield running
-    running.stop()
+    folder = tmp_path_factory.mktemp("proxied")
+    with running(Proxied(folder, kind=APACHE_5, settings=_SETTINGS, options=ALSO_GRPC)) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
 def results(request: pytest.FixtureRequest, proxied: Proxied) -> Results:
     """The results of all scenarios whose tests are chosen, by scenario and client."""
-    own = [item for item in request.session.items if isinstance(item, pytest.Function)]
-    params: list[Mapping[str, Any]] = [item.callspec.params for item in own if item.function is test_scenario]
-    return run_through(proxied, [(each["scenario"], each["client"]) for each in params])
-
-
-def run_through(proxied: Proxied, chosen: list[tuple[Scenario, str]]) -> Results:
-    """Run scenarios with clients through a proxy; their results."""
-    clients = {client: adapters()[client] for _, client in chosen}
-    helper = adapters()[f"java-{USUAL}"]
-    for adapter in {*clients.values(), helper}:
-        adapter.prepare(Engine.HOST)
-    assert proxied.proxy.grpc is not None
-    facts = probe(Access(namesrv=proxied.namesrv, grpc=proxied.proxy.grpc))
-    tasks = [
-        Task(
-            scenario=scenario,
-            client=client,
-            side=Side.ENDPOINT,
-            reason=not_offered(scenario, clients[client], facts, security=frozenset(), helper=helper),
-        )
-        for scenario, client in sorted(chosen, key=lambda each: -each[0].limit)
-    ]
-    settings = Settings(engine=Engine.HOST, clients=clients, helper=helper, sides={Side.ENDPOINT: facts}, jobs=_JOBS)
-    found = Run(settings=settings, tasks=tasks).run(lambda _: None)
-    return {(each.scenario, each.client): each for each in found}
+    chosen = [(each["scenario"], each["client"]) for each in params_of(request, test_scenario)]
+    return results_of(chosen, namesrv=proxied.namesrv, grpc=proxied.grpc, jobs=JOBS)
 
 
 @pytest.mark.parametrize(("scenario", "client"), sdk_cases("java-grpc-5.2.0", _CHOSEN))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 import pytest
 
-from compat_tests.proxied import APACHE_4, Proxied
-from compat_tests.test_proxy_grpc import Results, run_through
-from rocketwire.compat.brokers.ports import LOOPBACK
+from compat_tests.proxied import ALSO_GRPC, APACHE_4, Proxied
+from compat_tests.sdk_runs import Results, params_of, results_of
+from compat_tests.test_proxy_grpc import JOBS
+from rocketwire.compat.brokers.endpoint import running
 from rocketwire.compat.results import Outcome
 from rocketwire.compat.scenario import catalogue
 
@@ -43,23 +43,16 @@ _SCENARIOS: Final = (
 
 @pytest.fixture(scope="module")
 def proxied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxied]:
-    running = Proxied(
-        Path(tmp_path_factory.mktemp("proxied")),
-        kind=APACHE_4,
-        settings=_SETTINGS,
-        options=("--grpc", f"{LOOPBACK}:0"),
-    )
-    running.start()
-    yield running
-    running.stop()
+    folder = tmp_path_factory.mktemp("proxied")
+    with running(Proxied(folder, kind=APACHE_4, settings=_SETTINGS, options=ALSO_GRPC)) as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
 def results(request: pytest.FixtureRequest, proxied: Proxied) -> Results:
-    """The results of all scenarios whose tests are chosen."""
-    own = [item for item in request.session.items if isinstance(item, pytest.Function)]
-    chosen = [str(item.callspec.params["scenario"]) for item in own if item.function is test_scenario]
-    return run_through(proxied, [(catalogue()[each], _CLIENT) for each in chosen])
+    """The results of all scenarios whose tests are chosen, by scenario and client."""
+    chosen = [(catalogue()[each["scenario"]], _CLIENT) for each in params_of(request, test_scenario)]
+    return results_of(chosen, namesrv=proxied.namesrv, grpc=proxied.grpc, jobs=JOBS)
 
 
 @pytest.mark.parametrize("scenario", _SCENARIOS)

@@ -1,0 +1,47 @@
+"""Scenarios of the catalogue with clients of 5.x, run beside each other: each waits most of its time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import pytest
+
+from compat_tests.cases import USUAL
+from rocketwire.compat.clients.adapter import Engine
+from rocketwire.compat.clients.registry import adapters
+from rocketwire.compat.endpoint import Access
+from rocketwire.compat.engine.plan import Task, not_offered
+from rocketwire.compat.engine.probe import probe
+from rocketwire.compat.engine.run import Run, Settings
+from rocketwire.compat.results import Result, Side
+from rocketwire.compat.scenario import Scenario
+
+Results: TypeAlias = Mapping[tuple[str, str], Result]
+
+
+def params_of(request: pytest.FixtureRequest, test: object) -> list[Mapping[str, Any]]:
+    """The parameters of a test function's tests that are chosen for this run."""
+    own = [item for item in request.session.items if isinstance(item, pytest.Function)]
+    return [item.callspec.params for item in own if item.function is test]
+
+
+def results_of(chosen: Sequence[tuple[Scenario, str]], *, namesrv: str, grpc: str, jobs: int) -> Results:
+    """Run scenarios with clients; the results by scenario and client."""
+    clients = {client: adapters()[client] for _, client in chosen}
+    helper = adapters()[f"java-{USUAL}"]
+    for adapter in {*clients.values(), helper}:
+        adapter.prepare(Engine.HOST)
+    facts = probe(Access(namesrv=namesrv, grpc=grpc))
+    tasks = [
+        Task(
+            scenario=scenario,
+            client=client,
+            side=Side.ENDPOINT,
+            reason=not_offered(scenario, clients[client], facts, security=frozenset(), helper=helper),
+        )
+        for scenario, client in sorted(chosen, key=lambda each: -each[0].limit)
+    ]
+    settings = Settings(engine=Engine.HOST, clients=clients, helper=helper, sides={Side.ENDPOINT: facts}, jobs=jobs)
+    found = Run(settings=settings, tasks=tasks).run(lambda _: None)
+    return {(each.scenario, each.client): each for each in found}
