@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, Final
 
 from rocketwire.server.core.request import Reply, Request
@@ -28,6 +29,7 @@ from rocketwire.wire.grpc.definition_pb2 import (
     Endpoints,
     MessageQueue,
     Permission,
+    Resource,
 )
 from rocketwire.wire.grpc.errors import CallInvalid
 from rocketwire.wire.grpc.service_pb2 import (
@@ -52,22 +54,31 @@ class RoutingServices:
 
 
 def query_route(services: RoutingServices, call: Call, request: QueryRouteRequest) -> Asking:
-    """All queues of a topic, with what may be done with each."""
+    """All queues of a topic, with what may be done with each; of several brokers, one of each in turn.
+
+    Simple consumers receive from one after the other, and wait at each: what other brokers have must not wait for all
+    queues of the first.
+    """
     topic = request.topic
     check_topic(topic.name)
     _check_endpoints(request.endpoints)
     shares = yield from asked_shares(services.topics, call, topic.name)
     response = QueryRouteResponse(status=OK)
-    for name, config in shares:
-        broker = Broker(name=name, id=0, endpoints=request.endpoints)
-        accepted = accepted_types(config)
-        for queue_id, permission in enumerate(_permissions(config)):
-            response.message_queues.append(
-                MessageQueue(
-                    topic=topic, id=queue_id, permission=permission, broker=broker, accept_message_types=accepted
-                )
-            )
+    of_brokers = [
+        _queues(topic, Broker(name=name, id=0, endpoints=request.endpoints), config) for name, config in shares
+    ]
+    for in_turn in zip_longest(*of_brokers):
+        response.message_queues.extend(queue for queue in in_turn if queue is not None)
     return response
+
+
+def _queues(topic: Resource, broker: Broker, config: TopicConfig) -> Iterator[MessageQueue]:
+    """The queues of one broker."""
+    accepted = accepted_types(config)
+    for queue_id, permission in enumerate(_permissions(config)):
+        yield MessageQueue(
+            topic=topic, id=queue_id, permission=permission, broker=broker, accept_message_types=accepted
+        )
 
 
 def query_assignment(services: RoutingServices, call: Call, request: QueryAssignmentRequest) -> Asking:
