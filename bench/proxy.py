@@ -17,7 +17,7 @@ from typing import Final, Protocol
 
 from bench.drivers import LoadFailedError, Timing
 from bench.processes import Memory, Server
-from bench.sides import HEAP, Apache, Rocketwire, Setup, Side, wait_for_port
+from bench.sides import HEAP, Apache, OneProcess, Rocketwire, Setup, Side, wait_for_port
 from bench.statistics import Failure, Sample, Spread, spread
 from bench.table import NOTHING, render
 from bench.tools import PROXY_VERSION
@@ -84,7 +84,7 @@ class ApacheBehind(Apache):
         return Through(self._jvm(root, "proxy", HEAP, "proxy.ProxyStartup", *arguments), port)
 
 
-class Through:
+class Through(OneProcess):
     """A proxy in front of a broker as a side: its port, and the figures of its own process."""
 
     name = "through the proxy"
@@ -98,23 +98,6 @@ class Through:
         except BaseException:
             server.stop()
             raise
-
-    @property
-    def pid(self) -> int:
-        """Process id of the proxy."""
-        return self._server.pid
-
-    def memory(self) -> Memory:
-        """Memory of the proxy."""
-        return self._server.memory()
-
-    def name_server_memory(self) -> Memory | None:
-        """None: not the proxy's."""
-        return None
-
-    def stop(self) -> None:
-        """End the proxy."""
-        self._server.stop()
 
 
 def rocketwire_proxy(behind: Side, setup: Setup, root: Path) -> Through:

@@ -201,7 +201,30 @@ class ApacheWithTimer(Apache):
     _logback_package = "org.apache.rocketmq.logging."
 
 
-class Rocketwire:
+class OneProcess:
+    """A side that is one process."""
+
+    _server: Server
+
+    @property
+    def pid(self) -> int:
+        """Process id."""
+        return self._server.pid
+
+    def memory(self) -> Memory:
+        """Memory of the one process."""
+        return self._server.memory()
+
+    def name_server_memory(self) -> Memory | None:
+        """None: the name server is the same process, or none of this side's."""
+        return None
+
+    def stop(self) -> None:
+        """End the process."""
+        self._server.stop()
+
+
+class Rocketwire(OneProcess):
     """`rocketwire serve` of this working tree, one process."""
 
     name = "rocketwire"
@@ -241,23 +264,6 @@ class Rocketwire:
     def _front(self, _setup: Setup) -> str:
         """Where 5.x clients are served: nowhere."""
         return "none"
-
-    @property
-    def pid(self) -> int:
-        """Process id."""
-        return self._server.pid
-
-    def memory(self) -> Memory:
-        """Memory of the one process."""
-        return self._server.memory()
-
-    def name_server_memory(self) -> Memory | None:
-        """None: the name server is the same process."""
-        return None
-
-    def stop(self) -> None:
-        """End the process."""
-        self._server.stop()
 
 
 SIDES: Final[Mapping[str, Callable[[Setup, Path], Side]]] = {"apache": Apache, "rocketwire": Rocketwire}
