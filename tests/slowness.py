@@ -15,6 +15,14 @@ _USUAL_SECONDS: Final = 0.008
 _ROUNDS: Final = 9
 
 
+def within(seconds: float, limit: float) -> bool:
+    """Whether processor time is below a limit, or would be on the machine that the limit was set on.
+
+    How slow this one is takes 0.1 s to find out, which only a time above the limit is worth.
+    """
+    return seconds < limit or seconds < limit * slowness()
+
+
 def slowness() -> float:
     """How many times as long the same work takes now; at least 1."""
     return max(1.0, median(_work() for _ in range(_ROUNDS)) / _USUAL_SECONDS)
