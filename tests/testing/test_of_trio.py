@@ -66,7 +66,8 @@ async def test_within_this_process_it_cannot_be_killed_and_leaves_the_collector_
             await ep.kill()
         with pytest.raises(ControlRefused, match="time only goes forward"):
             await ep.clock.advance(seconds=-1)
-        assert (gc.get_threshold(), gc.get_freeze_count()) == (thresholds, frozen)
+        assert gc.get_threshold() == thresholds
+        assert gc.get_freeze_count() <= frozen  # what an earlier test has frozen may end
 
 
 async def test_receive_waits_while_other_tasks_run() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final
 
 from rocketwire.compat.case import Case
@@ -50,14 +51,14 @@ def at_once(case: Case) -> None:
 def checked(case: Case) -> None:
     topic = case.topic(1, kind="TRANSACTION")
     messages = [_plan("c"), _plan("uc"), _plan("ur"), _plan("uuc")]
-    asked = asked_until(
-        lambda **more: case.client.run("PublishInTransaction", topic=topic, **more),
-        messages,
-        ["uc", "ur", "uuc", "uuc"],
-    )
+    wanted = ["uc", "ur", "uuc", "uuc"]
+    asked = asked_until(lambda **more: case.client.run("PublishInTransaction", topic=topic, **more), messages, wanted)
     for event in asked:
         assert (event["topic"], event["tags"], event["properties"]["plan"]) == (topic, "Tag", event["text"])
-    assert sorted(event["text"] for event in case.read(topic, 3)) == ["c", "uc", "uuc"]
+    came = Counter(event["text"] for event in case.read(topic, 3))
+    # Who is asked while its commit is under way commits twice, and Apache's broker takes both.
+    again = Counter(event["text"] for event in asked) - Counter(wanted)
+    assert Counter({"c": 1, "uc": 1, "uuc": 1}) <= came <= Counter({"c": 1, "uc": 1, "uuc": 1}) + again
 
 
 @scenario(
