@@ -114,7 +114,8 @@ def build(
 
     with tempfile.TemporaryDirectory(prefix="release-") as folder:
         with tarfile.open(sdist) as archive:
-            archive.extractall(folder, filter="data")
+            archive.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)  # not before 3.11.4
+            archive.extractall(folder)
         source = Path(folder) / sdist.name.removesuffix(".tar.gz")
         for platform, compiler in platforms.items():
             settings = {"ROCKETWIRE_WHEEL_PLATFORM": platform, "CC": compiler}
