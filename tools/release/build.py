@@ -114,8 +114,7 @@ def build(
 
     with tempfile.TemporaryDirectory(prefix="release-") as folder:
         with tarfile.open(sdist) as archive:
-            archive.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)  # not before 3.11.4
-            archive.extractall(folder)
+            archive.extractall(folder, filter="data")
         source = Path(folder) / sdist.name.removesuffix(".tar.gz")
         for platform, compiler in platforms.items():
             settings = {"ROCKETWIRE_WHEEL_PLATFORM": platform, "CC": compiler}
