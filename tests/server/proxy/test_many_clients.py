@@ -16,7 +16,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -177,7 +177,11 @@ def ask_for_routes(names: list[Caller], place: int, broker: str) -> None:
 def hold_pulls(clients: list[Caller]) -> None:
     """Each client waits for messages of each of its queues."""
     for number, client in enumerate(clients):
-        asked = {"consumer_group": f"G-client-{number}", "sys_flag": 6, "suspend_timeout_millis": 60_000}
+        asked: dict[str, Any] = {
+            "consumer_group": f"G-client-{number}",
+            "sys_flag": 6,
+            "suspend_timeout_millis": 60_000,
+        }
         for topic in TOPICS[number]:
             for queue in range(QUEUES):
                 client.write(client.frame(11, pull_ext(topic, queue_id=queue, **asked)))
