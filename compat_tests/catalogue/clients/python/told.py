@@ -11,6 +11,8 @@ from typing import Final
 
 from rocketwire.remoting import ReceivedMessage, SendResult, SendStatus
 from rocketwire.remoting.errors import Refused
+from rocketwire.wire.hosts import decode_host
+from rocketwire.wire.message_id import parse_offset_message_id
 
 _SHORT: Final = 4096  # bytes of a body that is shown
 _PRINTING: Final = threading.Lock()
@@ -48,6 +50,8 @@ def sent(result: SendResult) -> None:
 def received(by: str, message: ReceivedMessage) -> None:
     """Print a message."""
     body = bytes(message.body)
+    stored_at, _ = parse_offset_message_id(message.offset_message_id)
+    host, port = decode_host(stored_at)
     event(
         "received",
         topic=message.topic,
@@ -59,6 +63,7 @@ def received(by: str, message: ReceivedMessage) -> None:
         properties=dict(message.properties),
         bornTimestamp=message.born_timestamp,
         storeTimestamp=message.store_timestamp,
+        storeHost=f"/{host}:{port}",
         physicalOffset=message.physical_offset,
         reconsumeTimes=message.reconsume_times,
         length=len(body),
