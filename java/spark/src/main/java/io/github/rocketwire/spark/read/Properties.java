@@ -1,6 +1,5 @@
 package io.github.rocketwire.spark.read;
 
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -45,17 +44,6 @@ final class Properties {
     return true;
   }
 
-  /** A text of a buffer, over the same bytes if they are UTF-8. */
-  static UTF8String text(byte[] data, int from, int end) {
-    for (int i = from; i < end; i++) {
-      if (data[i] < 0) {
-        // A new text, for Java puts U+FFFD where Python does.
-        return UTF8String.fromString(new String(data, from, end - from, StandardCharsets.UTF_8));
-      }
-    }
-    return UTF8String.fromBytes(data, from, end - from);
-  }
-
   /** The words of a value. */
   static UTF8String[] words(byte[] data, int from, int end) {
     List<UTF8String> words = new ArrayList<>(2);
@@ -66,7 +54,7 @@ final class Properties {
         stop++;
       }
       if (stop > at) {
-        words.add(text(data, at, stop));
+        words.add(Utf8.text(data, at, stop));
       }
       at = stop + 1;
     }
@@ -87,7 +75,7 @@ final class Properties {
         stop++;
       }
       if (middle > at && middle + 1 < stop) {
-        found.put(text(data, at, middle), text(data, middle + 1, stop));
+        found.put(Utf8.text(data, at, middle), Utf8.text(data, middle + 1, stop));
       }
       at = stop + 1;
     }

@@ -167,7 +167,7 @@ final class RecordColumns {
     @Override
     public UTF8String getUTF8String(int row) {
       long found = Properties.find(data, properties[row], end(row), UNIQ_KEY);
-      return found < 0 ? Hosts.offsetId(data, position[row]) : Properties.text(data, (int) (found >> 32), (int) found);
+      return found < 0 ? Hosts.offsetId(data, position[row]) : Utf8.text(data, (int) (found >> 32), (int) found);
     }
   }
 
@@ -210,7 +210,7 @@ final class RecordColumns {
     @Override
     public UTF8String getUTF8String(int number) {
       long place = find(number);
-      return Properties.text(data, (int) (place >> 32), (int) place);
+      return Utf8.text(data, (int) (place >> 32), (int) place);
     }
   }
 

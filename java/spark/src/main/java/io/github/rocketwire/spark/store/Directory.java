@@ -9,6 +9,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.DirectoryStream;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
@@ -102,9 +103,11 @@ public final class Directory {
   public static SourceException unreadable(IOException error) {
     String what = error.getMessage();
     if (error instanceof NoSuchFileException missing) {
-      what = missing.getFile() + ": there is no such directory";
+      what = missing.getFile() + " cannot be read: there is no such directory";
     } else if (error instanceof AccessDeniedException denied) {
-      what = denied.getFile() + ": Permission denied";
+      what = denied.getFile() + " cannot be read: Permission denied";
+    } else if (error instanceof FileSystemException other && other.getReason() != null) {
+      what = other.getFile() + " cannot be read: " + other.getReason();
     }
     return new SourceException(
         SourceException.PATH_UNREADABLE,

@@ -7,6 +7,6 @@ public final class FileGone extends IOException {
   private static final long serialVersionUID = 1;
 
   public FileGone(String path) {
-    super(path + ": it was removed meanwhile");
+    super(path + " cannot be read: it was removed meanwhile");
   }
 }

@@ -23,7 +23,7 @@ public final class OpenFile implements Closeable {
     try {
       // A named pipe would block the open.
       if (Files.exists(path) && !Files.isRegularFile(path)) {
-        throw new IOException(file.path() + ": it is not a regular file");
+        throw new IOException(file.path() + " cannot be read: it is not a regular file");
       }
       channel = FileChannel.open(path, StandardOpenOption.READ);
     } catch (NoSuchFileException error) {

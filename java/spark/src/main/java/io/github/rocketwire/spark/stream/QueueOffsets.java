@@ -1,6 +1,7 @@
 package io.github.rocketwire.spark.stream;
 
 import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.github.rocketwire.spark.SourceException;
@@ -31,7 +32,7 @@ final class QueueOffsets extends Offset {
     }
   }
 
-  private static final ObjectMapper JSON = new ObjectMapper();
+  private static final ObjectMapper JSON = new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
   private static final String REMEDY = "It is that of another source, or damaged; begin with a new checkpointLocation";
 
   final Map<MessageQueue, Long> offsets;

@@ -31,7 +31,7 @@ class PropertiesTest {
   void theLastWithAValueCounts(String shown, String expected) {
     byte[] data = text(shown.replace("'", ""));
     long found = Properties.find(data, 0, data.length, "TAGS".getBytes(StandardCharsets.US_ASCII));
-    String value = found < 0 ? null : Properties.text(data, (int) (found >> 32), (int) found).toString();
+    String value = found < 0 ? null : Utf8.text(data, (int) (found >> 32), (int) found).toString();
     assertEquals(expected == null ? null : expected.replace('=', '\1'), value);
   }
 
@@ -46,7 +46,9 @@ class PropertiesTest {
   @Test
   void bytesThatAreNotTextAreReplaced() {
     byte[] data = {'a', (byte) 0xFF, 'b'};
-    assertEquals("a\uFFFDb", Properties.text(data, 0, 3).toString());
+    assertEquals("a\uFFFDb", Utf8.text(data, 0, 3).toString());
+    byte[] surrogate = {(byte) 0xED, (byte) 0xA0, (byte) 0x80, 'a', (byte) 0xE6, (byte) 0x97};
+    assertEquals("\uFFFD\uFFFD\uFFFDa\uFFFD", Utf8.text(surrogate, 0, 6).toString());
   }
 
   @Test
