@@ -1,5 +1,8 @@
 package io.github.rocketwire.spark.read;
 
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -12,7 +15,12 @@ import org.apache.spark.unsafe.types.UTF8String;
  */
 final class Properties {
   private static final byte NAME_END = 1;
-  private static final byte ITEM_END = 2;
+  private static final long LOW_BITS = 0x0101010101010101L;
+  private static final long HIGH_BITS = 0x8080808080808080L;
+  private static final long NAME_ENDS = NAME_END * LOW_BITS;
+  private static final long ITEM_ENDS = 2 * LOW_BITS;
+  private static final VarHandle WORD =
+      MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
   private static final UTF8String[] NONE = {};
 
   private Properties() {}
@@ -22,10 +30,7 @@ final class Properties {
     long found = -1;
     int at = from;
     while (at < end) {
-      int stop = at;
-      while (stop < end && data[stop] != ITEM_END) {
-        stop++;
-      }
+      int stop = next(data, at, end, ITEM_ENDS);
       int value = at + name.length + 1;
       if (value < stop && data[value - 1] == NAME_END && matches(data, at, name)) {
         found = (long) value << 32 | stop;
@@ -33,6 +38,22 @@ final class Properties {
       at = stop + 1;
     }
     return found;
+  }
+
+  /** The next place of a byte, of which a word is full; the end if there is none. Eight are compared at once. */
+  private static int next(byte[] data, int from, int end, long word) {
+    int at = from;
+    for (; at + Long.BYTES <= end; at += Long.BYTES) {
+      long bytes = (long) WORD.get(data, at) ^ word;
+      long zero = bytes - LOW_BITS & ~bytes & HIGH_BITS;
+      if (zero != 0) {
+        return at + (Long.numberOfTrailingZeros(zero) >> 3);
+      }
+    }
+    while (at < end && data[at] != (byte) word) {
+      at++;
+    }
+    return at;
   }
 
   private static boolean matches(byte[] data, int at, byte[] name) {
@@ -66,14 +87,8 @@ final class Properties {
     Map<UTF8String, UTF8String> found = new LinkedHashMap<>();
     int at = from;
     while (at < end) {
-      int stop = at;
-      int middle = -1;
-      while (stop < end && data[stop] != ITEM_END) {
-        if (middle < 0 && data[stop] == NAME_END) {
-          middle = stop;
-        }
-        stop++;
-      }
+      int stop = next(data, at, end, ITEM_ENDS);
+      int middle = next(data, at, stop, NAME_ENDS);
       if (middle > at && middle + 1 < stop) {
         found.put(Utf8.text(data, at, middle), Utf8.text(data, middle + 1, stop));
       }

@@ -134,8 +134,11 @@ final class RecordColumns {
     }
   }
 
+  /** Hosts of IPv4 that follow each other are mostly the same: the last text is kept. */
   private final class Host extends Text {
     private final boolean stored;
+    private long last;
+    private UTF8String text;
 
     Host(boolean stored) {
       this.stored = stored;
@@ -145,7 +148,16 @@ final class RecordColumns {
     public UTF8String getUTF8String(int row) {
       int sysFlag = sysFlag(row);
       int at = stored ? Record.storeTimestampAt(sysFlag) + 8 : Record.BORN_HOST_AT;
-      return Hosts.text(data, position[row] + at, (sysFlag & (stored ? Record.STORE_V6 : Record.BORN_V6)) != 0);
+      int place = position[row] + at;
+      if ((sysFlag & (stored ? Record.STORE_V6 : Record.BORN_V6)) != 0) {
+        return Hosts.text(data, place, true);
+      }
+      long host = Record.int64(data, place);
+      if (text == null || host != last) {
+        text = Hosts.text(data, place, false);
+        last = host;
+      }
+      return text;
     }
   }
 

@@ -23,6 +23,7 @@ class PropertiesTest {
     "TAGS=a;TAGS=b|b",
     "TAGS=a;TAGS=|a",
     "TAGS=a=b|a=b",
+    "UNIQ_KEY=0123456789ABCDEF;WAIT=true;KEYS=a longer text;TAGS=a value of many bytes;Z=z|a value of many bytes",
     "XTAGS=x;TAGSX=y|",
     "TAGS|",
     "'TAGS=';|",
