@@ -6,7 +6,7 @@
 # make spark-demo   make a store, and run docs/examples/rocketmq-in-spark.ipynb on it (needs Java)
 # make fuzz    ten minutes of made-up inputs for all that reads bytes from outside (ARGS="--seconds N PART...")
 # make docs    the documentation with the API reference, into build/site
-# make wheel   build the package, with the kernel where there is a C compiler, into dist
+# make wheel   build the package into dist, with the kernel where there is a C compiler, and Spark's jar where there is Maven
 # make image   build the container image `rocketwire`, with podman or ENGINE=docker (docs/containers.md)
 # make version VERSION=0.2.0   write the number and the entry in CHANGELOG.md, commit, tag (ARGS=--dry-run: only look)
 # make release   build sdist, wheels, bill of materials and sums into dist/release, and try each (docs/releasing.md)
@@ -48,7 +48,8 @@ fuzz: .venv-dev/installed
 
 wheel: .venv/installed
 	rm -f dist/rocketwire-*.whl
-	.venv/bin/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	ROCKETWIRE_SPARK_JAR="$$(.venv/bin/python -m tools.build_spark_jar)" \
+		.venv/bin/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 image: wheel
 	$(ENGINE) build -f deploy/container/Containerfile $(if $(findstring podman,$(ENGINE)),--format docker) -t rocketwire .

@@ -3,6 +3,8 @@
 Where no C compiler works the wheel is pure Python and a warning says so; `ROCKETWIRE_KERNEL=native` makes that an
 error, `ROCKETWIRE_KERNEL=python` wants no kernel. Where the compiler is one for another platform, or for older systems,
 than this machine, `ROCKETWIRE_WHEEL_PLATFORM=manylinux_2_17_aarch64` is what the wheel's tag says.
+`ROCKETWIRE_SPARK_JAR=FILE` puts the jar of the Spark data source, which tools/build_spark_jar.py builds, into the
+wheel.
 """
 
 from __future__ import annotations
@@ -11,9 +13,12 @@ import importlib.util
 import os
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+#: Where the package looks for it: spark/starting.py.
+_JAR: Final = "rocketwire/spark/rocketwire-spark.jar"
 
 
 class _Wheels(Protocol):
@@ -33,6 +38,9 @@ class KernelHook(BuildHookInterface[Any]):
         """Build the kernel and register it with hatchling; `version` is `editable` or `standard`."""
         builder = _neighbour(Path(self.root) / "tools" / "build_kernel.py")
         wanted = os.environ.get("ROCKETWIRE_KERNEL")
+        jar = os.environ.get("ROCKETWIRE_SPARK_JAR")
+        if jar and version != "editable":
+            build_data["force_include"][jar] = _JAR
         place = Path(self.root) / builder.PRODUCT
         if version != "editable":
             place = Path(self.root) / "build" / "kernel" / "wheel" / place.name

@@ -3,20 +3,45 @@
 from __future__ import annotations
 
 import sys
+import zipfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from pyspark.sql import SparkSession
 
 from rocketwire.compat.brokers.ports import LOOPBACK
+from tools import build_spark_jar
 
 #: Less time for compilers and collectors: tests are short, and two cores are busy.
 _JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
+#: What gives the jar's source its short name.
+_REGISTERED: Final = "META-INF/services/"
+
+
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def jar_without_a_name(tmp_path_factory: pytest.TempPathFactory) -> Path | None:
+    """The jar without its registration: `rocketmq` is the Python source, and the jar's is named by its class.
+
+    None where there is no Maven to build it.
+    """
+    try:
+        built = build_spark_jar.build()
+    except build_spark_jar.BuildFailed:
+        return None
+    to = tmp_path_factory.mktemp("jar") / "unnamed.jar"
+    with zipfile.ZipFile(built) as whole, zipfile.ZipFile(to, "w") as unnamed:
+        for entry in whole.infolist():
+            if not entry.filename.startswith(_REGISTERED):
+                unnamed.writestr(entry, whole.read(entry))
+    return to
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory, jar_without_a_name: Path | None) -> Iterator[SparkSession]:
     """Spark with two tasks at a time, times in UTC; it stays on loopback and keeps its files in a temporary folder.
 
     Settings that can change while it runs belong to the test that changes them: it puts them back.
@@ -34,6 +59,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
+    if jar_without_a_name is not None:
+        settings["spark.jars"] = str(jar_without_a_name)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_PYTHON", sys.executable)  # else the python3 of PATH
         patch.setenv("SPARK_LOCAL_IP", LOOPBACK)

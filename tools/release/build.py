@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from tools import build_spark_jar
+
 BUILD_SECONDS: Final = 900
 
 
@@ -57,7 +59,7 @@ class ReleaseFile:
 
 def settings_of_the_caller() -> dict[str, str]:
     """The environment without what says which kernel is wanted, and for what."""
-    ours = ("ROCKETWIRE_KERNEL", "ROCKETWIRE_NGHTTP2", "ROCKETWIRE_WHEEL_PLATFORM")
+    ours = ("ROCKETWIRE_KERNEL", "ROCKETWIRE_NGHTTP2", "ROCKETWIRE_SPARK_JAR", "ROCKETWIRE_WHEEL_PLATFORM")
     return {key: value for key, value in os.environ.items() if key not in ours}
 
 
@@ -106,9 +108,10 @@ def build(
     hatchling(root, "-t", "sdist", *into, **time)
     (sdist,) = out.glob("*.tar.gz")
     files = [ReleaseFile(path=sdist, kernel="native")]
+    jar = _spark_jar()
 
     def add_wheel(source: Path, kernel: Literal["native", "python"], platform: str | None, **settings: str) -> None:
-        hatchling(source, "-t", "wheel", *into, ROCKETWIRE_KERNEL=kernel, **settings, **time)
+        hatchling(source, "-t", "wheel", *into, ROCKETWIRE_KERNEL=kernel, **jar, **settings, **time)
         (wheel,) = set(out.glob("*.whl")) - {file.path for file in files}
         files.append(ReleaseFile(path=wheel, kernel=kernel, platform=platform))
 
@@ -123,6 +126,15 @@ def build(
             add_wheel(source, "native", platform, **settings)
         add_wheel(source, "python", None)
     return files
+
+
+def _spark_jar() -> dict[str, str]:
+    """What puts the jar of the Spark data source into a wheel; without Maven a warning, and nothing."""
+    try:
+        return {"ROCKETWIRE_SPARK_JAR": str(build_spark_jar.build())}
+    except build_spark_jar.BuildFailed as failed:
+        sys.stderr.write(f"The wheels have no jar for Spark: {failed}\n")
+        return {}
 
 
 def time_of_the_commit(root: Path) -> int:

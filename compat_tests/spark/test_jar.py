@@ -1,0 +1,441 @@
+"""The contract of both sources: the jar (java/spark) gives the rows and errors of the Python source.
+
+The jar is asked through Spark. The Python source is asked as Spark's workers ask it, without a JVM (tests/spark/reads).
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
+
+from rocketwire.spark.errors import SparkSourceError
+from rocketwire.spark.schema import COLUMNS
+from rocketwire.store.store import MessageStore
+from tests.spark.made import Made, fill, make
+from tests.spark.reads import read
+from tests.spark.records import records, stored
+from tests.store.support import Clock, Golden, kill, open_store, small
+
+JAR = "io.github.rocketwire.spark.RocketMQProvider"
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+TIMES = ("born_timestamp", "store_timestamp")
+PLACES = "topic,queue_id,queue_offset,physical_offset,store_size,file,broker"
+WHOLE = "*,_corrupt_record"
+Row = dict[str, Any]
+Value = str | int | bool
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _jar(jar_without_a_name: Path | None) -> None:
+    if jar_without_a_name is None:
+        pytest.skip("Maven, which builds the jar, is not here")
+
+
+@pytest.fixture(scope="module")
+def golden(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("golden")
+    return {version: Golden(version, folder).untouched for version in ("4.9.7", "5.5.0")}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    return make(tmp_path_factory.mktemp("made") / "store", 100)
+
+
+@pytest.fixture
+def copied(made: Made, tmp_path: Path) -> Path:
+    shutil.copytree(made.root, tmp_path / "store")
+    return tmp_path / "store"
+
+
+def frame(spark: SparkSession, path: Path | str, **options: Value) -> DataFrame:
+    return spark.read.format(JAR).options(**options).load(str(path))
+
+
+def sorted_rows(rows: list[Row]) -> list[str]:
+    """Rows to compare: neither they nor the items of a map have an order."""
+    return sorted(
+        repr(
+            [(name, sorted(value.items()) if isinstance(value, dict) else value) for name, value in sorted(row.items())]
+        )
+        for row in rows
+    )
+
+
+def of_jar(found: DataFrame) -> list[Row]:
+    shown = [fn.unix_micros(name).alias(name) if name in TIMES else fn.col(name) for name in found.columns]
+    rows = [row.asDict() for row in found.select(*shown).collect()]
+    for row in rows:
+        if row.get("body") is not None:
+            row["body"] = bytes(row["body"])
+    return rows
+
+
+def of_python(path: Path | str, **options: Value) -> list[Row]:
+    rows = read(path, **options)
+    for row in rows:
+        for name in TIMES:
+            if row.get(name) is not None:
+                row[name] = (row[name] - EPOCH) // timedelta(microseconds=1)
+        if row.get("properties") is not None:
+            row["properties"] = dict(row["properties"])
+    return rows
+
+
+def same(spark: SparkSession, path: Path | str, **options: Value) -> int:
+    """Compare both; the number of rows."""
+    expected = sorted_rows(of_python(path, **options))
+    assert sorted_rows(of_jar(frame(spark, path, **options))) == expected
+    return len(expected)
+
+
+def failed(action: Callable[[], object]) -> str:
+    with pytest.raises((PySparkException, Py4JJavaError)) as raised:
+        action()
+    return str(raised.value)
+
+
+@pytest.mark.parametrize("version", ["4.9.7", "5.5.0"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"columns": "*", "includeSystemTopics": True},
+        {"columns": "*", "includeSystemTopics": True, "maxBytesPerPartition": "100k", "minPartitions": 3},
+        {"columns": "*", "topicPattern": "Golden.*", "decompress": False, "verifyChecksums": False},
+        {"columns": PLACES, "includeSystemTopics": True},
+        {"columns": "body,keys", "topic": "GoldenNormal", "queues": "0,2", "maxBytesPerPartition": "2k"},
+        {"columns": "*", "startingOffsets": '{"GoldenNormal": {"0": 3, "1": -1, "2": -2}}', "topic": "GoldenNormal"},
+        {"columns": "*", "endingOffsets": '{"GoldenOrder": {"1": 2}}', "topics": "GoldenOrder,GoldenKeys"},
+        {"columns": PLACES, "startingOffsets": "latest"},
+    ],
+)
+def test_golden_stores(spark: SparkSession, golden: dict[str, Path], version: str, options: dict[str, Any]) -> None:
+    same(spark, golden[version], **options)
+
+
+def test_times(spark: SparkSession, golden: dict[str, Path]) -> None:
+    store = golden["5.5.0"]
+    times = sorted(row["store_timestamp"] // 1000 for row in of_python(store, columns="store_timestamp"))
+    between = {"startingTimestamp": times[len(times) // 3], "endingTimestamp": times[2 * len(times) // 3]}
+    assert 0 < same(spark, store, columns="*", **between) < len(times)
+    same(spark, store, columns="*", topic="GoldenFill", **between)
+
+
+def test_the_source_of_python_in_this_session(spark: SparkSession, golden: dict[str, Path]) -> None:
+    options = {"columns": "*", "includeSystemTopics": "true"}
+    python = spark.read.format("rocketmq").options(**options).load(str(golden["4.9.7"]))
+    jar = frame(spark, golden["4.9.7"], **options)
+    assert jar.schema == python.schema
+    assert sorted_rows(of_jar(jar)) == sorted_rows(of_jar(python))
+
+
+def test_all_columns_are_the_default_and_spark_prunes_them(spark: SparkSession, golden: dict[str, Path]) -> None:
+    found = frame(spark, golden["5.5.0"])
+    assert found.columns == list(COLUMNS)
+    expected = of_python(golden["5.5.0"], columns="keys,topic")
+    assert sorted_rows(of_jar(found.select("keys", "topic"))) == sorted_rows(expected)
+    typed = spark.read.format(JAR).schema("tags string, body binary").load(str(golden["5.5.0"]))
+    assert sorted_rows(of_jar(typed)) == sorted_rows(of_python(golden["5.5.0"], columns="tags,body"))
+
+
+def test_filters(spark: SparkSession, golden: dict[str, Path]) -> None:
+    rows = of_python(golden["5.5.0"], columns="*", includeSystemTopics=True)
+    one = next(row for row in rows if row["topic"] == "GoldenNormal" and row["queue_offset"] == 2)
+    time = one["store_timestamp"]
+    conditions: dict[str, Callable[[Row], bool]] = {
+        "topic = 'GoldenNormal' and queue_offset >= 3 and queue_offset < 7": lambda row: (
+            row["topic"] == "GoldenNormal" and 3 <= row["queue_offset"] < 7
+        ),
+        "topic <=> 'GoldenOrder' and queue_id = 1": lambda row: (row["topic"], row["queue_id"]) == ("GoldenOrder", 1),
+        "queue_offset in (1, 5)": lambda row: row["queue_offset"] in (1, 5),
+        "queue_offset > 9223372036854775806": lambda _: False,
+        "queue_id is not null and queue_id in (2, 3)": lambda row: row["queue_id"] in (2, 3),
+        f"tags = '{one['tags']}'": lambda row: row["tags"] == one["tags"],
+        "tags is null": lambda row: row["tags"] is None,
+        f"store_timestamp > timestamp_micros({time})": lambda row: row["store_timestamp"] > time,
+        f"store_timestamp <= timestamp_micros({time}) and topic in ('GoldenNormal', 'GoldenKeys')": lambda row: (
+            row["store_timestamp"] <= time and row["topic"] in ("GoldenNormal", "GoldenKeys")
+        ),
+        f"message_id = '{one['message_id']}'": lambda row: row["message_id"] == one["message_id"],
+        f"offset_message_id in ('{one['offset_message_id']}', 'x')": lambda row: (
+            row["offset_message_id"] == one["offset_message_id"]
+        ),
+        f"message_id = '{one['message_id']}' or topic = 'GoldenKeys'": lambda row: (
+            row["message_id"] == one["message_id"] or row["topic"] == "GoldenKeys"
+        ),
+        "array_contains(keys, 'k') or size(keys) > 1": lambda row: "k" in row["keys"] or len(row["keys"]) > 1,
+        "topic = 'nobody knows it'": lambda _: False,
+    }
+    found = frame(spark, golden["5.5.0"], includeSystemTopics=True)
+    for condition, passes in conditions.items():
+        expected = sorted(row["physical_offset"] for row in rows if passes(row))
+        assert sorted(row[0] for row in found.where(condition).select("physical_offset").collect()) == expected, (
+            condition
+        )
+        assert found.where(condition).count() == len(expected), condition
+
+
+def test_counts_and_limits(spark: SparkSession, golden: dict[str, Path]) -> None:
+    store = golden["5.5.0"]
+    rows = of_python(store, columns=PLACES)
+    found = frame(spark, store)
+    assert found.count() == len(rows)
+    counted = found.groupBy("topic", "queue_id").agg(
+        fn.count("*").alias("n"), fn.min("queue_offset").alias("a"), fn.max("physical_offset").alias("z")
+    )
+    assert "aggregated from consume queues" in counted._jdf.queryExecution().toString()  # noqa: SLF001
+    for row in counted.collect():
+        own = [one for one in rows if (one["topic"], one["queue_id"]) == (row["topic"], row["queue_id"])]
+        assert (row["n"], row["a"], row["z"]) == (
+            len(own),
+            min(one["queue_offset"] for one in own),
+            max(one["physical_offset"] for one in own),
+        )
+    nothing = found.where("topic = 'nobody knows it'").agg(fn.count("*"), fn.max("queue_offset")).collect()
+    assert [tuple(row) for row in nothing] == [(0, None)]
+    assert len(found.limit(7).collect()) == 7
+    assert found.where("tags is null").limit(2).count() == 2
+    assert found.agg(fn.count("tags")).collect()[0][0] == sum(
+        row["tags"] is not None for row in of_python(store, columns="tags")
+    )
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[*HealthCheck])
+@given(fields=st.lists(records(), min_size=1, max_size=12))
+def test_records_of_all_kinds(
+    spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, fields: list[dict[str, Any]]
+) -> None:
+    root = tmp_path_factory.mktemp("odd")
+    (root / "commitlog").mkdir()
+    (root / "commitlog" / f"{0:020d}").write_bytes(stored(fields).ljust(64 << 10, b"\0"))
+    same(spark, root, columns=WHOLE, includeSystemTopics=True)
+    same(spark, root, columns=WHOLE, decompress=False, verifyChecksums=False)
+
+
+@pytest.mark.parametrize("way", [{}, {"topics": "T0,T1"}])
+def test_damage_anywhere(spark: SparkSession, copied: Path, way: dict[str, Any]) -> None:
+    chance = random.Random(7)
+    logs = sorted((copied / "commitlog").iterdir())
+    for number, content in enumerate([b"\1\2\3\4", bytes(300), b"\xda\xa3\x20\xa7" * 20, b"\x7f" * 9]):
+        whole = [path.read_bytes() for path in logs]
+        file = logs[number % 3]
+        at = chance.randrange(3000)
+        file.write_bytes(whole[number % 3][:at] + content + whole[number % 3][at + len(content) :])
+        for size in ("2k", "128m"):
+            options = {"columns": WHOLE, "failOnDataLoss": False, "maxBytesPerPartition": size, **way}
+            same(spark, copied, **options)
+        same(spark, copied, columns="*", mode="DROPMALFORMED", failOnDataLoss=False, **way)
+        file.write_bytes(whole[number % 3])
+
+
+@pytest.mark.parametrize("way", [{}, {"topics": "T0,T1"}])
+def test_modes_of_damage(spark: SparkSession, made: Made, copied: Path, way: dict[str, Any]) -> None:
+    place = made.messages[20]["physical_offset"] + 90  # of its body
+    with (copied / "commitlog" / f"{place // 4096 * 4096:020d}").open("r+b") as file:
+        file.seek(place % 4096)
+        file.write(b"\xff")
+    assert same(spark, copied, columns=WHOLE, **way) == 100
+    assert same(spark, copied, columns="topic,body", mode="DROPMALFORMED", **way) == 99
+    assert same(spark, copied, columns="topic,store_timestamp", mode="FAILFAST", **way) == 100
+    with pytest.raises(SparkSourceError) as python:
+        read(copied, columns="body", mode="FAILFAST", **way)
+    assert str(python.value) in failed(frame(spark, copied, columns="body", mode="FAILFAST", **way).collect)
+
+
+def _without_its_last_log_file(root: Path) -> None:
+    max(path for path in (root / "commitlog").iterdir() if any(path.read_bytes())).unlink()
+
+
+def _without_a_log_file(root: Path) -> None:
+    sorted((root / "commitlog").iterdir())[1].unlink()
+
+
+def _without_queues(root: Path) -> None:
+    shutil.rmtree(root / "consumequeue")
+
+
+def _crashed(root: Path) -> None:
+    (root / "abort").touch()
+
+
+def _torn(root: Path) -> None:
+    _crashed(root)
+    last = max(path for path in (root / "commitlog").iterdir() if any(path.read_bytes()))
+    data = last.read_bytes()
+    end = len(data.rstrip(b"\0"))
+    last.write_bytes(data[: end - 30] + bytes(len(data) - end + 30))
+
+
+def _cut(root: Path) -> None:
+    os.truncate(sorted((root / "commitlog").iterdir())[2], 2000)
+
+
+def _without_entries(root: Path) -> None:
+    file = min((root / "consumequeue" / "T0" / "1").iterdir())
+    data = file.read_bytes()
+    file.write_bytes(data[:40] + bytes(40) + data[80:])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [_without_its_last_log_file, _without_a_log_file, _without_queues, _crashed, _torn, _cut, _without_entries],
+)
+def test_stores_that_lack_something(spark: SparkSession, copied: Path, change: Callable[[Path], None]) -> None:
+    change(copied)
+    for options in ({"columns": WHOLE}, {"columns": WHOLE, "topic": "T0"}, {"columns": PLACES}):
+        told, expected = "", list[Row]()
+        try:
+            expected = of_python(copied, **options)
+        except SparkSourceError as error:
+            told = str(error)
+        if told:
+            assert told in failed(frame(spark, copied, **options).collect)
+        else:
+            assert sorted_rows(of_jar(frame(spark, copied, **options))) == sorted_rows(expected)
+        same(spark, copied, failOnDataLoss=False, **options)
+    # Queues that cannot be trusted are not counted by.
+    rows = of_python(copied, columns=PLACES, failOnDataLoss=False)
+    assert frame(spark, copied, failOnDataLoss=False).count() == len(rows)
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Iterator[tuple[Made, MessageStore]]:
+    store_of = Made(tmp_path / "live")
+    clock = Clock()
+    store = open_store(small(store_of.root), clock)
+    fill(store_of, store, clock, 60)
+    yield store_of, store
+    store.close()
+
+
+def test_a_live_store(spark: SparkSession, live: tuple[Made, MessageStore]) -> None:
+    made, store = live
+    for options in ({"columns": WHOLE}, {"columns": WHOLE, "topics": "T0,T1"}, {"columns": PLACES}):
+        assert same(spark, made.root, **options) == 60
+    counted = frame(spark, made.root)
+    assert counted.count() == 60
+    assert "aggregated" in counted.groupBy().count()._jdf.queryExecution().toString()  # noqa: SLF001
+    clock = Clock()
+    fill(made, store, clock, 10)
+    assert counted.count() == 70  # each query looks at the store again
+
+
+def test_a_killed_store(spark: SparkSession, tmp_path: Path) -> None:
+    made, clock = Made(tmp_path / "killed"), Clock()
+    store = open_store(small(made.root), clock)
+    fill(made, store, clock, 30)
+    kill(store)
+    assert same(spark, made.root, columns=WHOLE) == 30
+    assert same(spark, made.root, columns=PLACES, topic="T1") == 15
+
+
+@pytest.mark.parametrize(
+    ("path", "options"),
+    [
+        ("{tmp}/nothing", {}),
+        ("{tmp}/file", {}),
+        ("{tmp}", {}),
+        ("{tmp}/no*thing", {}),
+        ("{store}", {"topc": "x"}),
+        ("{store}", {"columns": "bdy"}),
+        ("{store}", {"columns": "body,body"}),
+        ("{store}", {"mode": "loud"}),
+        ("{store}", {"minPartitions": "0"}),
+        ("{store}", {"maxBytesPerPartition": "many"}),
+        ("{store}", {"startingTimestamp": "soon"}),
+        ("{store}", {"startingOffsets": "[]"}),
+        ("{store}", {"topic": "x", "topicPattern": "y"}),
+        ("{store}", {"topic": "GoldenNornal"}),
+        ("{store}", {"topic": "GoldenNormal", "queues": "77"}),
+        ("{store}", {"startingOffsets": '{"GoldenNormal": {"0": 999999}}'}),
+        ("{store}", {"startingOffsets": '{"GoldenNormal": {"88": 0}}'}),
+        ("{store}", {"startingOffsets": '{"b": {"GoldenNormal": {"0": 0}}}'}),
+        ("{store}", {"brokers": '{"/elsewhere": "b"}'}),
+        ("{store}", {"brokers": "{}{"}),
+    ],
+)
+def test_errors(
+    spark: SparkSession, golden: dict[str, Path], tmp_path: Path, path: str, options: dict[str, str]
+) -> None:
+    (tmp_path / "file").touch()
+    where = path.format(tmp=tmp_path, store=golden["5.5.0"])
+    with pytest.raises(SparkSourceError) as python:
+        read(where, **({"columns": PLACES} | options))
+    assert str(python.value) in failed(lambda: frame(spark, where, **({"columns": PLACES} | options)).collect())
+
+
+def streamed(spark: SparkSession, source: str, store: Path, folder: Path, **options: Value) -> int:
+    """Read what there is as a stream; the number of micro-batches that have rows."""
+    given = spark.readStream.format(source).options(columns="*", **options).load(str(store))
+    writer = given.writeStream.format("parquet").option("checkpointLocation", str(folder / "checkpoint"))
+    query = writer.trigger(availableNow=True).start(str(folder / "rows"))
+    query.awaitTermination()
+    return sum(progress["numInputRows"] > 0 for progress in query.recentProgress)
+
+
+def test_a_stream_goes_on_with_the_other_source(
+    spark: SparkSession, live: tuple[Made, MessageStore], tmp_path: Path
+) -> None:
+    made, store = live
+    clock = Clock()
+    assert streamed(spark, JAR, made.root, tmp_path, maxOffsetsPerTrigger=25) == 3
+    fill(made, store, clock, 20)
+    assert streamed(spark, "rocketmq", made.root, tmp_path) == 1
+    assert streamed(spark, JAR, made.root, tmp_path) == 0
+    fill(made, store, clock, 20)
+    assert streamed(spark, JAR, made.root, tmp_path, maxBytesPerTrigger=2000) > 1
+    rows = of_jar(spark.read.parquet(str(tmp_path / "rows")))
+    assert sorted_rows(rows) == sorted_rows(of_python(made.root, columns="*"))
+
+
+def test_what_the_jar_leaves_to_python(spark: SparkSession, golden: dict[str, Path]) -> None:
+    queues = spark.read.format(JAR).option("table", "queues").load(str(golden["5.5.0"]))
+    assert sorted_rows([row.asDict() for row in queues.collect()]) == sorted_rows(
+        [row | {"lags": dict(row["lags"])} for row in read(golden["5.5.0"], table="queues")]
+    )
+    endpoint = spark.read.format(JAR).options(namesrv="127.0.0.1:1", endpointTimeoutMs=200, topic="T")
+    assert "ROCKETMQ_ENDPOINT_UNREACHABLE" in failed(lambda: endpoint.load().count())
+
+
+def test_the_short_name_is_the_jars_in_a_session_of_ours(golden: dict[str, Path]) -> None:
+    program = """
+import sys
+from rocketwire import spark
+session = spark.session(
+    {
+        "spark.master": "local[1]",
+        "spark.ui.enabled": "false",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+        "spark.sql.shuffle.partitions": "1",
+    }
+)
+found = session.read.format("rocketmq").load(sys.argv[1])
+print(len(found.columns), found.count(), len(found.where("topic = 'GoldenNormal'").select("keys").collect()))
+"""
+    local = {"SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(golden["5.5.0"])],
+        env=os.environ | local,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    total = len(read(golden["5.5.0"], columns=PLACES))
+    keys = len(read(golden["5.5.0"], topic="GoldenNormal"))
+    assert done.stdout.strip() == f"{len(COLUMNS)} {total} {keys}"

@@ -1,0 +1,75 @@
+package io.github.rocketwire.spark;
+
+import io.github.rocketwire.spark.request.Options;
+import java.util.Locale;
+import java.util.Map;
+import java.util.regex.Pattern;
+import org.apache.spark.sql.connector.catalog.Table;
+import org.apache.spark.sql.connector.catalog.TableProvider;
+import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.sources.DataSourceRegister;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+/**
+ * The data source {@code rocketmq}: it reads store directories itself. Endpoints, writes, object stores and the table of
+ * queues are left to the Python source of the same name, which Spark 4 finds.
+ */
+public final class RocketMQProvider implements TableProvider, DataSourceRegister {
+  private static final Pattern URL = Pattern.compile("(?i)(^|[,\"\\[\\s])(?!file:)[a-z][a-z0-9+.-]*://");
+  private TableProvider python;
+
+  @Override
+  public String shortName() {
+    return "rocketmq";
+  }
+
+  @Override
+  public StructType inferSchema(CaseInsensitiveStringMap options) {
+    String reason = pythons(options);
+    if (reason != null) {
+      return python(reason).inferSchema(options);
+    }
+    return Columns.schema(Options.parse(options.asCaseSensitiveMap()).columns);
+  }
+
+  @Override
+  public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> properties) {
+    CaseInsensitiveStringMap options = new CaseInsensitiveStringMap(properties);
+    String reason = pythons(options);
+    if (reason != null) {
+      return python(reason).getTable(schema, partitioning, properties);
+    }
+    Columns.check(schema);
+    return new StoreTable(schema, Options.parse(properties));
+  }
+
+  /** The user may name columns by a schema of theirs. */
+  @Override
+  public boolean supportsExternalMetadata() {
+    return true;
+  }
+
+  /** What of a read only the Python source can do; null for a read of store directories. */
+  private static String pythons(CaseInsensitiveStringMap options) {
+    if (!options.getOrDefault("namesrv", "").isBlank()) {
+      return "the option namesrv";
+    }
+    if (options.getOrDefault("table", "").strip().toLowerCase(Locale.ROOT).equals("queues")) {
+      return "the option table";
+    }
+    String table = options.getOrDefault("table", "messages");
+    if (!table.strip().equalsIgnoreCase("messages")) {
+      throw SourceException.option("table", table, "It is messages or queues");
+    }
+    String paths = options.getOrDefault("path", "") + "," + options.getOrDefault("paths", "");
+    return URL.matcher(paths).find() ? "a path that is a URL" : null;
+  }
+
+  private TableProvider python(String reason) {
+    if (python == null) {
+      python = PythonSource.provider(reason);
+    }
+    return python;
+  }
+}

@@ -1,0 +1,53 @@
+package io.github.rocketwire.spark;
+
+import java.util.Map;
+import org.apache.spark.SparkThrowable;
+
+/**
+ * An error of the data source: its class, what is wrong, and what helps, as those of the Python source
+ * ({@code spark/errors.py}). PySpark shows an IllegalArgumentException by its message alone.
+ */
+public final class SourceException extends IllegalArgumentException implements SparkThrowable {
+  private static final long serialVersionUID = 1;
+
+  public static final String OPTION_INVALID = "ROCKETMQ_OPTION_INVALID";
+  public static final String NOT_A_STORE = "ROCKETMQ_NOT_A_STORE";
+  public static final String PATH_UNREADABLE = "ROCKETMQ_PATH_UNREADABLE";
+  public static final String TOPIC_UNKNOWN = "ROCKETMQ_TOPIC_UNKNOWN";
+  public static final String DATA_LOST = "ROCKETMQ_DATA_LOST";
+  public static final String RECORD_MALFORMED = "ROCKETMQ_RECORD_MALFORMED";
+
+  private final String errorClass;
+
+  public SourceException(String errorClass, String what, String remedy) {
+    super("[" + errorClass + "] " + what + ". " + remedy);
+    this.errorClass = errorClass;
+  }
+
+  /** The error for an invalid value of an option. */
+  public static SourceException option(String name, String text, String remedy) {
+    String shown = text.length() > 300 ? text.substring(0, 300) : text;
+    return new SourceException(OPTION_INVALID, "option " + name + " cannot be '" + shown + "'", remedy);
+  }
+
+  /** As Spark 3.5 asks for it. */
+  @Override
+  public String getErrorClass() {
+    return errorClass;
+  }
+
+  /** As Spark 4 asks for it. */
+  public String getCondition() {
+    return errorClass;
+  }
+
+  @Override
+  public String getSqlState() {
+    return null;
+  }
+
+  @Override
+  public Map<String, String> getMessageParameters() {
+    return Map.of();
+  }
+}

@@ -1,0 +1,87 @@
+package io.github.rocketwire.spark;
+
+import io.github.rocketwire.spark.plan.LogSpan;
+import io.github.rocketwire.spark.plan.Planner;
+import io.github.rocketwire.spark.plan.Stores;
+import io.github.rocketwire.spark.read.Aggregated;
+import io.github.rocketwire.spark.read.Readers;
+import io.github.rocketwire.spark.request.Request;
+import io.github.rocketwire.spark.store.Directory;
+import io.github.rocketwire.spark.store.Snapshot;
+import io.github.rocketwire.spark.stream.StoreStream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.connector.read.Batch;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.connector.read.Scan;
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
+import org.apache.spark.sql.types.StructType;
+
+/** A read of stores: of a batch, which is planned once, or of a stream. */
+final class StoreScan implements Scan, Batch {
+  private final Request request;
+  private final StructType schema;
+  private final Aggregated aggregated;
+  private final int limit;
+  private List<Snapshot> stores;
+  private InputPartition[] partitions;
+
+  StoreScan(Request request, StructType schema, Aggregated aggregated, List<Snapshot> stores, int limit) {
+    this.request = request;
+    this.schema = schema;
+    this.aggregated = aggregated;
+    this.stores = stores;
+    this.limit = limit;
+  }
+
+  @Override
+  public StructType readSchema() {
+    return schema;
+  }
+
+  @Override
+  public String description() {
+    String counted = aggregated == null ? "" : ", aggregated from consume queues";
+    return "rocketmq " + String.join(",", request.options.paths) + counted;
+  }
+
+  @Override
+  public Batch toBatch() {
+    return this;
+  }
+
+  /** Examines the stores, and splits the requested messages into tasks. */
+  @Override
+  public synchronized InputPartition[] planInputPartitions() {
+    if (partitions == null) {
+      try {
+        List<Snapshot> opened = stores == null ? Stores.open(request.options) : stores;
+        List<LogSpan> spans = new ArrayList<>(Planner.plan(opened, request));
+        if (aggregated != null && spans.isEmpty()) {
+          // A count of nothing is a row, too.
+          spans.add(new LogSpan("", 0, 0, List.of(), List.of(), null, true));
+        }
+        partitions = spans.toArray(InputPartition[]::new);
+      } catch (IOException error) {
+        throw Directory.unreadable(error);
+      } catch (UncheckedIOException error) {
+        throw Directory.unreadable(error.getCause());
+      }
+      stores = null;
+    }
+    return partitions;
+  }
+
+  @Override
+  public PartitionReaderFactory createReaderFactory() {
+    return new Readers(request, aggregated, limit);
+  }
+
+  @Override
+  public MicroBatchStream toMicroBatchStream(String checkpointLocation) {
+    return new StoreStream(request);
+  }
+}

@@ -1,0 +1,414 @@
+package io.github.rocketwire.spark.request;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.github.rocketwire.spark.Columns;
+import io.github.rocketwire.spark.SourceException;
+import java.io.Serializable;
+import java.time.DateTimeException;
+import java.time.LocalDate;
+import java.time.LocalDateTime;
+import java.time.OffsetDateTime;
+import java.time.ZoneOffset;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.regex.Pattern;
+import java.util.regex.PatternSyntaxException;
+
+/** The options of a read, parsed as the Python source does (docs/spark.md). */
+public final class Options implements Serializable {
+  private static final long serialVersionUID = 1;
+
+  /** How damaged records are handled. */
+  public enum Mode {
+    PERMISSIVE,
+    DROPMALFORMED,
+    FAILFAST
+  }
+
+  /** Stand for the first and the last offset of a queue. */
+  public static final long EARLIEST = -2;
+
+  public static final long LATEST = -1;
+
+  private static final List<String> NAMES = List.of(
+      "path", "paths", "namesrv", "table", "topic", "topics", "topicPattern", "queues", "startingOffsets",
+      "endingOffsets", "startingTimestamp", "endingTimestamp", "columns", "pushFilters", "includeSystemTopics",
+      "minPartitions", "maxBytesPerPartition", "maxOffsetsPerTrigger", "maxBytesPerTrigger", "mode", "failOnDataLoss",
+      "decompress", "verifyChecksums", "brokers", "prefetchBytes", "accessKey", "secretKey", "endpointTimeoutMs",
+      "consumerGroup");
+  private static final Set<String> SYSTEM = Set.of(
+      "TBW102", "SCHEDULE_TOPIC_XXXX", "BenchmarkTest", "RMQ_SYS_TRANS_HALF_TOPIC", "RMQ_SYS_TRACE_TOPIC",
+      "RMQ_SYS_TRANS_OP_HALF_TOPIC", "TRANS_CHECK_MAX_TIME_TOPIC", "SELF_TEST_TOPIC", "OFFSET_MOVED_EVENT",
+      "RMQ_SYS_ROCKSDB_TRANS_HALF_TOPIC", "RMQ_SYS_ROCKSDB_TRANS_OP_HALF_TOPIC", "CHECKPOINT_TOPIC");
+  private static final ObjectMapper JSON = new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
+  public static final String LIGHT = "%LMQ%";
+
+  public List<String> paths;
+  public Set<String> topics;
+  public Pattern topicPattern;
+  public Set<Integer> queues;
+  public Asked starting;
+  public Asked ending;
+  public Long since;
+  public Long until;
+  public List<String> columns;
+  public boolean includeSystemTopics;
+  public int minPartitions;
+  public long maxBytesPerPartition;
+  public Long maxOffsetsPerTrigger;
+  public Long maxBytesPerTrigger;
+  public Mode mode;
+  public boolean failOnDataLoss;
+  public boolean decompress;
+  public boolean verifyChecksums;
+  public Map<String, String> brokers;
+
+  /**
+   * What startingOffsets or endingOffsets asks for.
+   *
+   * @param word {@code earliest} or {@code latest}; null when there is a table
+   * @param table offsets by broker (an empty name: any), topic and queue
+   */
+  public record Asked(String word, Map<String, Map<String, Map<Integer, Long>>> table) implements Serializable {
+    /** The offset that is asked of a queue; null for none. */
+    public Long of(String broker, String topic, int queueId) {
+      if (word != null) {
+        return word.equals("earliest") ? EARLIEST : LATEST;
+      }
+      for (String name : new String[] {broker, ""}) {
+        Long found = table.getOrDefault(name, Map.of()).getOrDefault(topic, Map.of()).get(queueId);
+        if (found != null) {
+          return found;
+        }
+      }
+      return null;
+    }
+  }
+
+  private Options() {}
+
+  /**
+   * Parses options, whose names are case-insensitive.
+   *
+   * @throws SourceException an option is unknown, missing or contradicts another, or a value is invalid
+   */
+  public static Options parse(Map<String, String> options) {
+    Map<String, String> given = known(options);
+    Options found = new Options();
+    found.paths = paths(given);
+    if (found.paths.isEmpty()) {
+      throw new SourceException(
+          SourceException.OPTION_INVALID,
+          "neither option path nor namesrv is given",
+          "Give load() the directory of a store, or the option namesrv for a running endpoint");
+    }
+    found.topics = new LinkedHashSet<>();
+    for (String key : List.of("topic", "topics")) {
+      if (given.containsKey(key)) {
+        found.topics.addAll(words(key, given.get(key)));
+      }
+    }
+    found.topicPattern = pattern(given);
+    if (given.containsKey("queues")) {
+      found.queues = new HashSet<>();
+      for (String text : words("queues", given.get("queues"))) {
+        found.queues.add((int) whole("queues", text, 0, Integer.MAX_VALUE));
+      }
+    }
+    found.starting = offsets("startingOffsets", given.get("startingOffsets"));
+    found.ending = offsets("endingOffsets", given.get("endingOffsets"));
+    found.since = moment("startingTimestamp", given.get("startingTimestamp"));
+    found.until = moment("endingTimestamp", given.get("endingTimestamp"));
+    found.columns = columns(given.get("columns"));
+    flag(given, "pushFilters", false);
+    found.includeSystemTopics = flag(given, "includeSystemTopics", false);
+    found.minPartitions = (int) whole("minPartitions", given.getOrDefault("minPartitions", "1"), 1, 1 << 20);
+    found.maxBytesPerPartition =
+        Math.max(1024, size("maxBytesPerPartition", given.getOrDefault("maxBytesPerPartition", "128m")));
+    if (given.containsKey("maxOffsetsPerTrigger")) {
+      found.maxOffsetsPerTrigger = whole("maxOffsetsPerTrigger", given.get("maxOffsetsPerTrigger"), 1, Long.MAX_VALUE);
+    }
+    if (given.containsKey("maxBytesPerTrigger")) {
+      found.maxBytesPerTrigger = size("maxBytesPerTrigger", given.get("maxBytesPerTrigger"));
+    }
+    String mode = given.getOrDefault("mode", "PERMISSIVE");
+    try {
+      found.mode = Mode.valueOf(mode.strip().toUpperCase(Locale.ROOT));
+    } catch (IllegalArgumentException error) {
+      throw SourceException.option("mode", mode, "It is PERMISSIVE, DROPMALFORMED, FAILFAST");
+    }
+    found.failOnDataLoss = flag(given, "failOnDataLoss", true);
+    found.decompress = flag(given, "decompress", true);
+    found.verifyChecksums = flag(given, "verifyChecksums", true);
+    found.brokers = brokers(given.get("brokers"));
+    return found;
+  }
+
+  /** Whether messages of a topic are read; light queues point to other topics' messages, and are read by name only. */
+  public boolean takesTopic(String topic) {
+    if (!topics.isEmpty()) {
+      return topics.contains(topic);
+    }
+    if (topic.startsWith(LIGHT) || !includeSystemTopics && isHidden(topic)) {
+      return false;
+    }
+    return topicPattern == null || topicPattern.matcher(topic).matches();
+  }
+
+  /** Whether a topic is one of RocketMQ's own, or has what it keeps for groups. */
+  public static boolean isHidden(String topic) {
+    return topic.startsWith("%RETRY%") || topic.startsWith("%DLQ%") || topic.startsWith(LIGHT)
+        || topic.startsWith("rmq_sys_") || SYSTEM.contains(topic);
+  }
+
+  private static Map<String, String> known(Map<String, String> options) {
+    Map<String, String> proper = new HashMap<>();
+    NAMES.forEach(name -> proper.put(name.toLowerCase(Locale.ROOT), name));
+    Map<String, String> given = new TreeMap<>();
+    options.forEach((name, text) -> {
+      String lower = name.toLowerCase(Locale.ROOT);
+      if (proper.containsKey(lower)) {
+        given.put(proper.get(lower), text);
+      } else if (!lower.startsWith("fs.") && !lower.startsWith("__") && !lower.startsWith("spark.")) {
+        String hint = Similar.to(name, NAMES);
+        throw new SourceException(
+            SourceException.OPTION_INVALID,
+            "there is no option " + name,
+            hint.isEmpty() ? "docs/spark.md lists the options" : hint);
+      }
+    });
+    return given;
+  }
+
+  private static List<String> paths(Map<String, String> given) {
+    List<String> found = new ArrayList<>();
+    if (given.containsKey("paths")) {
+      try {
+        for (JsonNode one : JSON.readTree(given.get("paths"))) {
+          found.add(one.textValue());
+        }
+      } catch (JsonProcessingException error) {
+        throw SourceException.option("paths", given.get("paths"), "Give load() a list of directories");
+      }
+    }
+    String one = given.getOrDefault("path", "").strip();
+    if (!one.isEmpty()) {
+      found.add(one);
+    }
+    return found;
+  }
+
+  private static Pattern pattern(Map<String, String> given) {
+    String text = given.get("topicPattern");
+    if (text == null) {
+      return null;
+    }
+    if (given.containsKey("topic") || given.containsKey("topics")) {
+      throw new SourceException(
+          SourceException.OPTION_INVALID,
+          "topics are given by topicPattern and by name",
+          "Use topicPattern, or topic and topics");
+    }
+    try {
+      return Pattern.compile(text.replace("(?P<", "(?<"));
+    } catch (PatternSyntaxException error) {
+      throw SourceException.option(
+          "topicPattern", text, "It is a regular expression of Python: " + error.getDescription());
+    }
+  }
+
+  private static List<String> words(String option, String text) {
+    List<String> found = new ArrayList<>();
+    for (String word : text.split(",", -1)) {
+      found.add(word.strip());
+    }
+    if (found.contains("") || new HashSet<>(found).size() < found.size()) {
+      throw SourceException.option(option, text, "Name one or more, with a comma between two, each once");
+    }
+    return found;
+  }
+
+  private static boolean flag(Map<String, String> given, String name, boolean otherwise) {
+    String text = given.getOrDefault(name, Boolean.toString(otherwise)).strip().toLowerCase(Locale.ROOT);
+    if (!text.equals("true") && !text.equals("false")) {
+      throw SourceException.option(name, given.get(name), "It is true or false");
+    }
+    return text.equals("true");
+  }
+
+  private static Long natural(String text) {
+    if (text.isEmpty() || text.length() > 19 || !text.chars().allMatch(sign -> sign >= '0' && sign <= '9')) {
+      return null;
+    }
+    try {
+      return Long.valueOf(text);
+    } catch (NumberFormatException error) {
+      return null;
+    }
+  }
+
+  private static long whole(String option, String text, long least, long most) {
+    Long number = natural(text.strip());
+    if (number == null || number < least || number > most) {
+      throw SourceException.option(option, text, "It is a whole number from " + least + " to " + most);
+    }
+    return number;
+  }
+
+  private static long size(String option, String text) {
+    String stripped = text.strip().toLowerCase(Locale.ROOT);
+    String digits = stripped.replaceFirst("[bikmgt ]+$", "");
+    String unit = stripped.substring(digits.length()).strip().replaceFirst("b$", "").replaceFirst("i$", "");
+    Long number = natural(digits);
+    int power = List.of("", "k", "m", "g", "t").indexOf(unit);
+    if (number == null || number == 0 || power < 0) {
+      throw SourceException.option(option, text, "It is a number of bytes, or one like 512k, 128m or 1g");
+    }
+    return number << 10 * power;
+  }
+
+  private static Long moment(String option, String text) {
+    if (text == null) {
+      return null;
+    }
+    String stripped = text.strip();
+    if (stripped.length() >= 11 && natural(stripped) != null) {
+      return natural(stripped);
+    }
+    String iso = stripped.replaceFirst("^(\\d{4}-\\d{2}-\\d{2})[ t]", "$1T").replaceFirst("([+-]\\d{2})(\\d{2})$", "$1:$2");
+    try {
+      if (iso.length() <= 10) {
+        return LocalDate.parse(iso).atStartOfDay().toInstant(ZoneOffset.UTC).toEpochMilli();
+      }
+      if (iso.matches(".*([zZ]|[+-]\\d{2}(:\\d{2})?)$") && iso.indexOf('T') > 0) {
+        String zoned = iso.matches(".*[+-]\\d{2}$") ? iso + ":00" : iso;
+        return OffsetDateTime.parse(zoned).toInstant().toEpochMilli();
+      }
+      return LocalDateTime.parse(iso).toInstant(ZoneOffset.UTC).toEpochMilli();
+    } catch (DateTimeException | ArithmeticException error) {
+      throw SourceException.option(
+          option, text, "It is ISO 8601, as 2026-01-31T09:30:00+01:00, or ms since 1970 (11 digits at least)");
+    }
+  }
+
+  private static Asked offsets(String option, String text) {
+    if (text == null) {
+      return null;
+    }
+    String word = text.strip().toLowerCase(Locale.ROOT);
+    if (word.equals("earliest") || word.equals("latest")) {
+      return new Asked(word, Map.of());
+    }
+    try {
+      JsonNode found = JSON.readTree(text);
+      if (found == null || !found.isObject()) {
+        throw new IllegalArgumentException();
+      }
+      boolean byBroker = false;
+      for (JsonNode topics : found) {
+        for (JsonNode queues : topics) {
+          byBroker |= queues.isObject();
+        }
+      }
+      Map<String, Map<String, Map<Integer, Long>>> table = new TreeMap<>();
+      if (byBroker) {
+        found.fields().forEachRemaining(entry -> table.put(entry.getKey(), topics(entry.getValue())));
+      } else {
+        table.put("", topics(found));
+      }
+      return new Asked(null, table);
+    } catch (JsonProcessingException | IllegalArgumentException error) {
+      throw SourceException.option(
+          option,
+          text,
+          "It is earliest, latest, or JSON like {\"Orders\": {\"0\": 100, \"1\": 250}}, of several stores one for each"
+              + " broker");
+    }
+  }
+
+  private static Map<String, Map<Integer, Long>> topics(JsonNode found) {
+    Map<String, Map<Integer, Long>> topics = new TreeMap<>();
+    object(found).fields().forEachRemaining(topic -> {
+      Map<Integer, Long> queues = new TreeMap<>();
+      object(topic.getValue()).fields().forEachRemaining(queue -> {
+        Long number = natural(queue.getKey());
+        JsonNode offset = queue.getValue();
+        if (number == null || number > Integer.MAX_VALUE || !offset.isIntegralNumber() || !offset.canConvertToLong()
+            || offset.asLong() < EARLIEST) {
+          throw new IllegalArgumentException();
+        }
+        queues.put(number.intValue(), offset.asLong());
+      });
+      topics.put(topic.getKey(), queues);
+    });
+    return topics;
+  }
+
+  private static JsonNode object(JsonNode node) {
+    if (!node.isObject()) {
+      throw new IllegalArgumentException();
+    }
+    return node;
+  }
+
+  private static Map<String, String> brokers(String text) {
+    Map<String, String> found = new TreeMap<>();
+    if (text == null) {
+      return found;
+    }
+    try {
+      object(JSON.readTree(text)).fields().forEachRemaining(entry -> {
+        if (!entry.getValue().isTextual() || entry.getValue().asText().isEmpty()) {
+          throw new IllegalArgumentException();
+        }
+        found.put(entry.getKey(), entry.getValue().asText());
+      });
+    } catch (JsonProcessingException | IllegalArgumentException error) {
+      throw SourceException.option(
+          "brokers", text, "It is JSON like {\"/data/a\": \"broker-a\", \"/data/b\": \"broker-b\"}");
+    }
+    if (new HashSet<>(found.values()).size() < found.size()) {
+      throw SourceException.option("brokers", text, "Give each store a name of its own");
+    }
+    return found;
+  }
+
+  private static List<String> columns(String text) {
+    if (text == null) {
+      return Columns.ALL;
+    }
+    Map<String, String> known = new HashMap<>();
+    List<String> listed = new ArrayList<>(Columns.ALL);
+    listed.add(Columns.CORRUPT_RECORD);
+    listed.forEach(name -> known.put(name.toLowerCase(Locale.ROOT), name));
+    List<String> names = new ArrayList<>();
+    for (String word : words("columns", text)) {
+      String name = known.get(word.toLowerCase(Locale.ROOT));
+      if (word.equals("*")) {
+        names.addAll(Columns.ALL);
+      } else if (name != null) {
+        names.add(name);
+      } else {
+        String hint = Similar.to(word, listed);
+        throw new SourceException(
+            SourceException.OPTION_INVALID,
+            "there is no column " + word + " (option columns)",
+            hint.isEmpty() ? "The columns are " + String.join(", ", listed) : hint);
+      }
+    }
+    if (new HashSet<>(names).size() < names.size()) {
+      throw SourceException.option("columns", text, "Name each column once");
+    }
+    return names;
+  }
+}

@@ -1,0 +1,128 @@
+package io.github.rocketwire.spark.stream;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import io.github.rocketwire.spark.SourceException;
+import java.util.Comparator;
+import java.util.Map;
+import java.util.TreeMap;
+import org.apache.spark.sql.connector.read.streaming.Offset;
+
+/**
+ * The progress of a stream: the next offset of each queue. In a checkpoint it is the JSON that the Python source writes,
+ * to the letter, so that a stream may go on with the other source.
+ */
+final class QueueOffsets extends Offset {
+  /** A queue of a topic at a broker. */
+  record MessageQueue(String broker, String topic, int queueId) implements Comparable<MessageQueue> {
+    private static final Comparator<MessageQueue> ORDER = Comparator.comparing(MessageQueue::broker)
+        .thenComparing(MessageQueue::topic)
+        .thenComparingInt(MessageQueue::queueId);
+
+    @Override
+    public int compareTo(MessageQueue other) {
+      return ORDER.compare(this, other);
+    }
+
+    @Override
+    public String toString() {
+      return topic + ", queue " + queueId + " of " + broker;
+    }
+  }
+
+  private static final ObjectMapper JSON = new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
+  private static final String REMEDY = "It is that of another source, or damaged; begin with a new checkpointLocation";
+
+  final Map<MessageQueue, Long> offsets;
+
+  QueueOffsets(Map<MessageQueue, Long> offsets) {
+    this.offsets = new TreeMap<>(offsets);
+  }
+
+  /**
+   * Parses an offset of a checkpoint.
+   *
+   * @throws SourceException it is none
+   */
+  static QueueOffsets parse(String json) {
+    Map<MessageQueue, Long> found = new TreeMap<>();
+    try {
+      object(JSON.readTree(json)).fields().forEachRemaining(broker -> object(broker.getValue())
+          .fields()
+          .forEachRemaining(topic -> object(topic.getValue()).fields().forEachRemaining(queue -> {
+            JsonNode offset = queue.getValue();
+            if (!offset.isIntegralNumber() || !offset.canConvertToLong() || offset.asLong() < 0) {
+              throw new IllegalArgumentException(offset + " is no offset");
+            }
+            found.put(
+                new MessageQueue(broker.getKey(), topic.getKey(), Integer.parseUnsignedInt(queue.getKey())),
+                offset.asLong());
+          })));
+    } catch (JsonProcessingException | IllegalArgumentException error) {
+      throw new SourceException(
+          SourceException.OPTION_INVALID,
+          "the checkpoint's offsets cannot be read: " + error.getMessage(),
+          REMEDY);
+    }
+    return new QueueOffsets(found);
+  }
+
+  private static JsonNode object(JsonNode node) {
+    if (node == null || !node.isObject()) {
+      throw new IllegalArgumentException(node + " is no table");
+    }
+    return node;
+  }
+
+  @Override
+  public String json() {
+    StringBuilder text = new StringBuilder("{");
+    MessageQueue last = null;
+    for (Map.Entry<MessageQueue, Long> entry : offsets.entrySet()) {
+      MessageQueue queue = entry.getKey();
+      boolean sameBroker = last != null && last.broker().equals(queue.broker());
+      if (!sameBroker) {
+        text.append(last == null ? "" : "}}, ");
+        quote(queue.broker(), text);
+        text.append(": {");
+      }
+      if (sameBroker && last.topic().equals(queue.topic())) {
+        text.append(", ");
+      } else {
+        text.append(sameBroker ? "}, " : "");
+        quote(queue.topic(), text);
+        text.append(": {");
+      }
+      text.append('"').append(queue.queueId()).append("\": ").append(entry.getValue());
+      last = queue;
+    }
+    return text.append(last == null ? "}" : "}}}").toString();
+  }
+
+  /** A text as Python's json.dumps writes it: in ASCII. */
+  private static void quote(String value, StringBuilder text) {
+    text.append('"');
+    for (int i = 0; i < value.length(); i++) {
+      char sign = value.charAt(i);
+      switch (sign) {
+        case '"' -> text.append("\\\"");
+        case '\\' -> text.append("\\\\");
+        case '\n' -> text.append("\\n");
+        case '\r' -> text.append("\\r");
+        case '\t' -> text.append("\\t");
+        case '\b' -> text.append("\\b");
+        case '\f' -> text.append("\\f");
+        default -> {
+          if (sign < ' ' || sign > '~') {
+            text.append(String.format("\\u%04x", (int) sign));
+          } else {
+            text.append(sign);
+          }
+        }
+      }
+    }
+    text.append('"');
+  }
+}

@@ -1,0 +1,304 @@
+package io.github.rocketwire.spark.stream;
+
+import io.github.rocketwire.spark.SourceException;
+import io.github.rocketwire.spark.plan.LogSpan;
+import io.github.rocketwire.spark.plan.Planner;
+import io.github.rocketwire.spark.plan.Stores;
+import io.github.rocketwire.spark.read.Readers;
+import io.github.rocketwire.spark.request.Options;
+import io.github.rocketwire.spark.request.Ranges;
+import io.github.rocketwire.spark.request.Request;
+import io.github.rocketwire.spark.store.Directory;
+import io.github.rocketwire.spark.store.QueueKey;
+import io.github.rocketwire.spark.store.Snapshot;
+import io.github.rocketwire.spark.stream.QueueOffsets.MessageQueue;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.LongSummaryStatistics;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
+import org.apache.spark.sql.connector.read.streaming.Offset;
+import org.apache.spark.sql.connector.read.streaming.ReadAllAvailable;
+import org.apache.spark.sql.connector.read.streaming.ReadLimit;
+import org.apache.spark.sql.connector.read.streaming.ReadMaxRows;
+import org.apache.spark.sql.connector.read.streaming.ReportsSourceMetrics;
+import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
+
+/**
+ * Follows the consume queues of stores. An offset is that of each queue's next message, so that a repeated micro-batch
+ * reads the same messages again. Each poll opens the stores again.
+ */
+public final class StoreStream implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics {
+  private static final String REPLACED =
+      "Was the store replaced? Begin with a new checkpointLocation, or set failOnDataLoss to false";
+  private static final String REMOVED =
+      "The broker removed them before they were read; set failOnDataLoss to false to go on without them";
+  private static final String OTHERWISE =
+      "Use spark.read in place of readStream, or read from the running broker: option namesrv";
+
+  private final Request request;
+  private final Options options;
+  private Map<MessageQueue, Long> target;
+  private Map<MessageQueue, Long> latest;
+
+  public StoreStream(Request request) {
+    this.request = request;
+    options = request.options;
+    if (options.ending != null || options.until != null) {
+      String name = options.ending != null ? "endingOffsets" : "endingTimestamp";
+      throw new SourceException(
+          SourceException.OPTION_INVALID,
+          "a stream has no option " + name,
+          "Leave it out, or use spark.read in place of readStream");
+    }
+  }
+
+  /** Asks the stores something; errors of files become those of the data source. */
+  private interface Question<T> {
+    T ask(List<Snapshot> stores) throws IOException;
+  }
+
+  private <T> T ask(Question<T> question) {
+    try {
+      return question.ask(Stores.open(options));
+    } catch (IOException error) {
+      throw Directory.unreadable(error);
+    } catch (UncheckedIOException error) {
+      throw Directory.unreadable(error.getCause());
+    }
+  }
+
+  @Override
+  public Offset initialOffset() {
+    return new QueueOffsets(ask(stores -> {
+      Map<MessageQueue, Long> found = new TreeMap<>();
+      for (Snapshot store : stores) {
+        checkQueues(store);
+        Map<QueueKey, long[]> ranges = store.selected(options);
+        Map<QueueKey, long[]> narrowed = Planner.narrowed(store, request, ranges);
+        ranges.forEach((key, range) -> found.put(
+            queue(store, key), narrowed.getOrDefault(key, new long[] {range[1], range[1]})[0]));
+      }
+      return found;
+    }));
+  }
+
+  @Override
+  public Offset deserializeOffset(String json) {
+    return QueueOffsets.parse(json);
+  }
+
+  @Override
+  public ReadLimit getDefaultReadLimit() {
+    if (options.maxOffsetsPerTrigger != null) {
+      return ReadLimit.maxRows(options.maxOffsetsPerTrigger);
+    }
+    // A limit of bytes is not known to Spark 3.5.
+    return options.maxBytesPerTrigger == null ? ReadLimit.allAvailable() : ReadLimit.maxRows(Long.MAX_VALUE);
+  }
+
+  @Override
+  public Offset latestOffset() {
+    throw new UnsupportedOperationException("latestOffset(Offset, ReadLimit) is asked");
+  }
+
+  @Override
+  public Offset latestOffset(Offset start, ReadLimit limit) {
+    Map<MessageQueue, Long> begun = ((QueueOffsets) start).offsets;
+    Map<MessageQueue, Long> ends = ask(stores -> {
+      Map<MessageQueue, long[]> there = bounds(stores);
+      latest = new TreeMap<>(begun);
+      there.forEach((queue, range) -> latest.put(queue, range[1]));
+      Map<MessageQueue, long[]> ranges = ranges(stores, begun, there);
+      if (limit instanceof ReadAllAvailable) {
+        return Admission.ends(stores, ranges, null, null);
+      }
+      Long rows = options.maxOffsetsPerTrigger;
+      if (limit instanceof ReadMaxRows most) {
+        rows = rows == null ? most.maxRows() : Math.min(rows, most.maxRows());
+      }
+      return Admission.ends(stores, ranges, rows, options.maxBytesPerTrigger);
+    });
+    Map<MessageQueue, Long> found = new TreeMap<>(begun);
+    found.putAll(ends);
+    return new QueueOffsets(found);
+  }
+
+  @Override
+  public Offset reportLatestOffset() {
+    return latest == null ? null : new QueueOffsets(latest);
+  }
+
+  @Override
+  public void prepareForTriggerAvailableNow() {
+    target = new TreeMap<>();
+    ask(this::bounds).forEach((queue, range) -> target.put(queue, range[1]));
+  }
+
+  /** How far the stream is behind its queues, named as Kafka's source names them. */
+  @Override
+  public Map<String, String> metrics(Optional<Offset> consumed) {
+    if (latest == null || consumed.isEmpty()) {
+      return Map.of();
+    }
+    Map<MessageQueue, Long> read = consumed.get() instanceof QueueOffsets own
+        ? own.offsets
+        : QueueOffsets.parse(consumed.get().json()).offsets;
+    LongSummaryStatistics behind = latest.entrySet().stream()
+        .mapToLong(entry -> Math.max(0, entry.getValue() - read.getOrDefault(entry.getKey(), entry.getValue())))
+        .summaryStatistics();
+    if (behind.getCount() == 0) {
+      return Map.of();
+    }
+    return Map.of(
+        "minOffsetsBehindLatest", Long.toString(behind.getMin()),
+        "maxOffsetsBehindLatest", Long.toString(behind.getMax()),
+        "avgOffsetsBehindLatest", Double.toString(behind.getAverage()),
+        "offsetsBehindLatest", Long.toString(behind.getSum()));
+  }
+
+  @Override
+  public InputPartition[] planInputPartitions(Offset start, Offset end) {
+    Map<MessageQueue, Long> begun = ((QueueOffsets) start).offsets;
+    Map<MessageQueue, Long> ended = ((QueueOffsets) end).offsets;
+    return ask(stores -> plan(stores, begun, ended)).toArray(InputPartition[]::new);
+  }
+
+  @Override
+  public PartitionReaderFactory createReaderFactory() {
+    return new Readers(request, null, Integer.MAX_VALUE);
+  }
+
+  @Override
+  public void commit(Offset end) {}
+
+  @Override
+  public void stop() {}
+
+  private static MessageQueue queue(Snapshot store, QueueKey key) {
+    return new MessageQueue(store.broker, key.topic(), key.queueId());
+  }
+
+  /** Refuses stores and topics without consume queues: a stream would silently find nothing in them. */
+  private void checkQueues(Snapshot store) {
+    // A live broker may be about to create its first queue, or to rebuild all of them.
+    boolean noneIsDue = store.directory.hasOtherQueues() || store.directory.state != Directory.State.LIVE;
+    if (store.end > store.start && noneIsDue && store.files().isEmpty()) {
+      throw new SourceException(
+          SourceException.NOT_A_STORE,
+          store.directory.root + " has messages and no consume queues, which a stream follows",
+          OTHERWISE);
+    }
+    for (String topic : options.topics) {
+      if (store.directory.batchQueues.stream()
+          .anyMatch(queue -> queue.topic().equals(topic) && !queue.files().isEmpty())) {
+        throw new SourceException(
+            SourceException.TOPIC_UNKNOWN,
+            topic + " is a batch topic of 5.x, whose queues no stream can follow",
+            OTHERWISE);
+      }
+    }
+  }
+
+  private Map<MessageQueue, long[]> bounds(List<Snapshot> stores) throws IOException {
+    Map<MessageQueue, long[]> found = new TreeMap<>();
+    for (Snapshot store : stores) {
+      store.selectedBounds(options).forEach((key, range) -> found.put(queue(store, key), range));
+    }
+    return found;
+  }
+
+  /** All unread offsets of each queue. */
+  private Map<MessageQueue, long[]> ranges(
+      List<Snapshot> stores, Map<MessageQueue, Long> begun, Map<MessageQueue, long[]> there) throws IOException {
+    Map<MessageQueue, long[]> found = new TreeMap<>();
+    for (Map.Entry<MessageQueue, long[]> entry : there.entrySet()) {
+      MessageQueue queue = entry.getKey();
+      if (target != null && !target.containsKey(queue)) {
+        continue;
+      }
+      long least = entry.getValue()[0];
+      long most = entry.getValue()[1];
+      Long first = begun.get(queue);
+      long end = target == null ? most : Math.min(most, target.get(queue));
+      if (first == null) {
+        // A new queue is recorded, and read in the next micro-batch: so the checkpoint has its start, and messages that
+        // are removed in between are reported as missing.
+        first = least;
+        end = least;
+      } else if (first > most) {
+        if (isLagging(stores, queue)) {
+          continue;
+        }
+        Ranges.lost(queue + " ends at offset " + most + ", and was read up to " + first, options.failOnDataLoss, REPLACED);
+        first = least;
+      }
+      found.put(queue, new long[] {first, Math.max(first, end)});
+    }
+    return found;
+  }
+
+  private static boolean isLagging(List<Snapshot> stores, MessageQueue queue) throws IOException {
+    for (Snapshot store : stores) {
+      if (store.broker.equals(queue.broker()) && Lagging.is(store, new QueueKey(queue.topic(), queue.queueId()))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  private List<LogSpan> plan(List<Snapshot> stores, Map<MessageQueue, Long> begun, Map<MessageQueue, Long> ended)
+      throws IOException {
+    for (MessageQueue queue : ended.keySet()) {
+      if (stores.stream().noneMatch(store -> store.broker.equals(queue.broker()))) {
+        Ranges.lost(
+            "the checkpoint has offsets of " + queue.broker() + ", and none of the stores is of that broker",
+            options.failOnDataLoss,
+            REPLACED);
+      }
+    }
+    List<LogSpan> spans = new ArrayList<>();
+    for (Snapshot store : stores) {
+      Map<QueueKey, long[]> ranges = new TreeMap<>();
+      for (Map.Entry<MessageQueue, Long> entry : ended.entrySet()) {
+        MessageQueue queue = entry.getKey();
+        Long first = begun.get(queue);
+        if (queue.broker().equals(store.broker) && !entry.getValue().equals(first)) {
+          ranges.put(new QueueKey(queue.topic(), queue.queueId()), there(store, queue, first, entry.getValue()));
+        }
+      }
+      spans.addAll(Planner.planRanges(
+          store, ranges, options.maxBytesPerPartition, options.minPartitions, request.needsNoLog()));
+    }
+    return spans;
+  }
+
+  /** The part of a range that the store has: all of it, except for lost messages. */
+  private long[] there(Snapshot store, MessageQueue queue, Long begun, long end) throws IOException {
+    QueueKey key = new QueueKey(queue.topic(), queue.queueId());
+    long least = store.bounds(key)[0];
+    long most = store.bounds(key)[1];
+    // The queue was recorded, or created again: see `ranges`.
+    long first = begun == null || begun > end ? least : begun;
+    String where = queue + " has the offsets from " + least + " to " + most;
+    if (end > most) {
+      if (store.directory.state == Directory.State.LIVE && Lagging.is(store, key)) {
+        throw new SourceException(
+            SourceException.PATH_UNREADABLE,
+            where + ": the broker fills its queues anew after a crash",
+            "Wait until it is ready, and start the query again");
+      }
+      Ranges.lost(where + ": those up to " + end + " were there before", options.failOnDataLoss, REPLACED);
+    }
+    if (first < least) {
+      Ranges.lost(where + ": those from " + first + " on were to be read", options.failOnDataLoss, REMOVED);
+    }
+    return new long[] {Math.max(least, first), Math.min(end, most)};
+  }
+}
