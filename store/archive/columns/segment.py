@@ -82,7 +82,7 @@ class OpenSegment:
         """
         array = self._array(name)[number * BLOCK : (number + 1) * BLOCK]
         if (name, number) not in self._checked:
-            if crc32c.crc32c(memoryview(array).cast("B")) != self.segment.checksums[name][number]:
+            if crc32c.crc32c(array.view(np.uint8).data) != self.segment.checksums[name][number]:
                 raise ColumnsUnfit(f"block {number} of {self._folder.name}/{name} is damaged")
             self._checked.add((name, number))
         return array
