@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -69,6 +70,9 @@ class _Conditions:
 @click.option("--key", metavar="K", help="With this key, or this unique key.")
 @click.option("--id", "message_id", metavar="MSGID", help="With this message id, of either kind, in any topic.")
 @click.option("--tag", "tags", metavar="TAG", multiple=True, help="With this tag; repeatable.")
+@click.option(
+    "--columns", metavar="CACHE", help="Look in these (see `store columns`): of the log, read only what they find."
+)
 @click.option("--limit", metavar="N", help="No more than so many.")
 @click.option("--all-topics", is_flag=True, help="RocketMQ's own topics too.")
 @click.option("--table", is_flag=True, help="Print a table (the default).")
@@ -78,6 +82,7 @@ def command(
     *,
     directory: str,
     commitlog: str | None,
+    columns: str | None,
     limit: str | None,
     table: bool,
     as_json: bool,
@@ -90,15 +95,28 @@ def command(
     wanted = _wanted(_Conditions(**conditions))
     most = None if limit is None else _whole("--limit", limit)
     write = _write_json if as_json else _write_raw if raw else _write_table
-    return _cat(opened(directory, commitlog), wanted, most, write)
+    if columns is None:
+        return _cat(opened(directory, commitlog), wanted, most, write)
+    if wanted.message_id is not None:
+        raise click.UsageError("--columns has no message ids: --id is not allowed with it")
+    from rocketwire.store.archive.columns.manifest import ColumnsUnfit
+
+    try:
+        return _cat(opened(directory, commitlog), wanted, most, write, columns)
+    except ColumnsUnfit as error:
+        raise Unsuccessful(f"{columns}: {error}; make them by rocketwire store columns") from error
 
 
 def _cat(
-    directory: Directory, wanted: Wanted, most: int | None, write: Callable[[Iterable[Selected], Report], None]
+    directory: Directory,
+    wanted: Wanted,
+    most: int | None,
+    write: Callable[[Iterable[Selected], Report], None],
+    columns: str | None = None,
 ) -> int:
     from rocketwire.store.archive.plan.plan import find, known_topics
 
-    if wanted.key is None and wanted.message_id is None:
+    if columns is None and wanted.key is None and wanted.message_id is None:
         for topic in sorted(wanted.topics or ()):
             if not directory.queues_of(topic):
                 warn(f"{directory.root} has no consume queue of {topic}: looking for it in the whole log")
@@ -110,7 +128,13 @@ def _cat(
         warn(str(trouble))
 
     unknown = sorted(wanted.topics - known_topics(directory, report)) if wanted.topics else []
-    found = islice(find(directory, wanted, report), most)
+    if columns is None:
+        every = find(directory, wanted, report)
+    else:
+        from rocketwire.store.archive.columns.questions import Columns
+
+        every = Columns(directory, Path(columns)).find(wanted, report)
+    found = islice(every, most)
     first = list(islice(found, 1))
     if unknown and not first:
         raise Unsuccessful(f"--topic {unknown[0]}: no such topic; rocketwire store ls {directory.root} lists them")

@@ -1,0 +1,159 @@
+"""Making the columns of a store, and extending them to the present end of its log."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import crc32c
+import numpy as np
+from numpy.typing import NDArray
+
+from rocketwire.store.archive.columns.manifest import ColumnsUnfit, Manifest, load, save
+from rocketwire.store.archive.columns.segment import COLUMNS, write
+from rocketwire.store.archive.read.directory import Directory
+from rocketwire.store.archive.read.log import Block, Log
+from rocketwire.store.archive.read.opening import FileGone
+from rocketwire.store.archive.read.scan import Report, scan
+from rocketwire.store.records.columns import topics_of
+from rocketwire.store.records.property_columns import hashed_properties
+from rocketwire.wire import properties as names
+from rocketwire.wire.java import INT32_MAX
+from rocketwire.wire.properties import decode_stored_properties
+
+#: Rows of a segment: they are in memory while it is made.
+_MOST_ROWS: Final = 4 << 20
+_MINUTE: Final = 60_000
+_PREFIX: Final = "segment-"
+
+
+def fit(directory: Directory, manifest: Manifest) -> None:
+    """Check that columns are of this store.
+
+    Raises:
+        ColumnsUnfit: they are of another, or its log was cut.
+        StoreUnreadable: the log cannot be read.
+    """
+    if manifest.last < 0:
+        return
+    with Log(directory.commit_log) as log:
+        try:
+            record = log.read(manifest.last, manifest.end - manifest.last)
+        except FileGone:
+            record = b""
+    if crc32c.crc32c(record) != manifest.witness:
+        raise ColumnsUnfit("the log has not the message that they end with: it is another store, or was cut")
+
+
+def extend(
+    directory: Directory, folder: Path, report: Report, *, anew: bool = False, rows: int = _MOST_ROWS
+) -> Manifest:
+    """Bring the columns in a folder, which is made if needed, up to the end of the log.
+
+    Args:
+        directory: The store.
+        folder: Where the columns are.
+        report: Gets what of the log is damaged: it is in no column.
+        anew: Throw away what is there.
+        rows: Most rows of a segment.
+
+    Raises:
+        ColumnsUnfit: what is there does not fit the store, or somebody is extending it: nothing was changed.
+        StoreUnreadable: the log cannot be read.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with _locked(folder):
+        manifest = None if anew else load(folder)
+        if manifest is None:
+            manifest = Manifest()
+        fit(directory, manifest)
+        for block in _batches(directory, manifest, report, rows):
+            _add(folder, manifest, block)
+            save(folder, manifest)
+        if anew:
+            save(folder, manifest)
+        kept = {segment.name for segment in manifest.segments}
+        for path in folder.glob(f"{_PREFIX}*"):
+            if path.name not in kept:
+                shutil.rmtree(path)
+    return manifest
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    with (folder / "lock").open("wb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise ColumnsUnfit("another process is extending them") from error
+        yield
+
+
+_Columns = dict[str, NDArray[Any]]
+
+
+def _batches(directory: Directory, manifest: Manifest, report: Report, rows: int) -> Iterator[list[_Columns]]:
+    topics = {topic: code for code, topic in enumerate(manifest.topics)}
+    tags = {tag: code for code, tag in enumerate(manifest.tags)}
+    waiting: list[_Columns] = []
+    count = 0
+    for block in scan(directory, report, start=manifest.end):
+        waiting.append(_columns(block, manifest, topics, tags))
+        count += len(block.records.position)
+        last = len(block.records.position) - 1
+        record = block.record(last)
+        manifest.last = int(block.records.physical_offset[last])
+        manifest.end = manifest.last + len(record)
+        manifest.witness = crc32c.crc32c(record)
+        if count >= rows:
+            yield waiting
+            waiting, count = [], 0
+    if waiting:
+        yield waiting
+
+
+def _columns(block: Block, manifest: Manifest, topics: dict[str, int], tags: dict[str | None, int]) -> _Columns:
+    records = block.records
+    found = {name: getattr(records, name) for name in COLUMNS if name not in ("topic", "tag", "minute")}
+    codes, texts = topics_of(block.buffer, records)
+    found["topic"] = np.array([_code(topics, manifest.topics, text) for text in texts], np.int32)[codes]
+    starts = records.properties_position.tolist()
+    ends = (records.properties_position + records.properties_length).tolist()
+    found["tag"] = np.array(
+        [_code(tags, manifest.tags, _tag(block.buffer[start:end])) for start, end in zip(starts, ends, strict=True)],
+        np.int32,
+    )
+    found["minute"] = np.clip(records.store_timestamp // _MINUTE, -INT32_MAX, INT32_MAX)
+    keys = hashed_properties(block.buffer, records).keys
+    found["key_hash"] = keys.hash.astype(np.int32)
+    found["key_row"] = keys.record
+    return found
+
+
+def _code(codes: dict[Any, int], texts: list[Any], text: str | None) -> int:
+    code = codes.get(text)
+    if code is None:
+        code = codes[text] = len(texts)
+        texts.append(text)
+    return code
+
+
+def _tag(properties: bytes) -> str | None:
+    # Most texts have the name once, or not at all: those need not be taken apart to see that there is none.
+    if b"TAGS" not in properties:
+        return None
+    return decode_stored_properties(properties).get(names.TAGS)
+
+
+def _add(folder: Path, manifest: Manifest, blocks: list[_Columns]) -> None:
+    sizes = [len(block["topic"]) for block in blocks]
+    before = np.cumsum([0, *sizes])[:-1].tolist()
+    columns = {name: np.concatenate([block[name] for block in blocks]) for name in COLUMNS}
+    hashes = np.concatenate([block["key_hash"] for block in blocks])
+    rows = np.concatenate([block["key_row"] + at for block, at in zip(blocks, before, strict=True)])
+    manifest.segments.append(write(folder / f"{_PREFIX}{uuid.uuid4().hex}", columns, hashes, rows))
