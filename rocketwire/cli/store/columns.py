@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
+from rocketwire.cli.json_option import json_option
 from rocketwire.cli.mistake import INCOMPLETE, Unsuccessful
-from rocketwire.cli.output import count_of, warn
+from rocketwire.cli.output import count_of, json_line, warn
 from rocketwire.cli.store.directory import opened, store_directory
 
 if TYPE_CHECKING:
     from rocketwire.store.archive.read.scan import Trouble
 
+_EPILOG: Final = """\b
+Examples:
+  rocketwire store columns data --to data-columns
+  rocketwire store cat data --columns data-columns --key Order-42
+"""
 
-@click.command("columns")
+
+@click.command("columns", epilog=_EPILOG)
 @store_directory
 @click.option("--to", "folder", metavar="CACHE", required=True, help="The folder of the columns; made if needed.")
-def command(*, directory: str, commitlog: str | None, folder: str) -> int:
+@json_option
+def command(*, directory: str, commitlog: str | None, folder: str, as_json: bool) -> int:
     """Make columns of all messages, or extend them to the log's end; cat and count --columns read them."""
     from rocketwire.store.archive.columns.extend import extend
     from rocketwire.store.archive.columns.manifest import ColumnsUnfit
@@ -38,5 +46,8 @@ def command(*, directory: str, commitlog: str | None, folder: str) -> int:
             made = extend(store, Path(folder), report, anew=True)
     except (ColumnsUnfit, OSError) as error:
         raise Unsuccessful(f"{folder}: {error}") from error
-    click.echo(f"{folder}: {count_of(made.rows, 'message')}, up to physical offset {made.end}")
+    if as_json:
+        json_line({"columns": folder, "messages": made.rows, "end": made.end})
+    else:
+        click.echo(f"{folder}: {count_of(made.rows, 'message')}, up to physical offset {made.end}")
     return INCOMPLETE if damaged else 0

@@ -14,9 +14,14 @@ from rocketwire.cli.store.directory import opened, store_directory
 from rocketwire.cli.times import shown
 
 _TIMES: Final = ("minute", "hour", "day")
+_EPILOG: Final = """\b
+Examples:
+  rocketwire store columns data --to data-columns
+  rocketwire store count data --columns data-columns --by topic,tag,hour
+"""
 
 
-@click.command("count")
+@click.command("count", epilog=_EPILOG)
 @store_directory
 @click.option("--columns", "folder", metavar="CACHE", required=True, help="What `store columns` made of the store.")
 @click.option("--by", metavar="NAMES", default="topic", help="Of topic, tag, queue, minute, hour and day, with commas.")
