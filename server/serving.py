@@ -112,6 +112,8 @@ async def serve_name_server(
     routes = RouteTable()
     address = config.name_server or NAME_SERVER
     with bind(address.host, address.port, option="--namesrv") as sock:
+        with contextlib.suppress(OSError):  # without it values are refused, and nothing else needs it
+            config.store.folder.mkdir(parents=True, exist_ok=True)
         name_server = _name_server(
             sock,
             config,

@@ -131,3 +131,14 @@ async def test_the_brokers_permission_is_told(tmp_path: Path) -> None:
         found = await route(there, "T")
         assert found is not None
         assert found.queue_datas[0].perm == Permission.READ
+
+
+async def test_a_name_server_alone_keeps_values_in_a_folder_that_it_makes(tmp_path: Path) -> None:
+    alone = NameServer(tmp_path / "not" / "there")
+    value = {"namespace": "N", "key": "k", "value": "v"}
+    async with alone.running() as names:
+        answer = await names.ask(RequestCode.PUT_KV_CONFIG, value)
+        assert answer.header.code == ResponseCode.SUCCESS, answer.header.remark
+    async with alone.running() as names:
+        answer = await names.ask(RequestCode.GET_KV_CONFIG, value)
+        assert answer.header.ext == {"value": "v"}
