@@ -1,5 +1,6 @@
 # make serve   name server 127.0.0.1:9876 and broker 127.0.0.1:10911 on ./data   (ARGS= passes more options)
-# make test    everything: installs what the tests need, then tox
+# make test    every check once: installs what the tests need, then tox; 20 minutes on two processors
+# make test-all   and all versions of clients and brokers, coverage, sanitizers, faults at every step; about an hour
 # make bench   measure side by side with the Apache broker
 # make bench-spark   measure what Spark's data source costs, beside reading the bytes; needs Java
 # make cluster-demo   two name servers, three brokers, two proxies: kill one of each, see no message lost, in a minute
@@ -16,7 +17,7 @@ PYTHON ?= python3
 ARGS ?=
 ENGINE ?= podman
 
-.PHONY: help serve test bench bench-spark cluster-demo spark-demo fuzz docs wheel image version release clean
+.PHONY: help serve test test-all bench bench-spark cluster-demo spark-demo fuzz docs wheel image version release clean
 .DELETE_ON_ERROR:
 
 help:
@@ -28,6 +29,11 @@ serve: .venv/installed
 test: .venv-dev/installed
 	.venv-dev/bin/python -m compat_tests.install
 	.venv-dev/bin/tox run-parallel --parallel 2 --parallel-no-spinner --result-json .tox/result.json $(ARGS)
+
+test-all: .venv-dev/installed
+	.venv-dev/bin/python -m compat_tests.install
+	ROCKETWIRE_SCOPE="wide or not wide" .venv-dev/bin/tox run-parallel --parallel 2 --parallel-no-spinner \
+		--result-json .tox/result.json -e lint,layers,types,unit-quick,compat,spark,unit,docs,twin,sanitize $(ARGS)
 
 bench: .venv/installed
 	.venv/bin/python -m bench $(ARGS)

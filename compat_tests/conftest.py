@@ -23,9 +23,11 @@ from rocketwire.compat.clients.client import Client, Clients
 from rocketwire.compat.environment import cache
 from rocketwire.compat.environment.artifacts import CLIENT_VERSIONS
 from rocketwire.compat.scenario import Scenario, modules
+from tests import wide_tests
 
 _PROGRAMS = pytest.StashKey[Programs]()
 _SPARK: Final = Path(__file__).parent / "spark"
+_WIDE: Final = Path(__file__).with_name("wide_tests.txt")
 
 #: Delays of minutes or hours, shortened to seconds: retries begin at level 3, level 18 is the last.
 _SWIFT: Final = {
@@ -94,6 +96,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--clients", choices=("auto", "container", "host"), default="auto", help="where the Java clients run"
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Mark what `make test` leaves to `make test-all`."""
+    config.pluginmanager.register(wide_tests.Marks(_WIDE))
 
 
 @pytest.hookimpl(trylast=True)  # behind pytest-randomly

@@ -14,6 +14,8 @@ from typing import Final
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import wide_tests
+
 _EXAMPLES: Final = os.environ.get("ROCKETWIRE_EXAMPLES", "new")
 _MOST: Final = {"few": 8, "fixed": 30}
 """Examples of a property, or runs of a state machine, at most."""
@@ -24,6 +26,11 @@ _MEMORY_BYTES: Final = 4 << 30
 
 _LONG_TESTS: Final = Path(__file__).with_name("long_tests.txt")
 """Written by `python -m tools.long_tests`."""
+
+_AGAIN: Final = os.environ.get("ROCKETWIRE_KERNEL") == "python" or "ASAN_OPTIONS" in os.environ
+"""The same tests run elsewhere with the kernel as it is shipped; here the short ones will do (`wide`)."""
+
+_WIDE_TESTS: Final = Path(__file__).with_name("wide_tests.txt")
 
 settings.register_profile(
     "rocketwire",
@@ -37,6 +44,7 @@ settings.load_profile("rocketwire")
 
 def pytest_configure(config: pytest.Config) -> None:
     """Keep files in memory where `ROCKETWIRE_TEST_FILES=memory` asks for it: most tests wait for the disk."""
+    config.pluginmanager.register(wide_tests.Marks(_WIDE_TESTS))
     if os.environ.get("ROCKETWIRE_TEST_FILES") != "memory" or config.option.basetemp is not None:
         return
     if _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free >= _MEMORY_BYTES:
@@ -45,7 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark long tests; do not trace costly ones; cap examples and state machines where few are wanted."""
+    """Mark long and wide tests; do not trace costly ones; cap examples and state machines where few are wanted."""
     listed = dict(line.partition(" ")[::2] for line in _LONG_TESTS.read_text().splitlines())
     for item in items:
         how = listed.get(item.nodeid.partition("[")[0])
@@ -53,6 +61,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("long")
         if how or item.get_closest_marker("costly") is not None:
             item.add_marker("no_cover")  # tracing doubles what they cost, and the others cover what is wanted
+            if _AGAIN:
+                item.add_marker("wide")
     most = _MOST.get(_EXAMPLES)
     if most is None:
         return
