@@ -144,6 +144,7 @@ def test_make_alone_says_what_there_is() -> None:
     assert targets == [
         "serve",
         "test",
+        "test-all",
         "bench",
         "bench-spark",
         "cluster-demo",

@@ -56,6 +56,8 @@ def test_a_line_that_names_nothing_is_an_error(tmp_path: Path) -> None:
     listed.write_text("tests/test_a.py::test_a\ntests/test_of_another_run.py::test_c\n")
     assert collected(listed, *items) == [True, False]
     listed.write_text("tests/test_a.py::test_c\n")
-    with pytest.raises(pytest.UsageError, match=re.escape("wide_tests.txt: no test has the id tests/test_a.py::test_c")):
+    with pytest.raises(
+        pytest.UsageError, match=re.escape("wide_tests.txt: no test has the id tests/test_a.py::test_c")
+    ):
         collected(listed, *items)
     assert collected(listed, Item("tests/test_a.py::test_a"), arguments=["tests/test_a.py::test_a"]) == [False]

@@ -1,7 +1,7 @@
 """Marks the tests that `make test` leaves to `make test-all`: those that a list names.
 
-Each line of a list is a pattern of node ids in which `*` stands for any text; `#` begins a comment. They are in lists, not
-markers in the tests, since which tests are worth the time of every run is decided by what all of them take together.
+Each line of a list is a pattern of node ids in which `*` stands for any text; `#` begins a comment. They are in lists,
+not markers in the tests: what all tests take together decides which are worth the time of every run.
 """
 
 from __future__ import annotations
