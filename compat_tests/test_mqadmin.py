@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -28,42 +30,42 @@ CASES = [
 class Outputs:
     """What each command printed, by endpoint, version and place in the catalogue."""
 
-    endpoints: Mapping[str, Endpoint]
+    start: Callable[[str], Endpoint]
     folder: Path
     found: dict[tuple[str, str, int], list[str]] = field(default_factory=dict)
 
     def of(self, endpoint: str, version: str, place: int) -> list[str]:
         """What one command printed."""
-        if not self.found:  # all in one order, whatever the order of the tests
-            for each in admin_tools.VERSIONS:
-                self._run(each)
+        if (endpoint, version, place) not in self.found:  # all commands in their order, whatever the order of the tests
+            self._run(endpoint, version)
         return self.found[endpoint, version, place]
 
-    def _run(self, version: str) -> None:
-        folder = self.folder / version
-        folder.mkdir()
-        with Clients(admin_tools.tools(folder, version)) as clients:
-            for name, endpoint in self.endpoints.items():
-                if name == "apache-5.5.0" and version != "5.5.0":
-                    continue
-                own = folder / name
-                own.mkdir()
-                client = Client(clients=clients, id=f"java-{version}", namesrv=endpoint.namesrv)
-                scene = Scene(endpoint=endpoint, client=client, folder=own)
-                for place, lines in scene.outputs():
-                    self.found[name, version, place] = lines
+    def _run(self, name: str, version: str) -> None:
+        own = self.folder / version / name
+        own.mkdir(parents=True)
+        endpoint = self.start(name)
+        with Clients(admin_tools.tools(own, version)) as clients:
+            client = Client(clients=clients, id=f"java-{version}", namesrv=endpoint.namesrv)
+            for place, lines in Scene(endpoint=endpoint, client=client, folder=own).outputs():
+                self.found[name, version, place] = lines
 
 
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Outputs]:
     folder = tmp_path_factory.mktemp("mqadmin")
     settings = {"brokerName": "broker-a"}
-    with (
-        running(Apache(folder / "apache", settings=settings)) as theirs,
-        running(Apache(folder / "newer", version="5.5.0", settings=settings)) as newer,
-        running(Rocketwire(folder / "ours", settings=settings)) as ours,
-    ):
-        yield Outputs({"apache-4.9.7": theirs, "apache-5.5.0": newer, "rocketwire": ours}, folder)
+    made: dict[str, Callable[[], Endpoint]] = {
+        "apache-4.9.7": lambda: Apache(folder / "apache", settings=settings),
+        "apache-5.5.0": lambda: Apache(folder / "newer", version="5.5.0", settings=settings),
+        "rocketwire": lambda: Rocketwire(folder / "ours", settings=settings),
+    }
+    with ExitStack() as stack:
+
+        @cache
+        def start(name: str) -> Endpoint:
+            return stack.enter_context(running(made[name]()))
+
+        yield Outputs(start, folder)
 
 
 @pytest.mark.parametrize(("version", "place"), CASES, ids=[f"{version} {COMMANDS[at].line}" for version, at in CASES])

@@ -27,8 +27,8 @@ _MEMORY_BYTES: Final = 4 << 30
 _LONG_TESTS: Final = Path(__file__).with_name("long_tests.txt")
 """Written by `python -m tools.long_tests`."""
 
-_AGAIN: Final = os.environ.get("ROCKETWIRE_KERNEL") == "python" or "ASAN_OPTIONS" in os.environ
-"""The same tests run elsewhere with the kernel as it is shipped; here the short ones will do (`wide`)."""
+_TWIN: Final = os.environ.get("ROCKETWIRE_KERNEL") == "python"
+_SANITIZED: Final = "ASAN_OPTIONS" in os.environ
 
 _WIDE_TESTS: Final = Path(__file__).with_name("wide_tests.txt")
 
@@ -59,10 +59,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         how = listed.get(item.nodeid.partition("[")[0])
         if how is not None:
             item.add_marker("long")
-        if how or item.get_closest_marker("costly") is not None:
+        costly = how is not None or item.get_closest_marker("costly") is not None
+        if costly:
             item.add_marker("no_cover")  # tracing doubles what they cost, and the others cover what is wanted
-            if _AGAIN:
-                item.add_marker("wide")
+        if (costly and (_TWIN or _SANITIZED)) or (_TWIN and item.get_closest_marker("hypothesis") is not None):
+            item.add_marker("wide")  # they run with the kernel as it is shipped
     most = _MOST.get(_EXAMPLES)
     if most is None:
         return

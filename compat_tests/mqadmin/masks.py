@@ -19,6 +19,7 @@ _MASKS: Final = tuple(
         (r"\b127\.0\.0\.1:\d+", "ADDRESS"),
         (r"\b((?!127\.0|192\.0\.2)\d{1,3}\.){3}\d{1,3}\b", "HOST"),
         (r"\b\d+(\.\d+)? ?ms\b", "DURATION"),
+        (r"\$\$Lambda\$\d+/0x[0-9a-f]+", "$$LAMBDA"),
         (r"@[0-9a-f]{6,8}\b", "@HASH"),
         (r"\s+", " "),
     )
