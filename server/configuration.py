@@ -46,6 +46,7 @@ from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.server.topics.keys import TopicKeys
 from rocketwire.server.transactions.keys import TransactionKeys
 from rocketwire.server.upkeep.keys import FlushKeys, RetentionKeys, StoreKeys, TableKeys
+from rocketwire.server.upstream.keys import UpstreamKeys
 from rocketwire.store.event import Event
 from rocketwire.store.settings import StoreSettings
 from rocketwire.wire.addresses import Address
@@ -80,6 +81,7 @@ class ServerConfig:
     throttle: ThrottleKeys = field(default_factory=ThrottleKeys)
     acl: AclKeys = field(default_factory=AclKeys)
     tls: TlsKeys = field(default_factory=TlsKeys)
+    upstream: UpstreamKeys = field(default_factory=UpstreamKeys)
     faults: FaultKeys = field(default_factory=FaultKeys)
     clock: ClockKeys = field(default_factory=ClockKeys)
     grpc: GrpcKeys = field(default_factory=GrpcKeys)

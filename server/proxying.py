@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -41,6 +41,8 @@ from rocketwire.server.proxy.settings import ProxySettings
 from rocketwire.server.remote_calls.front import remote_front
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.upstream.cluster import MASTER, BrokerKey, Cluster
+from rocketwire.server.upstream.dialling import DESCRIPTORS, TlsDialling, upstream_context
+from rocketwire.server.upstream.line import connected
 from rocketwire.server.upstream.lines import Lines
 from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.wire import names
@@ -151,13 +153,16 @@ class _Proxy:
         self._descriptors = shared_out(http=config.http is not None)
         self._in_flight = InFlight(Limits(live[LimitKeys], self._metrics))
         # Each connection of a client has one to its broker.
-        connections = DescriptorBudget(self._descriptors.connections.most // 2)
+        context = upstream_context(config.upstream)
+        each = 1 if context is None else DESCRIPTORS
+        connections = DescriptorBudget(self._descriptors.connections.most // (1 + each))
         self._admission = Admission(self._in_flight, connections, self._descriptors.farewells)
         tls = loaded_contexts(config.tls, clock=clock, run_sync=run_sync)
         self._gate = TlsGate(tls, self._in_flight)
         kernel = relay_kernel()
         self._relays = None if kernel is None else KernelRelays(kernel, self._in_flight.limits)
-        self._lines = Lines()
+        self._connecting = connected if context is None else TlsDialling(context, self._in_flight).connected
+        self._lines = Lines(self._connecting)
         self._cluster = Cluster(settings.upstream, self._lines)
         self._faults = allowed_faults(config.faults, choose, self._metrics)
         self._access = _access_control(config, live, clock, self._metrics) if config.acl.acl_enable else None
@@ -245,12 +250,16 @@ class _Proxy:
             metrics=self._metrics,
             now=trio.current_time,
             moved=(lambda _: None) if relays is None else relays.moved,
+            connecting=self._connecting,
         )
 
         def plain() -> bool:
             return not relay.guarded and (faults is None or not faults.rules.active)
 
-        early = None if relays is None else PlainPort(relays, plain, relay.where, relay.adopt)
+        def connecting(address: Address) -> Awaitable[socket.socket]:
+            return self._connecting(address, nursery)
+
+        early = None if relays is None else PlainPort(relays, plain, relay.where, relay.adopt, connecting)
         for sock in sockets:
             listener = self._listener(sock, relay, relay.peer_closed, "broker", early)
             self._listeners["broker"].append(listener)

@@ -15,6 +15,7 @@ from rocketwire.server.proxy.passing import Passing
 from rocketwire.server.proxy.quotas import Quotas
 from rocketwire.server.proxy.tunnels import Begun, Relocation, Tunnel
 from rocketwire.server.upstream.cluster import BrokerKey, Cluster
+from rocketwire.server.upstream.line import Connecting, connected
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.connection import RawFrame
@@ -37,6 +38,7 @@ class Relay(Passing):
         metrics: As for `Passing`.
         now: Likewise.
         moved: Called with the former address when the broker has moved.
+        connecting: Makes connections to the broker.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class Relay(Passing):
         metrics: Metrics,
         now: Callable[[], float],
         moved: Callable[[Address], None] = lambda _: None,
+        connecting: Connecting = connected,
     ) -> None:
         super().__init__(guards=guards, metrics=metrics, now=now)
         self._key = key
@@ -62,6 +65,7 @@ class Relay(Passing):
         self._target: Address | None = None
         self._relocation: Relocation | None = None
         self._moved = moved
+        self._connecting = connecting
         self._find()
         cluster.changed.subscribe(self._find)
 
@@ -121,8 +125,10 @@ class Relay(Passing):
         """A new tunnel for a client; None: it has left, or it is not known where the broker is."""
         if self._target is None or session.closed:
             return None
-        tunnel = self._tunnels[session] = Tunnel(session, self._target, self._relocation, self._ended, begun)
-        self._nursery.start_soon(tunnel.run)
+        tunnel = self._tunnels[session] = Tunnel(
+            session, self._target, self._relocation, self._ended, begun, connecting=self._connecting
+        )
+        self._nursery.start_soon(tunnel.run, self._nursery)
         return tunnel
 
     def adopt(self, session: Session, begun: Begun) -> None:

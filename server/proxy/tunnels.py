@@ -17,7 +17,7 @@ import trio
 from rocketwire.server.core.request import Reply
 from rocketwire.server.net.outbox import Outbox
 from rocketwire.server.net.session import Session
-from rocketwire.server.upstream.line import NotReached, connected
+from rocketwire.server.upstream.line import Connecting, NotReached, connected
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import FLAG_RESPONSE, ResponseCode
 from rocketwire.wire.connection import FrameReader, RawFrame
@@ -68,6 +68,7 @@ class Tunnel:
         relocation: What to replace in message ids; None: nothing.
         on_close: Called once when it is closed.
         begun: A connection to the broker that there is already.
+        connecting: Makes one otherwise.
     """
 
     def __init__(
@@ -77,12 +78,15 @@ class Tunnel:
         relocation: Relocation | None,
         on_close: Callable[[Tunnel], None],
         begun: Begun | None = None,
+        *,
+        connecting: Connecting = connected,
     ) -> None:
         self.session = session
         self.address = address
         self._relocation = relocation
         self._on_close = on_close
         self._begun = begun
+        self._connecting = connecting
         self._sock: socket.socket | None = None
         self._outbox: Outbox | None = None
         self._waiting: list[bytes] = []
@@ -139,12 +143,12 @@ class Tunnel:
         if not self.full:
             self._room.set()
 
-    async def run(self) -> None:
-        """Connect, and pass on until one end closes."""
+    async def run(self, nursery: trio.Nursery) -> None:
+        """Connect, and pass on until one end closes; what else the connection needs runs in the nursery."""
         begun = self._begun
         if begun is None:
             try:
-                begun = Begun(await connected(self.address), b"", b"")
+                begun = Begun(await self._connecting(self.address, nursery), b"", b"")
             except NotReached as error:
                 self._refuse_all(error)
                 return
@@ -158,10 +162,10 @@ class Tunnel:
         self._waiting, self._unanswered = [], []
         self.flush()
         try:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._write)
+            async with trio.open_nursery() as own:
+                own.start_soon(self._write)
                 await self._read(sock, begun.received)
-                nursery.cancel_scope.cancel()
+                own.cancel_scope.cancel()
         except* (OSError, trio.ClosedResourceError, FrameError) as errors:
             log.debug("tunnel to %(address)s: %(reason)s", {"address": self.address, "reason": errors.exceptions[0]})
         finally:

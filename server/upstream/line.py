@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
 import trio
@@ -52,6 +52,8 @@ Done: TypeAlias = Callable[[Answer | NotReached], None]
 """Called once: with the answer, or with why there is none."""
 Asked: TypeAlias = "Callable[[Line, Header, bytes], None]"
 """Called with a request of the other server's."""
+Connecting: TypeAlias = Callable[[Address, trio.Nursery], Awaitable[socket.socket]]
+"""Gives a connected socket that does not block, and that tasks of the nursery may carry; or raises NotSent."""
 
 
 class _Waiting(NamedTuple):
@@ -288,6 +290,7 @@ async def connect(
     *,
     asked: Asked | None = None,
     settled: Callable[[], None] = lambda: None,
+    connecting: Connecting | None = None,
 ) -> Line:
     """A connection to a server, whose answers a task of the nursery takes until it is closed.
 
@@ -296,17 +299,18 @@ async def connect(
         nursery: Runs the connection.
         asked: Takes what the server asks; None: nothing comes of that.
         settled: Called when all answers of a read have been passed on.
+        connecting: Makes it; None: `connected`.
 
     Raises:
         NotSent: there is none within CONNECT_SECONDS.
     """
-    line = Line(address, await connected(address), nursery, asked=asked, settled=settled)
+    line = Line(address, await (connecting or connected)(address, nursery), nursery, asked=asked, settled=settled)
     nursery.start_soon(line.receive)
     return line
 
 
-async def connected(address: Address) -> socket.socket:
-    """A connected socket that does not block.
+async def connected(address: Address, _nursery: trio.Nursery) -> socket.socket:
+    """A connected socket that does not block, and needs no task.
 
     Raises:
         NotSent: there is none within CONNECT_SECONDS.

@@ -12,11 +12,13 @@ from rocketwire.server.upstream.line import (
     LANGUAGE,
     Answer,
     Asked,
+    Connecting,
     Done,
     Line,
     NotReached,
     NotSent,
     connect,
+    connected,
 )
 from rocketwire.store.event import Event
 from rocketwire.wire.addresses import Address
@@ -28,16 +30,24 @@ from rocketwire.wire.frame import Buffer
 class Lines:
     """The connections; each is made when its server is asked first, and made anew when it was lost.
 
+    Args:
+        connecting: Makes a connection.
+
     Attributes:
         settled: Called when all answers of a read have been passed on.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, connecting: Connecting = connected) -> None:
+        self._connecting_by = connecting
         self.settled = Event[[]]()
         self._lines: dict[Address, Line] = {}
         self._connecting: dict[Address, trio.Lock] = {}
         self._nursery: trio.Nursery | None = None
         self._runs = trio.Event()
+
+    def fresh(self) -> Lines:
+        """Others that are made in the same way."""
+        return Lines(self._connecting_by)
 
     async def run(self) -> None:
         """Carry the connections; never returns."""
@@ -133,7 +143,7 @@ class Lines:
         await self._runs.wait()
         if self._nursery is None:
             raise NotSent(f"{address}: no connections are made any more")
-        return await connect(address, self._nursery, asked=asked, settled=self.settled)
+        return await connect(address, self._nursery, asked=asked, settled=self.settled, connecting=self._connecting_by)
 
     def start(self, task: Callable[..., Awaitable[Any]], *args: Any) -> bool:  # noqa: ANN401 - what the task takes
         """Run a task as long as connections are carried, or return False: they are not. It must not fail."""
