@@ -113,8 +113,10 @@ class ServerConfig:
         return (getattr(self, name) for name in _GROUPS)
 
     def properties(self) -> dict[str, str]:
-        """Every key with effect and its value as text: the answer to code 26."""
-        texts = {each.name: write(getattr(getattr(self, each.group), each.attribute)) for each in KEYS}
+        """Every key with effect and its value as text: the answer to code 26, which tells no secrets."""
+        texts = {
+            each.name: "" if each.secret else write(getattr(getattr(self, each.group), each.attribute)) for each in KEYS
+        }
         own = () if self.name_server is None else (self.name_server,)
         name_servers = ";".join(map(str, (*own, *self.name_servers)))
         return {**texts, "brokerIP1": self.broker.advertised_host, "namesrvAddr": name_servers}

@@ -44,6 +44,7 @@ from rocketwire.server.upstream.cluster import MASTER, BrokerKey, Cluster
 from rocketwire.server.upstream.dialling import DESCRIPTORS, TlsDialling, upstream_context
 from rocketwire.server.upstream.line import connected
 from rocketwire.server.upstream.lines import Lines
+from rocketwire.server.upstream.signing import upstream_signer
 from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.wire import names
 from rocketwire.wire.addresses import Address
@@ -129,7 +130,7 @@ async def serve_proxy(
 
     Raises:
         AddressInUse: a port of the proxy's own cannot be had.
-        ConfigError: the accounts' file cannot be used.
+        ConfigError: the accounts' file or the proxy's own account cannot be used.
         DescriptorsTooFew: the process may open too few files.
         TlsInvalid: TLS cannot be had as it is configured.
     """
@@ -162,7 +163,9 @@ class _Proxy:
         kernel = relay_kernel()
         self._relays = None if kernel is None else KernelRelays(kernel, self._in_flight.limits)
         self._connecting = connected if context is None else TlsDialling(context, self._in_flight).connected
-        self._lines = Lines(self._connecting)
+        signer = upstream_signer(config.upstream)
+        self._signing = None if signer is None else signer.signed
+        self._lines = Lines(self._connecting, self._signing)
         self._cluster = Cluster(settings.upstream, self._lines)
         self._faults = allowed_faults(config.faults, choose, self._metrics)
         self._access = _access_control(config, live, clock, self._metrics) if config.acl.acl_enable else None
@@ -251,10 +254,11 @@ class _Proxy:
             now=trio.current_time,
             moved=(lambda _: None) if relays is None else relays.moved,
             connecting=self._connecting,
+            signing=self._signing,
         )
 
         def plain() -> bool:
-            return not relay.guarded and (faults is None or not faults.rules.active)
+            return relay.plain and (faults is None or not faults.rules.active)
 
         def connecting(address: Address) -> Awaitable[socket.socket]:
             return self._connecting(address, nursery)

@@ -15,11 +15,11 @@ from rocketwire.server.proxy.passing import Passing
 from rocketwire.server.proxy.quotas import Quotas
 from rocketwire.server.proxy.tunnels import Begun, Relocation, Tunnel
 from rocketwire.server.upstream.cluster import BrokerKey, Cluster
-from rocketwire.server.upstream.line import Connecting, connected
+from rocketwire.server.upstream.line import Connecting, Signing, connected
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.connection import RawFrame
-from rocketwire.wire.header import Header, decode_header
+from rocketwire.wire.header import Header, decode_header, encode_header
 from rocketwire.wire.hosts import encode_host
 
 log = logging.getLogger(__name__)
@@ -39,6 +39,7 @@ class Relay(Passing):
         now: Likewise.
         moved: Called with the former address when the broker has moved.
         connecting: Makes connections to the broker.
+        signing: Signs each request; None: they keep what their clients have signed with.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Relay(Passing):
         now: Callable[[], float],
         moved: Callable[[Address], None] = lambda _: None,
         connecting: Connecting = connected,
+        signing: Signing | None = None,
     ) -> None:
         super().__init__(guards=guards, metrics=metrics, now=now)
         self._key = key
@@ -66,6 +68,7 @@ class Relay(Passing):
         self._relocation: Relocation | None = None
         self._moved = moved
         self._connecting = connecting
+        self._signing = signing
         self._find()
         cluster.changed.subscribe(self._find)
 
@@ -83,6 +86,11 @@ class Relay(Passing):
             tunnel.close()
         if former is not None:
             self._moved(former)
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing has to look at frames."""
+        return self._signing is None and not self.guarded
 
     def where(self) -> tuple[Address | None, Relocation | None]:
         """The broker's address, if it is known, and what to replace in ids of messages."""
@@ -110,6 +118,8 @@ class Relay(Passing):
                         continue
                 if guarded and not header.is_response:
                     tunnel.charge(header.opaque, self._quotas.charging(header))
+                if self._signing is not None and not header.is_response:
+                    frame = _with(frame, self._signing(header, frame.body))  # noqa: PLW2901 - as it goes on
                 tunnel.send(frame, None if header.is_response else header)
                 if tunnel.full:
                     tunnel.flush()
@@ -148,6 +158,11 @@ class Relay(Passing):
         tunnel = self._tunnels.pop(session, None)
         if tunnel is not None:
             tunnel.close()
+
+
+def _with(frame: RawFrame, header: Header) -> RawFrame:
+    """A frame with another header."""
+    return frame._replace(header=memoryview(encode_header(header, frame.serialize_type)))
 
 
 def relocation(broker: Address, own: Address) -> Relocation | None:

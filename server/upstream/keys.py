@@ -19,3 +19,7 @@ class UpstreamKeys:
         default="",
         known=OURS,
     )
+    upstream_access_key: str = key(
+        "the account that a proxy signs requests to brokers with; empty: they keep their own", default="", known=OURS
+    )
+    upstream_secret_key: str = key("its secret key", default="", known=OURS, secret=True)

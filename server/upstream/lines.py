@@ -17,6 +17,7 @@ from rocketwire.server.upstream.line import (
     Line,
     NotReached,
     NotSent,
+    Signing,
     connect,
     connected,
 )
@@ -32,13 +33,15 @@ class Lines:
 
     Args:
         connecting: Makes a connection.
+        signing: Signs each request; None: nobody does.
 
     Attributes:
         settled: Called when all answers of a read have been passed on.
     """
 
-    def __init__(self, connecting: Connecting = connected) -> None:
+    def __init__(self, connecting: Connecting = connected, signing: Signing | None = None) -> None:
         self._connecting_by = connecting
+        self._signing = signing
         self.settled = Event[[]]()
         self._lines: dict[Address, Line] = {}
         self._connecting: dict[Address, trio.Lock] = {}
@@ -47,7 +50,7 @@ class Lines:
 
     def fresh(self) -> Lines:
         """Others that are made in the same way."""
-        return Lines(self._connecting_by)
+        return Lines(self._connecting_by, self._signing)
 
     async def run(self) -> None:
         """Carry the connections; never returns."""
@@ -143,7 +146,14 @@ class Lines:
         await self._runs.wait()
         if self._nursery is None:
             raise NotSent(f"{address}: no connections are made any more")
-        return await connect(address, self._nursery, asked=asked, settled=self.settled, connecting=self._connecting_by)
+        return await connect(
+            address,
+            self._nursery,
+            asked=asked,
+            settled=self.settled,
+            connecting=self._connecting_by,
+            signing=self._signing,
+        )
 
     def start(self, task: Callable[..., Awaitable[Any]], *args: Any) -> bool:  # noqa: ANN401 - what the task takes
         """Run a task as long as connections are carried, or return False: they are not. It must not fail."""
