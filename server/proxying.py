@@ -38,6 +38,8 @@ from rocketwire.server.proxy.read_only import ReadOnly
 from rocketwire.server.proxy.relay import Relay
 from rocketwire.server.proxy.reloading import Reloading
 from rocketwire.server.proxy.settings import ProxySettings
+from rocketwire.server.proxy.tunnels import Passed
+from rocketwire.server.proxy.usage import Usage
 from rocketwire.server.remote_calls.front import remote_front
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.upstream.cluster import MASTER, BrokerKey, Cluster
@@ -171,17 +173,25 @@ class _Proxy:
         self._access = _access_control(config, live, clock, self._metrics) if config.acl.acl_enable else None
         throttle = Throttle(live[ThrottleKeys], {}, self._metrics)
         live.changed.subscribe(throttle.changed)
+        self._throttle = throttle
         self._quotas = Quotas(throttle)
         self._reloading = (
             None
             if settings.file is None
             else Reloading(settings.file, RealFileSystem(), live, fixed=settings.fixed_keys, run_sync=run_sync)
         )
-        self._guards: tuple[Guard, ...] = (
+        deciding: tuple[Guard, ...] = (
             *(() if self._access is None else (self._access,)),
             *((ReadOnly(),) if settings.read_only else ()),
             self._quotas,
         )
+        self._usage = Usage(
+            lambda: self._signing is not None or any(each.active for each in deciding),
+            accounts=self._access is not None,
+        )
+        self._guards = (*deciding, self._usage)
+        self._passed = Passed()
+        self._connections: dict[BrokerKey, Callable[[], int]] = {}
         self._front = remote_front(
             self._cluster,
             self._lines,
@@ -251,6 +261,7 @@ class _Proxy:
             guards=self._guards,
             quotas=self._quotas,
             metrics=self._metrics,
+            passed=self._passed,
             now=trio.current_time,
             moved=(lambda _: None) if relays is None else relays.moved,
             connecting=self._connecting,
@@ -264,6 +275,7 @@ class _Proxy:
             return self._connecting(address, nursery)
 
         early = None if relays is None else PlainPort(relays, plain, relay.where, relay.adopt, connecting)
+        self._connections[key] = lambda: relay.tunnels + (0 if relays is None or early is None else relays.of(early))
         for sock in sockets:
             listener = self._listener(sock, relay, relay.peer_closed, "broker", early)
             self._listeners["broker"].append(listener)
@@ -297,11 +309,16 @@ class _Proxy:
         sources = Sources(
             clock=self._clock,
             cluster=self._cluster,
+            connections=lambda: ((key, count()) for key, count in self._connections.items()),
             descriptors=self._descriptors,
             faults=self._faults,
             in_flight=self._in_flight,
+            lines=self._lines,
             listeners=self._listeners,
             metrics=self._metrics,
+            passed=self._passed,
             relayed=None if self._relays is None else self._relays.counts,
+            throttle=self._throttle,
+            usage=self._usage,
         )
         return ProxyMonitoring(stack.enter_context(bind(http.host, http.port, option="--http")), sources)

@@ -122,6 +122,10 @@ class KernelRelays:
         made = self._connections[number] = Relayed(port, remote, address, drop, on_close=on_close, back=back)
         return made
 
+    def of(self, port: PlainPort) -> int:
+        """How many connections of a port there are."""
+        return sum(each.port is port for each in self._connections.values())
+
     def moved(self, former: Address) -> None:
         """End the connections to a broker that has moved from an address."""
         for each in self._connections.values():

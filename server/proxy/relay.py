@@ -13,7 +13,7 @@ from rocketwire.server.dispatch.guard import Guard
 from rocketwire.server.net.session import Session
 from rocketwire.server.proxy.passing import Passing
 from rocketwire.server.proxy.quotas import Quotas
-from rocketwire.server.proxy.tunnels import Begun, Relocation, Tunnel
+from rocketwire.server.proxy.tunnels import Begun, Passed, Relocation, Tunnel
 from rocketwire.server.upstream.cluster import BrokerKey, Cluster
 from rocketwire.server.upstream.line import Connecting, Signing, connected
 from rocketwire.wire.addresses import Address
@@ -36,6 +36,7 @@ class Relay(Passing):
         guards: As for `Passing`.
         quotas: That of the guards which is charged for answers, too.
         metrics: As for `Passing`.
+        passed: Counts what goes through tunnels.
         now: Likewise.
         moved: Called with the former address when the broker has moved.
         connecting: Makes connections to the broker.
@@ -52,6 +53,7 @@ class Relay(Passing):
         guards: Iterable[Guard],
         quotas: Quotas,
         metrics: Metrics,
+        passed: Passed,
         now: Callable[[], float],
         moved: Callable[[Address], None] = lambda _: None,
         connecting: Connecting = connected,
@@ -67,6 +69,7 @@ class Relay(Passing):
         self._target: Address | None = None
         self._relocation: Relocation | None = None
         self._moved = moved
+        self._passed = passed
         self._connecting = connecting
         self._signing = signing
         self._find()
@@ -86,6 +89,11 @@ class Relay(Passing):
             tunnel.close()
         if former is not None:
             self._moved(former)
+
+    @property
+    def tunnels(self) -> int:
+        """How many connections to the broker there are."""
+        return len(self._tunnels)
 
     @property
     def plain(self) -> bool:
@@ -136,7 +144,13 @@ class Relay(Passing):
         if self._target is None or session.closed:
             return None
         tunnel = self._tunnels[session] = Tunnel(
-            session, self._target, self._relocation, self._ended, begun, connecting=self._connecting
+            session,
+            self._target,
+            self._relocation,
+            self._ended,
+            begun,
+            connecting=self._connecting,
+            passed=self._passed,
         )
         self._nursery.start_soon(tunnel.run, self._nursery)
         return tunnel

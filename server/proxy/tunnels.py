@@ -45,6 +45,15 @@ class Relocation:
         self.new = new
 
 
+class Passed:
+    """What tunnels have passed on: whole frames, and their bytes."""
+
+    __slots__ = ("down", "down_bytes", "up", "up_bytes")
+
+    def __init__(self) -> None:
+        self.up = self.up_bytes = self.down = self.down_bytes = 0
+
+
 class Begun(NamedTuple):
     """A connection to a broker that was used before.
 
@@ -69,6 +78,7 @@ class Tunnel:
         on_close: Called once when it is closed.
         begun: A connection to the broker that there is already.
         connecting: Makes one otherwise.
+        passed: Counts.
     """
 
     def __init__(
@@ -80,6 +90,7 @@ class Tunnel:
         begun: Begun | None = None,
         *,
         connecting: Connecting = connected,
+        passed: Passed,
     ) -> None:
         self.session = session
         self.address = address
@@ -87,6 +98,7 @@ class Tunnel:
         self._on_close = on_close
         self._begun = begun
         self._connecting = connecting
+        self._passed = passed
         self._sock: socket.socket | None = None
         self._outbox: Outbox | None = None
         self._waiting: list[bytes] = []
@@ -106,6 +118,8 @@ class Tunnel:
         """Pass a frame to the broker; `flush` sends it. `header` is that of a request that gets an answer."""
         data = _whole(frame, frame.header)
         self._size += len(data)
+        self._passed.up += 1
+        self._passed.up_bytes += len(data)
         if self._outbox is None:
             self._waiting.append(data)
             if header is not None:
@@ -229,6 +243,8 @@ class Tunnel:
         if self._relocation is not None and b"msgId" in header:
             header = rewritten(header, frame.serialize_type, self._relocation.old, self._relocation.new)
         data = _whole(frame, header)
+        self._passed.down += 1
+        self._passed.down_bytes += len(data)
         session = self.session
         if session.diverts or self._charges:
             known = decode_header(header, frame.serialize_type)

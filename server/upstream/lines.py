@@ -69,6 +69,11 @@ class Lines:
         line = self._lines.get(address)
         return None if line is None or line.lost.is_set() else line
 
+    @property
+    def open(self) -> int:
+        """How many there are that all share."""
+        return sum(not line.lost.is_set() for line in self._lines.values())
+
     def send(
         self, address: Address, code: int, ext: Mapping[str, str], body: Buffer = b"", *, seconds: float, done: Done
     ) -> Line | None:
