@@ -38,6 +38,7 @@ from rocketwire.server.proxy.read_only import ReadOnly
 from rocketwire.server.proxy.relay import Relay
 from rocketwire.server.proxy.reloading import Reloading
 from rocketwire.server.proxy.settings import ProxySettings
+from rocketwire.server.proxy.shadow import shadow_of
 from rocketwire.server.proxy.tunnels import Passed
 from rocketwire.server.proxy.usage import Usage
 from rocketwire.server.remote_calls.front import remote_front
@@ -87,7 +88,7 @@ class Standing:
     def lines(self) -> list[str]:
         """The lines that tell people so."""
         settings, listened, grpc = self.settings, self.listened, self.grpc
-        names = ";".join(map(str, settings.upstream))
+        names, second = (";".join(map(str, each)) for each in (settings.upstream, settings.shadow))
         return [
             f"rocketwire proxy ready: {listened} in front of the name servers {names}",
             f'  Java:  producer.setNamesrvAddr("{reached(listened)}");',
@@ -95,6 +96,7 @@ class Standing:
             *([] if self.http is None else [f"  HTTP:  http://{reached(self.http)}/metrics"]),
             *(f"  {_shown(key)}: {self.brokers[key]}" for key in sorted(self.brokers)),
             *([] if self.brokers else ["  no broker is known yet"]),
+            *([f"  shadow: {settings.shadow_sample:g} % of sends go to {second}, too"] if second else []),
             *(["  read only: what changes something is refused"] if settings.read_only else []),
             *about_access(settings.base, listened),
             "  stop:  Ctrl-C",
@@ -192,6 +194,13 @@ class _Proxy:
         self._guards = (*deciding, self._usage)
         self._passed = Passed()
         self._connections: dict[BrokerKey, Callable[[], int]] = {}
+        self._shadow = shadow_of(
+            settings.shadow,
+            self._lines.fresh(),
+            percent=settings.shadow_sample,
+            choose=choose,
+            limits=self._in_flight.limits,
+        )
         self._front = remote_front(
             self._cluster,
             self._lines,
@@ -202,6 +211,7 @@ class _Proxy:
             keys=live[GrpcKeys],
             send_keys=live[SendKeys],
             guards=[each for each in self._guards if each.active or settings.file is not None],
+            copying=None if self._shadow is None else self._shadow.around,
         )
         self._listeners: dict[str, list[Listener]] = {"name server": [], "broker": [], "gRPC": []}
 
@@ -225,7 +235,7 @@ class _Proxy:
         monitoring = self._monitoring(stack)
         async with trio.open_nursery() as nursery:
             delayed = None if self._faults is None else self._faults.delayed
-            for each in (self._in_flight, self._lines, self._relays, self._reloading, delayed):
+            for each in (self._in_flight, self._lines, self._relays, self._reloading, self._shadow, delayed):
                 if each is not None:
                     nursery.start_soon(each.run)
             if self._access is not None:
@@ -266,6 +276,7 @@ class _Proxy:
             moved=(lambda _: None) if relays is None else relays.moved,
             connecting=self._connecting,
             signing=self._signing,
+            shadow=self._shadow,
         )
 
         def plain() -> bool:
@@ -317,6 +328,7 @@ class _Proxy:
             listeners=self._listeners,
             metrics=self._metrics,
             passed=self._passed,
+            shadow=self._shadow,
             relayed=None if self._relays is None else self._relays.counts,
             throttle=self._throttle,
             usage=self._usage,

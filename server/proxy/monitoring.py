@@ -21,6 +21,7 @@ from rocketwire.server.operations.faults.http import fault_routes
 from rocketwire.server.operations.http.messages import HttpRequest, HttpResponse
 from rocketwire.server.operations.http.server import HttpServer
 from rocketwire.server.operations.monitoring.health import Readiness, healthy, listeners_check
+from rocketwire.server.proxy.shadow import Shadow
 from rocketwire.server.proxy.tunnels import Passed
 from rocketwire.server.proxy.usage import SEND, Usage
 from rocketwire.server.upstream.cluster import BrokerKey, Cluster
@@ -44,6 +45,7 @@ class Sources:
         lines: The connections that routes and calls share.
         listeners: The listeners by what they are; more may come.
         passed: What sessions passed on.
+        shadow: What copies sends to a second cluster; None: nothing does.
         throttle: The quotas.
         usage: Who uses which topic.
     """
@@ -59,6 +61,7 @@ class Sources:
     metrics: Metrics
     passed: Passed
     relayed: Callable[[], tuple[int, int, int, int, int]] | None
+    shadow: Shadow | None
     throttle: Throttle
     usage: Usage
 
@@ -109,7 +112,7 @@ class ProxyMonitoring:
         from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector  # noqa: PLC0415 - see `_metrics`
 
         from rocketwire.server.operations.monitoring import quotas, traffic  # noqa: PLC0415 - as above
-        from rocketwire.server.operations.monitoring.families import build_info, gauge  # noqa: PLC0415 - as above
+        from rocketwire.server.operations.monitoring.families import build_info, counter, counters, gauge  # noqa: PLC0415 - as above
 
         of = self._sources
         yield build_info()
@@ -124,6 +127,17 @@ class ProxyMonitoring:
         yield gauge("name_servers_answer", "Whether a name server answered last time.", float(of.cluster.reached))
         yield from self._upstream()
         yield from self._used()
+        if of.shadow is not None:
+            yield counter("shadow_sampled", "Sends that were chosen for the second cluster.", of.shadow.sampled)
+            yield counters(
+                "shadow_sends",
+                "What came of them: same or different answers, not_compared (one did not answer), dropped (too many "
+                "waited).",
+                ("outcome",),
+                (((name,), count) for name, count in of.shadow.outcomes.items()),
+            )
+            reached = float(of.shadow.cluster.reached)
+            yield gauge("shadow_name_servers_answer", "Whether a name server of it answered last time.", reached)
         process = CollectorRegistry()
         ProcessCollector(registry=process)
         GCCollector(registry=process)

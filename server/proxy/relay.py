@@ -13,7 +13,8 @@ from rocketwire.server.dispatch.guard import Guard
 from rocketwire.server.net.session import Session
 from rocketwire.server.proxy.passing import Passing
 from rocketwire.server.proxy.quotas import Quotas
-from rocketwire.server.proxy.tunnels import Begun, Passed, Relocation, Tunnel
+from rocketwire.server.proxy.shadow import Shadow
+from rocketwire.server.proxy.tunnels import Begun, Passed, Relocation, Tunnel, Watching
 from rocketwire.server.upstream.cluster import BrokerKey, Cluster
 from rocketwire.server.upstream.line import Connecting, Signing, connected
 from rocketwire.wire.addresses import Address
@@ -41,6 +42,7 @@ class Relay(Passing):
         moved: Called with the former address when the broker has moved.
         connecting: Makes connections to the broker.
         signing: Signs each request; None: they keep what their clients have signed with.
+        shadow: Copies sends; None: nobody does.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class Relay(Passing):
         moved: Callable[[Address], None] = lambda _: None,
         connecting: Connecting = connected,
         signing: Signing | None = None,
+        shadow: Shadow | None = None,
     ) -> None:
         super().__init__(guards=guards, metrics=metrics, now=now)
         self._key = key
@@ -72,6 +75,7 @@ class Relay(Passing):
         self._passed = passed
         self._connecting = connecting
         self._signing = signing
+        self._shadow = shadow
         self._find()
         cluster.changed.subscribe(self._find)
 
@@ -98,7 +102,7 @@ class Relay(Passing):
     @property
     def plain(self) -> bool:
         """Whether nothing has to look at frames."""
-        return self._signing is None and not self.guarded
+        return self._signing is None and self._shadow is None and not self.guarded
 
     def where(self) -> tuple[Address | None, Relocation | None]:
         """The broker's address, if it is known, and what to replace in ids of messages."""
@@ -124,11 +128,10 @@ class Relay(Passing):
                     if tunnel is None:
                         self._refuse(session, header, frame.serialize_type)
                         continue
-                if guarded and not header.is_response:
-                    tunnel.charge(header.opaque, self._quotas.charging(header))
-                if self._signing is not None and not header.is_response:
-                    frame = _with(frame, self._signing(header, frame.body))  # noqa: PLW2901 - as it goes on
-                tunnel.send(frame, None if header.is_response else header)
+                if header.is_response:
+                    tunnel.send(frame, None)
+                else:
+                    self._ask(tunnel, frame, header, guarded=guarded)
                 if tunnel.full:
                     tunnel.flush()
                     if tunnel.full:
@@ -138,6 +141,16 @@ class Relay(Passing):
             if tunnel is not None:
                 tunnel.flush()
         return handled
+
+    def _ask(self, tunnel: Tunnel, frame: RawFrame, header: Header, *, guarded: bool) -> None:
+        """Pass a request on."""
+        if guarded:
+            tunnel.watch(header.opaque, _charging(self._quotas.charging(header)))
+        if self._shadow is not None:
+            tunnel.watch(header.opaque, self._shadow.take(self._key.name, header, frame.body))
+        if self._signing is not None:
+            frame = _with(frame, self._signing(header, frame.body))
+        tunnel.send(frame, header)
 
     def _opened(self, session: Session, begun: Begun | None = None) -> Tunnel | None:
         """A new tunnel for a client; None: it has left, or it is not known where the broker is."""
@@ -172,6 +185,18 @@ class Relay(Passing):
         tunnel = self._tunnels.pop(session, None)
         if tunnel is not None:
             tunnel.close()
+
+
+def _charging(charging: Callable[[memoryview], None] | None) -> Watching | None:
+    """What charges an answer, unless it is a refusal."""
+    if charging is None:
+        return None
+
+    def watching(header: Header | None, body: memoryview) -> None:
+        if header is not None and header.code == ResponseCode.SUCCESS:
+            charging(body)
+
+    return watching
 
 
 def _with(frame: RawFrame, header: Header) -> RawFrame:

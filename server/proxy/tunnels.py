@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import socket
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import trio
 
@@ -43,6 +43,10 @@ class Relocation:
     def __init__(self, old: bytes, new: bytes) -> None:
         self.old = old
         self.new = new
+
+
+Watching: TypeAlias = "Callable[[Header | None, memoryview], None]"
+"""Called with the header and body of an answer, or with None if there will be none."""
 
 
 class Passed:
@@ -103,7 +107,7 @@ class Tunnel:
         self._outbox: Outbox | None = None
         self._waiting: list[bytes] = []
         self._unanswered: list[tuple[Header, int]] = []
-        self._charges: dict[int, Callable[[memoryview], None]] = {}
+        self._watching: dict[int, Watching] = {}
         self._size = 0
         self._more = trio.Event()
         self._room = trio.Event()
@@ -127,10 +131,19 @@ class Tunnel:
         else:
             self._outbox.put((data,))
 
-    def charge(self, opaque: int, charging: Callable[[memoryview], None] | None) -> None:
-        """Have `charging` called with the body of the answer to a request."""
-        if charging is not None:
-            self._charges[opaque] = charging
+    def watch(self, opaque: int, watching: Watching | None) -> None:
+        """Have the answer to a request shown to somebody, too."""
+        if watching is None:
+            return
+        if self._closed:
+            watching(None, memoryview(b""))
+        else:
+            self._watching[opaque] = watching
+
+    def _end_watching(self) -> None:
+        watching, self._watching = self._watching, {}
+        for each in watching.values():
+            each(None, memoryview(b""))
 
     def flush(self) -> None:
         """Send what the socket takes; a task sends the rest."""
@@ -193,6 +206,7 @@ class Tunnel:
             session.answer(header, serialize_type, Reply(code=ResponseCode.SERVICE_NOT_AVAILABLE, remark=remark))
         session.flush()
         self._closed = True
+        self._end_watching()
         self._count(0)
         self._on_close(self)
 
@@ -246,12 +260,12 @@ class Tunnel:
         self._passed.down += 1
         self._passed.down_bytes += len(data)
         session = self.session
-        if session.diverts or self._charges:
+        if session.diverts or self._watching:
             known = decode_header(header, frame.serialize_type)
             if known.flag & FLAG_RESPONSE:
-                charging = self._charges.pop(known.opaque, None)
-                if charging is not None and known.code == ResponseCode.SUCCESS:
-                    charging(frame.body)
+                watching = self._watching.pop(known.opaque, None)
+                if watching is not None:
+                    watching(known, frame.body)
                 if session.take_diverted(known.opaque, data):
                     return
         session.write(data)
@@ -265,6 +279,7 @@ class Tunnel:
             trio.lowlevel.notify_closing(self._sock)
             self._sock.close()
         self._room.set()
+        self._end_watching()
         self._on_close(self)
         self.session.flush()
         self.session.close()

@@ -143,7 +143,7 @@ def test_invented_names_share_a_count() -> None:
 async def test_each_metric_is_in_the_docs(tmp_path: Path) -> None:
     async with (
         serving(tmp_path / "store") as server,
-        proxying(tmp_path / "p", server.name_server_address, http=HTTP) as proxy,
+        proxying(tmp_path / "p", server.name_server_address, http=HTTP, shadow=(server.name_server_address,)) as proxy,
     ):
         _, body = await http(proxy, "GET", "/metrics")
     _, _, own = DOCS.read_text("utf-8").partition("## Of a proxy")
