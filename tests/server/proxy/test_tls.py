@@ -15,6 +15,8 @@ from rocketwire.server.operations.faults.keys import FaultKeys
 from rocketwire.server.upstream.dialling import upstream_context
 from rocketwire.server.upstream.keys import UpstreamKeys
 from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.grpc.codes import Code
+from tests.server.grpc.sdk import Sdk, code_of, send_request
 from tests.server.harness import records, send_ext, serving
 from tests.server.net.tls.support import HOST, Files, secured, trusting
 from tests.server.proxy.proxied import proxying
@@ -75,6 +77,8 @@ async def test_everything_reaches_a_broker_that_takes_tls_only(
             assert (await waiting.receive()).header.code == 0
             (found,) = records((await client.pull("T", 0, max_msg_nums=1)).body)
             assert bytes(found.body) == big
+            with Sdk(proxy.standing.listened) as sdk:
+                assert code_of(await sdk.call("SendMessage", send_request())) is Code.OK
 
 
 async def test_a_certificate_of_another_authority_is_refused(
