@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,8 @@ from rocketwire.wire.grpc.codes import Code
 from tests.server.grpc.sdk import Sdk, code_of, send_request
 from tests.server.harness import records, send_ext, serving
 from tests.server.net.tls.support import HOST, Files, secured, trusting
+from tests.server.operations.monitoring.scraping import scraped, value
+from tests.server.operations.monitoring.test_health import HTTP
 from tests.server.proxy.proxied import proxying
 
 
@@ -79,6 +83,24 @@ async def test_everything_reaches_a_broker_that_takes_tls_only(
             assert bytes(found.body) == big
             with Sdk(proxy.standing.listened) as sdk:
                 assert code_of(await sdk.call("SendMessage", send_request())) is Code.OK
+
+
+async def test_both_ends_end_together(tmp_path: Path, files: Files) -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        server = await stack.enter_async_context(serving(tmp_path / "store", http=HTTP, **of_broker(files)))
+        proxy = await stack.enter_async_context(proxying(tmp_path / "p", server.name_server_address, **of_proxy()))
+        leaving, staying = proxy.broker(), proxy.broker()
+        for each in (leaving, staying):
+            assert (await each.ask(RequestCode.GET_BROKER_RUNTIME_INFO)).header.code == 0
+        assert value(await scraped(server), "connections", listener="broker") == 2
+        leaving.close()
+        for _ in range(1000):
+            if value(await scraped(server), "connections", listener="broker") == 1:
+                break
+            time.sleep(0.005)  # noqa: ASYNC251 - the kernel's thread needs real time
+        else:
+            raise AssertionError
+        assert await staying.is_open()
 
 
 async def test_a_certificate_of_another_authority_is_refused(
