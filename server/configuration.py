@@ -46,6 +46,7 @@ from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.server.topics.keys import TopicKeys
 from rocketwire.server.transactions.keys import TransactionKeys
 from rocketwire.server.upkeep.keys import FlushKeys, RetentionKeys, StoreKeys, TableKeys
+from rocketwire.server.upstream.keys import UpstreamKeys
 from rocketwire.store.event import Event
 from rocketwire.store.settings import StoreSettings
 from rocketwire.wire.addresses import Address
@@ -80,6 +81,7 @@ class ServerConfig:
     throttle: ThrottleKeys = field(default_factory=ThrottleKeys)
     acl: AclKeys = field(default_factory=AclKeys)
     tls: TlsKeys = field(default_factory=TlsKeys)
+    upstream: UpstreamKeys = field(default_factory=UpstreamKeys)
     faults: FaultKeys = field(default_factory=FaultKeys)
     clock: ClockKeys = field(default_factory=ClockKeys)
     grpc: GrpcKeys = field(default_factory=GrpcKeys)
@@ -111,8 +113,10 @@ class ServerConfig:
         return (getattr(self, name) for name in _GROUPS)
 
     def properties(self) -> dict[str, str]:
-        """Every key with effect and its value as text: the answer to code 26."""
-        texts = {each.name: write(getattr(getattr(self, each.group), each.attribute)) for each in KEYS}
+        """Every key with effect and its value as text: the answer to code 26, which tells no secrets."""
+        texts = {
+            each.name: "" if each.secret else write(getattr(getattr(self, each.group), each.attribute)) for each in KEYS
+        }
         own = () if self.name_server is None else (self.name_server,)
         name_servers = ";".join(map(str, (*own, *self.name_servers)))
         return {**texts, "brokerIP1": self.broker.advertised_host, "namesrvAddr": name_servers}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -38,10 +38,16 @@ from rocketwire.server.proxy.read_only import ReadOnly
 from rocketwire.server.proxy.relay import Relay
 from rocketwire.server.proxy.reloading import Reloading
 from rocketwire.server.proxy.settings import ProxySettings
+from rocketwire.server.proxy.shadow import shadow_of
+from rocketwire.server.proxy.tunnels import Passed
+from rocketwire.server.proxy.usage import Usage
 from rocketwire.server.remote_calls.front import remote_front
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.upstream.cluster import MASTER, BrokerKey, Cluster
+from rocketwire.server.upstream.dialling import DESCRIPTORS, TlsDialling, upstream_context
+from rocketwire.server.upstream.line import connected
 from rocketwire.server.upstream.lines import Lines
+from rocketwire.server.upstream.signing import upstream_signer
 from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.wire import names
 from rocketwire.wire.addresses import Address
@@ -82,7 +88,7 @@ class Standing:
     def lines(self) -> list[str]:
         """The lines that tell people so."""
         settings, listened, grpc = self.settings, self.listened, self.grpc
-        names = ";".join(map(str, settings.upstream))
+        names, second = (";".join(map(str, each)) for each in (settings.upstream, settings.shadow))
         return [
             f"rocketwire proxy ready: {listened} in front of the name servers {names}",
             f'  Java:  producer.setNamesrvAddr("{reached(listened)}");',
@@ -90,6 +96,7 @@ class Standing:
             *([] if self.http is None else [f"  HTTP:  http://{reached(self.http)}/metrics"]),
             *(f"  {_shown(key)}: {self.brokers[key]}" for key in sorted(self.brokers)),
             *([] if self.brokers else ["  no broker is known yet"]),
+            *([f"  shadow: {settings.shadow_sample:g} % of sends go to {second}, too"] if second else []),
             *(["  read only: what changes something is refused"] if settings.read_only else []),
             *about_access(settings.base, listened),
             "  stop:  Ctrl-C",
@@ -127,7 +134,7 @@ async def serve_proxy(
 
     Raises:
         AddressInUse: a port of the proxy's own cannot be had.
-        ConfigError: the accounts' file cannot be used.
+        ConfigError: the accounts' file or the proxy's own account cannot be used.
         DescriptorsTooFew: the process may open too few files.
         TlsInvalid: TLS cannot be had as it is configured.
     """
@@ -151,28 +158,48 @@ class _Proxy:
         self._descriptors = shared_out(http=config.http is not None)
         self._in_flight = InFlight(Limits(live[LimitKeys], self._metrics))
         # Each connection of a client has one to its broker.
-        connections = DescriptorBudget(self._descriptors.connections.most // 2)
+        context = upstream_context(config.upstream)
+        each = 1 if context is None else DESCRIPTORS
+        connections = DescriptorBudget(self._descriptors.connections.most // (1 + each))
         self._admission = Admission(self._in_flight, connections, self._descriptors.farewells)
         tls = loaded_contexts(config.tls, clock=clock, run_sync=run_sync)
         self._gate = TlsGate(tls, self._in_flight)
         kernel = relay_kernel()
         self._relays = None if kernel is None else KernelRelays(kernel, self._in_flight.limits)
-        self._lines = Lines()
+        self._connecting = connected if context is None else TlsDialling(context, self._in_flight).connected
+        signer = upstream_signer(config.upstream)
+        self._signing = None if signer is None else signer.signed
+        self._lines = Lines(self._connecting, self._signing)
         self._cluster = Cluster(settings.upstream, self._lines)
         self._faults = allowed_faults(config.faults, choose, self._metrics)
         self._access = _access_control(config, live, clock, self._metrics) if config.acl.acl_enable else None
         throttle = Throttle(live[ThrottleKeys], {}, self._metrics)
         live.changed.subscribe(throttle.changed)
+        self._throttle = throttle
         self._quotas = Quotas(throttle)
         self._reloading = (
             None
             if settings.file is None
             else Reloading(settings.file, RealFileSystem(), live, fixed=settings.fixed_keys, run_sync=run_sync)
         )
-        self._guards: tuple[Guard, ...] = (
+        deciding: tuple[Guard, ...] = (
             *(() if self._access is None else (self._access,)),
             *((ReadOnly(),) if settings.read_only else ()),
             self._quotas,
+        )
+        self._usage = Usage(
+            lambda: self._signing is not None or any(each.active for each in deciding),
+            accounts=self._access is not None,
+        )
+        self._guards = (*deciding, self._usage)
+        self._passed = Passed()
+        self._connections: dict[BrokerKey, Callable[[], int]] = {}
+        self._shadow = shadow_of(
+            settings.shadow,
+            self._lines.fresh(),
+            percent=settings.shadow_sample,
+            choose=choose,
+            limits=self._in_flight.limits,
         )
         self._front = remote_front(
             self._cluster,
@@ -184,6 +211,7 @@ class _Proxy:
             keys=live[GrpcKeys],
             send_keys=live[SendKeys],
             guards=[each for each in self._guards if each.active or settings.file is not None],
+            copying=None if self._shadow is None else self._shadow.around,
         )
         self._listeners: dict[str, list[Listener]] = {"name server": [], "broker": [], "gRPC": []}
 
@@ -207,7 +235,7 @@ class _Proxy:
         monitoring = self._monitoring(stack)
         async with trio.open_nursery() as nursery:
             delayed = None if self._faults is None else self._faults.delayed
-            for each in (self._in_flight, self._lines, self._relays, self._reloading, delayed):
+            for each in (self._in_flight, self._lines, self._relays, self._reloading, self._shadow, delayed):
                 if each is not None:
                     nursery.start_soon(each.run)
             if self._access is not None:
@@ -243,14 +271,22 @@ class _Proxy:
             guards=self._guards,
             quotas=self._quotas,
             metrics=self._metrics,
+            passed=self._passed,
             now=trio.current_time,
             moved=(lambda _: None) if relays is None else relays.moved,
+            connecting=self._connecting,
+            signing=self._signing,
+            shadow=self._shadow,
         )
 
         def plain() -> bool:
-            return not relay.guarded and (faults is None or not faults.rules.active)
+            return relay.plain and (faults is None or not faults.rules.active)
 
-        early = None if relays is None else PlainPort(relays, plain, relay.where, relay.adopt)
+        def connecting(address: Address) -> Awaitable[socket.socket]:
+            return self._connecting(address, nursery)
+
+        early = None if relays is None else PlainPort(relays, plain, relay.where, relay.adopt, connecting)
+        self._connections[key] = lambda: relay.tunnels + (0 if relays is None or early is None else relays.of(early))
         for sock in sockets:
             listener = self._listener(sock, relay, relay.peer_closed, "broker", early)
             self._listeners["broker"].append(listener)
@@ -284,11 +320,17 @@ class _Proxy:
         sources = Sources(
             clock=self._clock,
             cluster=self._cluster,
+            connections=lambda: ((key, count()) for key, count in self._connections.items()),
             descriptors=self._descriptors,
             faults=self._faults,
             in_flight=self._in_flight,
+            lines=self._lines,
             listeners=self._listeners,
             metrics=self._metrics,
+            passed=self._passed,
+            shadow=self._shadow,
             relayed=None if self._relays is None else self._relays.counts,
+            throttle=self._throttle,
+            usage=self._usage,
         )
         return ProxyMonitoring(stack.enter_context(bind(http.host, http.port, option="--http")), sources)

@@ -31,13 +31,14 @@ Examples:
   rocketwire proxy --upstream 'a:9876;b:9876' --listen 0.0.0.0:9876
   rocketwire proxy --upstream 10.0.0.5:9876 --read-only # look only
   rocketwire proxy --upstream 10.0.0.5:9876 --fault answer:215,rate=0.1
+  rocketwire proxy --upstream a:9876 --shadow b:9876 --shadow-sample 5
 
 \b
 --json-ready prints {"namesrv":"HOST:PORT","brokers":{"NAME:ID":…},
 "grpc":… or null,"http":… or null,"pid":…,"version":…}.
 
 Variables of the options are ROCKETWIRE_PROXY_UPSTREAM and so on. Of the keys of --set those count that are about
-limits, quotas, TLS, accounts and faults.
+limits, quotas, TLS, accounts, faults and the servers behind (upstream…).
 """
 
 
@@ -62,6 +63,17 @@ limits, quotas, TLS, accounts and faults.
 )
 @click.option("--grpc", metavar="HOST:PORT", help="Where clients of 5.x are served. [default: nowhere]")
 @click.option("--read-only", is_flag=True, help="Refuse what changes something: sends, offsets, topics.")
+@click.option(
+    "--shadow",
+    metavar="HOST:PORT;...",
+    help="The name servers of a second cluster, which gets a copy of some sends; answers are compared. [default: none]",
+)
+@click.option(
+    "--shadow-sample",
+    metavar="PERCENT",
+    type=click.FloatRange(0, 100),
+    help="How many of a hundred sends it gets. [default: 1]",
+)
 @click.option("--http", metavar="HOST:PORT", help="Tell metrics and health there over HTTP. [default: nowhere]")
 @click.option(
     "-c",
@@ -111,7 +123,7 @@ def proxy_settings(
     """
     from rocketwire.server.configuration import known_keys
     from rocketwire.server.net.addresses import is_wildcard, machine_address
-    from rocketwire.server.proxy.settings import LISTEN, PORT_STEP, ProxySettings
+    from rocketwire.server.proxy.settings import LISTEN, PORT_STEP, SHADOW_SAMPLE, ProxySettings
 
     if options["upstream"] is None:
         raise Mistake("--upstream is missing: the name servers of the cluster to stand in front of")
@@ -156,4 +168,6 @@ def proxy_settings(
         | settings_of(environment, known_keys()).keys(),
         read_only=options["read_only"],
         grpc=None if options["grpc"] is None else address_of("--grpc", options["grpc"]),
+        shadow=() if options["shadow"] is None else name_servers("--shadow", options["shadow"]),
+        shadow_sample=SHADOW_SAMPLE if options["shadow_sample"] is None else options["shadow_sample"],
     )

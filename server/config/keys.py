@@ -48,6 +48,7 @@ class Key:
         aliases: other spellings that mean the same.
         online: whether code 25 may change it while the broker runs.
         known: `OURS` or `NEWER` if Apache 4.9.7 does not know the key; else empty.
+        secret: whether nobody is told the value.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Key:
     aliases: tuple[str, ...]
     online: bool
     known: str
+    secret: bool
 
     @property
     def allowed(self) -> str:
@@ -118,6 +120,7 @@ def key(
     aliases: tuple[str, ...] = (),
     online: bool = False,
     known: str = "",
+    secret: bool = False,
 ) -> V:
     """Declare a field of a group as a key; see `Key` for the arguments.
 
@@ -133,6 +136,7 @@ def key(
         "aliases": aliases,
         "online": online,
         "known": known,
+        "secret": secret,
     }
     # `field` really returns a Field; the dataclass decorator replaces it by the default.
     made: V = field(default=default, metadata={_METADATA: declaration})

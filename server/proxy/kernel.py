@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import math
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
@@ -22,7 +22,7 @@ from rocketwire.server.limits.limits import Limits
 from rocketwire.server.net.listener import IDLE_KEY, Back, Connected
 from rocketwire.server.net.session import HTTP2_PREFACE, TLS_HANDSHAKE, Session
 from rocketwire.server.proxy.tunnels import HIGH_WATER, Begun, Relocation
-from rocketwire.server.upstream.line import NotReached, connected, nonblocking
+from rocketwire.server.upstream.line import NotReached, nonblocking
 from rocketwire.wire.addresses import Address
 
 if TYPE_CHECKING:
@@ -122,6 +122,10 @@ class KernelRelays:
         made = self._connections[number] = Relayed(port, remote, address, drop, on_close=on_close, back=back)
         return made
 
+    def of(self, port: PlainPort) -> int:
+        """How many connections of a port there are."""
+        return sum(each.port is port for each in self._connections.values())
+
     def moved(self, former: Address) -> None:
         """End the connections to a broker that has moved from an address."""
         for each in self._connections.values():
@@ -185,6 +189,7 @@ class PlainPort:
         plain: Whether nothing has to look at frames now.
         where: The broker's address, None if it is not known, and what to replace in ids of messages.
         adopt: Takes over a client with the connection to the broker that it has.
+        connecting: Makes connections to the broker.
     """
 
     def __init__(
@@ -193,11 +198,13 @@ class PlainPort:
         plain: Callable[[], bool],
         where: Callable[[], tuple[Address | None, Relocation | None]],
         adopt: Callable[[Session, Begun], None],
+        connecting: Callable[[Address], Awaitable[socket.socket]],
     ) -> None:
         self._relays = relays
         self.plain = plain
         self._where = where
         self.adopt = adopt
+        self._connecting = connecting
 
     async def take(
         self,
@@ -217,7 +224,7 @@ class PlainPort:
         if address is None or not self.plain() or (first and first[0] in _OTHERS):
             return None
         try:
-            broker = await connected(address)
+            broker = await self._connecting(address)
         except NotReached:
             return None
         if not self.plain():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
@@ -12,6 +12,7 @@ import trio
 
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.guards.throttle.throttle import Throttle
 from rocketwire.server.net.admission.descriptors import Descriptors
 from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.listener import Listener
@@ -20,7 +21,11 @@ from rocketwire.server.operations.faults.http import fault_routes
 from rocketwire.server.operations.http.messages import HttpRequest, HttpResponse
 from rocketwire.server.operations.http.server import HttpServer
 from rocketwire.server.operations.monitoring.health import Readiness, healthy, listeners_check
-from rocketwire.server.upstream.cluster import Cluster
+from rocketwire.server.proxy.shadow import Shadow
+from rocketwire.server.proxy.tunnels import Passed
+from rocketwire.server.proxy.usage import SEND, Usage
+from rocketwire.server.upstream.cluster import BrokerKey, Cluster
+from rocketwire.server.upstream.lines import Lines
 from rocketwire.wire.addresses import Address
 
 if TYPE_CHECKING:
@@ -36,17 +41,29 @@ class Sources:
     Attributes:
         relayed: Of the connections that the kernel relays frames and bytes to brokers, frames and bytes to clients, and
             how many are open; None: it relays none.
+        connections: Of each broker the connections to it that clients have.
+        lines: The connections that routes and calls share.
         listeners: The listeners by what they are; more may come.
+        passed: What sessions passed on.
+        shadow: What copies sends to a second cluster; None: nothing does.
+        throttle: The quotas.
+        usage: Who uses which topic.
     """
 
     clock: Clock
     cluster: Cluster
+    connections: Callable[[], Iterable[tuple[BrokerKey, int]]]
     descriptors: Descriptors
     faults: Faults | None
     in_flight: InFlight
+    lines: Lines
     listeners: Mapping[str, Sequence[Listener]]
     metrics: Metrics
+    passed: Passed
     relayed: Callable[[], tuple[int, int, int, int, int]] | None
+    shadow: Shadow | None
+    throttle: Throttle
+    usage: Usage
 
 
 class ProxyMonitoring:
@@ -92,8 +109,10 @@ class ProxyMonitoring:
         return HttpResponse(body=found, content_type=families.CONTENT_TYPE)
 
     def _families(self) -> Iterator[Metric]:
-        from rocketwire.server.operations.monitoring import traffic  # noqa: PLC0415 - it imports prometheus_client
-        from rocketwire.server.operations.monitoring.families import build_info, counters, gauge  # noqa: PLC0415 - as above
+        from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector  # noqa: PLC0415 - see `_metrics`
+
+        from rocketwire.server.operations.monitoring import quotas, traffic  # noqa: PLC0415 - as above
+        from rocketwire.server.operations.monitoring.families import build_info, counter, counters, gauge  # noqa: PLC0415 - as above
 
         of = self._sources
         yield build_info()
@@ -101,19 +120,73 @@ class ProxyMonitoring:
         yield from traffic.descriptors(of.descriptors)
         yield from traffic.tls(of.metrics)
         yield from traffic.refusals(of.metrics, 0 if of.faults is None else of.faults.rules.in_force)
+        yield from quotas.families(of.throttle)
         yield traffic.connections(of.listeners)
         yield traffic.bytes_in_flight(of.in_flight.total)
         yield gauge("proxied_brokers", "Brokers that are known, slaves too.", len(of.cluster.brokers))
         yield gauge("name_servers_answer", "Whether a name server answered last time.", float(of.cluster.reached))
+        yield from self._upstream()
+        yield from self._used()
+        if of.shadow is not None:
+            yield counter("shadow_sampled", "Sends that were chosen for the second cluster.", of.shadow.sampled)
+            yield counters(
+                "shadow_sends",
+                "What came of them: same or different answers, not_compared (one did not answer), dropped (too many "
+                "waited).",
+                ("outcome",),
+                (((name,), count) for name, count in of.shadow.outcomes.items()),
+            )
+            reached = float(of.shadow.cluster.reached)
+            yield gauge("shadow_name_servers_answer", "Whether a name server of it answered last time.", reached)
+        process = CollectorRegistry()
+        ProcessCollector(registry=process)
+        GCCollector(registry=process)
+        yield from process.collect()
+
+    def _upstream(self) -> Iterator[Metric]:
+        """Connections to brokers, and what passes."""
+        from rocketwire.server.operations.monitoring.families import counters, gauge, gauges  # noqa: PLC0415 - as above
+
+        of = self._sources
+        yield gauges(
+            "upstream_connections",
+            "Connections to a broker that clients have.",
+            ("broker", "id"),
+            (((key.name, str(key.broker_id)), count) for key, count in of.connections()),
+        )
+        yield gauge("shared_connections", "Connections that routes and calls of 5.x clients share.", of.lines.open)
+        passed = of.passed
+        frames = {("session", "broker"): passed.up, ("session", "client"): passed.down}
+        sizes = {("session", "broker"): passed.up_bytes, ("session", "client"): passed.down_bytes}
+        open_now = 0
         if of.relayed is not None:
             up, up_bytes, down, down_bytes, open_now = of.relayed()
-            yield counters(
-                "relayed_frames",
-                "Frames that the kernel relayed, which are not among the requests.",
-                ("to",),
-                [(("broker",), up), (("client",), down)],
-            )
-            yield counters(
-                "relayed_bytes", "Bytes of these frames.", ("to",), [(("broker",), up_bytes), (("client",), down_bytes)]
-            )
-            yield gauge("relayed_connections", "Open connections that the kernel relays.", open_now)
+            frames |= {("kernel", "broker"): up, ("kernel", "client"): down}
+            sizes |= {("kernel", "broker"): up_bytes, ("kernel", "client"): down_bytes}
+        yield counters(
+            "relayed_frames",
+            "Frames that were passed on; those that the kernel relays are not among the requests.",
+            ("by", "to"),
+            frames.items(),
+        )
+        yield counters("relayed_bytes", "Bytes of these frames.", ("by", "to"), sizes.items())
+        yield gauge("relayed_connections", "Open connections that the kernel relays.", open_now)
+
+    def _used(self) -> Iterator[Metric]:
+        """Who uses which topic."""
+        from rocketwire.server.operations.monitoring.families import counters  # noqa: PLC0415 - as above
+
+        used = list(self._sources.usage.used())
+        labels = ("account", "topic", "kind")
+        yield counters(
+            "usage_requests",
+            "Sends and pulls that were admitted; kind: send or pull.",
+            labels,
+            ((each[:3], each.requests) for each in used),
+        )
+        yield counters(
+            "usage_bytes",
+            "Bytes of the bodies of these sends.",
+            labels,
+            ((each[:3], each.size) for each in used if each.kind == SEND),
+        )

@@ -13,12 +13,14 @@ from rocketwire.server.dispatch.guard import Guard
 from rocketwire.server.net.session import Session
 from rocketwire.server.proxy.passing import Passing
 from rocketwire.server.proxy.quotas import Quotas
-from rocketwire.server.proxy.tunnels import Begun, Relocation, Tunnel
+from rocketwire.server.proxy.shadow import Shadow
+from rocketwire.server.proxy.tunnels import Begun, Passed, Relocation, Tunnel, Watching
 from rocketwire.server.upstream.cluster import BrokerKey, Cluster
+from rocketwire.server.upstream.line import Connecting, Signing, connected
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.connection import RawFrame
-from rocketwire.wire.header import Header, decode_header
+from rocketwire.wire.header import Header, decode_header, encode_header
 from rocketwire.wire.hosts import encode_host
 
 log = logging.getLogger(__name__)
@@ -35,8 +37,12 @@ class Relay(Passing):
         guards: As for `Passing`.
         quotas: That of the guards which is charged for answers, too.
         metrics: As for `Passing`.
+        passed: Counts what goes through tunnels.
         now: Likewise.
         moved: Called with the former address when the broker has moved.
+        connecting: Makes connections to the broker.
+        signing: Signs each request; None: they keep what their clients have signed with.
+        shadow: Copies sends; None: nobody does.
     """
 
     def __init__(
@@ -49,8 +55,12 @@ class Relay(Passing):
         guards: Iterable[Guard],
         quotas: Quotas,
         metrics: Metrics,
+        passed: Passed,
         now: Callable[[], float],
         moved: Callable[[Address], None] = lambda _: None,
+        connecting: Connecting = connected,
+        signing: Signing | None = None,
+        shadow: Shadow | None = None,
     ) -> None:
         super().__init__(guards=guards, metrics=metrics, now=now)
         self._key = key
@@ -62,6 +72,10 @@ class Relay(Passing):
         self._target: Address | None = None
         self._relocation: Relocation | None = None
         self._moved = moved
+        self._passed = passed
+        self._connecting = connecting
+        self._signing = signing
+        self._shadow = shadow
         self._find()
         cluster.changed.subscribe(self._find)
 
@@ -79,6 +93,16 @@ class Relay(Passing):
             tunnel.close()
         if former is not None:
             self._moved(former)
+
+    @property
+    def tunnels(self) -> int:
+        """How many connections to the broker there are."""
+        return len(self._tunnels)
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing has to look at frames."""
+        return self._signing is None and self._shadow is None and not self.guarded
 
     def where(self) -> tuple[Address | None, Relocation | None]:
         """The broker's address, if it is known, and what to replace in ids of messages."""
@@ -104,9 +128,10 @@ class Relay(Passing):
                     if tunnel is None:
                         self._refuse(session, header, frame.serialize_type)
                         continue
-                if guarded and not header.is_response:
-                    tunnel.charge(header.opaque, self._quotas.charging(header))
-                tunnel.send(frame, None if header.is_response else header)
+                if header.is_response:
+                    tunnel.send(frame, None)
+                else:
+                    self._ask(tunnel, frame, header, guarded=guarded)
                 if tunnel.full:
                     tunnel.flush()
                     if tunnel.full:
@@ -117,12 +142,30 @@ class Relay(Passing):
                 tunnel.flush()
         return handled
 
+    def _ask(self, tunnel: Tunnel, frame: RawFrame, header: Header, *, guarded: bool) -> None:
+        """Pass a request on."""
+        if guarded:
+            tunnel.watch(header.opaque, _charging(self._quotas.charging(header)))
+        if self._shadow is not None:
+            tunnel.watch(header.opaque, self._shadow.take(self._key.name, header, frame.body))
+        if self._signing is not None:
+            frame = _with(frame, self._signing(header, frame.body))
+        tunnel.send(frame, header)
+
     def _opened(self, session: Session, begun: Begun | None = None) -> Tunnel | None:
         """A new tunnel for a client; None: it has left, or it is not known where the broker is."""
         if self._target is None or session.closed:
             return None
-        tunnel = self._tunnels[session] = Tunnel(session, self._target, self._relocation, self._ended, begun)
-        self._nursery.start_soon(tunnel.run)
+        tunnel = self._tunnels[session] = Tunnel(
+            session,
+            self._target,
+            self._relocation,
+            self._ended,
+            begun,
+            connecting=self._connecting,
+            passed=self._passed,
+        )
+        self._nursery.start_soon(tunnel.run, self._nursery)
         return tunnel
 
     def adopt(self, session: Session, begun: Begun) -> None:
@@ -142,6 +185,23 @@ class Relay(Passing):
         tunnel = self._tunnels.pop(session, None)
         if tunnel is not None:
             tunnel.close()
+
+
+def _charging(charging: Callable[[memoryview], None] | None) -> Watching | None:
+    """What charges an answer, unless it is a refusal."""
+    if charging is None:
+        return None
+
+    def watching(header: Header | None, body: memoryview) -> None:
+        if header is not None and header.code == ResponseCode.SUCCESS:
+            charging(body)
+
+    return watching
+
+
+def _with(frame: RawFrame, header: Header) -> RawFrame:
+    """A frame with another header."""
+    return frame._replace(header=memoryview(encode_header(header, frame.serialize_type)))
 
 
 def relocation(broker: Address, own: Address) -> Relocation | None:

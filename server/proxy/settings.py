@@ -14,6 +14,9 @@ PORT_STEP: Final = 3
 """How far the ports of two brokers lie apart: old clients send to the port two below a broker's."""
 
 
+SHADOW_SAMPLE: Final = 1.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProxySettings:
     """The settings of a proxy.
@@ -28,6 +31,8 @@ class ProxySettings:
         fixed_keys: Keys that were given otherwise, and count before those of the file.
         read_only: Whether what changes something is refused.
         grpc: Where clients of 5.x are served, beside `listen`; None: nowhere.
+        shadow: The name servers of a second cluster that gets copies of sends; empty: there is none.
+        shadow_sample: How many of a hundred sends are copied.
     """
 
     base: ServerConfig
@@ -39,3 +44,5 @@ class ProxySettings:
     fixed_keys: frozenset[str] = frozenset()
     read_only: bool = False
     grpc: Address | None = None
+    shadow: tuple[Address, ...] = ()
+    shadow_sample: float = SHADOW_SAMPLE

@@ -10,14 +10,14 @@ from __future__ import annotations
 import logging
 import socket
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import trio
 
 from rocketwire.server.core.request import Reply
 from rocketwire.server.net.outbox import Outbox
 from rocketwire.server.net.session import Session
-from rocketwire.server.upstream.line import NotReached, connected
+from rocketwire.server.upstream.line import Connecting, NotReached, connected
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import FLAG_RESPONSE, ResponseCode
 from rocketwire.wire.connection import FrameReader, RawFrame
@@ -45,6 +45,19 @@ class Relocation:
         self.new = new
 
 
+Watching: TypeAlias = "Callable[[Header | None, memoryview], None]"
+"""Called with the header and body of an answer, or with None if there will be none."""
+
+
+class Passed:
+    """What tunnels have passed on: whole frames, and their bytes."""
+
+    __slots__ = ("down", "down_bytes", "up", "up_bytes")
+
+    def __init__(self) -> None:
+        self.up = self.up_bytes = self.down = self.down_bytes = 0
+
+
 class Begun(NamedTuple):
     """A connection to a broker that was used before.
 
@@ -68,6 +81,8 @@ class Tunnel:
         relocation: What to replace in message ids; None: nothing.
         on_close: Called once when it is closed.
         begun: A connection to the broker that there is already.
+        connecting: Makes one otherwise.
+        passed: Counts.
     """
 
     def __init__(
@@ -77,17 +92,22 @@ class Tunnel:
         relocation: Relocation | None,
         on_close: Callable[[Tunnel], None],
         begun: Begun | None = None,
+        *,
+        connecting: Connecting = connected,
+        passed: Passed,
     ) -> None:
         self.session = session
         self.address = address
         self._relocation = relocation
         self._on_close = on_close
         self._begun = begun
+        self._connecting = connecting
+        self._passed = passed
         self._sock: socket.socket | None = None
         self._outbox: Outbox | None = None
         self._waiting: list[bytes] = []
         self._unanswered: list[tuple[Header, int]] = []
-        self._charges: dict[int, Callable[[memoryview], None]] = {}
+        self._watching: dict[int, Watching] = {}
         self._size = 0
         self._more = trio.Event()
         self._room = trio.Event()
@@ -102,6 +122,8 @@ class Tunnel:
         """Pass a frame to the broker; `flush` sends it. `header` is that of a request that gets an answer."""
         data = _whole(frame, frame.header)
         self._size += len(data)
+        self._passed.up += 1
+        self._passed.up_bytes += len(data)
         if self._outbox is None:
             self._waiting.append(data)
             if header is not None:
@@ -109,10 +131,19 @@ class Tunnel:
         else:
             self._outbox.put((data,))
 
-    def charge(self, opaque: int, charging: Callable[[memoryview], None] | None) -> None:
-        """Have `charging` called with the body of the answer to a request."""
-        if charging is not None:
-            self._charges[opaque] = charging
+    def watch(self, opaque: int, watching: Watching | None) -> None:
+        """Have the answer to a request shown to somebody, too."""
+        if watching is None:
+            return
+        if self._closed:
+            watching(None, memoryview(b""))
+        else:
+            self._watching[opaque] = watching
+
+    def _end_watching(self) -> None:
+        watching, self._watching = self._watching, {}
+        for each in watching.values():
+            each(None, memoryview(b""))
 
     def flush(self) -> None:
         """Send what the socket takes; a task sends the rest."""
@@ -139,12 +170,12 @@ class Tunnel:
         if not self.full:
             self._room.set()
 
-    async def run(self) -> None:
-        """Connect, and pass on until one end closes."""
+    async def run(self, nursery: trio.Nursery) -> None:
+        """Connect, and pass on until one end closes; what else the connection needs runs in the nursery."""
         begun = self._begun
         if begun is None:
             try:
-                begun = Begun(await connected(self.address), b"", b"")
+                begun = Begun(await self._connecting(self.address, nursery), b"", b"")
             except NotReached as error:
                 self._refuse_all(error)
                 return
@@ -158,10 +189,10 @@ class Tunnel:
         self._waiting, self._unanswered = [], []
         self.flush()
         try:
-            async with trio.open_nursery() as nursery:
-                nursery.start_soon(self._write)
+            async with trio.open_nursery() as own:
+                own.start_soon(self._write)
                 await self._read(sock, begun.received)
-                nursery.cancel_scope.cancel()
+                own.cancel_scope.cancel()
         except* (OSError, trio.ClosedResourceError, FrameError) as errors:
             log.debug("tunnel to %(address)s: %(reason)s", {"address": self.address, "reason": errors.exceptions[0]})
         finally:
@@ -175,6 +206,7 @@ class Tunnel:
             session.answer(header, serialize_type, Reply(code=ResponseCode.SERVICE_NOT_AVAILABLE, remark=remark))
         session.flush()
         self._closed = True
+        self._end_watching()
         self._count(0)
         self._on_close(self)
 
@@ -225,13 +257,15 @@ class Tunnel:
         if self._relocation is not None and b"msgId" in header:
             header = rewritten(header, frame.serialize_type, self._relocation.old, self._relocation.new)
         data = _whole(frame, header)
+        self._passed.down += 1
+        self._passed.down_bytes += len(data)
         session = self.session
-        if session.diverts or self._charges:
+        if session.diverts or self._watching:
             known = decode_header(header, frame.serialize_type)
             if known.flag & FLAG_RESPONSE:
-                charging = self._charges.pop(known.opaque, None)
-                if charging is not None and known.code == ResponseCode.SUCCESS:
-                    charging(frame.body)
+                watching = self._watching.pop(known.opaque, None)
+                if watching is not None:
+                    watching(known, frame.body)
                 if session.take_diverted(known.opaque, data):
                     return
         session.write(data)
@@ -245,6 +279,7 @@ class Tunnel:
             trio.lowlevel.notify_closing(self._sock)
             self._sock.close()
         self._room.set()
+        self._end_watching()
         self._on_close(self)
         self.session.flush()
         self.session.close()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
 
@@ -56,6 +56,7 @@ from rocketwire.wire.recall_handle import decode_recall_handle
 SECONDS: Final = 5.0
 """For how long a broker's answer is waited for, beside what a request may wait there."""
 _KEPT_EACH: Final = 512
+Copying: TypeAlias = Callable[[str, Header, Buffer, Done], Done]
 _BROKERS_CLOCK: Final = "0"
 _RESPONSES: Final[dict[int, type[WireHeader]]] = {
     RequestCode.SEND_MESSAGE_V2: SendMessageResponseHeader,
@@ -78,6 +79,7 @@ class RemoteDispatch:
         metrics: Counts requests.
         in_flight: Counts the bytes of requests that wait for their answers.
         guards: Admit or refuse each request while they are active.
+        copying: Takes a request to a broker with what its answer is to be given to, and says what that is then.
     """
 
     def __init__(
@@ -91,6 +93,7 @@ class RemoteDispatch:
         metrics: Metrics,
         in_flight: InFlight,
         guards: Iterable[Guard] = (),
+        copying: Copying | None = None,
     ) -> None:
         self._topics = topics
         self._groups = groups
@@ -100,6 +103,7 @@ class RemoteDispatch:
         self._metrics = metrics
         self._in_flight = in_flight
         self._guards = tuple(guards)
+        self._copying = copying
         self._answered: dict[CallCaller, None] = {}
         lines.settled.subscribe(self._flush)
 
@@ -194,12 +198,14 @@ class RemoteDispatch:
             seconds += fields.poll_time / 1000
         size = len(body) + _KEPT_EACH
         self._in_flight.add(size)
-        done = partial(self._done, caller, header, broker, size)
+        done: Done = partial(self._done, caller, header, broker, size)
         try:
             if self._pulled(broker, request, partial(self._done_now, done)):
                 return None
             if isinstance(fields, PopMessageRequestHeader):
                 done = partial(self._popped, broker, fields, done)
+            if self._copying is not None:
+                done = self._copying(broker, replace(header, ext=dict(ext)), body, done)
             return self._lines.send(address, header.code, ext, body, seconds=seconds, done=done)
         except WireError:
             self._in_flight.add(-size)

@@ -19,7 +19,7 @@ from rocketwire.server.grpc.keys import GrpcKeys
 from rocketwire.server.grpc.transport.connection import Connection
 from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.pop.renewals import Renewals
-from rocketwire.server.remote_calls.dispatch import RemoteDispatch
+from rocketwire.server.remote_calls.dispatch import Copying, RemoteDispatch
 from rocketwire.server.remote_calls.groups import RemoteGroups
 from rocketwire.server.remote_calls.members import Members
 from rocketwire.server.remote_calls.pulls.service import Pulls
@@ -69,6 +69,7 @@ def remote_front(
     keys: Live[GrpcKeys] | None = None,
     send_keys: Live[SendKeys] | None = None,
     guards: Iterable[Guard] = (),
+    copying: Copying | None = None,
 ) -> RemoteFront:
     """The front of a cluster.
 
@@ -82,6 +83,7 @@ def remote_front(
         keys: The keys of calls, if they are not the default ones.
         send_keys: The keys of sends, likewise.
         guards: Admit or refuse each request while they are active.
+        copying: As for `RemoteDispatch`.
     """
     guards = tuple(guards)
     topics = RemoteTopics(cluster, lines)
@@ -97,6 +99,7 @@ def remote_front(
         metrics=metrics,
         in_flight=in_flight,
         guards=guards,
+        copying=copying,
     )
     renewals = Renewals(trio.current_time)
     held = RenewingHeld(dispatch.change, renewals, clock)

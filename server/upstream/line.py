@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
 import trio
@@ -52,6 +52,10 @@ Done: TypeAlias = Callable[[Answer | NotReached], None]
 """Called once: with the answer, or with why there is none."""
 Asked: TypeAlias = "Callable[[Line, Header, bytes], None]"
 """Called with a request of the other server's."""
+Signing: TypeAlias = Callable[[Header, Buffer], Header]
+"""Signs a request with a body."""
+Connecting: TypeAlias = Callable[[Address, trio.Nursery], Awaitable[socket.socket]]
+"""Gives a connected socket that does not block, and that tasks of the nursery may carry; or raises NotSent."""
 
 
 class _Waiting(NamedTuple):
@@ -75,6 +79,7 @@ class Line:
         *,
         asked: Asked | None = None,
         settled: Callable[[], None] = lambda: None,
+        signing: Signing | None = None,
     ) -> None:
         self.lost = trio.Event()
         self.address = address
@@ -82,6 +87,7 @@ class Line:
         self._nursery = nursery
         self._asked = asked
         self._settled = settled
+        self._signing = signing
         self._waiting: dict[int, _Waiting] = {}
         self._opaque = 0
         self._outbox = Outbox(sock)
@@ -159,6 +165,8 @@ class Line:
             done(NotSent(f"{self.address} is too slow: too much waits for it"))
             return opaque
         header = Header(code=code, opaque=opaque, ext=dict(ext), language=language, version=version)
+        if self._signing is not None:
+            header = self._signing(header, body)
         self._outbox.put((encode_frame(header, body),))
         deadline = trio.current_time() + seconds
         self._waiting[opaque] = _Waiting(deadline, done)
@@ -288,6 +296,8 @@ async def connect(
     *,
     asked: Asked | None = None,
     settled: Callable[[], None] = lambda: None,
+    connecting: Connecting | None = None,
+    signing: Signing | None = None,
 ) -> Line:
     """A connection to a server, whose answers a task of the nursery takes until it is closed.
 
@@ -296,17 +306,26 @@ async def connect(
         nursery: Runs the connection.
         asked: Takes what the server asks; None: nothing comes of that.
         settled: Called when all answers of a read have been passed on.
+        connecting: Makes it; None: `connected`.
+        signing: Signs each request; None: nobody does.
 
     Raises:
         NotSent: there is none within CONNECT_SECONDS.
     """
-    line = Line(address, await connected(address), nursery, asked=asked, settled=settled)
+    line = Line(
+        address,
+        await (connecting or connected)(address, nursery),
+        nursery,
+        asked=asked,
+        settled=settled,
+        signing=signing,
+    )
     nursery.start_soon(line.receive)
     return line
 
 
-async def connected(address: Address) -> socket.socket:
-    """A connected socket that does not block.
+async def connected(address: Address, _nursery: trio.Nursery) -> socket.socket:
+    """A connected socket that does not block, and needs no task.
 
     Raises:
         NotSent: there is none within CONNECT_SECONDS.

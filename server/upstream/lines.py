@@ -12,11 +12,14 @@ from rocketwire.server.upstream.line import (
     LANGUAGE,
     Answer,
     Asked,
+    Connecting,
     Done,
     Line,
     NotReached,
     NotSent,
+    Signing,
     connect,
+    connected,
 )
 from rocketwire.store.event import Event
 from rocketwire.wire.addresses import Address
@@ -28,16 +31,26 @@ from rocketwire.wire.frame import Buffer
 class Lines:
     """The connections; each is made when its server is asked first, and made anew when it was lost.
 
+    Args:
+        connecting: Makes a connection.
+        signing: Signs each request; None: nobody does.
+
     Attributes:
         settled: Called when all answers of a read have been passed on.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, connecting: Connecting = connected, signing: Signing | None = None) -> None:
+        self._connecting_by = connecting
+        self._signing = signing
         self.settled = Event[[]]()
         self._lines: dict[Address, Line] = {}
         self._connecting: dict[Address, trio.Lock] = {}
         self._nursery: trio.Nursery | None = None
         self._runs = trio.Event()
+
+    def fresh(self) -> Lines:
+        """Others that are made in the same way."""
+        return Lines(self._connecting_by, self._signing)
 
     async def run(self) -> None:
         """Carry the connections; never returns."""
@@ -55,6 +68,11 @@ class Lines:
         """The connection to a server, if there is one now: what is sent on it need not wait."""
         line = self._lines.get(address)
         return None if line is None or line.lost.is_set() else line
+
+    @property
+    def open(self) -> int:
+        """How many there are that all share."""
+        return sum(not line.lost.is_set() for line in self._lines.values())
 
     def send(
         self, address: Address, code: int, ext: Mapping[str, str], body: Buffer = b"", *, seconds: float, done: Done
@@ -133,7 +151,14 @@ class Lines:
         await self._runs.wait()
         if self._nursery is None:
             raise NotSent(f"{address}: no connections are made any more")
-        return await connect(address, self._nursery, asked=asked, settled=self.settled)
+        return await connect(
+            address,
+            self._nursery,
+            asked=asked,
+            settled=self.settled,
+            connecting=self._connecting_by,
+            signing=self._signing,
+        )
 
     def start(self, task: Callable[..., Awaitable[Any]], *args: Any) -> bool:  # noqa: ANN401 - what the task takes
         """Run a task as long as connections are carried, or return False: they are not. It must not fail."""

@@ -3,5 +3,5 @@
 No frame begins with the byte that begins every TLS client's first message. So connections are read as plain ones, at no
 extra cost; when one begins with TLS, its first bytes go to the listener. The session then continues over one end of a
 socket pair, and a task in between encrypts and decrypts (`connection.py`): hub and kernel serve TLS clients like all
-others.
+others. `client.py` is for connections that a proxy makes itself.
 """

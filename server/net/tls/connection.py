@@ -38,10 +38,22 @@ _plain = memoryview(bytearray(BUFFER_BYTES))
 class Connection:
     """The TLS endpoint between a client and its session."""
 
-    __slots__ = ("_drains", "_empty", "_engine", "_fault", "_held", "_inner", "_outer", "_unsent")
+    __slots__ = ("_drains", "_empty", "_engine", "_fault", "_held", "_inner", "_outer", "_peer", "_unsent")
 
-    def __init__(self, outer: socket.socket, inner: socket.socket, engine: Engine, held: BufferedBytes) -> None:
-        """`outer` leads to the client, `inner` to the session; the caller closes both."""
+    def __init__(
+        self,
+        outer: socket.socket,
+        inner: socket.socket,
+        engine: Engine,
+        held: BufferedBytes,
+        *,
+        peer: str = "the client",
+    ) -> None:
+        """`outer` leads to the client, `inner` to the session; the caller closes both. `peer` is the client in errors.
+
+        It serves a connection to a server likewise: that is the client then.
+        """
+        self._peer = peer
         self._held = held
         self._outer = outer
         self._inner = inner
@@ -68,7 +80,7 @@ class Connection:
                 await self._flush()
                 size = await receive(self._outer, _encrypted)
                 if not size:
-                    raise TlsFault("the client left before the handshake was over")
+                    raise TlsFault(f"{self._peer} left before the handshake was over")
                 engine.receive(_encrypted[:size])
             await self._flush()
             return
@@ -124,7 +136,7 @@ class Connection:
         """How many bytes to receive next, given the size of the last read and of the data in it."""
         self._empty = 0 if found else self._empty + came
         if self._empty > EMPTY_BYTES:
-            raise TlsFault("the client sends no data")
+            raise TlsFault(f"{self._peer} sends no data")
         return BUFFER_BYTES if 2 * found > came else LITTLE_BYTES
 
     async def _to_client(self, scope: trio.CancelScope) -> None:
@@ -145,7 +157,7 @@ class Connection:
     def _answer(self) -> None:
         """Send TLS's own replies; the rest of them follow with the session's next answers."""
         if not self._send() and self._engine.pending > BUFFER_BYTES:
-            raise TlsFault("the client asks and does not read")
+            raise TlsFault(f"{self._peer} asks and does not read")
 
     async def _answers(self) -> int:
         """Receive from the session; 0: it has closed."""
@@ -164,7 +176,7 @@ class Connection:
                 await trio.lowlevel.wait_writable(self._outer)
             self._held.count(TO_CLIENT, 0)
             return
-        raise TlsFault("the client does not read")
+        raise TlsFault(f"{self._peer} does not read")
 
     def _wait_for_session(self, rest: int) -> None:
         """Count what the session has not read yet, and what may wait behind it."""

@@ -20,11 +20,8 @@ from rocketwire.server.core.threads import RunSync
 from rocketwire.server.net.tls.keys import TlsKeys
 from rocketwire.server.net.tls.self_signed import self_signed
 from rocketwire.server.net.tls.settings import (
-    CERT_PATH,
-    KEY_PASSWORD,
-    KEY_PATH,
-    TRUST_CERT_PATH,
     ClientAuth,
+    TlsFiles,
     TlsInvalid,
     TlsMode,
     TlsSettings,
@@ -136,12 +133,12 @@ def load_context(settings: TlsSettings) -> ssl.SSLContext:
         TlsInvalid: a file is missing or has the wrong content.
     """
     context = _context()
-    _load_key(context, settings)
+    load_key(context, settings)
     if settings.auth_client:
         context.verify_mode = _VERIFY[settings.client_auth]
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # each certificate in the file is trusted, as by Java
         if settings.trust_cert_path:
-            _load_authorities(context, settings, TRUST_CERT_PATH, settings.trust_cert_path)
+            load_authorities(context, settings, settings.names.trust, settings.trust_cert_path)
         else:
             context.load_default_certs(ssl.Purpose.CLIENT_AUTH)
     return context
@@ -155,7 +152,12 @@ def _context() -> ssl.SSLContext:
     return context
 
 
-def _load_authorities(context: ssl.SSLContext, settings: TlsSettings, name: str, path: str) -> None:
+def load_authorities(context: ssl.SSLContext, settings: TlsFiles, name: str, path: str) -> None:
+    """Trust the authorities of a file. Blocking.
+
+    Raises:
+        TlsInvalid: there is none in it.
+    """
     try:
         context.load_verify_locations(path)
     except ssl.SSLError as error:
@@ -164,8 +166,14 @@ def _load_authorities(context: ssl.SSLContext, settings: TlsSettings, name: str,
         raise settings.invalid(name, str(error.strerror)) from error
 
 
-def _load_key(context: ssl.SSLContext, settings: TlsSettings) -> None:
-    _load_authorities(_context(), settings, CERT_PATH, settings.cert_path)  # so that an error below is about the key
+def load_key(context: ssl.SSLContext, settings: TlsFiles) -> None:
+    """Have a context of one's own certificate. Blocking.
+
+    Raises:
+        TlsInvalid: the certificate or its key cannot be used.
+    """
+    names = settings.names
+    load_authorities(_context(), settings, names.cert, settings.cert_path)  # so that an error below is about the key
     encrypted = False
 
     def password() -> str:
@@ -178,10 +186,10 @@ def _load_key(context: ssl.SSLContext, settings: TlsSettings) -> None:
             context.load_cert_chain(settings.cert_path, settings.key_path, password)
     except (ssl.SSLError, ValueError) as error:  # ValueError: an overlong password
         if getattr(error, "reason", None) == "KEY_VALUES_MISMATCH":
-            raise settings.invalid(KEY_PATH, f"is not the key of {CERT_PATH}={settings.cert_path}") from error
+            raise settings.invalid(names.key, f"is not the key of {names.cert}={settings.cert_path}") from error
         if encrypted:
             why = "is not its password" if settings.key_password else "is missing, and the key is encrypted"
-            raise settings.invalid(KEY_PASSWORD, f"{why}: {KEY_PATH}={settings.key_path}") from error
-        raise settings.invalid(KEY_PATH, "holds no private key in PEM format") from error
+            raise settings.invalid(names.key_password, f"{why}: {names.key}={settings.key_path}") from error
+        raise settings.invalid(names.key, "holds no private key in PEM format") from error
     except OSError as error:
-        raise settings.invalid(KEY_PATH, str(error.strerror)) from error
+        raise settings.invalid(names.key, str(error.strerror)) from error

@@ -1,4 +1,7 @@
-"""The server's side of one TLS connection, without a socket: encrypted bytes in and out, plain bytes in and out."""
+"""One side of a TLS connection, without a socket: encrypted bytes in and out, plain bytes in and out.
+
+It is the server's side for clients; a proxy that encrypts what it sends to brokers has the client's.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,11 @@ from rocketwire.wire.frame import Buffer
 
 
 class TlsFault(Exception):
-    """A violation of TLS by the client, or a failed handshake; the message says what was wrong."""
+    """A violation of TLS by the other side, or a failed handshake; the message says what was wrong."""
 
 
 class Engine:
-    """One connection's state.
+    """One connection's state; the other side is called the client here.
 
     Attributes:
         ended: Whether the client has closed its side of TLS.
@@ -21,10 +24,10 @@ class Engine:
 
     __slots__ = ("_incoming", "_outgoing", "_tls", "ended")
 
-    def __init__(self, context: ssl.SSLContext) -> None:
+    def __init__(self, context: ssl.SSLContext, *, server_side: bool = True) -> None:
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
-        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=server_side)
         self.ended = False
 
     @property
@@ -89,4 +92,5 @@ class Engine:
 
 
 def _fault(error: ssl.SSLError) -> TlsFault:
-    return TlsFault(error.reason.replace("_", " ").lower() if error.reason else str(error))
+    reason = error.reason.replace("_", " ").lower() if error.reason else str(error)
+    return TlsFault(f"{reason}: {error.verify_message}" if isinstance(error, ssl.SSLCertVerificationError) else reason)

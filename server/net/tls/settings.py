@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from rocketwire.server.config.java_properties import PropertiesInvalid, parse_java_properties
 
@@ -20,6 +20,18 @@ KEY_PASSWORD: Final = "tls.server.keyPassword"  # noqa: S105 - a setting's name
 CERT_PATH: Final = "tls.server.certPath"
 AUTH_CLIENT: Final = "tls.server.authClient"
 TRUST_CERT_PATH: Final = "tls.server.trustCertPath"
+
+
+class FileNames(NamedTuple):
+    """The names of the settings that name the files of one side."""
+
+    cert: str
+    key: str
+    key_password: str
+    trust: str
+
+
+SERVER_FILES: Final = FileNames(CERT_PATH, KEY_PATH, KEY_PASSWORD, TRUST_CERT_PATH)
 
 _SERVERS: Final = (MODE, TEST_MODE, NEED_CLIENT_AUTH, KEY_PATH, KEY_PASSWORD, CERT_PATH, AUTH_CLIENT, TRUST_CERT_PATH)
 _NOT_USED_BY_TEST_MODE: Final = (NEED_CLIENT_AUTH, KEY_PATH, KEY_PASSWORD, CERT_PATH, AUTH_CLIENT, TRUST_CERT_PATH)
@@ -50,37 +62,50 @@ Choice = TypeVar("Choice", TlsMode, ClientAuth)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TlsSettings:
-    """The TLS settings of one server. Relative paths are relative to the process's directory.
+class TlsFiles:
+    """The files of one side of TLS. Relative paths are relative to the process's directory.
 
     Attributes:
-        source: The name of the file, for errors.
-        mode: Whether TLS is offered or required.
-        test_mode: Use a certificate created for the first TLS client, and none of the settings below.
+        source: The name of the file with the settings, for errors.
+        names: The names of the settings.
         cert_path: The certificate and its intermediate certificates, PEM.
         key_path: Its private key, PEM.
         key_password: The key's password; empty: the key is not encrypted.
-        client_auth: Whether clients send a certificate.
-        auth_client: Whether client certificates are verified.
-        trust_cert_path: The authorities for that, PEM; empty: those of the system.
+        trust_cert_path: The authorities that the other side's certificate must be from, PEM; empty: those of the
+            system.
     """
 
     source: str = "tls.properties"
-    mode: TlsMode = TlsMode.PERMISSIVE
-    test_mode: bool = True
+    names: FileNames = SERVER_FILES
     cert_path: str = ""
     key_path: str = ""
     key_password: str = field(default="", repr=False)
-    client_auth: ClientAuth = ClientAuth.NONE
-    auth_client: bool = False
     trust_cert_path: str = ""
 
     def invalid(self, name: str, why: str) -> TlsInvalid:
         """An error about one setting; the message shows its value unless it is secret."""
-        if name == KEY_PASSWORD:
+        names = self.names
+        if name == names.key_password:
             return TlsInvalid(f"{self.source}: {name}: {why}")
-        shown = {KEY_PATH: self.key_path, CERT_PATH: self.cert_path, TRUST_CERT_PATH: self.trust_cert_path}
+        shown = {names.key: self.key_path, names.cert: self.cert_path, names.trust: self.trust_cert_path}
         return TlsInvalid(f"{self.source}: {name}={shown[name]}: {why}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TlsSettings(TlsFiles):
+    """The TLS settings of one server.
+
+    Attributes:
+        mode: Whether TLS is offered or required.
+        test_mode: Use a certificate created for the first TLS client, and none of the settings below, nor files.
+        client_auth: Whether clients send a certificate.
+        auth_client: Whether client certificates are verified.
+    """
+
+    mode: TlsMode = TlsMode.PERMISSIVE
+    test_mode: bool = True
+    client_auth: ClientAuth = ClientAuth.NONE
+    auth_client: bool = False
 
 
 def read_tls_settings(path: str, mode: str) -> TlsSettings:
@@ -89,19 +114,19 @@ def read_tls_settings(path: str, mode: str) -> TlsSettings:
     Raises:
         TlsInvalid: the file cannot be read, or a value is not allowed.
     """
-    values = _read(path) if path else {}
+    values = read_properties(path, "tlsConfigFile") if path else {}
     for name in values:
         if name not in _SERVERS and not name.startswith(_CLIENTS):
             log.warning("%(file)s: %(setting)s has no effect here", {"file": path, "setting": name})
     found = TlsSettings(
         source=path or TlsSettings().source,
         mode=TlsMode(mode) if mode else _choice(path, values, MODE, TlsMode.PERMISSIVE),
-        test_mode=_switch(path, values, TEST_MODE, default=True),
+        test_mode=switch(path, values, TEST_MODE, default=True),
         cert_path=values.get(CERT_PATH, ""),
         key_path=values.get(KEY_PATH, ""),
         key_password=values.get(KEY_PASSWORD, ""),
         client_auth=_choice(path, values, NEED_CLIENT_AUTH, ClientAuth.NONE),
-        auth_client=_switch(path, values, AUTH_CLIENT, default=False),
+        auth_client=switch(path, values, AUTH_CLIENT, default=False),
         trust_cert_path=values.get(TRUST_CERT_PATH, ""),
     )
     if found.mode is not TlsMode.DISABLED:
@@ -109,11 +134,16 @@ def read_tls_settings(path: str, mode: str) -> TlsSettings:
     return found
 
 
-def _read(path: str) -> dict[str, str]:
+def read_properties(path: str, key: str) -> dict[str, str]:
+    """The settings of a file, which a key of the server names.
+
+    Raises:
+        TlsInvalid: it cannot be read.
+    """
     try:
         content = Path(path).read_bytes()
     except OSError as error:
-        raise TlsInvalid(f"{path} (tlsConfigFile): {error.strerror}") from error
+        raise TlsInvalid(f"{path} ({key}): {error.strerror}") from error
     try:
         text = content.decode()
     except UnicodeDecodeError:
@@ -121,7 +151,7 @@ def _read(path: str) -> dict[str, str]:
     try:
         return {name: value.strip() for name, value in parse_java_properties(text).items()}
     except PropertiesInvalid as error:
-        raise TlsInvalid(f"{path} (tlsConfigFile): {error}") from error
+        raise TlsInvalid(f"{path} ({key}): {error}") from error
 
 
 def _choice(path: str, values: dict[str, str], name: str, default: Choice) -> Choice:
@@ -133,7 +163,12 @@ def _choice(path: str, values: dict[str, str], name: str, default: Choice) -> Ch
     raise TlsInvalid(f"{path}: {name}={text}: allowed is {' or '.join(choices)}")
 
 
-def _switch(path: str, values: dict[str, str], name: str, *, default: bool) -> bool:
+def switch(path: str, values: dict[str, str], name: str, *, default: bool) -> bool:
+    """A setting that is true or false.
+
+    Raises:
+        TlsInvalid: it is neither.
+    """
     text = values.get(name, str(default))
     value = {"true": True, "false": False}.get(text.lower())
     if value is None:

@@ -77,7 +77,7 @@ class Pulls:
                     await self._leave()
 
     async def _leave(self) -> None:
-        lines = Lines()  # the others are closed by now
+        lines = self._lines.fresh()  # the others are closed by now
         async with trio.open_nursery() as nursery:
             nursery.start_soon(lines.run)
             async with trio.open_nursery() as leaving:

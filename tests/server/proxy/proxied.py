@@ -50,7 +50,14 @@ class Proxy:
 
 @contextlib.asynccontextmanager
 async def proxying(
-    folder: Path, *upstream: Address, read_only: bool = False, first_port: int = 0, file: str | None = None, **keys: Any
+    folder: Path,
+    *upstream: Address,
+    read_only: bool = False,
+    first_port: int = 0,
+    file: str | None = None,
+    shadow: tuple[Address, ...] = (),
+    shadow_sample: float = 100,
+    **keys: Any,
 ) -> AsyncIterator[Proxy]:
     """A proxy in front of name servers, with some keys changed."""
     loopback = Address(host="127.0.0.1", port=0)
@@ -62,6 +69,8 @@ async def proxying(
         advertised_host="127.0.0.1",
         read_only=read_only,
         file=file,
+        shadow=shadow,
+        shadow_sample=shadow_sample,
     )
     ready: list[Standing] = []
     told = trio.Event()

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import pytest
 import trio
+from prometheus_client.parser import text_string_to_metric_families
 
+from rocketwire.server.proxy.kernel import relay_kernel
+from rocketwire.server.proxy.usage import MOST_PAIRS, Usage
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.grpc.codes import Code
+from rocketwire.wire.header import Header
+from tests.server.grpc.sdk import Sdk, code_of, send_request
+from tests.server.grpc.test_access import signed
 from tests.server.harness import Server, send_ext, serving, settle
 from tests.server.operations.monitoring.test_health import HTTP
 from tests.server.proxy.proxied import Proxy, proxying
+from tests.server.proxy.test_signing import accounts, sent
+
+DOCS = Path(__file__).parents[3] / "docs" / "monitoring.md"
 
 
 async def http(proxy: Proxy, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
@@ -56,6 +68,89 @@ async def test_metrics_and_health(tmp_path: Path) -> None:
             assert await http(proxy, "GET", "/healthz") == (200, b"ok\n")
             status, body = await http(proxy, "GET", "/readyz")
             assert (status, json.loads(body)["ready"]) == (200, True)
+
+
+def sample(body: bytes, name: str, /, **labels: str) -> float:
+    """One sample of a scrape; `rocketwire_` is added to its name."""
+    for family in text_string_to_metric_families(body.decode()):
+        for each in family.samples:
+            if each.name == f"rocketwire_{name}" and each.labels == labels:
+                return each.value
+    raise KeyError(name, labels)
+
+
+@pytest.mark.parametrize("looks_at_frames", [False, True])
+async def test_what_passes_is_counted_by_broker(tmp_path: Path, looks_at_frames: bool) -> None:
+    keys: dict[str, Any] = {"topic_quotas": "T=1000/1000"} if looks_at_frames else {}
+    by = "session" if looks_at_frames or relay_kernel() is None else "kernel"
+    async with serving(tmp_path / "store") as server:
+        await server.broker().create_topic("T")
+        async with proxying(tmp_path / "p", server.name_server_address, http=HTTP, **keys) as proxy:
+            client = proxy.broker()
+            for _ in range(3):
+                assert (await client.send("T", bytes(1000))).header.code == 0
+            await proxy.broker().pull("T", 0)
+            _, body = await http(proxy, "GET", "/metrics")
+            assert sample(body, "upstream_connections", broker="broker-a", id="0") == 2
+            assert sample(body, "shared_connections") == 1  # to the name server
+            assert sample(body, "relayed_frames_total", by=by, to="broker") == 4
+            assert sample(body, "relayed_frames_total", by=by, to="client") == 4
+            assert 6000 > sample(body, "relayed_bytes_total", by=by, to="broker") > 3000
+            assert 6000 > sample(body, "relayed_bytes_total", by=by, to="client") > 3000
+            if looks_at_frames:
+                used = {"account": "", "topic": "T"}
+                assert sample(body, "usage_requests_total", **used, kind="send") == 3
+                assert sample(body, "usage_bytes_total", **used, kind="send") == 3000
+                assert sample(body, "usage_requests_total", **used, kind="pull") == 1
+                quota = {"kind": "topic", "name": "T"}
+                assert sample(body, "quota_used_messages_total", direction="send", **quota) == 3
+            client.close()
+            await settle()
+
+
+async def test_uses_of_accounts_are_told_apart(tmp_path: Path) -> None:
+    keys = accounts(tmp_path, "proxy", "first-account:secret-key:T=PUB", "second-account:secret-key:T=PUB")
+    async with serving(tmp_path / "store") as server:
+        await server.broker().create_topic("T")
+        async with proxying(tmp_path / "p", server.name_server_address, http=HTTP, **keys) as proxy:
+            for account, times in (("first-account", 2), ("second-account", 1)):
+                for _ in range(times):
+                    assert await sent(proxy.broker(), "T", (account, "secret-key")) == (0, "")
+            assert await sent(proxy.broker(), "T", ("second-account", "wrong")) != (0, "")
+            _, body = await http(proxy, "GET", "/metrics")
+            assert sample(body, "usage_requests_total", account="first-account", topic="T", kind="send") == 2
+            assert sample(body, "usage_requests_total", account="second-account", topic="T", kind="send") == 1
+            with Sdk(proxy.standing.listened) as sdk:
+                assert (
+                    code_of(await sdk.call("SendMessage", send_request(), signed("first-account", "secret-key")))
+                    is Code.OK
+                )
+            _, body = await http(proxy, "GET", "/metrics")
+            assert sample(body, "usage_requests_total", account="first-account", topic="T", kind="send") == 3
+
+
+def test_invented_names_share_a_count() -> None:
+    usage = Usage(lambda: True, accounts=False)
+    for number in range(MOST_PAIRS + 5):
+        header = Header(code=RequestCode.SEND_MESSAGE_V2, opaque=1, ext={"b": f"T{number}"})
+        usage.admit(cast("Any", None), header, memoryview(b"12"))
+    usage.admit(cast("Any", None), Header(code=RequestCode.HEART_BEAT, opaque=1), memoryview(b"12"))
+    used = list(usage.used())
+    assert len(used) == MOST_PAIRS + 1
+    assert used[-1] == ("(others)", "(others)", "send", 5, 10)
+
+
+async def test_each_metric_is_in_the_docs(tmp_path: Path) -> None:
+    async with (
+        serving(tmp_path / "store") as server,
+        proxying(tmp_path / "p", server.name_server_address, http=HTTP, shadow=(server.name_server_address,)) as proxy,
+    ):
+        _, body = await http(proxy, "GET", "/metrics")
+    _, _, own = DOCS.read_text("utf-8").partition("## Of a proxy")
+    told = set(re.findall(r"`(\w+)`", own))
+    for family in text_string_to_metric_families(body.decode()):
+        name = family.name + ("_total" if family.type == "counter" else "")
+        assert name in told or name.startswith(("process_", "python_")), name
 
 
 async def test_a_proxy_that_knows_no_broker_is_not_ready(tmp_path: Path) -> None:

@@ -525,7 +525,7 @@ def wrong_certificate(kind: str, authority: trustme.CA) -> trustme.LeafCert | No
     ("kind", "reason"),
     [
         ("none", "peer did not return a certificate"),
-        ("expired", "certificate verify failed"),
+        ("expired", "certificate verify failed: certificate has expired"),
         ("foreign", "certificate verify failed"),
     ],
 )
@@ -545,7 +545,8 @@ async def test_other_clients_are_closed_with_an_alert(
         with pytest.raises(ssl.SSLError, match="alert"):
             await client.ask(RequestCode.GET_BROKER_CONFIG)
         await settle()
-        assert warnings(caplog) == [f"closing {client.local}: TLS: {reason}"]
+        (line,) = warnings(caplog)
+        assert line.startswith(f"closing {client.local}: TLS: {reason}")
 
 
 @pytest.mark.parametrize(("kind", "served"), [("none", True), ("right", True), ("foreign", False)])

@@ -1,0 +1,305 @@
+"""A second cluster that gets a copy of some sends, to see whether it answers as the first one does.
+
+A copy is made of what the guards have admitted; a task passes it on, and the client's own request knows nothing of it:
+when too many copies wait, further ones are dropped. Once both clusters have answered, or one of them will not, the
+answers are compared: the codes, and the queue if the client chose it. Offsets differ, for the clusters have other
+messages.
+
+Half messages are left out: nobody would tell the second cluster what became of them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Final, NamedTuple
+
+import trio
+
+from rocketwire.server.limits.limits import Limits
+from rocketwire.server.upstream.cluster import MASTER, BrokerKey, Cluster
+from rocketwire.server.upstream.line import Answer, Done, NotReached
+from rocketwire.server.upstream.lines import Lines
+from rocketwire.wire.addresses import Address
+from rocketwire.wire.bodies.route import TopicRouteData
+from rocketwire.wire.codes import RequestCode, ResponseCode, SysFlag
+from rocketwire.wire.errors import WireError
+from rocketwire.wire.frame import Buffer
+from rocketwire.wire.header import Header
+
+log = logging.getLogger(__name__)
+
+MOST_COPIES: Final = 1000
+MOST_BYTES: Final = 16 << 20
+SAME: Final = "same"
+DIFFERENT: Final = "different"
+NOT_COMPARED: Final = "not_compared"
+DROPPED: Final = "dropped"
+OUTCOMES: Final = (SAME, DIFFERENT, NOT_COMPARED, DROPPED)
+_SECONDS: Final = 5.0
+_ROUTE_SECONDS: Final = 10.0
+_MOST_ROUTES: Final = 10_000
+_MILLIONTHS: Final = 1_000_000
+_DIGITS: Final = 10
+
+
+class _Fields(NamedTuple):
+    """Where the header of a send has what is asked about it."""
+
+    topic: str
+    queue: str
+    sys_flag: str
+
+
+_LONG: Final = _Fields("topic", "queueId", "sysFlag")
+_SHORT: Final = _Fields("b", "e", "f")
+_SENDS: Final[Mapping[int, _Fields]] = {
+    RequestCode.SEND_MESSAGE: _LONG,
+    RequestCode.SEND_MESSAGE_V2: _SHORT,
+    RequestCode.SEND_BATCH_MESSAGE: _SHORT,
+}
+
+
+class _Told(NamedTuple):
+    """What a cluster answered."""
+
+    code: int
+    queue: str
+    remark: str
+
+
+class _Copy:
+    """A send of which the second cluster gets a copy.
+
+    Attributes:
+        broker: The broker of the first cluster that it is for.
+        queue: The queue that it is for; below 0: the broker chooses.
+        told: What the clusters answered, by their numbers; None: there is no answer.
+    """
+
+    __slots__ = ("body", "broker", "header", "queue", "told", "topic")
+
+    def __init__(self, broker: str, header: Header, body: bytes, topic: str, queue: int) -> None:
+        self.broker = broker
+        self.header = header
+        self.body = body
+        self.topic = topic
+        self.queue = queue
+        self.told: dict[int, _Told | None] = {}
+
+
+class Shadow:
+    """Copies a sample of sends to a second cluster.
+
+    Args:
+        cluster: The second cluster.
+        lines: The connections to it.
+        percent: How many of a hundred sends are copied; below one is possible.
+        choose: Gives a random number below another.
+        limits: Say whether a line of the log is due.
+
+    Attributes:
+        cluster: The second cluster.
+        sampled: How many sends were chosen.
+        outcomes: What came of them, by OUTCOMES; those under way are in none.
+    """
+
+    def __init__(
+        self, cluster: Cluster, lines: Lines, *, percent: float, choose: Callable[[int], int], limits: Limits
+    ) -> None:
+        self.cluster = cluster
+        self._lines = lines
+        self._chance = round(percent * _MILLIONTHS / 100)
+        self._choose = choose
+        self._limits = limits
+        self._waiting, self._received = trio.open_memory_channel[_Copy](MOST_COPIES)
+        self._count = 0
+        self._bytes = 0
+        self._routes: dict[str, tuple[float, TopicRouteData | NotReached | None]] = {}
+        self.sampled = 0
+        self.outcomes: Counter[str] = Counter(dict.fromkeys(OUTCOMES, 0))
+
+    # --- the first cluster
+
+    def take(self, broker: str, header: Header, body: Buffer) -> Callable[[Header | None, memoryview], None] | None:
+        """Copy a send, if it is chosen.
+
+        Args:
+            broker: The broker that it is for.
+            header: Its header.
+            body: Its body, which is copied.
+
+        Returns:
+            What is called with the header and body of the broker's answer, or with None if there is none. None: no
+            answer is asked for.
+        """
+        copy = self._chosen(broker, header, body)
+        if copy is None:
+            return None
+        if header.is_oneway:
+            self._tell(copy, 0, None)
+            return None
+        return partial(self._answered_frame, copy)
+
+    def around(self, broker: str, header: Header, body: Buffer, done: Done) -> Done:
+        """Copy a send that is made for a call, if it is chosen; what its answer is to be given to."""
+        copy = self._chosen(broker, header, body)
+        return done if copy is None else partial(self._answered_call, copy, done)
+
+    def _chosen(self, broker: str, header: Header, body: Buffer) -> _Copy | None:
+        fields = _SENDS.get(header.code)
+        if fields is None or self._choose(_MILLIONTHS) >= self._chance:
+            return None
+        ext = header.ext or {}
+        if _number(ext.get(fields.sys_flag)) & SysFlag.TRANSACTION_MASK == SysFlag.TRANSACTION_PREPARED:
+            return None
+        self.sampled += 1
+        if self._count >= MOST_COPIES or self._bytes + len(body) > MOST_BYTES:
+            self.outcomes[DROPPED] += 1
+            return None
+        copy = _Copy(broker, header, bytes(body), ext.get(fields.topic, ""), _number(ext.get(fields.queue), -1))
+        self._count += 1
+        self._bytes += len(copy.body)
+        self._waiting.send_nowait(copy)  # it holds as many as are counted
+        return copy
+
+    def _answered_frame(self, copy: _Copy, header: Header | None, _body: memoryview) -> None:
+        self._tell(copy, 0, None if header is None else _told(header.code, header.ext, header.remark))
+
+    def _answered_call(self, copy: _Copy, done: Done, found: Answer | NotReached) -> None:
+        done(found)
+        self._tell(copy, 0, None if isinstance(found, NotReached) else _told(found.code, found.ext, found.remark))
+
+    # --- the second cluster
+
+    async def run(self) -> None:
+        """Pass copies on; never returns."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._lines.run)
+            nursery.start_soon(self.cluster.run)
+            async for copy in self._received:
+                try:
+                    await self._pass_on(copy)
+                except (NotReached, WireError) as error:
+                    self._answered(copy, error if isinstance(error, NotReached) else NotReached(str(error)))
+                except Exception as error:  # a bug must not end the proxy
+                    log.exception("shadow: a send to %(topic)s", {"topic": copy.topic})
+                    self._answered(copy, NotReached(str(error)))
+
+    async def _pass_on(self, copy: _Copy) -> None:
+        """Send a copy; its answer comes later.
+
+        Raises:
+            NotReached: it cannot be sent.
+            WireError: it does not fit in a frame.
+        """
+        header = copy.header
+        address = self._address(copy, await self._route(copy.topic))
+        line = self._lines.open_line(address) or await self._lines.connected(address)
+        line.send(
+            header.code,
+            header.ext or {},
+            copy.body,
+            seconds=_SECONDS,
+            done=partial(self._answered, copy),
+            language=header.language,
+            version=header.version,
+        )
+        line.flush()
+
+    async def _route(self, topic: str) -> TopicRouteData | None:
+        """The route of a topic in the second cluster; asked again after some seconds only."""
+        now = trio.current_time()
+        known = self._routes.get(topic)
+        if known is None or known[0] < now:
+            try:
+                found = await self.cluster.route(topic)
+            except NotReached as error:
+                known = (now + _SECONDS, error)
+            else:
+                known = (now + _ROUTE_SECONDS, found)
+                if found is not None:
+                    self.cluster.note(found.broker_datas)
+            if len(self._routes) >= _MOST_ROUTES:
+                self._routes.clear()
+            self._routes[topic] = known
+        if isinstance(known[1], NotReached):
+            raise known[1]
+        return known[1]
+
+    def _address(self, copy: _Copy, route: TopicRouteData | None) -> Address:
+        """The broker for a copy: of those with the topic the one of the same name, or one that has the queue.
+
+        A topic that no broker has goes to any: it makes it, or refuses.
+        """
+        brokers = self.cluster.brokers
+        queues = {each.broker_name: each.write_queue_nums for each in ([] if route is None else route.queue_datas)}
+        masters = [key.name for key in brokers if key.broker_id == MASTER and (not queues or key.name in queues)]
+        if not masters:
+            raise NotReached("no broker of the second cluster is known")
+        name = min(masters, key=lambda name: (name != copy.broker, queues.get(name, 0) <= copy.queue, name))
+        return brokers[BrokerKey(name, MASTER)]
+
+    def _answered(self, copy: _Copy, found: Answer | NotReached) -> None:
+        self._count -= 1
+        self._bytes -= len(copy.body)
+        copy.body = b""
+        if isinstance(found, NotReached):
+            if self._limits.line_is_due("shadow: not reached"):
+                log.warning("shadow: a send to %(topic)s: %(reason)s", {"topic": copy.topic, "reason": found})
+            self._tell(copy, 1, None)
+        else:
+            self._tell(copy, 1, _told(found.code, found.ext, found.remark))
+
+    # --- comparing
+
+    def _tell(self, copy: _Copy, number: int, told: _Told | None) -> None:
+        """Note the answer of a cluster, and compare once both are there."""
+        copy.told[number] = told
+        if len(copy.told) == len(("first", "second")):
+            self.outcomes[self._compared(copy, copy.told[0], copy.told[1])] += 1
+
+    def _compared(self, copy: _Copy, first: _Told | None, second: _Told | None) -> str:
+        if first is None or second is None:
+            return NOT_COMPARED
+        stored = first.code == second.code == ResponseCode.SUCCESS
+        if first.code == second.code and (not stored or copy.queue < 0 or first.queue == second.queue):
+            return SAME
+        if self._limits.line_is_due(f"shadow: {first.code} {second.code}"):
+            log.warning(
+                "shadow: a send to %(topic)s: the first cluster answers %(first)s, the second %(second)s",
+                {"topic": copy.topic, "first": _shown(first), "second": _shown(second)},
+            )
+        return DIFFERENT
+
+
+def shadow_of(
+    name_servers: Iterable[Address],
+    lines: Lines,
+    *,
+    percent: float,
+    choose: Callable[[int], int],
+    limits: Limits,
+) -> Shadow | None:
+    """What copies to the cluster of these name servers; None: there are none."""
+    addresses = tuple(name_servers)
+    if not addresses:
+        return None
+    return Shadow(Cluster(addresses, lines), lines, percent=percent, choose=choose, limits=limits)
+
+
+def _number(text: str | None, default: int = 0) -> int:
+    usual = text is not None and len(text) <= _DIGITS and text.isascii() and text.isdecimal()
+    return int(text) if text is not None and usual else default
+
+
+def _told(code: int, ext: Mapping[str, str] | None, remark: str | None) -> _Told:
+    return _Told(code, (ext or {}).get("queueId", ""), remark or "")
+
+
+def _shown(told: _Told) -> str:
+    if told.code == ResponseCode.SUCCESS:
+        return f"{told.code} with queue {told.queue}"
+    return f"{told.code} ({told.remark})"

@@ -1,0 +1,84 @@
+"""Who uses which topic: sends and pulls that a proxy admits, counted by account and topic.
+
+They are counted where frames are looked at anyway, for accounts, quotas or signatures: for the numbers alone no frame
+leaves the kernel's thread. Accounts and topics are what clients say, so only some thousand pairs have counts of their
+own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, NamedTuple
+
+from rocketwire.server.core.request import Peer, Proof
+from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.header import Header
+from rocketwire.wire.signature import ACCESS_KEY
+
+MOST_PAIRS: Final = 2000
+OTHERS: Final = "(others)"
+SEND: Final = "send"
+PULL: Final = "pull"
+_KINDS: Final[Mapping[int, tuple[str, str]]] = {
+    RequestCode.SEND_MESSAGE: (SEND, "topic"),
+    RequestCode.SEND_MESSAGE_V2: (SEND, "b"),
+    RequestCode.SEND_BATCH_MESSAGE: (SEND, "b"),
+    RequestCode.PULL_MESSAGE: (PULL, "topic"),
+    RequestCode.LITE_PULL_MESSAGE: (PULL, "topic"),
+    RequestCode.POP_MESSAGE: (PULL, "topic"),
+}
+"""What is counted, and the field with the topic."""
+
+
+class Used(NamedTuple):
+    """What an account did with a topic: the account, the topic, what, how often, and the bytes of the bodies."""
+
+    account: str
+    topic: str
+    kind: str
+    requests: int
+    size: int
+
+
+class Usage:
+    """The last of the guards: it counts what the others have admitted, and refuses nothing.
+
+    Args:
+        looks: Whether requests are looked at anyway.
+        accounts: Whether accounts are checked; if not, none is told.
+    """
+
+    def __init__(self, looks: Callable[[], bool], *, accounts: bool) -> None:
+        self._looks = looks
+        self._accounts = accounts
+        self._used: dict[tuple[str, str, str], list[int]] = {}
+
+    @property
+    def active(self) -> bool:
+        """Whether requests are counted."""
+        return self._looks()
+
+    def admit(self, peer: Peer, header: Header, body: memoryview, proof: Proof | None = None) -> None:
+        """Count a request, if it is a send or a pull."""
+        del peer
+        known = _KINDS.get(header.code)
+        if known is None:
+            return
+        kind, field = known
+        ext = header.ext or {}
+        account = ""
+        if self._accounts:
+            account = ext.get(ACCESS_KEY, "") if proof is None else proof.access_key
+        key = (account, ext.get(field, ""), kind)
+        counts = self._used.get(key)
+        if counts is None:
+            if len(self._used) >= MOST_PAIRS:
+                key = (OTHERS, OTHERS, kind)
+            counts = self._used.setdefault(key, [0, 0])
+        counts[0] += 1
+        counts[1] += len(body)
+
+    def used(self) -> Iterator[Used]:
+        """All counts."""
+        for (account, topic, kind), (requests, size) in self._used.items():
+            yield Used(account, topic, kind, requests, size)

@@ -1,0 +1,25 @@
+"""Keys of what a proxy does with the cluster behind it: docs/proxy.md."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rocketwire.server.config.keys import OURS, key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpstreamKeys:
+    """How a proxy connects to brokers and name servers; `serve` makes nothing of it."""
+
+    upstream_tls: bool = key(
+        "a proxy's connections to brokers and name servers are encrypted", default=False, known=OURS
+    )
+    upstream_tls_config_file: str = key(
+        "a tls.properties with Apache's tls.client.* names for that; empty: any certificate does",
+        default="",
+        known=OURS,
+    )
+    upstream_access_key: str = key(
+        "the account that a proxy signs requests to brokers with; empty: they keep their own", default="", known=OURS
+    )
+    upstream_secret_key: str = key("its secret key", default="", known=OURS, secret=True)
