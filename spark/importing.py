@@ -22,10 +22,15 @@ _FILES: Final = ("parquet", "orc", "json", "csv", "text", "avro")
 _FEW_FILES: Final = {"maxFilesPerTrigger": "16", "streaming-max-files-per-micro-batch": "16"}
 #: Columns that are sent if a table has them. Numbers of queues and delays were those of another endpoint.
 _SENT: Final = ("topic", "body", "tags", "keys", "properties", "flag")
-#: Settings that the session needs to be started with: topics are texts, and the progress of each micro-batch is kept.
-SETTINGS: Final = {
+#: Topics are texts, and the progress of each micro-batch is kept.
+_SETTINGS: Final = {
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     "spark.sql.streaming.numRecentProgressUpdates": "1000000",
+}
+#: What Delta wants of a session besides its jar.
+_OF_DELTA: Final = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
 
 
@@ -46,11 +51,16 @@ class TableSource:
     select: Sequence[str] = ()
 
 
+def settings(format: str) -> dict[str, str]:  # noqa: A002 - Spark's name
+    """Settings that a session for tables of this format needs to be started with."""
+    return {**_SETTINGS, **(_OF_DELTA if format.lower() == "delta" else {})}
+
+
 def import_rows(session: SparkSession, source: TableSource, target: Mapping[str, str], checkpoint: str) -> int:
     """Send the rows that no earlier call with this checkpoint sent; each of them at least once.
 
     Args:
-        session: With SETTINGS.
+        session: Started with `settings`.
         source: Which rows.
         target: Options of the data source's writes: `namesrv`, `topic` and others.
         checkpoint: A folder that keeps what is done; of one table and one target.

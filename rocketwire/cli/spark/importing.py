@@ -77,7 +77,7 @@ def command(
     target = _target(endpoint, topic)
     folder = Path(checkpoint).absolute()
     folder.mkdir(parents=True, exist_ok=True)
-    wanted = {**importing.SETTINGS, **_pairs("--conf", settings)}
+    wanted = {**importing.settings(kind), **_pairs("--conf", settings)}
     try:
         with Session(master, folder / "spark.log", wanted) as session, session.told():
             count = importing.import_rows(session.started(), source, target, str(folder / "stream"))

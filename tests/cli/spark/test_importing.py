@@ -64,6 +64,7 @@ def test_rows_are_counted(calls: list[tuple[Any, ...]], tmp_path: Path, capsys: 
     assert (session, source, checkpoint) == ("a session", TableSource(path="table"), str(tmp_path / "state" / "stream"))
     assert target == {"namesrv": "h:1", "endpointTimeoutMs": "15000", "topic": "T"}
     assert "topic" not in calls[1][2]
+    assert FakeSession.settings == importing.settings("parquet")
 
 
 def test_all_options(calls: list[tuple[Any, ...]], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,7 +77,8 @@ def test_all_options(calls: list[tuple[Any, ...]], tmp_path: Path, capsys: pytes
     options = {"startingVersion": "3"}
     assert source == TableSource(path="table", format="delta", options=options, select=("'T' topic", "x body"))
     assert (target["accessKey"], target["secretKey"]) == ("me", "s")
-    assert FakeSession.settings == {**importing.SETTINGS, "spark.jars": "a=b"}
+    assert FakeSession.settings == {**importing.settings("delta"), "spark.jars": "a=b"}
+    assert "spark.sql.extensions" in FakeSession.settings
 
 
 @pytest.mark.parametrize(
