@@ -112,6 +112,8 @@ class Ledger:
         if found.get("version") != _VERSION:
             what = f"{self._folder / _DONE} is of another version of rocketwire"
             raise ExportImpossible(what, "Export to another folder")
+        # Ledgers of earlier versions have no id.
+        found.setdefault("id", uuid.uuid4().hex)
         names = {**wanted, **found["selection"]}
         other = [name for name in names if found["selection"].get(name) != wanted.get(name)]
         if other and not found["brokers"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,16 @@ def test_a_table_of_other_columns_is_refused(store: Path) -> None:
     exported(store, "iceberg", columns="body")
     with pytest.raises(ExportImpossible, match="has the columns body, topic, store_timestamp, not"):
         exported(store, "iceberg", columns="body,tags")
+
+
+def test_a_folder_in_which_an_earlier_version_wrote_nothing_becomes_a_table(store: Path) -> None:
+    exported(store, "delta", topic="Orders", startingTimestamp="2100-01-01T00:00:00Z")
+    done = store.parent / "to" / "_rocketwire" / "done.json"
+    found = json.loads(done.read_bytes())
+    assert found["brokers"] == {}
+    del found["id"], found["commits"]
+    done.write_text(json.dumps(found))
+    assert exported(store, "delta").messages == len(rows(store, "delta")) == 60
 
 
 def test_a_folder_is_of_one_format(store: Path) -> None:
