@@ -106,3 +106,15 @@ class ExportImpossible(SparkSourceError):
     """An export that is impossible with these options, or into that folder."""
 
     error_class = "ROCKETMQ_EXPORT_IMPOSSIBLE"
+
+
+class BodyMalformed(SparkSourceError):
+    """A body that is none of its format or schema."""
+
+    error_class = "ROCKETMQ_BODY_MALFORMED"
+
+
+class RegistryFailed(SparkSourceError):
+    """A schema registry that does not answer, or refuses."""
+
+    error_class = "ROCKETMQ_REGISTRY_FAILED"

@@ -14,8 +14,12 @@ from pyspark.sql import SparkSession
 
 from rocketwire.spark import errors
 from rocketwire.spark.errors import ExportImpossible, OptionInvalid, SparkSourceError
+from rocketwire.spark.export.delta import DeltaTable
+from rocketwire.spark.export.iceberg import NEEDED as IN_ICEBERG
+from rocketwire.spark.export.iceberg import IcebergTable
 from rocketwire.spark.export.ledger import Finished, Ledger
 from rocketwire.spark.export.ranges import missing
+from rocketwire.spark.export.table import Table
 from rocketwire.spark.export.writing import NEEDED, TOLD, Task, told, write_span
 from rocketwire.spark.plan.partitions import LogSpan
 from rocketwire.spark.plan.planning import plan
@@ -31,7 +35,24 @@ from rocketwire.wire.java import INT64_MAX, INT64_MIN
 
 #: Interval of checks for finished tasks, in seconds.
 _LOOK: Final = 0.2
+#: The same if files come into a table, which gets slower with each commit.
+_LOOK_OF_TABLES: Final = 10.0
 COMPRESSIONS: Final = ("zstd", "snappy", "gzip", "lz4", "none")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Format:
+    """What the files are, besides Parquet.
+
+    Attributes:
+        kind: `parquet`, `delta` or `iceberg`.
+        catalog: Of Iceberg: the name of a catalog in pyiceberg's configuration.
+        table: Of Iceberg: the table's name, with its namespace.
+    """
+
+    kind: str = "parquet"
+    catalog: str = "default"
+    table: str | None = None
 
 
 class Bar(Protocol):
@@ -69,6 +90,7 @@ def export(
     to: str,
     *,
     compression: str = "zstd",
+    format: Format = Format(),  # noqa: A002 - Spark's name; it cannot change
     bar: Callable[[int], AbstractContextManager[Bar]],
 ) -> Exported:
     """Write the messages of stores that no earlier call wrote to Parquet files by topic and day.
@@ -78,6 +100,7 @@ def export(
         options: Which stores, which messages of them, and which columns; of partitions, how large they are.
         to: The folder to write to: driver and workers reach it by this path.
         compression: One of COMPRESSIONS.
+        format: Whether the files are those of a table, too.
         bar: Shows the progress: called with the bytes of log that are to be exported.
 
     Raises:
@@ -87,12 +110,11 @@ def export(
     if not to.strip():
         raise OptionInvalid("the folder to export to has no name", "Name it; . is the current one")
     folder = Path(to).absolute()
-    columns = tuple(name for name in options.columns if name in COLUMNS and name != "topic")
-    if not columns:
-        raise OptionInvalid("no column is left to be written: topic is in names of folders", "Name others besides")
+    columns = _columns(options.columns, format)
     options = replace(options, columns=tuple(dict.fromkeys((*columns, *NEEDED))))
     stores = open_stores(options)
-    with Ledger(folder, _selection(options, columns, compression)) as ledger:
+    table = _table(format, folder, columns)
+    with Ledger(folder, _selection(options, columns, compression, format), table) as ledger:
         done = Exported()
         ends = {store.broker: _dispatched(store) for store in stores}
         for store in stores:
@@ -102,13 +124,56 @@ def export(
         with bar(sum(span.end - span.start for span in spans)) as shown:
             if spans:
                 task = Task(request=request, columns=columns, run=str(ledger.run), compression=compression)
-                _Run(session(), ledger, stores, task, spans, done, shown.advance).go()
+                look = _LOOK if table is None else _LOOK_OF_TABLES
+                _Run(session(), ledger, stores, task, spans, done, shown.advance, look).go()
     return done
 
 
-def _selection(options: ReadOptions, columns: Sequence[str], compression: str) -> dict[str, Any]:
+def _columns(wanted: Sequence[str], format: Format) -> tuple[str, ...]:  # noqa: A002
+    """The columns of files.
+
+    Raises:
+        OptionInvalid: there would be none.
+    """
+    if format.kind == "iceberg":
+        # Its partitions are columns of files.
+        found = [name for name in wanted if name in COLUMNS]
+        return tuple(dict.fromkeys([*found, *IN_ICEBERG]))
+    columns = tuple(name for name in wanted if name in COLUMNS and name != "topic")
+    if not columns:
+        raise OptionInvalid("no column is left to be written: topic is in names of folders", "Name others besides")
+    return columns
+
+
+def _table(format: Format, folder: Path, columns: Sequence[str]) -> Table | None:  # noqa: A002
+    """The table that gets the files; None without one.
+
+    Raises:
+        SparkSourceError: it cannot be opened, or the options are wrong.
+    """
+    if format.kind == "delta":
+        return DeltaTable(folder, columns)
+    if format.kind == "iceberg":
+        if format.table is None or "." not in format.table:
+            raise OptionInvalid("an Iceberg table has a namespace and a name", "Give --table NAMESPACE.NAME")
+        return IcebergTable(folder, columns, format.catalog, format.table)
+    return None
+
+
+def _selection(
+    options: ReadOptions,
+    columns: Sequence[str],
+    compression: str,
+    format: Format,  # noqa: A002
+) -> dict[str, Any]:
     """The options that must be the same in all runs, by the names of the command's options."""
-    return {
+    tables: dict[str, Any] = {}
+    # Earlier versions knew Parquet alone, and named no format.
+    if format.kind != "parquet":
+        tables["format"] = format.kind
+    if format.kind == "iceberg":
+        tables |= {"catalog": format.catalog, "table": format.table}
+    return tables | {
         "topics": sorted(options.topics) or "all",
         "all_topics": options.include_system_topics,
         "since": options.starting_timestamp,
@@ -175,6 +240,7 @@ class _Run:
         spans: Sequence[LogSpan],
         done: Exported,
         advance: Callable[[int], None],
+        look: float,
     ) -> None:
         self._context = session.sparkContext
         self._ledger = ledger
@@ -183,6 +249,7 @@ class _Run:
         self._spans = spans
         self._done = done
         self._advance = advance
+        self._look = look
         self._failed: Exception | None = None
         self._left = set(range(len(spans)))
 
@@ -192,7 +259,7 @@ class _Run:
         job.start()
         try:
             while job.is_alive():
-                job.join(_LOOK)
+                job.join(self._look)
                 self._commit()
         except BaseException:
             self._context.cancelAllJobs()

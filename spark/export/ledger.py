@@ -3,6 +3,9 @@
 `done.json` says for each broker which physical offsets are exported, and for which selection of messages. A commit is
 written to `commit.json` first: the moves of files, and the new content of `done.json`. Opening the ledger finishes
 an interrupted commit, so that files and `done.json` always agree. `lock` keeps two runs apart.
+
+If the files belong to a table, a commit also adds them to it, between the moves and `done.json`. It has a number, by
+which the table knows whether it has it already.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import json
 import os
 import shutil
 import tempfile
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +24,7 @@ from typing import Any, Final, Self
 
 from rocketwire.spark.errors import ExportImpossible
 from rocketwire.spark.export.ranges import Range, merged
+from rocketwire.spark.export.table import Commit, Table
 
 _NAME: Final = "_rocketwire"
 _DONE: Final = "done.json"
@@ -54,18 +59,20 @@ class Ledger:
         marks: Of each broker the last message that is done: its physical offset and store time (ms).
     """
 
-    def __init__(self, to: Path, selection: Mapping[str, Any]) -> None:
+    def __init__(self, to: Path, selection: Mapping[str, Any], table: Table | None = None) -> None:
         """Open or create the ledger, and finish the commit that an earlier run began.
 
         Args:
             to: The folder of the export; created if missing.
             selection: Which messages are exported and how: the same in each run, or files would not fit together.
+            table: Gets the files of each commit.
 
         Raises:
             ExportImpossible: another run has it open, or the ledger is of another selection, or of a later version.
             OSError: a file or folder cannot be read, made, or written.
         """
         self._to = to
+        self._table = table
         self._folder = to / _NAME
         self._folder.mkdir(parents=True, exist_ok=True)
         self._lock = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -92,20 +99,30 @@ class Ledger:
         wanted = json.loads(json.dumps(selection))
         found = self._read(_DONE)
         if found is None:
-            self._done: dict[str, Any] = {"version": _VERSION, "selection": wanted, "brokers": {}, "marks": {}}
+            self._done: dict[str, Any] = {
+                "version": _VERSION,
+                "selection": wanted,
+                "id": uuid.uuid4().hex,
+                "commits": 0,
+                "brokers": {},
+                "marks": {},
+            }
             self._write(_DONE, self._done)
             return
         if found.get("version") != _VERSION:
             what = f"{self._folder / _DONE} is of another version of rocketwire"
             raise ExportImpossible(what, "Export to another folder")
-        other = [name for name, value in wanted.items() if found["selection"].get(name) != value]
+        # Ledgers of earlier versions have no id.
+        found.setdefault("id", uuid.uuid4().hex)
+        names = {**wanted, **found["selection"]}
+        other = [name for name in names if found["selection"].get(name) != wanted.get(name)]
         if other and not found["brokers"]:
             # Earlier runs wrote nothing, as when Spark did not start: no files yet that the selection must match.
             found["selection"] = wanted
             self._write(_DONE, found)
         elif other:
             name = other[0]
-            what = f"{self._to} was exported with {name} {found['selection'].get(name)!r}, not {wanted[name]!r}"
+            what = f"{self._to} was exported with {name} {found['selection'].get(name)!r}, not {wanted.get(name)!r}"
             raise ExportImpossible(what, "Export with the same, or to another folder")
         self._done = found
 
@@ -144,7 +161,8 @@ class Ledger:
             if one.mark is not None:
                 marks[one.broker] = max(one.mark, tuple(marks.get(one.broker, one.mark)))
             moves += [[f"{_NAME}/{self.run.name}/{name}", place] for name, place in one.files]
-        self._done = {**self._done, "brokers": brokers, "marks": marks}
+        commits = self._done.get("commits", 0) + 1
+        self._done = {**self._done, "commits": commits, "brokers": brokers, "marks": marks}
         self._write(_COMMIT, {"moves": moves, "done": self._done})
         self._finish()
 
@@ -165,6 +183,10 @@ class Ledger:
                 (self._to / source).replace(target)
         for folder in folders:
             _sync(folder)
+        if self._table is not None and commit["moves"]:
+            done = commit["done"]
+            files = tuple(place for _, place in commit["moves"])
+            self._table.add(Commit(export=done["id"], number=done["commits"], files=files))
         self._write(_DONE, commit["done"])
         (self._folder / _COMMIT).unlink()
 

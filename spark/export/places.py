@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from typing import Final
 
 from rocketwire.spark.errors import ExportImpossible
 
 #: Characters that Hive escapes in the name of a folder as % and two hexadecimal digits, and Spark unescapes.
 _ESCAPED: Final = frozenset("\"#%'*/:=?\\\x7f{[]^") | {chr(code) for code in range(32)}
+_ESCAPE: Final = re.compile("%([0-9A-F]{2})")
 #: Longest name of a file in bytes.
 _LONGEST: Final = 255
 #: Spark's name for a null value.
@@ -26,6 +28,12 @@ def folder(topic: str, day: str) -> str:
         what = f"topic {topic[:40]}… has a name too long for a folder"
         raise ExportImpossible(what, "Name the other topics with --topic")
     return f"{name}/day={day}"
+
+
+def values(place: str) -> tuple[str, str | None]:
+    """The topic and the day of a file by its place; None for a day that Spark cannot read."""
+    topic, day = (part.partition("=")[2] for part in place.split("/")[:2])
+    return _ESCAPE.sub(lambda found: chr(int(found[1], 16)), topic), None if day == NO_VALUE else day
 
 
 def file_name(broker: str, start: int, end: int, part: int) -> str:

@@ -11,5 +11,6 @@ command: Final = lazy_group(
     "Commands that need PySpark and Java: pip install 'rocketwire[spark]'.",
     [
         ("export", "rocketwire.cli.spark.export", "write the messages of stores to Parquet files, by topic and day"),
+        ("import", "rocketwire.cli.spark.importing", "send the rows of a table as messages"),
     ],
 )

@@ -1,4 +1,4 @@
-"""`rocketwire spark export`: the messages of stores as Parquet files, by topic and day."""
+"""`rocketwire spark export`: the messages of stores as Parquet files, by topic and day, alone or of a table."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ code: 0 when all is exported, 1 when something could not be read (stderr says wh
 Examples:
   rocketwire spark export data --to export
   rocketwire spark export '/backup/broker-*/store' --to export --topic Orders
+  rocketwire spark export data --to lake/messages --format delta
+  rocketwire spark export data --to lake --format iceberg --table shop.orders
 """
+_FORMATS: Final = ("parquet", "delta", "iceberg")
 _COMPRESSIONS: Final = ("zstd", "snappy", "gzip", "lz4", "none")
 
 
@@ -49,6 +52,9 @@ class _Options:
     all_topics: bool
     columns: str
     compression: str
+    format: str
+    catalog: str
+    table: str | None
     master: str
     no_progress: bool
 
@@ -68,6 +74,21 @@ class _Options:
     show_default=True,
     help="Of the files.",
 )
+@click.option(
+    "--format",
+    type=click.Choice(_FORMATS),
+    default=_FORMATS[0],
+    show_default=True,
+    help="parquet for files alone; delta or iceberg for a table that has them.",
+)
+@click.option(
+    "--catalog",
+    metavar="NAME",
+    default="default",
+    show_default=True,
+    help="With iceberg: a catalog of pyiceberg's configuration.",
+)
+@click.option("--table", metavar="NAMESPACE.NAME", help="With iceberg: the table, made if it is missing.")
 @click.option(
     "--master",
     metavar="MASTER",
@@ -126,7 +147,7 @@ def _read_options(options: _Options) -> ReadOptions:
 
 def _exported(options: _Options, wanted: ReadOptions) -> Exported:
     from rocketwire.cli.spark.session import Session
-    from rocketwire.spark.export import export
+    from rocketwire.spark.export import Format, export
 
     with Session(options.master, Path(options.to) / "_rocketwire" / "spark.log") as session, session.told():
         return export(
@@ -134,5 +155,6 @@ def _exported(options: _Options, wanted: ReadOptions) -> Exported:
             wanted,
             options.to,
             compression=options.compression,
+            format=Format(kind=options.format, catalog=options.catalog, table=options.table),
             bar=partial(progress_bar, wanted=not options.no_progress),
         )

@@ -6,7 +6,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
@@ -27,8 +27,9 @@ class Session:
     What the JVM and the workers write goes into a log file.
     """
 
-    def __init__(self, master: str, log: Path) -> None:
+    def __init__(self, master: str, log: Path, settings: Mapping[str, str] | None = None) -> None:
         self._master = master
+        self._more = settings or {}
         self._log = log
         self._session: SparkSession | None = None
 
@@ -50,7 +51,7 @@ class Session:
 
         # Else the first python3 of PATH would be the workers'.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        builder = SparkSession.builder.master(self._master).appName("rocketwire spark export")
+        builder = SparkSession.builder.master(self._master).appName("rocketwire spark")
         for name, value in self._settings().items():
             builder = builder.config(name, value)
         told = self._told(f"Spark does not start with --master {self._master}")
@@ -82,7 +83,7 @@ class Session:
         settings = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
         if self._master.startswith("local"):
             settings |= {"spark.driver.host": _LOOPBACK, "spark.driver.bindAddress": _LOOPBACK}
-        return settings
+        return {**settings, **self._more}
 
 
 def _cause(error: Exception) -> str:

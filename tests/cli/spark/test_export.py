@@ -79,6 +79,14 @@ def test_options_choose_messages(store: Path, tmp_path: Path, options: tuple[str
     assert len(ids_of(tmp_path / "to")) == count
 
 
+def test_a_table_gets_the_files(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    deltalake = pytest.importorskip("deltalake")
+    assert run(store, "--to", tmp_path / "to", "--format", "delta") == 0
+    assert deltalake.DeltaTable(str(tmp_path / "to")).to_pyarrow_table().num_rows == 10
+    assert run(store, "--to", tmp_path / "to") == 2
+    assert "format" in capsys.readouterr().err
+
+
 def test_damage_has_an_exit_code_of_its_own(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = min((store / "commitlog").iterdir())
     content = bytearray(log.read_bytes())
@@ -97,6 +105,7 @@ def test_damage_has_an_exit_code_of_its_own(store: Path, tmp_path: Path, capsys:
         (("STORE", "--topic", "Order"), "Did you mean Orders?"),
         (("STORE", "--columns", "bodi"), "bodi"),
         (("nowhere",), "there is no such directory"),
+        (("STORE", "--format", "iceberg"), "Give --table NAMESPACE.NAME"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(

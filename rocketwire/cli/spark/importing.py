@@ -1,0 +1,111 @@
+"""`rocketwire spark import`: the rows of a table as messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from rocketwire.cli.json_option import json_option
+from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.online import online
+from rocketwire.cli.output import json_line, number
+from rocketwire.cli.parameter_types import FOLDER
+
+if TYPE_CHECKING:
+    from rocketwire.cli.online import Endpoint
+
+_EPILOG: Final = """\
+TABLE is a folder, or what else the format takes: any format that Spark reads as a stream. Its columns topic, body,
+tags, keys, properties and flag are sent, or those that --select makes. DIR keeps what is sent: a run that was stopped
+is taken up there, and a later one sends new rows. At least once: rows of a micro-batch that was interrupted are sent
+again. Formats that are not Spark's own need their jar, by --conf. Spark's own log is DIR/spark.log. Exit code: 0 when
+all is sent, 2 when it cannot be done.
+
+\b
+Examples:
+  rocketwire spark import export --checkpoint state --topic Copy
+  rocketwire spark import orders --format json --checkpoint state \\
+    --select "'Orders' topic" --select 'to_json(struct(*)) body'
+  rocketwire spark import lake/messages --format delta --checkpoint state \\
+    --conf spark.jars.packages=io.delta:delta-spark_4.2_2.13:4.4.0
+"""
+
+
+@click.command("import", epilog=_EPILOG)
+@click.argument("table", metavar="TABLE", type=FOLDER)
+@click.option("--checkpoint", metavar="DIR", type=FOLDER, required=True, help="The folder that keeps what is sent.")
+@click.option("--format", "kind", metavar="FORMAT", default="parquet", show_default=True, help="Of the table.")
+@click.option("--topic", metavar="T", help="The topic of rows without one.")
+@click.option("--select", metavar="EXPR", multiple=True, help="A column of the messages, in SQL; repeatable.")
+@click.option("--option", "options", metavar="KEY=VALUE", multiple=True, help="Spark's, of the format; repeatable.")
+@click.option("--conf", "settings", metavar="KEY=VALUE", multiple=True, help="A setting of Spark; repeatable.")
+@click.option(
+    "--master",
+    metavar="MASTER",
+    default="local[*]",
+    show_default=True,
+    help="Spark's master; local[*] is all processors of this machine.",
+)
+@json_option
+@online
+def command(
+    endpoint: Endpoint,
+    table: str,
+    checkpoint: str,
+    kind: str,
+    topic: str | None,
+    select: tuple[str, ...],
+    options: tuple[str, ...],
+    settings: tuple[str, ...],
+    master: str,
+    *,
+    as_json: bool,
+) -> int:
+    """Send the rows of a table, as Parquet or Delta, as messages."""
+    for name in ("pyspark", "pyarrow", "pandas"):
+        if find_spec(name) is None:
+            raise Mistake(f"{name} is not installed: pip install 'rocketwire[spark]'")
+    from rocketwire.cli.spark.session import Session
+    from rocketwire.spark import importing
+    from rocketwire.spark.errors import SparkSourceError
+
+    source = importing.TableSource(path=table, format=kind, options=_pairs("--option", options), select=select)
+    target = _target(endpoint, topic)
+    folder = Path(checkpoint).absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = {**importing.settings(kind), **_pairs("--conf", settings)}
+    try:
+        with Session(master, folder / "spark.log", wanted) as session, session.told():
+            count = importing.import_rows(session.started(), source, target, str(folder / "stream"))
+    except SparkSourceError as error:
+        raise Mistake(f"{error.what}. {error.remedy}") from error
+    if as_json:
+        json_line({"rows": count})
+    else:
+        print(f"{number(count)} rows sent" if count else "there is no new row")
+    return 0
+
+
+def _pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
+    """Raises Mistake if one is not KEY=VALUE."""
+    found = {}
+    for text in texts:
+        name, separator, value = text.partition("=")
+        if not separator or not name:
+            raise Mistake(f"{option} {text}: allowed is KEY=VALUE")
+        found[name] = value
+    return found
+
+
+def _target(endpoint: Endpoint, topic: str | None) -> dict[str, str]:
+    """The endpoint as options of the data source."""
+    if endpoint.tls is not None:
+        raise Mistake("Spark's data source does not encrypt: name an endpoint without TLS")
+    found = {"namesrv": endpoint.name_servers, "endpointTimeoutMs": str(int(endpoint.timeout * 1000))}
+    if endpoint.credentials is not None:
+        found |= {"accessKey": endpoint.credentials.access_key, "secretKey": endpoint.credentials.secret_key}
+    return found if topic is None else found | {"topic": topic}

@@ -1,0 +1,14 @@
+"""What became of messages: hops of traces, dead letters with their first cause, delays (docs/spark-guide.md).
+
+Each function takes frames of messages, as the data source reads them, with `includeSystemTopics` where its description
+says so. The functions work with Spark 3.5 and 4.x.
+"""
+
+from __future__ import annotations
+
+from rocketwire.spark.history.consumptions import consumptions
+from rocketwire.spark.history.dead_letters import dead_letters
+from rocketwire.spark.history.delays import delays
+from rocketwire.spark.history.hops import hops
+
+__all__ = ["consumptions", "dead_letters", "delays", "hops"]

@@ -1,0 +1,51 @@
+"""The trace topic as a table of hops: a row for each thing that a client reports of a message."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
+from pyspark.sql.types import ArrayType, StructField, StructType
+
+from rocketwire.spark.bodies.decoding import with_values
+from rocketwire.spark.history.reports import FIELDS, hops_of
+from rocketwire.wire.names import TRACE_TOPIC
+
+_HOPS: Final = "_hops"
+_HOP: Final = "_hop"
+_KIND: Final = ArrayType(StructType([StructField(name, kind) for name, kind in FIELDS.items()]))
+#: Of `address:port`, and of `[address]:port`.
+_ADDRESS: Final = r"^\[?(.*?)\]?:[0-9]+$"
+
+
+def hops(frame: DataFrame, *, trace_topic: str = TRACE_TOPIC) -> DataFrame:
+    """A row for each report in the trace topic; for one of a batch a row for each of its messages.
+
+    Columns: `kind` (as in reports: Pub, SubBefore, SubAfter, EndTransaction, Recall), `time`, `message_id`, `topic`,
+    `group`, `tags`, `keys`, `cost_ms`, `success`, `result` (of SubAfter: success, time-out, exception, null returned,
+    failed; of EndTransaction: the state), `retry_times`, `request_id`, `client_host`, `store_host`, `message_type`,
+    `body_length`, `offset_message_id`, `transaction_id`, `from_check`, `region`, `problem`. What a kind does not report
+    is null, as is what old clients did not; SubBefore and SubAfter have no topic. `problem` says why a report cannot be
+    read; then all but `kind` is null.
+
+    Args:
+        frame: Messages with `body`; with `topic` those of the trace topic count alone; with `born_host` this is the
+            client's address where the report does not say it. A stream may be one.
+        trace_topic: The topic that clients report to.
+    """
+    if "topic" in frame.columns:
+        frame = frame.where(F.col("topic") == trace_topic)
+    reporter = (
+        F.regexp_extract("born_host", _ADDRESS, 1) if "born_host" in frame.columns else F.lit(None).cast("string")
+    )
+    found = with_values(frame, "body", _HOPS, _KIND, hops_of, "PERMISSIVE")
+    found = found.select(reporter.alias("reporter"), F.explode(_HOPS).alias(_HOP)).select("reporter", f"{_HOP}.*")
+    # Of a batch there are all ids, with commas between.
+    found = found.withColumn("message_id", F.explode_outer(F.split("message_id", ",")))
+    named = {
+        "time": F.timestamp_seconds(F.col("time") / 1000).alias("time"),
+        "cost": F.col("cost").alias("cost_ms"),
+        "client_host": F.coalesce("client_host", "reporter").alias("client_host"),
+    }
+    return found.select(*(named.get(name, F.col(name)) for name in FIELDS))
