@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from rocketwire.store.archive.columns import questions
 from rocketwire.store.archive.columns import segment as segments
 from rocketwire.store.archive.columns.extend import extend
-from rocketwire.store.archive.columns.manifest import ColumnsUnfit
+from rocketwire.store.archive.columns.manifest import ColumnsUnfit, load
 from rocketwire.store.archive.columns.questions import Columns
 from rocketwire.store.archive.plan.plan import find
 from rocketwire.store.archive.plan.select import Wanted
@@ -41,7 +41,6 @@ class ColumnsBesideAStore(RuleBasedStateMachine):
         self.clock = Clock()
         self.store = open_store(small(self.root), self.clock)
         self.count = self.covered = 0
-        self.older: list[tuple[bytes, int]] = []
 
     @initialize()
     def begin(self) -> None:
@@ -100,6 +99,13 @@ class ColumnsBesideAStore(RuleBasedStateMachine):
         segment = self.store.retention.take_log_file(0, 0, forcibly=True)
         assert segment is not None
         segment.remove()
+        manifest = load(self.cache)
+        assert manifest is not None
+        if manifest.last < self.directory.start:  # nothing is left that says whose they are
+            with pytest.raises(ColumnsUnfit):
+                Columns(self.directory, self.cache)
+            extend(self.directory, self.cache, lambda _: None, anew=True)
+            self.covered = self.count
 
     @rule(number=st.integers(0, 200), tag=st.sampled_from(["Tag1", "none"]), topics=st.sets(st.sampled_from("ABX")))
     def ask(self, number: int, tag: str, topics: set[str]) -> None:
