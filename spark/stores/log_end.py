@@ -40,8 +40,12 @@ class LogEnd(NamedTuple):
     queued: int = -1
 
 
-def log_end(directory: Directory) -> LogEnd:
+def log_end(directory: Directory, known: Sequence[int] = ()) -> LogEnd:
     """Find the end.
+
+    Args:
+        directory: The store.
+        known: Physical offsets in the newest entries of queues, if they were read already.
 
     Raises:
         StoreUnreadable: a file cannot be read. (A removed one is skipped.)
@@ -49,7 +53,7 @@ def log_end(directory: Directory) -> LogEnd:
     last = next((file for file in reversed(directory.commit_log) if is_written(file)), None)
     if last is None:
         return LogEnd(directory.start)
-    newest = _newest(directory)
+    newest = nlargest(_ASKED, known) if known else _newest(directory)
     queued = max(newest, default=-1)
     try:
         with LogFile(last) as file:
