@@ -42,7 +42,7 @@ class StoreSnapshot:
         self.start = directory.start
         self._remembered = remembered
         self._tails = {} if remembered is None else dict(remembered.tails)
-        self._log_end = log_end(directory, [tail.physical_offset for tail in self._tails.values()])
+        self._log_end = log_end(directory, {key: tail.physical_offset for key, tail in self._tails.items()})
         self.end = max(self.start, self._log_end.offset)
         self._bounds: dict[tuple[str, int], tuple[int, int]] = {}
         self._files = {(files.topic, files.queue_id): files for files in directory.queues if files.files}

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rocketwire.spark.request.options import ReadOptions
+from rocketwire.spark.stores import log_end as log_ends
 from rocketwire.spark.stores import remembered as remembering
 from rocketwire.spark.stores.opening import Memory, open_stores
 from rocketwire.spark.stores.remembered import Remembered
@@ -43,8 +44,8 @@ def settled() -> Iterator[None]:
         yield
 
 
-def bounds(root: Path, memory: Memory | None) -> dict[tuple[str, int], tuple[int, int]]:
-    options = ReadOptions(paths=(str(root),))
+def bounds(root: Path, memory: Memory | None, *topics: str) -> dict[tuple[str, int], tuple[int, int]]:
+    options = ReadOptions(paths=(str(root),), topics=topics)
     [store] = open_stores(options, memory)
     return store.selected_bounds(options) | {("", 0): (store.start, store.end)}
 
@@ -54,6 +55,7 @@ def bounds(root: Path, memory: Memory | None) -> dict[tuple[str, int], tuple[int
 def test_each_look_finds_what_a_first_one_finds(operations: list[tuple[Any, ...]]) -> None:
     root = Path(tempfile.mkdtemp())
     memory: Memory = defaultdict(Remembered)
+    of_one: Memory = defaultdict(Remembered)
     store = open_store(small(root))
     store.append([draft(topic="A")])
     number = 0
@@ -79,9 +81,25 @@ def test_each_look_finds_what_a_first_one_finds(operations: list[tuple[Any, ...]
                     os.truncate(last, 20 * 3)
                     os.truncate(last, 20 * 16)
             assert bounds(root, memory) == bounds(root, None)
+            assert bounds(root, of_one, "A") == bounds(root, None, "A")
     finally:
         store.close()
         shutil.rmtree(root)
+
+
+def test_the_end_of_the_log_is_found_by_other_queues_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = open_store(small(tmp_path, commit_log_file_size=1 << 20))
+    store.append([draft(0, topic="A"), draft(0, topic="B")])
+    memory: Memory = defaultdict(Remembered)
+    for _ in range(3):
+        bounds(tmp_path, memory, "A")
+    store.append([draft(number, topic="B") for number in range(16)])
+    started: list[int] = []
+    real = log_ends._end_in
+    monkeypatch.setattr(log_ends, "_end_in", lambda *some: started.append(some[2]) or real(*some))
+    [opened] = open_stores(ReadOptions(paths=(str(tmp_path),), topics=("A",)), memory)
+    assert 0 < started[0] < opened.end < started[0] + 300, "the walk begins with the last record"
+    store.close()
 
 
 def test_of_known_queues_only_the_ends_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
