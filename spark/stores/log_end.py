@@ -7,7 +7,7 @@ record are a torn tail. At rest they are damage, and the log ends with its file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from heapq import nlargest
 from typing import Final, NamedTuple
 
@@ -18,6 +18,7 @@ from rocketwire.store.archive.read.opening import FileGone
 from rocketwire.store.archive.read.queues import Queue
 from rocketwire.store.archive.read.salvage import is_record, next_record
 from rocketwire.store.archive.read.scan import is_written
+from rocketwire.store.disk.input_files import written_at
 from rocketwire.store.records.walk import Stop
 
 #: Number of queues that are read for their newest record.
@@ -40,8 +41,12 @@ class LogEnd(NamedTuple):
     queued: int = -1
 
 
-def log_end(directory: Directory) -> LogEnd:
+def log_end(directory: Directory, known: Mapping[tuple[str, int], int] | None = None) -> LogEnd:
     """Find the end.
+
+    Args:
+        directory: The store.
+        known: If queues were not listed now, the physical offsets in the newest entries of those that were read.
 
     Raises:
         StoreUnreadable: a file cannot be read. (A removed one is skipped.)
@@ -49,7 +54,7 @@ def log_end(directory: Directory) -> LogEnd:
     last = next((file for file in reversed(directory.commit_log) if is_written(file)), None)
     if last is None:
         return LogEnd(directory.start)
-    newest = _newest(directory)
+    newest = _newest(directory) if not known else _newest_beside(directory, known)
     queued = max(newest, default=-1)
     try:
         with LogFile(last) as file:
@@ -96,6 +101,13 @@ def _newest(directory: Directory) -> list[int]:
     """The physical offsets in the newest entries of the queues read."""
     written = [queue for queue in directory.queues if queue.files]
     return in_slices(directory.files, _newest_of, nlargest(_ASKED, written, key=lambda queue: queue.files[-1].modified))
+
+
+def _newest_beside(directory: Directory, known: Mapping[tuple[str, int], int]) -> list[int]:
+    """The same, if some are known; the times of writing in the directory are old."""
+    others = [queue for queue in directory.queues if queue.files and (queue.topic, queue.queue_id) not in known]
+    latest = nlargest(_ASKED, others, key=lambda queue: written_at(queue.files[-1].path) or 0)
+    return [*nlargest(_ASKED, known.values()), *_newest_of(latest)]
 
 
 def _newest_of(queues: Sequence[QueueFiles]) -> Iterator[int]:

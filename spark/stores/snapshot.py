@@ -14,6 +14,7 @@ from rocketwire.spark.request.options import ReadOptions
 from rocketwire.spark.request.ranges import asked_range
 from rocketwire.spark.stores.log_end import log_end
 from rocketwire.spark.stores.lost_tail import LostTail, lost_tail
+from rocketwire.spark.stores.remembered import Remembered
 from rocketwire.store.archive.read.config import topic_names
 from rocketwire.store.archive.read.directory import Directory, QueueFiles, State
 from rocketwire.store.archive.read.opening import FileGone
@@ -30,8 +31,8 @@ class StoreSnapshot:
         start, end: Physical offsets: where the commit log's first file begins, and where its last whole record ends.
     """
 
-    def __init__(self, broker: str, directory: Directory) -> None:
-        """Take a snapshot of the store.
+    def __init__(self, broker: str, directory: Directory, remembered: Remembered | None = None) -> None:
+        """Take a snapshot of the store; `remembered` looked at this directory, and is told what is found.
 
         Raises:
             StoreUnreadable: a file cannot be read.
@@ -39,7 +40,9 @@ class StoreSnapshot:
         self.broker = broker
         self.directory = directory
         self.start = directory.start
-        self._log_end = log_end(directory)
+        self._remembered = remembered
+        self._tails = {} if remembered is None else dict(remembered.tails)
+        self._log_end = log_end(directory, {key: tail.physical_offset for key, tail in self._tails.items()})
         self.end = max(self.start, self._log_end.offset)
         self._bounds: dict[tuple[str, int], tuple[int, int]] = {}
         self._files = {(files.topic, files.queue_id): files for files in directory.queues if files.files}
@@ -108,8 +111,14 @@ class StoreSnapshot:
         return self._bounds[key]
 
     def _bounds_of(self, topic: str, queue_id: int) -> tuple[int, int]:
+        tail = self._tails.get((topic, queue_id))
+        if tail is not None and (self.directory.state is State.AT_REST or tail.physical_offset < self.end):
+            return tail.min, tail.end
         with self.queue(topic, queue_id) as queue:
-            return queue.min, self._end_of(queue)
+            bounds = queue.min, self._end_of(queue)
+            if self._remembered is not None:
+                self._remembered.keep(self._files[topic, queue_id], queue)
+            return bounds
 
     def _end_of(self, queue: Queue) -> int:
         if self.directory.state is State.AT_REST or queue.end == queue.min:
@@ -142,10 +151,11 @@ class StoreSnapshot:
         Raises:
             StoreUnreadable: a file cannot be read.
         """
+        topics = {topic for topic in dict.fromkeys(topic for topic, _ in self._files) if options.takes_topic(topic)}
         wanted = [
             (topic, queue_id)
             for topic, queue_id in self._files
-            if options.takes_topic(topic) and (options.queues is None or queue_id in options.queues)
+            if topic in topics and (options.queues is None or queue_id in options.queues)
         ]
         new = [key for key in wanted if key not in self._bounds]
         found = in_slices(self.directory.files, lambda some: [self._bounds_of(*key) for key in some], new)

@@ -46,6 +46,8 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Gen
         self._request = request_of(self._options)
         self._target: Offsets | None = None
         self._latest: Offsets | None = None
+        #: The last answer, in both forms: mostly the next query begins with it.
+        self._ended: tuple[Nested, Offsets] = ({}, {})
 
     def initialOffset(self) -> Nested:  # noqa: N802 - Spark's name
         """Where a stream without a checkpoint begins.
@@ -65,8 +67,11 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Gen
         Raises:
             SparkSourceError: the source cannot be read; messages are gone, and options make this an error.
         """
-        begun = checked(start)
-        return nested(begun | self._ask(lambda source: self._ends(source, begun, limit)))
+        begun = self._ended[1] if start == self._ended[0] else checked(start)
+        ends = begun | self._ask(lambda source: self._ends(source, begun, limit))
+        found = self._ended[0] if ends == self._ended[1] else nested(ends)
+        self._ended = found, ends
+        return found
 
     def reportLatestOffset(self) -> Nested | None:  # noqa: N802 - Spark's name
         """The ends of the queues at their last query, for the progress that Spark reports."""

@@ -1,12 +1,13 @@
 """Streams of stores: the reader that Spark polls for the end of what can be read.
 
-A stream reads by consume queues. Each poll opens the stores again.
+A stream reads by consume queues. Each poll opens the stores again; of local ones it reads what can have changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Final, TypeVar
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
@@ -17,13 +18,17 @@ from rocketwire.spark.plan.planning import narrowed_ranges, plan_ranges
 from rocketwire.spark.read.reading import read
 from rocketwire.spark.request.ranges import REMOVED, lost
 from rocketwire.spark.stores.lagging import lags
-from rocketwire.spark.stores.opening import open_stores, source_error
+from rocketwire.spark.stores.opening import Memory, open_stores, source_error
+from rocketwire.spark.stores.remembered import Remembered
 from rocketwire.spark.stores.snapshot import StoreSnapshot
 from rocketwire.spark.stream.admission import admitted
 from rocketwire.spark.stream.offsets import MessageQueue, Offsets, Ranges, checked
 from rocketwire.spark.stream.queue_stream import QueueStreamReader
 from rocketwire.store.archive.read.directory import State
 from rocketwire.store.errors import StoreError
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
 
 _WAIT: Final = "Wait until it is ready, and start the query again"
 _OTHERWISE: Final = "Use spark.read in place of readStream, or read from the running broker: option namesrv"
@@ -35,6 +40,15 @@ class StoreStreamReader(QueueStreamReader[Stores]):
     """Reads the messages of store directories as they are appended."""
 
     replaced = "Was the store replaced? Begin with a new checkpointLocation, or set failOnDataLoss to false"
+
+    def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
+        """Take the options: see `QueueStreamReader`."""
+        super().__init__(options, schema)
+        self._memory: Memory = defaultdict(Remembered)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what only the polls of the driver need."""
+        return self.__dict__ | {"_memory": defaultdict(Remembered)}
 
     def partitions(self, start: dict, end: dict) -> list[InputPartition]:  # type: ignore[type-arg] # Spark's signature
         """The tasks that read the messages between two offsets.
@@ -56,7 +70,7 @@ class StoreStreamReader(QueueStreamReader[Stores]):
 
     def _ask(self, ask: Callable[[Stores], T]) -> T:
         try:
-            return ask(open_stores(self._options))
+            return ask(open_stores(self._options, self._memory))
         except StoreError as error:
             raise source_error(error) from error
 

@@ -84,6 +84,27 @@ class InputFile:
         """Does nothing: the kernel reads ahead by itself."""
 
 
+def read_once(path: str, offset: int, length: int) -> bytes:
+    """Bytes of a file that is known to be a regular one, from an offset on; fewer where it ends.
+
+    Raises:
+        OSError: there is none, or it may not be read.
+    """
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    try:
+        return os.pread(fd, length, offset)
+    finally:
+        os.close(fd)
+
+
+def written_at(path: str) -> int | None:
+    """When a file or directory was last written, in ns since 1970; None without one."""
+    try:
+        return os.stat(path).st_mtime_ns  # noqa: PTH116 - one call, for thousands of folders
+    except OSError:
+        return None
+
+
 class Entry(NamedTuple):
     """An entry of a directory; `size` and `allocated` (on the disk) are in bytes, `modified` in ms.
 

@@ -114,7 +114,7 @@ def _cat(
     write: Callable[[Iterable[Selected], Report], None],
     columns: str | None = None,
 ) -> int:
-    from rocketwire.store.archive.plan.plan import find, known_topics
+    from rocketwire.store.archive.plan.plan import ByWalk, known_topics, plan
 
     if columns is None and wanted.key is None and wanted.message_id is None:
         for topic in sorted(wanted.topics or ()):
@@ -128,21 +128,33 @@ def _cat(
         warn(str(trouble))
 
     unknown = sorted(wanted.topics - known_topics(directory, report)) if wanted.topics else []
-    if columns is None:
-        every = find(directory, wanted, report)
-    else:
+    every: Iterator[Selected]
+    if columns is not None:
         from rocketwire.store.archive.columns.questions import Columns
 
         every = Columns(directory, Path(columns)).find(wanted, report)
+    else:
+        chosen = plan(directory, wanted, report)
+        if write is _write_json and isinstance(chosen, ByWalk) and wanted.is_told_by_columns:
+            from rocketwire.cli.store.json_lines import write_lines
+
+            if not write_lines(chosen.blocks(report), most, report) and unknown:
+                raise _no_topic(unknown[0], directory)
+            return INCOMPLETE if damaged else 0
+        every = chosen.run(report)
     found = islice(every, most)
     first = list(islice(found, 1))
     if unknown and not first:
-        raise Unsuccessful(f"--topic {unknown[0]}: no such topic; rocketwire store ls {directory.root} lists them")
+        raise _no_topic(unknown[0], directory)
     write(chain(first, found), report)
     if not first and (wanted.key is not None or wanted.message_id is not None):
         warn(f"{directory.root} has no such message")
         return INCOMPLETE
     return INCOMPLETE if damaged else 0
+
+
+def _no_topic(topic: str, directory: Directory) -> Unsuccessful:
+    return Unsuccessful(f"--topic {topic}: no such topic; rocketwire store ls {directory.root} lists them")
 
 
 def _wanted(options: _Conditions) -> Wanted:

@@ -1,4 +1,4 @@
-"""Making the columns of a store, and extending them to the present end of its log."""
+"""Making the columns of a store, extending them to the present end of its log, and making a damaged segment anew."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import crc32c
 import numpy as np
 from numpy.typing import NDArray
 
-from rocketwire.store.archive.columns.manifest import ColumnsUnfit, Manifest, load, save
-from rocketwire.store.archive.columns.segment import COLUMNS, write
+from rocketwire.store.archive.columns.manifest import ColumnsUnfit, Manifest, Segment, load, save
+from rocketwire.store.archive.columns.segment import COLUMNS, OpenSegment, SegmentDamaged, write
 from rocketwire.store.archive.read.directory import Directory
 from rocketwire.store.archive.read.log import Block, Log
 from rocketwire.store.archive.read.opening import FileGone
@@ -30,6 +30,10 @@ from rocketwire.wire.properties import decode_stored_properties
 _MOST_ROWS: Final = 4 << 20
 _MINUTE: Final = 60_000
 _PREFIX: Final = "segment-"
+#: A segment is merged with the one before it if that has at most so many times its rows.
+_NEAR: Final = 2
+
+_Columns = dict[str, NDArray[Any]]
 
 
 def fit(directory: Directory, manifest: Manifest) -> None:
@@ -60,7 +64,7 @@ def extend(
         folder: Where the columns are.
         report: Gets what of the log is damaged: it is in no column.
         anew: Throw away what is there.
-        rows: Most rows of a segment.
+        rows: Most rows of a segment, or of smaller ones that are merged.
 
     Raises:
         ColumnsUnfit: what is there does not fit the store, or somebody is extending it: nothing was changed.
@@ -72,15 +76,36 @@ def extend(
         if manifest is None:
             manifest = Manifest()
         fit(directory, manifest)
-        for block in _batches(directory, manifest, report, rows):
-            _add(folder, manifest, block)
+        for blocks in _batches(directory, manifest, report, rows):
+            manifest.segments.append(_written(folder, blocks))
             save(folder, manifest)
-        if anew:
+            _merge(directory, folder, manifest, rows)
+        parts = zip(manifest.segments, manifest.ends, strict=True)
+        left = [segment for segment, end in parts if end > directory.start]
+        if anew or left != manifest.segments:
+            manifest.segments = left
             save(folder, manifest)
-        kept = {segment.name for segment in manifest.segments}
-        for path in folder.glob(f"{_PREFIX}*"):
-            if path.name not in kept:
-                shutil.rmtree(path)
+        _remove_others(folder, manifest)
+    return manifest
+
+
+def remake(directory: Directory, folder: Path, damaged: Segment) -> Manifest:
+    """Make a damaged segment anew from its part of the log; the manifest then, or that of who did it before.
+
+    Raises:
+        ColumnsUnfit: the manifest is damaged, or somebody is extending the columns.
+        StoreUnreadable: the log cannot be read.
+        OSError: the folder cannot be written.
+    """
+    manifest = load(folder) or Manifest()
+    if damaged not in manifest.segments:
+        return manifest
+    with _locked(folder):
+        manifest = load(folder) or Manifest()
+        if damaged in manifest.segments:
+            _put_anew(directory, folder, manifest, damaged)
+            save(folder, manifest)
+            _remove_others(folder, manifest)
     return manifest
 
 
@@ -94,16 +119,44 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
 
 
-_Columns = dict[str, NDArray[Any]]
+def _remove_others(folder: Path, manifest: Manifest) -> None:
+    kept = {segment.name for segment in manifest.segments}
+    for path in folder.glob(f"{_PREFIX}*"):
+        if path.name not in kept:
+            shutil.rmtree(path)
+
+
+class _Coder:
+    """Turns blocks of the log into columns; new topics and tags get the manifest's next codes."""
+
+    def __init__(self, manifest: Manifest) -> None:
+        self._manifest = manifest
+        self._topics = {topic: code for code, topic in enumerate(manifest.topics)}
+        self._tags = {tag: code for code, tag in enumerate(manifest.tags)}
+
+    def columns(self, block: Block) -> _Columns:
+        """The columns of a block, with those of its keys."""
+        records = block.records
+        found = {name: getattr(records, name) for name in COLUMNS if name not in ("topic", "tag", "minute")}
+        codes, texts = topics_of(block.buffer, records)
+        found["topic"] = np.array([_code(self._topics, self._manifest.topics, text) for text in texts], np.int32)[codes]
+        starts = records.properties_position.tolist()
+        ends = (records.properties_position + records.properties_length).tolist()
+        tags = [_tag(block.buffer[start:end]) for start, end in zip(starts, ends, strict=True)]
+        found["tag"] = np.array([_code(self._tags, self._manifest.tags, tag) for tag in tags], np.int32)
+        found["minute"] = np.clip(records.store_timestamp // _MINUTE, -INT32_MAX, INT32_MAX)
+        keys = hashed_properties(block.buffer, records).keys
+        found["key_hash"] = keys.hash.astype(np.int32)
+        found["key_row"] = keys.record
+        return found
 
 
 def _batches(directory: Directory, manifest: Manifest, report: Report, rows: int) -> Iterator[list[_Columns]]:
-    topics = {topic: code for code, topic in enumerate(manifest.topics)}
-    tags = {tag: code for code, tag in enumerate(manifest.tags)}
+    coder = _Coder(manifest)
     waiting: list[_Columns] = []
     count = 0
     for block in scan(directory, report, start=manifest.end):
-        waiting.append(_columns(block, manifest, topics, tags))
+        waiting.append(coder.columns(block))
         count += len(block.records.position)
         last = len(block.records.position) - 1
         record = block.record(last)
@@ -115,24 +168,6 @@ def _batches(directory: Directory, manifest: Manifest, report: Report, rows: int
             waiting, count = [], 0
     if waiting:
         yield waiting
-
-
-def _columns(block: Block, manifest: Manifest, topics: dict[str, int], tags: dict[str | None, int]) -> _Columns:
-    records = block.records
-    found = {name: getattr(records, name) for name in COLUMNS if name not in ("topic", "tag", "minute")}
-    codes, texts = topics_of(block.buffer, records)
-    found["topic"] = np.array([_code(topics, manifest.topics, text) for text in texts], np.int32)[codes]
-    starts = records.properties_position.tolist()
-    ends = (records.properties_position + records.properties_length).tolist()
-    found["tag"] = np.array(
-        [_code(tags, manifest.tags, _tag(block.buffer[start:end])) for start, end in zip(starts, ends, strict=True)],
-        np.int32,
-    )
-    found["minute"] = np.clip(records.store_timestamp // _MINUTE, -INT32_MAX, INT32_MAX)
-    keys = hashed_properties(block.buffer, records).keys
-    found["key_hash"] = keys.hash.astype(np.int32)
-    found["key_row"] = keys.record
-    return found
 
 
 def _code(codes: dict[Any, int], texts: list[Any], text: str | None) -> int:
@@ -150,10 +185,51 @@ def _tag(properties: bytes) -> str | None:
     return decode_stored_properties(properties).get(names.TAGS)
 
 
-def _add(folder: Path, manifest: Manifest, blocks: list[_Columns]) -> None:
+def _written(folder: Path, blocks: list[_Columns]) -> Segment:
     sizes = [len(block["topic"]) for block in blocks]
     before = np.cumsum([0, *sizes])[:-1].tolist()
     columns = {name: np.concatenate([block[name] for block in blocks]) for name in COLUMNS}
     hashes = np.concatenate([block["key_hash"] for block in blocks])
     rows = np.concatenate([block["key_row"] + at for block, at in zip(blocks, before, strict=True)])
-    manifest.segments.append(write(folder / f"{_PREFIX}{uuid.uuid4().hex}", columns, hashes, rows))
+    return write(folder / f"{_PREFIX}{uuid.uuid4().hex}", columns, hashes, rows)
+
+
+def _merge(directory: Directory, folder: Path, manifest: Manifest, most: int) -> None:
+    """Merge the last segments while they are small: so many short extensions leave few of them."""
+    mended: set[int] = set()
+    while len(manifest.segments) > 1:
+        before, last = manifest.segments[-2:]
+        if before.rows > _NEAR * last.rows or before.rows + last.rows > most:
+            return
+        try:
+            merged = _written(folder, [_read(folder, before), _read(folder, last)])
+        except SegmentDamaged as damage:
+            if damage.segment.first in mended:
+                raise
+            mended.add(damage.segment.first)
+            _put_anew(directory, folder, manifest, damage.segment)
+        else:
+            manifest.segments[-2:] = [merged]
+        save(folder, manifest)
+
+
+def _read(folder: Path, segment: Segment) -> _Columns:
+    opened = OpenSegment(folder, segment)
+    columns = {name: opened.whole(name) for name in COLUMNS}
+    columns["key_hash"], columns["key_row"] = opened.rows_by_hash()
+    return columns
+
+
+def _put_anew(directory: Directory, folder: Path, manifest: Manifest, damaged: Segment) -> None:
+    """Put a new segment, of what the log still has, in the place of a damaged one."""
+    place = manifest.segments.index(damaged)
+    end = manifest.ends[place]
+    coder = _Coder(manifest)
+    blocks: list[_Columns] = []
+    # What of the log is damaged was reported when the columns were first made.
+    for block in scan(directory, lambda _: None, start=damaged.first, end=end):
+        inside = block.records.physical_offset < end
+        part = block if inside.all() else block._replace(records=block.records.part(inside))
+        if len(part.records.position):
+            blocks.append(coder.columns(part))
+    manifest.segments[place : place + 1] = [_written(folder, blocks)] if blocks else []

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import os
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 import crc32c
+import msgspec
+import numpy as np
 
 #: Another number means other columns: they are made anew.
-FORMAT: Final = 1
+FORMAT: Final = 2
 _NAME: Final = "manifest"
+#: How arrays in the manifest are stored; as text they are base64.
+CHECKSUM: Final = np.dtype("<u4")
+KEY: Final = np.dtype("<i8")
 
 
 class ColumnsUnfit(Exception):
@@ -23,7 +27,8 @@ class ColumnsUnfit(Exception):
 class Segment:
     """A segment: its folder's name, rows, physical offset of its first record, times of its rows in ms.
 
-    `checksums` has for each column the crc32c of each of its blocks.
+    `checksums` has for each column the crc32c of each of its blocks, as an array of `CHECKSUM`. `fence` is an array of
+    `KEY`: the first key of each block of keys.
     """
 
     name: str
@@ -31,7 +36,8 @@ class Segment:
     first: int
     oldest: int
     newest: int
-    checksums: dict[str, list[int]]
+    checksums: dict[str, bytes]
+    fence: bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -42,12 +48,18 @@ class Manifest:
     Codes in the columns are places in `topics` and `tags`.
     """
 
+    format: int = FORMAT
     last: int = -1
     end: int = 0
     witness: int = 0
     topics: list[str] = field(default_factory=list)
     tags: list[str | None] = field(default_factory=list)
     segments: list[Segment] = field(default_factory=list)
+
+    @property
+    def ends(self) -> list[int]:
+        """Of each segment the physical offset where its part of the log ends."""
+        return [*(segment.first for segment in self.segments[1:]), self.end] if self.segments else []
 
     @property
     def rows(self) -> int:
@@ -68,17 +80,18 @@ def load(folder: Path) -> Manifest | None:
     checksum, _, text = data.partition(b"\n")
     if checksum != b"%08x" % crc32c.crc32c(text):
         raise ColumnsUnfit("the manifest is damaged")
-    found = json.loads(text)
-    if found.pop("format") != FORMAT:
+    try:
+        found = msgspec.json.decode(text, type=Manifest)
+    except msgspec.ValidationError:
+        found = None
+    if found is None or found.format != FORMAT:
         raise ColumnsUnfit("they are of another version")
-    found["segments"] = [Segment(**segment) for segment in found["segments"]]
-    return Manifest(**found)
+    return found
 
 
 def save(folder: Path, manifest: Manifest) -> None:
     """Replace the manifest of a folder; what it names must be on the disk."""
-    # Texts that are not UTF-8 have lone surrogates, for which JSON has escapes.
-    text = json.dumps({"format": FORMAT, **asdict(manifest)}).encode()
+    text = msgspec.json.encode(manifest)
     temporary = folder / f"{_NAME}.tmp"
     with temporary.open("wb") as file:
         file.write(b"%08x\n" % crc32c.crc32c(text) + text)

@@ -10,16 +10,17 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rocketwire.store.archive.columns.extend import fit
+from rocketwire.store.archive.columns.extend import fit, remake
+from rocketwire.store.archive.columns.grouping import grouped
 from rocketwire.store.archive.columns.manifest import ColumnsUnfit, Manifest, load
-from rocketwire.store.archive.columns.segment import BLOCK, OpenSegment
+from rocketwire.store.archive.columns.segment import BLOCK, OpenSegment, SegmentDamaged
 from rocketwire.store.archive.plan.select import Wanted
 from rocketwire.store.archive.read.directory import Directory
 from rocketwire.store.archive.read.log import Log, Place
 from rocketwire.store.archive.read.scan import Report, Trouble
 from rocketwire.store.archive.read.selected import Selected, with_properties
 from rocketwire.wire.errors import WireError
-from rocketwire.wire.java import string_hash
+from rocketwire.wire.java import INT32_MAX, string_hash
 from rocketwire.wire.message import decode_record
 
 #: What one can count by: the column, and how many of its units make one group.
@@ -30,29 +31,55 @@ GROUPS: Final = {"topic": ("topic", 1), "tag": ("tag", 1), "queue": ("queue_id",
 _MINUTE: Final = 60_000
 
 
+#: Those that a segment's groups tell.
+_GROUPED: Final = frozenset(GROUPS) - {"queue"}
+
+
 class Columns:
-    """The columns of a store, for reading. They say nothing of messages stored after they were extended."""
+    """The columns of a store, for reading. They say nothing of messages stored after they were extended.
+
+    A segment that turns out to be damaged is made anew from the log, once.
+    """
 
     def __init__(self, directory: Directory, folder: Path) -> None:
         """Open them.
 
         Raises:
-            ColumnsUnfit: there are none, they are damaged, or they do not fit the store.
+            ColumnsUnfit: there are none, the manifest is damaged, or they do not fit the store.
             StoreUnreadable: the log cannot be read.
         """
         manifest = load(folder)
         if manifest is None:
             raise ColumnsUnfit("there are none")
         fit(directory, manifest)
-        self.manifest: Manifest = manifest
         self._directory = directory
-        self._segments = [OpenSegment(folder, segment) for segment in manifest.segments]
+        self._folder = folder
+        self._mended: set[int] = set()
+        self._open(manifest)
+
+    def _open(self, manifest: Manifest) -> None:
+        self.manifest: Manifest = manifest
+        self._segments = [OpenSegment(self._folder, segment) for segment in manifest.segments]
+
+    def _mend(self, damage: SegmentDamaged) -> None:
+        """Go on with the segment made anew.
+
+        Raises:
+            ColumnsUnfit: it was made anew before, or cannot be.
+        """
+        if damage.segment.first in self._mended:
+            raise damage
+        self._mended.add(damage.segment.first)
+        try:
+            self._open(remake(self._directory, self._folder, damage.segment))
+        except OSError as error:
+            raise ColumnsUnfit(f"{damage}, and it cannot be made anew: {error}") from error
 
     def find(self, wanted: Wanted, report: Report) -> Iterator[Selected]:
         """The wanted messages in the order of the log, of which only they are read. `message_id` is not supported.
 
         Raises:
-            ColumnsUnfit: a block is damaged.
+            ColumnsUnfit: a segment is damaged, and cannot be made anew.
             StoreUnreadable: the log cannot be read.
         """
         with Log(self._directory.commit_log) as log:
@@ -66,28 +93,67 @@ class Columns:
                     yield one
 
     def _places(self, wanted: Wanted) -> Iterator[Place]:
+        done = -1
+        while True:
+            try:
+                for place in self._places_from(done + 1, wanted):
+                    done = place.physical_offset
+                    yield place
+            except SegmentDamaged as damage:
+                self._mend(damage)
+            else:
+                return
+
+    def _places_from(self, start: int, wanted: Wanted) -> Iterator[Place]:
+        start = max(start, self._directory.start)
         topics = self._codes(self.manifest.topics, wanted.takes_topic)
         tags = None if wanted.tags is None else self._codes(self.manifest.tags, wanted.tags.__contains__)
-        for opened in self._segments:
-            segment = opened.segment
-            if segment.newest < wanted.since or segment.oldest >= wanted.until:
-                continue
-            rows = None if wanted.key is None else opened.rows_of_key(_signed(string_hash(wanted.key)))
-            for number in range(-(-segment.rows // BLOCK)):
-                chosen = None if rows is None else rows[rows // BLOCK == number] - number * BLOCK
-                if chosen is not None and not len(chosen):
-                    continue
-                yield from self._block(opened, number, chosen, wanted, topics, tags)
+        some = [
+            opened
+            for opened, end in zip(self._segments, self.manifest.ends, strict=True)
+            if opened.segment.newest >= wanted.since and opened.segment.oldest < wanted.until and end > start
+        ]
+        if wanted.key is None:
+            for opened in some:
+                for number in self._blocks(opened, wanted, topics, tags):
+                    yield from self._block(opened, number, None, start, wanted, topics, tags)
+            return
+        key = _signed(string_hash(wanted.key))
+        for opened in some:
+            opened.expect_key(key)
+        for opened in some:
+            rows = opened.rows_of_key(key)
+            for number in np.unique(rows // BLOCK).tolist():
+                chosen = rows[rows // BLOCK == number] - number * BLOCK
+                yield from self._block(opened, number, chosen, start, wanted, topics, tags)
+
+    @staticmethod
+    def _blocks(
+        opened: OpenSegment, wanted: Wanted, topics: NDArray[np.bool_], tags: NDArray[np.bool_] | None
+    ) -> Sequence[int]:
+        """The blocks of a segment that can have wanted rows."""
+        groups = opened.groups()
+        if groups is None:
+            return opened.blocks
+        passed = topics[groups["topic"]]
+        if tags is not None:
+            passed &= tags[groups["tag"]]
+        minutes = groups["minute"]
+        passed &= (minutes >= min(wanted.since // _MINUTE, INT32_MAX)) & (minutes <= wanted.until // _MINUTE)
+        return np.unique(groups["block"][passed]).tolist()  # type: ignore[no-any-return]
 
     def _block(
         self,
         opened: OpenSegment,
         number: int,
         chosen: NDArray[np.int64] | None,
+        start: int,
         wanted: Wanted,
         topics: NDArray[np.bool_],
         tags: NDArray[np.bool_] | None,
     ) -> Iterator[Place]:
+        for name in ("topic", "tag", "store_timestamp", "physical_offset", "size"):
+            opened.expect(name, number, number + 1)
         passed = topics[opened.block("topic", number)]
         if tags is not None:
             passed &= tags[opened.block("tag", number)]
@@ -95,7 +161,7 @@ class Columns:
             return
         times = opened.block("store_timestamp", number)
         offsets = opened.block("physical_offset", number)
-        passed &= (times >= wanted.since) & (times < wanted.until) & (offsets >= self._directory.start)
+        passed &= (times >= wanted.since) & (times < wanted.until) & (offsets >= start)
         rows = np.flatnonzero(passed) if chosen is None else chosen[passed[chosen]]
         sizes = opened.block("size", number)
         for offset, size in zip(offsets[rows].tolist(), sizes[rows].tolist(), strict=True):
@@ -109,40 +175,33 @@ class Columns:
         """How many messages there are of each combination; names are those of `GROUPS`, times in ms.
 
         Raises:
-            ColumnsUnfit: a block is damaged.
+            ColumnsUnfit: a segment is damaged, and cannot be made anew.
+            StoreUnreadable: the log cannot be read.
         """
-        counted: Counter[tuple[int, ...]] = Counter()
-        for opened in self._segments:
-            for number in range(-(-opened.segment.rows // BLOCK)):
-                self._count_block(opened, number, by, counted)
-        return {tuple(map(self._shown, by, codes)): count for codes, count in counted.items()}
+        while True:
+            counted: Counter[tuple[int, ...]] = Counter()
+            try:
+                for opened, end in zip(self._segments, self.manifest.ends, strict=True):
+                    if end > self._directory.start:
+                        self._count(opened, by, counted)
+            except SegmentDamaged as damage:
+                self._mend(damage)
+            else:
+                return {tuple(map(self._shown, by, codes)): count for codes, count in counted.items()}
 
-    def _count_block(
-        self, opened: OpenSegment, number: int, by: Sequence[str], counted: Counter[tuple[int, ...]]
-    ) -> None:
-        columns = [opened.block(GROUPS[name][0], number) // np.int32(GROUPS[name][1]) for name in by]
-        if opened.segment.first < self._directory.start:
-            left = opened.block("physical_offset", number) >= self._directory.start
-            columns = [column[left] for column in columns]
-            if not left.any():
-                return
-        lows = [int(column.min()) for column in columns]
-        widths = [int(column.max()) - low + 1 for column, low in zip(columns, lows, strict=True)]
-        if np.prod(widths, dtype=np.float64) > BLOCK * 16:
-            groups, counts = np.unique(np.stack(columns), axis=1, return_counts=True)
-            for codes, count in zip(groups.T.tolist(), counts.tolist(), strict=True):
-                counted[tuple(codes)] += count
+    def _count(self, opened: OpenSegment, by: Sequence[str], counted: Counter[tuple[int, ...]]) -> None:
+        cut = opened.segment.first < self._directory.start
+        groups = opened.groups() if not cut and _GROUPED.issuperset(by) else None
+        if groups is not None:
+            _add([_in_units(groups[GROUPS[name][0]], name) for name in by], groups["count"], counted)
             return
-        cell = np.zeros(len(columns[0]), np.int32)
-        for column, low, width in zip(columns, lows, widths, strict=True):
-            cell *= np.int32(width)
-            cell += column - np.int32(low)
-        counts = np.bincount(cell)
-        cells = np.flatnonzero(counts)
-        parts = np.unravel_index(cells, widths)
-        found = [(part + low).tolist() for part, low in zip(parts, lows, strict=True)]
-        for *codes, count in zip(*found, counts[cells].tolist(), strict=True):
-            counted[tuple(codes)] += count
+        for number in opened.blocks:
+            columns = [_in_units(opened.block(GROUPS[name][0], number), name) for name in by]
+            if cut:
+                left = opened.block("physical_offset", number) >= self._directory.start
+                columns = [column[left] for column in columns]
+            if len(columns[0]):
+                _add(columns, None, counted)
 
     def _shown(self, name: str, code: int) -> Any:  # noqa: ANN401 - a text or a number
         if name == "topic":
@@ -151,6 +210,17 @@ class Columns:
             return self.manifest.tags[code]
         column, units = GROUPS[name]
         return code * units * _MINUTE if column == "minute" else code
+
+
+def _in_units(column: NDArray[Any], name: str) -> NDArray[Any]:
+    units = GROUPS[name][1]
+    return column if units == 1 else column // np.int32(units)
+
+
+def _add(columns: Sequence[NDArray[Any]], weights: NDArray[Any] | None, counted: Counter[tuple[int, ...]]) -> None:
+    values, counts = grouped(columns, weights)
+    for *codes, count in zip(*(column.tolist() for column in values), counts.tolist(), strict=True):
+        counted[tuple(codes)] += count
 
 
 def _signed(value: int) -> int:

@@ -20,12 +20,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rocketwire.store.archive.plan.select import FOREVER, Wanted
 from rocketwire.store.archive.read.config import topic_names
 from rocketwire.store.archive.read.directory import Directory, QueueFiles, State
 from rocketwire.store.archive.read.heads import promised_size
 from rocketwire.store.archive.read.index_files import Covered, look_up
-from rocketwire.store.archive.read.log import Log, LogFile, Place
+from rocketwire.store.archive.read.log import Block, Log, LogFile, Place
 from rocketwire.store.archive.read.opening import FileGone
 from rocketwire.store.archive.read.queues import BLANK_SIZE, Queue
 from rocketwire.store.archive.read.scan import Report, Trouble, scan
@@ -137,6 +140,10 @@ class ByWalk:
         """See `find`."""
         return _walk(self.directory, self.wanted, report, self._first_file(), FOREVER)
 
+    def blocks(self, report: Report) -> Iterator[tuple[Block, NDArray[np.intp]]]:
+        """Blocks of records, each with the numbers of those that columns tell to be wanted: no text is looked at."""
+        return _blocks(self.directory, self.wanted, report, self._first_file(), FOREVER)
+
     def _first_file(self) -> int:
         since = self.wanted.since - _CLOCK_MARGIN
         for file in reversed(self.directory.commit_log if since > 0 else ()):
@@ -150,12 +157,22 @@ class ByWalk:
         return 0
 
 
-def _walk(directory: Directory, wanted: Wanted, report: Report, start: int, end: int) -> Iterator[Selected]:
+def _blocks(
+    directory: Directory, wanted: Wanted, report: Report, start: int, end: int
+) -> Iterator[tuple[Block, NDArray[np.intp]]]:
+    """The blocks of a part of the log, each with those of its records that pass what its columns tell."""
     for block in scan(directory, report, start=start, end=end):
         records = block.records
-        for number in wanted.candidates(block):
-            if records.physical_offset[number] >= end:
-                break
+        numbers = wanted.candidates(block)
+        yield block, numbers[records.physical_offset[numbers] < end]
+        if int(records.store_timestamp.min()) - _CLOCK_MARGIN >= wanted.until:
+            return
+
+
+def _walk(directory: Directory, wanted: Wanted, report: Report, start: int, end: int) -> Iterator[Selected]:
+    for block, numbers in _blocks(directory, wanted, report, start, end):
+        records = block.records
+        for number in numbers:
             properties = int(records.properties_position[number])
             if not wanted.may_take(block.buffer[properties : properties + int(records.properties_length[number])]):
                 continue
@@ -163,8 +180,6 @@ def _walk(directory: Directory, wanted: Wanted, report: Report, start: int, end:
             one = with_properties(decode_record(data, check_crc=False), len(data))
             if wanted.takes(one):
                 yield one
-        if int(records.store_timestamp.min()) - _CLOCK_MARGIN >= wanted.until:
-            return
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,11 @@ class Wanted:
         """Whether messages of a queue of that number are wanted."""
         return self.queue_ids is None or queue_id in self.queue_ids
 
+    @property
+    def is_told_by_columns(self) -> bool:
+        """Whether `candidates` tells all: no key, id or tag is asked for."""
+        return self.key is None and self.message_id is None and self.tags is None
+
     def candidates(self, block: Block) -> NDArray[np.intp]:
         """Indices of the records of a block that pass what its columns tell: all but keys, ids and tags."""
         records = block.records

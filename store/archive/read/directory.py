@@ -137,13 +137,20 @@ class Directory:
         return [queue for queue in self.queues if queue.topic == topic and queue.files]
 
 
-def discover(root: str, *, commit_log: str | None = None, files: ReadableFileSystem = LOCAL) -> Directory:
+def discover(
+    root: str,
+    *,
+    commit_log: str | None = None,
+    files: ReadableFileSystem = LOCAL,
+    former: Directory | None = None,
+) -> Directory:
     """Look at a store directory.
 
     Args:
         root: The store's directory.
         commit_log: The commit log's directory, if it is not `commitlog` in the store's.
         files: The file system of both. If it cannot tell who holds the lock, a store that has `abort` is UNKNOWN.
+        former: A look at the same store, whose topics and queues are taken over: nothing is listed below their folders.
 
     Raises:
         StoreForeign: it is not a RocketMQ store.
@@ -162,8 +169,12 @@ def discover(root: str, *, commit_log: str | None = None, files: ReadableFileSys
     else:
         elsewhere = _Look(commit_log.rstrip("/") or "/", files, look.strange)
         log = tuple(elsewhere.row(elsewhere.root, needed=True))
-    topics, queues = look.queues(f"{root}/consumequeue")
-    _, batch_queues = look.queues(f"{root}/batchconsumequeue")
+    if former is None:
+        names, found = look.queues(f"{root}/consumequeue")
+        topics, queues = tuple(names), tuple(found)
+        batch_queues = tuple(look.queues(f"{root}/batchconsumequeue")[1])
+    else:
+        topics, queues, batch_queues = former.topics, former.queues, former.batch_queues
     index = list(look.index())
     state = _state(root, files, abort="abort" in top)
     if index and index[-1].size == 0 and state in {State.LIVE, State.UNKNOWN}:
@@ -172,9 +183,9 @@ def discover(root: str, *, commit_log: str | None = None, files: ReadableFileSys
         root=root,
         state=state,
         commit_log=log,
-        topics=tuple(topics),
-        queues=tuple(queues),
-        batch_queues=tuple(batch_queues),
+        topics=topics,
+        queues=queues,
+        batch_queues=batch_queues,
         index=tuple(index),
         timer_log=tuple(look.row(f"{root}/timerlog")),
         timer_wheel=look.plain(top.get("timerwheel")),

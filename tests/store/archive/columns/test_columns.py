@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import fcntl
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rocketwire.cli import main
+from rocketwire.store.archive.columns import extend as extending
 from rocketwire.store.archive.columns.extend import extend
-from rocketwire.store.archive.columns.manifest import ColumnsUnfit, Manifest
+from rocketwire.store.archive.columns.manifest import ColumnsUnfit, Manifest, Segment
 from rocketwire.store.archive.columns.questions import Columns
 from rocketwire.store.archive.plan.plan import find
 from rocketwire.store.archive.plan.select import Wanted
 from rocketwire.store.archive.read.directory import discover
 from tests.store.support import draft, open_store, small
+
+
+@pytest.fixture(autouse=True)
+def no_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A segment is dozens of files: no test stops the machine."""
+    monkeypatch.setattr("os.fsync", lambda _: None)
 
 
 def made(root: Path, cache: Path, **options: Any) -> Manifest:
@@ -28,9 +37,11 @@ def same(root: Path, cache: Path) -> None:
     every = list(find(directory, Wanted(system_topics=True), lambda _: None))
     minutes = Counter((one.message.topic, one.tags, one.message.store_timestamp // 60_000 * 60_000) for one in every)
     assert columns.count(["topic", "tag", "minute"]) == minutes
+    assert columns.count(["queue"]) == Counter((one.message.queue_id,) for one in every)
     conditions: list[dict[str, Any]] = [{}, {"key": "k7"}, {"key": "U0000009"}, {"key": "none"}]
     conditions += [{"tags": frozenset({"Tag1"})}, {"topics": frozenset({"A"})}]
     conditions += [{"since": every[len(every) // 2].message.store_timestamp}] if every else []
+    conditions += [{"until": every[len(every) // 2].message.store_timestamp}] if every else []
     for condition in conditions:
         wanted = Wanted(**condition)
         assert list(columns.find(wanted, lambda _: None)) == [one for one in every if wanted.takes(one)]
@@ -59,6 +70,16 @@ def filled(root: Path, count: int = 30, **changes: Any) -> None:
     store.close()
 
 
+def by_turns(root: Path, cache: Path, turns: int) -> list[Segment]:
+    """A segment of 12 messages a turn."""
+    store = open_store(small(root))
+    for turn in range(turns):
+        store.append([draft(turn * 12 + number) for number in range(12)])
+        segments = made(root, cache, rows=12).segments
+    store.close()
+    return segments
+
+
 def test_another_store_and_a_cut_log(tmp_path: Path) -> None:
     root, cache = tmp_path / "store", tmp_path / "cache"
     filled(root)
@@ -73,19 +94,55 @@ def test_another_store_and_a_cut_log(tmp_path: Path) -> None:
     same(tmp_path / "other", cache)
 
 
-def test_a_damaged_byte_of_any_file_is_noticed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+FILES = ("tag", "topic", "queue_id", "group", "key", "physical_offset", "size", "store_timestamp")
+
+
+def damage(file: Path) -> None:
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-3] + bytes([whole[-3] ^ 1]) + whole[-2:])
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_damaged_segment_is_made_anew_where_it_is_noticed(name: str, tmp_path: Path) -> None:
+    root, cache = tmp_path / "store", tmp_path / "cache"
+    older = by_turns(root, cache, 2)
+    damage(cache / older[1].name / name / "data.ninja")
+    same(root, cache)
+    newer = Columns(discover(str(root)), cache).manifest.segments
+    assert newer[0] == older[0]
+    assert newer[1] == replace(older[1], name=newer[1].name) != older[1]
+    assert {path.name for path in cache.glob("segment-*")} == {segment.name for segment in newer}
+
+
+def test_what_cannot_be_made_anew_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root, cache = tmp_path / "store", tmp_path / "cache"
+    filled(root)
+    [segment] = made(root, cache).segments
+    damage(cache / segment.name / "group" / "data.ninja")
+    with (cache / "lock").open("wb") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(ColumnsUnfit, match="another process"):
+            Columns(discover(str(root)), cache).count(["topic"])
+    with monkeypatch.context() as patch:
+        patch.setattr(extending, "write", fails)
+        with pytest.raises(ColumnsUnfit, match=r"cannot be made anew: .*full"):
+            Columns(discover(str(root)), cache).count(["topic"])
+    columns = Columns(discover(str(root)), cache)
+    assert columns.count(["topic"]) == {("T",): 30}
+    damage(cache / columns.manifest.segments[0].name / "queue_id" / "data.ninja")
+    with pytest.raises(ColumnsUnfit, match="queue_id is damaged"):  # twice: the disk does not keep what is written
+        columns.count(["queue"])
+
+
+def fails(*_: object) -> None:
+    raise OSError("the disk is full")
+
+
+def test_a_damaged_manifest_is_made_anew_by_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     root, cache = tmp_path / "store", tmp_path / "cache"
     filled(root)
     made(root, cache)
-    used = ("tag", "topic", "minute", "key_hash", "key_row", "key_fence", "physical_offset", "size", "store_timestamp")
-    for file in [cache / "manifest", *(next(cache.glob(f"*/{name}/data.ninja")) for name in used)]:
-        whole = file.read_bytes()
-        file.write_bytes(whole[:-3] + bytes([whole[-3] ^ 1]) + whole[-2:])
-        with pytest.raises(ColumnsUnfit):
-            same(root, cache)
-        file.write_bytes(whole)
-    same(root, cache)
-    (cache / "manifest").write_bytes(b"x")
+    damage(cache / "manifest")
     assert main(["store", "cat", str(root), "--columns", str(cache), "--key", "k7"]) != 0
     assert main(["store", "columns", str(root), "--to", str(cache)]) == 0
     assert "made anew" in capsys.readouterr().err
@@ -93,3 +150,28 @@ def test_a_damaged_byte_of_any_file_is_noticed(tmp_path: Path, capsys: pytest.Ca
     assert '"keys":["k7"]' in capsys.readouterr().out
     assert main(["store", "count", str(root), "--columns", str(cache), "--by", "tag", "--json"]) == 0
     assert capsys.readouterr().out.splitlines()[0] == '{"tag":"Tag0","count":10}'
+
+
+def test_many_short_extensions_leave_few_segments(tmp_path: Path) -> None:
+    root, cache = tmp_path / "store", tmp_path / "cache"
+    store = open_store(small(root))
+    for number in range(12):
+        store.append([draft(number)])
+        assert len(made(root, cache, rows=8).segments) <= 4
+    same(root, cache)
+    assert max(segment.rows for segment in made(root, cache).segments) <= 8
+    store.close()
+
+
+def test_what_retention_removed_is_left_out(tmp_path: Path) -> None:
+    root, cache = tmp_path / "store", tmp_path / "cache"
+    older = by_turns(root, cache, 5)
+    (root / "commitlog" / f"{0:020d}").unlink()
+    same(root, cache)
+    damage(cache / older[2].name / "topic" / "data.ninja")
+    same(root, cache)
+    newer = Columns(discover(str(root)), cache).manifest.segments
+    assert (newer[:2], newer[3:]) == (older[:2], older[3:])
+    assert newer[2].rows < 12, "the first of its messages are gone"
+    assert made(root, cache).segments == newer[2:]
+    same(root, cache)
