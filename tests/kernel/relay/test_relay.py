@@ -289,6 +289,7 @@ def test_closing_while_it_is_busy_closes_all(relay: Any) -> None:
 
 
 def test_a_relay_that_nobody_refers_to_closes_all() -> None:
+    gc.collect()  # what other tests left
     before = open_descriptors()
     relay = kernel.Relay(HIGH_WATER)
     pairs = busy(relay, 3)
@@ -297,7 +298,7 @@ def test_a_relay_that_nobody_refers_to_closes_all() -> None:
     for pair in pairs:
         to_the_end(pair.client)
         pair.close()
-    wait_for(lambda: open_descriptors() == before)
+    wait_for(lambda: open_descriptors() <= before)
 
 
 def test_an_interpreter_that_ends_does_not_wait_for_it() -> None:

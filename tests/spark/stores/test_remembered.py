@@ -96,7 +96,12 @@ def test_the_end_of_the_log_is_found_by_other_queues_too(tmp_path: Path, monkeyp
     store.append([draft(number, topic="B") for number in range(16)])
     started: list[int] = []
     real = log_ends._end_in
-    monkeypatch.setattr(log_ends, "_end_in", lambda *some: started.append(some[2]) or real(*some))
+
+    def noted(*some: Any) -> int:
+        started.append(some[2])
+        return real(*some)
+
+    monkeypatch.setattr(log_ends, "_end_in", noted)
     [opened] = open_stores(ReadOptions(paths=(str(tmp_path),), topics=("A",)), memory)
     assert 0 < started[0] < opened.end < started[0] + 300, "the walk begins with the last record"
     store.close()
