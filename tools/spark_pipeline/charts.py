@@ -12,15 +12,15 @@ from tools.spark_pipeline.traffic_figures import Series
 
 #: The page's style has colours for so many series.
 COLOURS: Final = 6
-_WIDTH: Final = 480
+_WIDTH: Final = 440
 _HEIGHT: Final = 230
-_LEFT: Final = 54
+_LEFT: Final = 58
 _RIGHT: Final = 10
 _TOP: Final = 10
 _BOTTOM: Final = 38
 _BAR: Final = 22
-_BAR_LEFT: Final = 110
-_BAR_RIGHT: Final = 60
+_BAR_LEFT: Final = 116
+_BAR_RIGHT: Final = 64
 _THOUSAND: Final = 1000
 
 
@@ -32,7 +32,7 @@ def lines(name: str, steps: Sequence[float], series: Series, *, unit: str, log: 
         steps: Seconds since the beginning, at least one.
         series: A value or None for each step; a line has gaps where there is none.
         unit: Of the values.
-        log: A logarithmic scale, which leaves out what is not above zero.
+        log: A logarithmic scale; what is below 1 is drawn at its lower end.
     """
     values = [value for line in series.values() for value in line if value is not None and (value > 0 or not log)]
     marks = _powers(values) if log else _round_marks(max(values, default=0.0))
@@ -43,7 +43,7 @@ def lines(name: str, steps: Sequence[float], series: Series, *, unit: str, log: 
         return _LEFT + (at - steps[0]) / (ends - steps[0]) * (_WIDTH - _LEFT - _RIGHT)
 
     def down(value: float) -> float:
-        part = math.log(value / low) / math.log(high / low) if log else (value - low) / (high - low)
+        part = math.log(max(value, low) / low) / math.log(high / low) if log else (value - low) / (high - low)
         return _HEIGHT - _BOTTOM - part * (_HEIGHT - _TOP - _BOTTOM)
 
     parts = [_open(name, _HEIGHT)]
@@ -60,7 +60,7 @@ def lines(name: str, steps: Sequence[float], series: Series, *, unit: str, log: 
     parts.append(f'<text x="{middle:.0f}" y="{_HEIGHT - 4}" text-anchor="middle">seconds since the beginning</text>')
     for colour, line in enumerate(series.values()):
         places = [
-            None if value is None or (log and value <= 0) else f"{across(at):.1f} {down(value):.1f}"
+            None if value is None else f"{across(at):.1f} {down(value):.1f}"
             for at, value in zip(steps, line, strict=True)
         ]
         parts.append(f'<path class="line c{colour % COLOURS}" d="{_path(places)}"/>')
@@ -114,7 +114,7 @@ def _round_marks(most: float) -> list[float]:
 
 
 def _powers(values: Sequence[float]) -> list[float]:
-    """The powers of ten around values above zero: two at least."""
-    low = math.floor(math.log10(min(values, default=1.0)))
+    """The powers of ten around values above zero, from 1 on: two at least."""
+    low = max(0, math.floor(math.log10(min(values, default=1.0))))
     high = max(math.ceil(math.log10(max(values, default=1.0))), low + 1)
     return [10.0**power for power in range(low, high + 1)]

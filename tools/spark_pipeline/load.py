@@ -19,7 +19,7 @@ from typing import Final
 
 import numpy as np
 
-from rocketwire.remoting import Begin, Message, Producer, PushConsumer, ReceivedMessage
+from rocketwire.remoting import Begin, Later, Message, Producer, PushConsumer, ReceivedMessage
 from rocketwire.remoting.clock import system_clock
 from rocketwire.remoting.errors import NoSuchTopic
 from rocketwire.testing import Endpoint
@@ -41,7 +41,7 @@ _MAX_RETRIES: Final = 3
 _POISONED: Final = 0.004
 _POISON: Final = b"?"
 _CUSTOMERS: Final = 5_000
-_SLOW_RULE: Final = "delay:40-120:answer,code=310,rate=0.3"
+_SLOW_RULE: Final = "delay:60-200,code=310,rate=0.08"
 _TICK: Final = 0.02
 _PATIENCE: Final = 60.0
 _HANDLERS: Final = 2
@@ -161,19 +161,23 @@ class Load:
         with self._endpoint.faults.during(_SLOW_RULE):
             time.sleep((SLOW[1] - SLOW[0]) * self._seconds)
 
-    def _handler(self, kind: Kind, tracer: Tracer) -> Callable[[ReceivedMessage], None]:
+    def _handler(self, kind: Kind, tracer: Tracer) -> Callable[[ReceivedMessage], Later | None]:
         (chance,) = self._chance.spawn(1)
         one_at_a_time = threading.Lock()
 
-        def handle(message: ReceivedMessage) -> None:
-            with tracer.consuming(kind.group, message):
+        def handle(message: ReceivedMessage) -> Later | None:
+            with tracer.consuming(kind.group, message) as consumption:
                 time.sleep(kind.ms / 1000)
                 out = kind.outage and OUTAGE[0] <= self._part() < OUTAGE[1]
                 with one_at_a_time:
                     fails = chance.random() < (0.8 if out else kind.fails)
-                if fails or message.body == _POISON:
+                if message.body == _POISON:
                     raise ValueError
+                consumption.ends(well=not fails)
+            if fails:
+                return Later()
             self.account.consumed[kind.topic].add(message.message_id)
+            return None
 
         return handle
 
@@ -202,7 +206,7 @@ def _swell(part: float) -> float:
 
 def _message(kind: Kind, chance: np.random.Generator) -> Message:
     # Few customers are busy, and many are not.
-    customer = f"customer-{min(_CUSTOMERS, int(chance.pareto(0.55)))}"
+    customer = f"customer-{int(chance.pareto(0.55)) % _CUSTOMERS}"
     tag = kind.tags[int(len(kind.tags) * chance.random() ** 2)]
     body = {"customer": customer, "what": f"{kind.topic}/{tag}", "note": "." * int(chance.exponential(300))}
     text = _POISON if chance.random() < _POISONED else json.dumps(body).encode()

@@ -40,9 +40,10 @@ def figures(frame: DataFrame, topics: Iterable[str], run: Run) -> Figures:
         run: The rest.
     """
     sent = frame.where(F.col("topic").isin(*topics))
-    first, last, rows, different, size, begins = sent.agg(
+    # Retries and dead letters come after the last message was sent.
+    (last,) = frame.agg(F.max(F.unix_millis("store_timestamp"))).collect()[0]
+    first, rows, different, size, begins = sent.agg(
         F.min(F.unix_millis("store_timestamp")),
-        F.max(F.unix_millis("store_timestamp")),
         F.count("*"),
         F.count_distinct(F.struct(*_PLACE)),
         F.sum("store_size"),

@@ -22,8 +22,8 @@ p{margin:6px 0}p.unit,p.about,dt,figcaption{color:var(--soft);font-size:.875rem}
 dl{display:grid;grid-template-columns:repeat(auto-fill,minmax(150px,1fr));gap:12px;margin:20px 0}
 dl>div,section{background:var(--card);border:1px solid var(--grid);border-radius:10px;padding:12px 16px}
 dd{margin:0;font-size:1.4rem;font-weight:600;font-variant-numeric:tabular-nums}
-.plots{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,460px),1fr));gap:16px;align-items:start}
-svg{display:block;width:100%;height:auto}svg text{fill:var(--soft);font:12px system-ui,sans-serif}
+.plots{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,460px),1fr));gap:16px}
+svg{display:block;width:100%;height:auto}svg text{fill:var(--soft);font:13px system-ui,sans-serif}
 .grid{stroke:var(--grid);fill:none}.line{fill:none;stroke-width:2;stroke-linejoin:round;stroke-linecap:round}
 ul.legend{display:flex;flex-wrap:wrap;gap:4px 16px;list-style:none;padding:0;margin:6px 0;font-size:.875rem}
 .legend i{display:inline-block;width:14px;height:4px;border-radius:2px;margin-right:6px;vertical-align:middle}
@@ -32,8 +32,9 @@ ul.legend{display:flex;flex-wrap:wrap;gap:4px 16px;list-style:none;padding:0;mar
 rect.c0{fill:var(--0)}i.c0{background:var(--0)}i.c1{background:var(--1)}i.c2{background:var(--2)}
 i.c3{background:var(--3)}i.c4{background:var(--4)}i.c5{background:var(--5)}
 details{margin-top:6px;font-size:.875rem}summary{cursor:pointer;color:var(--soft)}
-.scroll{max-height:260px;overflow:auto}table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
+.names{font-size:.9375rem;margin-top:8px}.scroll{max-height:260px;overflow:auto}table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
 th,td{text-align:right;padding:3px 8px;border-bottom:1px solid var(--grid)}
+@media(min-width:700px){svg text{font-size:11px}}
 th:first-child,td:first-child,.names td,.names th{text-align:left}.names :last-child{text-align:right}
 """
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
@@ -85,7 +86,11 @@ def page(figures: Figures) -> str:
             "Messages that a group has given up.",
             figures.letters,
             unit="messages per second",
-            below=_causes(figures.causes),
+        ),
+        _section(
+            "Why messages became dead letters",
+            "What the group reported of the first time that it could not consume them.",
+            _causes(figures.causes),
         ),
         _section(
             "Hot keys",
@@ -121,7 +126,7 @@ def _about(figures: Figures) -> str:
 
 def _numbers(figures: Figures) -> str:
     found = {
-        "messages acknowledged": figures.acknowledged,
+        "acknowledged": figures.acknowledged,
         "rows in Parquet": figures.rows,
         "KiB of records": figures.kib,
         "retries": figures.retried,
@@ -131,9 +136,7 @@ def _numbers(figures: Figures) -> str:
     return f"<dl>{''.join(f'<div><dt>{name}</dt><dd>{value:,}</dd></div>' for name, value in found.items())}</dl>"
 
 
-def _over_time(
-    figures: Figures, title: str, about: str, series: Series, *, unit: str, log: bool = False, below: str = ""
-) -> str:
+def _over_time(figures: Figures, title: str, about: str, series: Series, *, unit: str, log: bool = False) -> str:
     if not series:
         return _section(title, about, '<p class="about">There were none.</p>')
     plot = lines(title, figures.steps, series, unit=unit, log=log)
@@ -144,7 +147,7 @@ def _over_time(
     )
     table = f"<table><thead><tr><th>s</th>{heads}</tr></thead><tbody>{rows}</tbody></table>"
     numbers = f'<details><summary>Numbers</summary><div class="scroll" tabindex="0">{table}</div></details>'
-    return _section(title, about, plot + below + numbers)
+    return _section(title, about, plot + numbers)
 
 
 def _section(title: str, about: str, inner: str) -> str:

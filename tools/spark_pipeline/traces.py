@@ -13,12 +13,24 @@ from typing import Final, Self
 from rocketwire.remoting import Message, Producer, ReceivedMessage, SendResult
 from rocketwire.remoting.clock import system_clock
 from rocketwire.wire.names import TRACE_TOPIC
-from rocketwire.wire.trace import FIELD_SEP, REPORT_SEP
+from rocketwire.wire.trace import CONSUME_RESULTS, FIELD_SEP, REPORT_SEP
 
 _AT_ONCE: Final = 100
 _PAUSE: Final = 0.2
-_SUCCESS: Final = 0
-_EXCEPTION: Final = 2
+_SUCCESS: Final = CONSUME_RESULTS.index("success")
+_EXCEPTION: Final = CONSUME_RESULTS.index("exception")
+_FAILED: Final = CONSUME_RESULTS.index("failed")
+
+
+class Consumption:
+    """How a group does with a message."""
+
+    def __init__(self) -> None:
+        self.result = _EXCEPTION
+
+    def ends(self, *, well: bool) -> None:
+        """Say how it ended; else it is taken for an exception."""
+        self.result = _SUCCESS if well else _FAILED
 
 
 class Tracer:
@@ -51,18 +63,18 @@ class Tracer:
         self._report(*head, *tail)
 
     @contextmanager
-    def consuming(self, group: str, message: ReceivedMessage) -> Iterator[None]:
+    def consuming(self, group: str, message: ReceivedMessage) -> Iterator[Consumption]:
         """Report that a group is given a message, and how that ended."""
         request, keys, began = uuid.uuid4().hex, " ".join(message.keys), system_clock()
         self._report(
             "SubBefore", began, "null", group, request, message.message_id, message.reconsume_times, keys or "null"
         )
-        result = _EXCEPTION
+        consumption = Consumption()
         try:
-            yield
-            result = _SUCCESS
+            yield consumption
         finally:
-            done, ended = "false" if result else "true", system_clock()
+            result, ended = consumption.result, system_clock()
+            done = "true" if result == _SUCCESS else "false"
             self._report("SubAfter", request, message.message_id, ended - began, done, keys, result, ended, group)
 
     def _report(self, *fields: object) -> None:
