@@ -4,7 +4,7 @@
 # make bench   measure side by side with the Apache broker
 # make bench-spark   measure what Spark's data source costs, beside reading the bytes; needs Java
 # make cluster-demo   two name servers, three brokers, two proxies: kill one of each, see no message lost, in a minute
-# make spark-demo   make a store, and run docs/examples/rocketmq-in-spark.ipynb on it (needs Java)
+# make spark-demo   an endpoint under load, streamed into Parquet, with a page of plots and notebooks, in three minutes (needs Java)
 # make fuzz    ten minutes of made-up inputs for all that reads bytes from outside (ARGS="--seconds N PART...")
 # make docs    the documentation with the API reference, into build/site
 # make wheel   build the package into dist, with the kernel where there is a C compiler, and Spark's jar where there is Maven
@@ -42,8 +42,10 @@ cluster-demo: .venv/installed
 	@exec .venv/bin/python -m tools.cluster_demo $(ARGS)
 
 spark-demo: .venv/installed
-	.venv/bin/python -m pip install --quiet --editable '.[spark]' 'matplotlib>=3.8'
-	.venv/bin/python -m tools.spark_demo $(ARGS)
+	@.venv/bin/python -c 'import matplotlib, pyspark' 2>/dev/null || \
+		echo "Installing Spark and matplotlib into .venv: half a gigabyte, some minutes, this first time."
+	@.venv/bin/python -m pip install --quiet --editable '.[spark]' 'matplotlib>=3.8'
+	@exec .venv/bin/python -m tools.spark_demo $(ARGS)
 
 bench-spark: .venv/installed
 	.venv/bin/python -m pip install --quiet --editable '.[spark]'

@@ -1,9 +1,11 @@
-"""`make spark-demo`: makes the store of tools/demo_store.py, runs the notebook on it, and says where its results are.
+"""`make spark-demo`: runs the pipeline of tools/spark_pipeline, and both notebooks; says where the results are.
 
     python -m tools.spark_demo [FOLDER]
 
-The notebook runs in this process, cell by cell, as in Jupyter but without it. FOLDER (build/spark-demo) gets the store,
-the notebook with its results, and its plots as PNG files.
+The pipeline's messages are the data of one notebook; the other one has the store of tools/demo_store.py. Notebooks run
+in this process, cell by cell, as in Jupyter but without it. FOLDER (build/spark-demo) gets the pipeline's files and its
+page, `index.html`; the store; the notebooks with their results, and their plots as PNG files; and what Spark says,
+`spark.log`.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import json
 import os
 import shutil
 import sys
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,17 +29,21 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 from tools import demo_store
+from tools.spark_pipeline import running
 
-NOTEBOOK: Final = Path(__file__).parents[1] / "docs" / "examples" / "rocketmq-in-spark.ipynb"
+_EXAMPLES: Final = Path(__file__).parents[1] / "docs" / "examples"
+NOTEBOOK: Final = _EXAMPLES / "rocketmq-in-spark.ipynb"
+PIPELINE_NOTEBOOK: Final = _EXAMPLES / "rocketmq-pipeline.ipynb"
 _FOLDER: Final = Path("build/spark-demo")
 
 
-def run(notebook: Path, folder: Path) -> tuple[dict[str, Any], list[Path]]:
+def run(notebook: Path, folder: Path, *, plot: str = "plot") -> tuple[dict[str, Any], list[Path]]:
     """Run the cells of a notebook in turn; the first error ends it.
 
     Args:
         notebook: It is not changed.
         folder: Gets the notebook with its results, and the plots.
+        plot: What the names of the plots begin with.
 
     Returns:
         The variables that the cells left, and the PNG files.
@@ -50,7 +57,7 @@ def run(notebook: Path, folder: Path) -> tuple[dict[str, Any], list[Path]]:
         cell["outputs"] = list(_outputs("".join(cell["source"]), variables, number + 1))
         for output in cell["outputs"]:
             if "image/png" in output.get("data", {}):
-                path = folder / f"plot-{len(plots) + 1}.png"
+                path = folder / f"{plot}-{len(plots) + 1}.png"
                 path.write_bytes(base64.b64decode(output["data"]["image/png"]))
                 plots.append(path)
     (folder / notebook.name).write_text(json.dumps(found, indent=1, ensure_ascii=False), encoding="utf-8")
@@ -84,16 +91,49 @@ def _outputs(source: str, variables: dict[str, Any], count: int) -> Iterator[dic
     plt.close("all")
 
 
+@contextlib.contextmanager
+def _quiet(log: Path) -> Iterator[None]:
+    """Have standard error, that of Spark's processes too, go to a file; after a failure say where it is."""
+    kept = os.dup(sys.stderr.fileno())
+    with log.open("wb") as file:
+        os.dup2(file.fileno(), sys.stderr.fileno())
+    try:
+        yield
+    except Exception:
+        os.dup2(kept, sys.stderr.fileno())
+        print(f"what Spark said is in {log}", file=sys.stderr)
+        raise
+    finally:
+        os.dup2(kept, sys.stderr.fileno())
+        os.close(kept)
+
+
 def main(folder: Path) -> None:
-    """Make the store, run the notebook, print the paths of the results."""
-    store = folder / "store"
-    shutil.rmtree(store, ignore_errors=True)
+    """Run the pipeline, make the store, run the notebooks; print what is done, and the paths of the results."""
+    began = time.monotonic()
+
+    def tell(text: str) -> None:
+        print(f"{time.monotonic() - began:5.0f} s  {text}", flush=True)
+
     folder.mkdir(parents=True, exist_ok=True)
-    made = demo_store.make(store, np.random.default_rng(9))
-    print(f"{made.total():,} messages are in {store}")
-    os.environ["ROCKETMQ_STORE"] = str(store)
-    _, plots = run(NOTEBOOK, folder)
-    print(f"the notebook with its results is {folder / NOTEBOOK.name}")
+    with _quiet(folder / "spark.log"):
+        tell("starting Spark")
+        spark = running.session()
+        running.run(spark, folder, tell)
+        tell(f"the page is {folder / 'index.html'}")
+        os.environ["ROCKETMQ_MESSAGES"] = str(folder / "messages")
+        _, plots = run(PIPELINE_NOTEBOOK, folder, plot="pipeline")
+        tell(f"the pipeline's notebook with its results is {folder / PIPELINE_NOTEBOOK.name}")
+        spark.catalog.clearCache()
+
+        store = folder / "store"
+        shutil.rmtree(store, ignore_errors=True)
+        made = demo_store.make(store, np.random.default_rng(9))
+        tell(f"a store of one night, with {made.total():,} messages, is {store}")
+        os.environ["ROCKETMQ_STORE"] = str(store)
+        plots += run(NOTEBOOK, folder)[1]
+        tell(f"the store's notebook with its results is {folder / NOTEBOOK.name}")
+        spark.stop()
     for plot in plots:
         print(f"a plot is {plot}")
 
