@@ -4,7 +4,7 @@
 # make bench   measure side by side with the Apache broker
 # make bench-spark   measure what Spark's data source costs, beside reading the bytes; needs Java
 # make cluster-demo   two name servers, three brokers, two proxies: kill one of each, see no message lost, in a minute
-# make spark-demo   an endpoint under load, streamed into Parquet, with a page of plots and notebooks, in three minutes (needs Java)
+# make spark-demo   an endpoint under load, streamed into Parquet, a page of plots and notebooks, in three minutes; needs Java
 # make fuzz    ten minutes of made-up inputs for all that reads bytes from outside (ARGS="--seconds N PART...")
 # make docs    the documentation with the API reference, into build/site
 # make wheel   build the package into dist, with the kernel where there is a C compiler, and Spark's jar where there is Maven

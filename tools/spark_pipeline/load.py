@@ -184,7 +184,7 @@ class Load:
     def _wait_for_groups(self) -> None:
         until = time.monotonic() + _PATIENCE
         for kind in KINDS:
-            while self._left(kind):
+            while self._left(kind) > 0:
                 if time.monotonic() > until:
                     raise TimeoutError(f"{kind.group} has {self._left(kind)} messages left")
                 time.sleep(0.25)
