@@ -32,7 +32,7 @@ test: .venv-dev/installed
 
 test-all: .venv-dev/installed
 	.venv-dev/bin/python -m compat_tests.install
-	ROCKETWIRE_SCOPE="wide or not wide" .venv-dev/bin/tox run-parallel --parallel 2 --parallel-no-spinner \
+	ROCKETWIRE_SCOPE="wide or not wide" ROCKETWIRE_EXAMPLES=wide .venv-dev/bin/tox run-parallel --parallel 2 --parallel-no-spinner \
 		--result-json .tox/result.json -e lint,layers,types,unit-quick,compat,spark,unit,docs,twin,sanitize,sanitize-portable $(ARGS)
 
 bench: .venv/installed

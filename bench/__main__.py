@@ -229,12 +229,19 @@ def _measured_grpc(options: argparse.Namespace, root: Path, plan: Plan, built: t
 
 
 def _measured_proxy(options: argparse.Namespace, root: Path, plan: Plan, built: tools.Tools) -> str:
-    """The text about the proxy for clients of 4.x."""
+    """The text about the proxy."""
     artifacts.fetch_jars([("proxy", tools.PROXY_VERSION)])
     before, flush = os.getloadavg()[0], "sync" if options.flush == "sync" else "async"
     setup, load = Setup(flush=flush, load=built.load, ports=Ports()), RawLoad(built.load)
     cost = proxy_runner.measure(
-        rounds=plan.rounds, setup=setup, load=load, timing=plan.timing, warm=plan.warm_seconds, root=root, say=_say
+        rounds=plan.rounds,
+        setup=setup,
+        load=load,
+        grpc=GrpcLoad(tools.build_grpc_load()),
+        timing=plan.timing,
+        warm=plan.warm_seconds,
+        root=root,
+        say=_say,
     )
     return proxy_section(cost, plan.timing, plan.rounds, before, root=root)
 

@@ -42,10 +42,30 @@ SYNC: Final = _load("send 100 B, one at a time", "sync", connections=1, window=1
 SEND: Final = _load("send 100 B, 8 x 32", "send", connections=8, window=32)
 BOTH: Final = _load("send 100 B, 4 x 8", "send", connections=4, window=8)  # with more the broker refuses some
 PULL: Final = _load("pull of 32 x 100 B, 4 x 2", "pull", topic=FILLED_TOPIC, connections=4, window=2)
+GRPC_SEND: Final = replace(_load("SendMessage of 100 B, 4 x 8", "send", connections=4, window=8), program="grpc")
+GRPC_RECEIVE: Final = replace(
+    _load("ReceiveMessage of 32, one AckMessage, 4 x 2", "receive", topic=FILLED_TOPIC, connections=4, window=2),
+    program="grpc",
+    drain=True,
+)
+COMPARED: Final[Mapping[str, str]] = {
+    BOTH.name: "CPU of the proxy a send, µs",
+    GRPC_SEND.name: "CPU of the proxy a send by gRPC, µs",
+    GRPC_RECEIVE.name: "CPU of the proxy a message received by gRPC, µs",
+}
+"""What the CPU time is compared for, and what the rows are called."""
 RATES: Final[Mapping[str, int]] = {SEND.name: 300_000, PULL.name: 1_000_000}
 
 
-class Load(Protocol):
+class Runs(Protocol):
+    """What runs a workload: bench.drivers.GrpcLoad, or a Load."""
+
+    def run(self, side: Side, workload: Workload, timing: Timing) -> Sample | Failure:
+        """Run a workload once."""
+        ...
+
+
+class Load(Runs, Protocol):
     """What drives the servers: bench.drivers.RawLoad."""
 
     def create_topic(self, side: Side, topic: str) -> None:
@@ -54,10 +74,6 @@ class Load(Protocol):
 
     def fill(self, side: Side, topic: str, messages: int) -> None:
         """Fill a topic."""
-        ...
-
-    def run(self, side: Side, workload: Workload, timing: Timing) -> Sample | Failure:
-        """Run a workload once."""
         ...
 
 
@@ -81,18 +97,17 @@ class ApacheBehind(Apache):
         }
         (root / "proxy.json").write_text(json.dumps(settings), "utf-8")
         arguments = ["-pm", "cluster", "-n", self.name_server, "-pc", "proxy.json"]
-        return Through(self._jvm(root, "proxy", HEAP, "proxy.ProxyStartup", *arguments), port)
+        return Through(self._jvm(root, "proxy", HEAP, "proxy.ProxyStartup", *arguments), port, grpc, self.name_server)
 
 
 class Through(OneProcess):
-    """A proxy in front of a broker as a side: its port, and the figures of its own process."""
+    """A proxy in front of a broker as a side: its ports, the name server behind, the figures of its own process."""
 
     name = "through the proxy"
-    grpc_port = 0
     start_seconds = 0.0
 
-    def __init__(self, server: Server, port: int) -> None:
-        self._server, self.broker_port, self.name_server = server, port, f"127.0.0.1:{port}"
+    def __init__(self, server: Server, port: int, grpc_port: int, name_server: str) -> None:
+        self._server, self.broker_port, self.grpc_port, self.name_server = server, port, grpc_port, name_server
         try:
             wait_for_port(port, server)
         except BaseException:
@@ -102,23 +117,23 @@ class Through(OneProcess):
 
 def rocketwire_proxy(behind: Side, setup: Setup, root: Path) -> Through:
     """Start `rocketwire proxy`. Raises ServerFailedError."""
-    port, listen = setup.ports.broker(), setup.ports.name_server()
+    port, listen, grpc = setup.ports.broker(), setup.ports.name_server(), setup.ports.name_server()
     command = [sys.executable, "-m", "rocketwire", "proxy", "--upstream", behind.name_server]
-    command += ["--listen", f"127.0.0.1:{listen}", "--broker-ports", str(port)]
-    return Through(Server(command, cwd=ROOT, log=root / "rocketwire-proxy.out"), port)
+    command += ["--listen", f"127.0.0.1:{listen}", "--broker-ports", str(port), "--grpc", f"127.0.0.1:{grpc}"]
+    return Through(Server(command, cwd=ROOT, log=root / "rocketwire-proxy.out"), port, grpc, behind.name_server)
 
 
 @dataclass(slots=True, kw_only=True)
 class ProxyCost:
-    """direct[load] and through[load] by rounds, cpu[whose] in microseconds a send, KiB of RSS a connection."""
+    """direct[load] and through[load] by rounds, cpu[load][whose] in µs a message, KiB of RSS a connection."""
 
     direct: dict[str, list[Sample]] = field(default_factory=dict)
     through: dict[str, list[Sample]] = field(default_factory=dict)
-    cpu: dict[str, list[float]] = field(default_factory=dict)
+    cpu: dict[str, dict[str, list[float]]] = field(default_factory=dict)
     connection: list[float] = field(default_factory=list)
 
 
-def sample(load: Load, side: Side, workload: Workload, timing: Timing) -> Sample:
+def sample(load: Runs, side: Side, workload: Workload, timing: Timing) -> Sample:
     """One run. Raises LoadFailedError when it gave no figures."""
     outcome = load.run(side, workload, timing)
     if isinstance(outcome, Failure):
@@ -141,20 +156,22 @@ def take_turns(
 def compare_cpu(
     cost: ProxyCost,
     proxies: Mapping[str, Side],
+    workload: Workload,
     *,
     rounds: int,
-    load: Load,
+    load: Runs,
     timing: Timing,
     warm: float,
     say: Callable[[str], None],
 ) -> None:
-    """CPU time a send of each proxy in turns, after `warm` seconds that do not count. Raises LoadFailedError."""
+    """CPU time a message of each proxy in turns, after `warm` seconds that do not count. Raises LoadFailedError."""
+    found = cost.cpu.setdefault(workload.name, {})
     for turn in range(rounds + 1):
         for whose, side in proxies.items():
-            used = sample(load, side, BOTH, timing if turn else replace(timing, seconds=warm)).cpu_us
+            used = sample(load, side, workload, timing if turn else replace(timing, seconds=warm)).cpu_us
             if turn and used is not None:
-                cost.cpu.setdefault(whose, []).append(used)
-                say(f"proxy of {whose}: {used:.2f} µs of CPU a send")
+                found.setdefault(whose, []).append(used)
+                say(f"{workload.name}, proxy of {whose}: {used:.2f} µs of CPU")
 
 
 def per_connection(before: Memory, after: Memory) -> float:
@@ -194,13 +211,16 @@ def proxy_table(cost: ProxyCost) -> str:
     table = render(["rocketwire proxy, min / median / max", "direct", "through it", "bar", "reached"], rows)
     if not cost.cpu:
         return table
-    ours, theirs = cost.cpu["rocketwire"], cost.cpu["apache"]
+    rows = [_compared(COMPARED[name], of["rocketwire"], of["apache"]) for name, of in cost.cpu.items()]
+    header = ["before Apache 5.5.0, min / median / max", "Apache's proxy, CLUSTER", "rocketwire proxy"]
+    return f"{table}\n\n{render([*header, 'part', 'bar', 'reached'], rows)}"
+
+
+def _compared(text: str, ours: list[float], theirs: list[float]) -> list[str]:
     parts = [one / other for one, other in zip(ours, theirs, strict=True)]
     found = spread(parts)
     reached = "yes" if found and found.middle <= CPU_PART else "no"
-    row = ["CPU of the proxy a send, µs", _text(theirs), _text(ours), _text(parts), f"<= {CPU_PART}", reached]
-    header = ["before Apache 5.5.0, min / median / max", "Apache's proxy, CLUSTER", "rocketwire proxy"]
-    return f"{table}\n\n{render([*header, 'part', 'bar', 'reached'], [row])}"
+    return [text, _text(theirs), _text(ours), _text(parts), f"<= {CPU_PART}", reached]
 
 
 def _row(

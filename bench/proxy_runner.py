@@ -6,9 +6,12 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from bench.drivers import RawLoad, Timing
+from bench.drivers import GrpcLoad, RawLoad, Timing
 from bench.proxy import (
+    BOTH,
     CONNECTIONS,
+    GRPC_RECEIVE,
+    GRPC_SEND,
     SEND,
     ApacheBehind,
     ProxyCost,
@@ -25,7 +28,15 @@ from bench.workloads import FILLED_TOPIC
 
 
 def measure(
-    *, rounds: int, setup: Setup, load: RawLoad, timing: Timing, warm: float, root: Path, say: Callable[[str], None]
+    *,
+    rounds: int,
+    setup: Setup,
+    load: RawLoad,
+    grpc: GrpcLoad,
+    timing: Timing,
+    warm: float,
+    root: Path,
+    say: Callable[[str], None],
 ) -> ProxyCost:
     """Measure with fresh servers in `root`. Raises ServerFailedError, LoadFailedError, ArtifactError."""
     cost = ProxyCost()
@@ -33,12 +44,16 @@ def measure(
         behind = ApacheBehind(setup, root / "apache")
         stack.callback(behind.stop)
         load.create_topic(behind, SEND.topic)
+        load.create_topic(behind, FILLED_TOPIC)
+        load.fill(behind, FILLED_TOPIC, timing.filled)
         theirs = behind.proxy(setup, root / "apache")
         stack.callback(theirs.stop)
         ours = rocketwire_proxy(behind, setup, root / "apache")
         stack.callback(ours.stop)
         proxies = {"apache": theirs, "rocketwire": ours}
-        compare_cpu(cost, proxies, rounds=rounds, load=load, timing=timing, warm=warm, say=say)
+        for workload in (BOTH, GRPC_SEND, GRPC_RECEIVE):
+            drives = load if workload is BOTH else grpc
+            compare_cpu(cost, proxies, workload, rounds=rounds, load=drives, timing=timing, warm=warm, say=say)
     remove(root / "apache")
     for _ in range(rounds):
         with ExitStack() as stack:

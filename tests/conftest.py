@@ -2,8 +2,8 @@
 
 Machines that are busy with something else must not make a test fail, so no example has a deadline.
 `ROCKETWIRE_EXAMPLES` says which examples are drawn: `fixed`, the same in each run, so that a failure comes from the
-change, and no more than are worth drawing again; `few`, new ones, but a handful a test, for the time between two edits;
-otherwise new ones.
+change, and no more than are worth drawing again; `wide`, twice as many of them; `few`, new ones, but a handful a test,
+for the time between two edits; otherwise new ones.
 """
 
 import os
@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, settings
 from tests import wide_tests
 
 _EXAMPLES: Final = os.environ.get("ROCKETWIRE_EXAMPLES", "new")
-_MOST: Final = {"few": 8, "fixed": 30}
+_MOST: Final = {"few": 8, "fixed": 15, "wide": 30}
 """Examples of a property, or runs of a state machine, at most."""
 
 _MEMORY: Final = Path("/dev/shm")
@@ -37,7 +37,7 @@ settings.register_profile(
     deadline=None,
     max_examples=60,
     suppress_health_check=[HealthCheck.too_slow],
-    derandomize=_EXAMPLES == "fixed",
+    derandomize=_EXAMPLES in {"fixed", "wide"},
 )
 settings.load_profile("rocketwire")
 

@@ -11,9 +11,11 @@ print(*tomllib.load(open(sys.argv[1], "rb"))["project"]["dependencies"], sep="\n
 
 cd "$environment/lib/python3.11/site-packages"
 # numpy for who compiles with it: its declarations, its Fortran, its libraries to link, and its tests.
-rm -rf numpy/f2py numpy/distutils numpy/_core/include numpy/_core/lib numpy/random/lib numpy/random/_examples numpy/doc
-# What numpy imports only for those who use it: Fourier transforms, polynomials, and its helpers for tests.
-rm -rf numpy/fft numpy/polynomial numpy/testing
+rm -rf numpy/f2py numpy/distutils numpy/_core/include numpy/_core/lib numpy/doc
+# What numpy imports only for those who use it: Fourier transforms, polynomials, random numbers, its helpers for tests.
+rm -rf numpy/fft numpy/polynomial numpy/random numpy/testing
+# What cffi reads C with, for who compiles with it.
+rm -rf pycparser
 rm -f numpy/_core/_simd.*.so numpy/_core/*_tests.*.so
 find . -depth -type d \( -name tests -o -name _tests \) -exec rm -rf {} +
 find . -type f \( -name '*.pyi' -o -name '*.pyx' -o -name '*.pxd' -o -name '*.c' -o -name '*.h' -o -name '*.a' \) -delete

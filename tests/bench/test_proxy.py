@@ -4,7 +4,18 @@ import pytest
 
 from bench.drivers import LoadFailedError, Timing
 from bench.processes import Memory
-from bench.proxy import PULL, SEND, SYNC, ProxyCost, compare_cpu, per_connection, proxy_table, take_turns
+from bench.proxy import (
+    BOTH,
+    GRPC_SEND,
+    PULL,
+    SEND,
+    SYNC,
+    ProxyCost,
+    compare_cpu,
+    per_connection,
+    proxy_table,
+    take_turns,
+)
 from bench.report import proxy_section
 from bench.sides import Side
 from bench.statistics import Failure, Sample
@@ -65,8 +76,8 @@ def test_direct_and_through_the_proxy_take_turns() -> None:
 def test_the_run_that_warms_a_proxy_up_does_not_count() -> None:
     cost, load = ProxyCost(), FakeLoad()
     sides: dict[str, Side] = {"apache": FakeSide("a"), "rocketwire": FakeSide("b")}
-    compare_cpu(cost, sides, rounds=2, load=load, timing=TIMING, warm=1, say=say)
-    assert cost.cpu == {"apache": [2.0, 2.0], "rocketwire": [2.0, 2.0]}
+    compare_cpu(cost, sides, GRPC_SEND, rounds=2, load=load, timing=TIMING, warm=1, say=say)
+    assert cost.cpu == {GRPC_SEND.name: {"apache": [2.0, 2.0], "rocketwire": [2.0, 2.0]}}
 
 
 def test_a_load_without_figures_ends_it() -> None:
@@ -87,7 +98,10 @@ def found() -> ProxyCost:
     return ProxyCost(
         direct={SYNC.name: runs(10, 50), SEND.name: runs(400_000, 9), PULL.name: runs(2_000_000, 9)},
         through={SYNC.name: runs(10, 90), SEND.name: runs(200_000, 9), PULL.name: runs(1_000_000, 9)},
-        cpu={"apache": [10, 10, 20], "rocketwire": [1, 2, 6]},
+        cpu={
+            BOTH.name: {"apache": [10, 10, 20], "rocketwire": [1, 2, 6]},
+            GRPC_SEND.name: {"apache": [10, 10, 10], "rocketwire": [3, 3, 3]},
+        },
         connection=[3.0, 4.0, 17.0],
     )
 
@@ -99,7 +113,15 @@ def test_figures_stand_beside_their_bars() -> None:
     assert sends[2:] == ["200,000 / 200,000 / 200,000", ">= 300,000", "no"]
     assert pulls[3:] == [">= 1,000,000", "yes"]
     assert memory[2:] == ["3.00 / 4.00 / 17.00", "<= 16", "yes"]
-    assert cpu[-1][3:] == ["0.10 / 0.20 / 0.30", "<= 0.25", "yes"]
+    assert cpu[-2][3:] == ["0.10 / 0.20 / 0.30", "<= 0.25", "yes"]
+    assert cpu[-1] == [
+        "CPU of the proxy a send by gRPC, µs",
+        "10.00 / 10.00 / 10.00",
+        "3.00 / 3.00 / 3.00",
+        "0.30 / 0.30 / 0.30",
+        "<= 0.25",
+        "no",
+    ]
 
 
 def test_the_section_says_how_it_was_measured(tmp_path: Path) -> None:
