@@ -5,39 +5,21 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 from rocketwire.server.core.guard_errors import QuotaExceeded
 from rocketwire.server.core.metrics import RECEIVE, SEND
 from rocketwire.server.core.request import Peer, Proof
 from rocketwire.server.guards.throttle.throttle import Gate, Throttle
+from rocketwire.server.proxy.sends import PULLS, SENDS, SendFields, is_half
 from rocketwire.store.append.drafts import Draft
 from rocketwire.wire import names
-from rocketwire.wire.codes import RequestCode, SysFlag
+from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.header import Header
 from rocketwire.wire.properties import DELAY, reader_of
 
 _INT: Final = struct.Struct(">i")
 _DELAYED: Final = reader_of(DELAY.encode())
-
-
-class _Fields(NamedTuple):
-    """Where the header of a send has what is asked about it."""
-
-    topic: str
-    group: str
-    properties: str
-    sys_flag: str
-
-
-_LONG: Final = _Fields("topic", "producerGroup", "properties", "sysFlag")
-_SHORT: Final = _Fields("b", "a", "i", "f")
-_SENDS: Final[Mapping[int, _Fields]] = {
-    RequestCode.SEND_MESSAGE: _LONG,
-    RequestCode.SEND_MESSAGE_V2: _SHORT,
-    RequestCode.SEND_BATCH_MESSAGE: _SHORT,
-}
-_PULLS: Final = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE, RequestCode.POP_MESSAGE})
 
 
 class Quotas:
@@ -59,7 +41,7 @@ class Quotas:
         """
         del peer, proof
         throttle, ext = self._throttle, header.ext or {}
-        fields = _SENDS.get(header.code)
+        fields = SENDS.get(header.code)
         if fields is not None:
             gate = throttle.send(ext.get(fields.topic, ""), ext.get(fields.group, ""))
             if gate is None:
@@ -67,7 +49,7 @@ class Quotas:
             if not throttle.passes(SEND, gate):
                 raise QuotaExceeded(throttle.send_remark)
             throttle.sent(gate, list(_sent(header.code, fields, ext, body)))
-        elif header.code in _PULLS:
+        elif header.code in PULLS:
             gate = self._receive_gate(ext)
             if gate is not None and not throttle.passes(RECEIVE, gate):
                 raise QuotaExceeded(throttle.receive_remark)
@@ -77,7 +59,7 @@ class Quotas:
 
     def charging(self, header: Header) -> Callable[[memoryview], None] | None:
         """What charges the body of the answer to a pull; None: nothing is charged for it."""
-        if header.code not in _PULLS or not self._throttle.receives:
+        if header.code not in PULLS or not self._throttle.receives:
             return None
         gate = self._receive_gate(header.ext or {})
         return None if gate is None else partial(self._charge, gate)
@@ -86,12 +68,11 @@ class Quotas:
         self._throttle.received(gate, (body,))
 
 
-def _sent(code: int, fields: _Fields, ext: Mapping[str, str], body: memoryview) -> Iterator[Draft]:
+def _sent(code: int, fields: SendFields, ext: Mapping[str, str], body: memoryview) -> Iterator[Draft]:
     """The messages of a send, each in the topic that it will wait in."""
     properties = ext.get(fields.properties, "").encode()
     topic = ext.get(fields.topic, "")
-    flags = ext.get(fields.sys_flag, "0")
-    if flags.isdecimal() and int(flags) & SysFlag.TRANSACTION_MASK == SysFlag.TRANSACTION_PREPARED:
+    if is_half(fields, ext):
         topic = names.TRANS_HALF_TOPIC
     elif _DELAYED(properties) is not None:
         topic = names.SCHEDULE_TOPIC

@@ -19,12 +19,13 @@ from typing import Final, NamedTuple
 import trio
 
 from rocketwire.server.limits.limits import Limits
+from rocketwire.server.proxy.sends import SENDS, is_half, number
 from rocketwire.server.upstream.cluster import MASTER, BrokerKey, Cluster
 from rocketwire.server.upstream.line import Answer, Done, NotReached
 from rocketwire.server.upstream.lines import Lines
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies.route import TopicRouteData
-from rocketwire.wire.codes import RequestCode, ResponseCode, SysFlag
+from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.frame import Buffer
 from rocketwire.wire.header import Header
@@ -42,24 +43,7 @@ _SECONDS: Final = 5.0
 _ROUTE_SECONDS: Final = 10.0
 _MOST_ROUTES: Final = 10_000
 _MILLIONTHS: Final = 1_000_000
-_DIGITS: Final = 10
-
-
-class _Fields(NamedTuple):
-    """Where the header of a send has what is asked about it."""
-
-    topic: str
-    queue: str
-    sys_flag: str
-
-
-_LONG: Final = _Fields("topic", "queueId", "sysFlag")
-_SHORT: Final = _Fields("b", "e", "f")
-_SENDS: Final[Mapping[int, _Fields]] = {
-    RequestCode.SEND_MESSAGE: _LONG,
-    RequestCode.SEND_MESSAGE_V2: _SHORT,
-    RequestCode.SEND_BATCH_MESSAGE: _SHORT,
-}
+_CLUSTERS: Final = 2
 
 
 class _Told(NamedTuple):
@@ -149,17 +133,17 @@ class Shadow:
         return done if copy is None else partial(self._answered_call, copy, done)
 
     def _chosen(self, broker: str, header: Header, body: Buffer) -> _Copy | None:
-        fields = _SENDS.get(header.code)
+        fields = SENDS.get(header.code)
         if fields is None or self._choose(_MILLIONTHS) >= self._chance:
             return None
         ext = header.ext or {}
-        if _number(ext.get(fields.sys_flag)) & SysFlag.TRANSACTION_MASK == SysFlag.TRANSACTION_PREPARED:
+        if is_half(fields, ext):
             return None
         self.sampled += 1
         if self._count >= MOST_COPIES or self._bytes + len(body) > MOST_BYTES:
             self.outcomes[DROPPED] += 1
             return None
-        copy = _Copy(broker, header, bytes(body), ext.get(fields.topic, ""), _number(ext.get(fields.queue), -1))
+        copy = _Copy(broker, header, bytes(body), ext.get(fields.topic, ""), number(ext.get(fields.queue), -1))
         self._count += 1
         self._bytes += len(copy.body)
         self._waiting.send_nowait(copy)  # it holds as many as are counted
@@ -258,7 +242,7 @@ class Shadow:
     def _tell(self, copy: _Copy, number: int, told: _Told | None) -> None:
         """Note the answer of a cluster, and compare once both are there."""
         copy.told[number] = told
-        if len(copy.told) == len(("first", "second")):
+        if len(copy.told) == _CLUSTERS:
             self.outcomes[self._compared(copy, copy.told[0], copy.told[1])] += 1
 
     def _compared(self, copy: _Copy, first: _Told | None, second: _Told | None) -> str:
@@ -288,11 +272,6 @@ def shadow_of(
     if not addresses:
         return None
     return Shadow(Cluster(addresses, lines), lines, percent=percent, choose=choose, limits=limits)
-
-
-def _number(text: str | None, default: int = 0) -> int:
-    usual = text is not None and len(text) <= _DIGITS and text.isascii() and text.isdecimal()
-    return int(text) if text is not None and usual else default
 
 
 def _told(code: int, ext: Mapping[str, str] | None, remark: str | None) -> _Told:

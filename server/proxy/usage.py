@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from rocketwire.server.core.request import Peer, Proof
-from rocketwire.wire.codes import RequestCode
+from rocketwire.server.proxy.sends import PULLS, SENDS
 from rocketwire.wire.header import Header
 from rocketwire.wire.signature import ACCESS_KEY
 
@@ -20,12 +20,8 @@ OTHERS: Final = "(others)"
 SEND: Final = "send"
 PULL: Final = "pull"
 _KINDS: Final[Mapping[int, tuple[str, str]]] = {
-    RequestCode.SEND_MESSAGE: (SEND, "topic"),
-    RequestCode.SEND_MESSAGE_V2: (SEND, "b"),
-    RequestCode.SEND_BATCH_MESSAGE: (SEND, "b"),
-    RequestCode.PULL_MESSAGE: (PULL, "topic"),
-    RequestCode.LITE_PULL_MESSAGE: (PULL, "topic"),
-    RequestCode.POP_MESSAGE: (PULL, "topic"),
+    **{code: (SEND, fields.topic) for code, fields in SENDS.items()},
+    **dict.fromkeys(PULLS, (PULL, "topic")),
 }
 """What is counted, and the field with the topic."""
 
