@@ -5,15 +5,21 @@ As with Apache's clients any certificate is accepted in test mode, and none need
 
 from __future__ import annotations
 
-import logging
 import ssl
 from dataclasses import dataclass
 from typing import Final
 
-from rocketwire.server.net.tls.contexts import load_authorities, load_key
-from rocketwire.server.net.tls.settings import TEST_MODE, FileNames, TlsFiles, TlsInvalid, read_properties, switch
-
-log = logging.getLogger(__name__)
+from rocketwire.server.net.tls.contexts import load_key, verify
+from rocketwire.server.net.tls.settings import (
+    TEST_MODE,
+    FileNames,
+    TlsFiles,
+    TlsInvalid,
+    read_properties,
+    switch,
+    warn_of_strange,
+    warn_of_unused,
+)
 
 AUTH_SERVER: Final = "tls.client.authServer"
 CLIENT_FILES: Final = FileNames(
@@ -43,10 +49,7 @@ def read_client_settings(path: str, key: str) -> TlsClientSettings:
         TlsInvalid: the file cannot be read, or a value is not allowed.
     """
     values = read_properties(path, key) if path else {}
-    known = (TEST_MODE, AUTH_SERVER, *CLIENT_FILES)
-    for name in values:
-        if name not in known and not name.startswith(_OTHERS):
-            log.warning("%(file)s: %(setting)s has no effect here", {"file": path, "setting": name})
+    warn_of_strange(path, values, known=(TEST_MODE, AUTH_SERVER, *CLIENT_FILES), others=_OTHERS)
     found = TlsClientSettings(
         source=path or TlsClientSettings().source,
         test_mode=switch(path, values, TEST_MODE, default=True),
@@ -57,12 +60,7 @@ def read_client_settings(path: str, key: str) -> TlsClientSettings:
         trust_cert_path=values.get(CLIENT_FILES.trust, ""),
     )
     if found.test_mode:
-        unused = [name for name in (AUTH_SERVER, *CLIENT_FILES) if values.get(name)]
-        if unused:
-            log.warning(
-                "%(file)s: %(setting)s is true, so %(unused)s is not used",
-                {"file": path, "setting": TEST_MODE, "unused": ", ".join(unused)},
-            )
+        warn_of_unused(path, values, (AUTH_SERVER, *CLIENT_FILES))
     elif bool(found.cert_path) is not bool(found.key_path):
         given, missing = CLIENT_FILES.cert, CLIENT_FILES.key
         if found.key_path:
@@ -87,10 +85,5 @@ def client_context(settings: TlsClientSettings) -> ssl.SSLContext:
     if settings.cert_path:
         load_key(context, settings)
     if settings.auth_server:
-        context.verify_mode = ssl.CERT_REQUIRED
-        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # each certificate in the file is trusted, as by Java
-        if settings.trust_cert_path:
-            load_authorities(context, settings, settings.names.trust, settings.trust_cert_path)
-        else:
-            context.load_default_certs(ssl.Purpose.SERVER_AUTH)
+        verify(context, settings, ssl.CERT_REQUIRED, ssl.Purpose.SERVER_AUTH)
     return context

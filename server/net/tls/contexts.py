@@ -135,13 +135,22 @@ def load_context(settings: TlsSettings) -> ssl.SSLContext:
     context = _context()
     load_key(context, settings)
     if settings.auth_client:
-        context.verify_mode = _VERIFY[settings.client_auth]
-        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # each certificate in the file is trusted, as by Java
-        if settings.trust_cert_path:
-            load_authorities(context, settings, settings.names.trust, settings.trust_cert_path)
-        else:
-            context.load_default_certs(ssl.Purpose.CLIENT_AUTH)
+        verify(context, settings, _VERIFY[settings.client_auth], ssl.Purpose.CLIENT_AUTH)
     return context
+
+
+def verify(context: ssl.SSLContext, settings: TlsFiles, mode: ssl.VerifyMode, others: ssl.Purpose) -> None:
+    """Have a context verify the other side's certificate, by the configured authorities or the system's. Blocking.
+
+    Raises:
+        TlsInvalid: no authority is in the file.
+    """
+    context.verify_mode = mode
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN  # each certificate in the file is trusted, as by Java
+    if settings.trust_cert_path:
+        _load_authorities(context, settings, settings.names.trust, settings.trust_cert_path)
+    else:
+        context.load_default_certs(others)
 
 
 def _context() -> ssl.SSLContext:
@@ -152,12 +161,7 @@ def _context() -> ssl.SSLContext:
     return context
 
 
-def load_authorities(context: ssl.SSLContext, settings: TlsFiles, name: str, path: str) -> None:
-    """Trust the authorities of a file. Blocking.
-
-    Raises:
-        TlsInvalid: there is none in it.
-    """
+def _load_authorities(context: ssl.SSLContext, settings: TlsFiles, name: str, path: str) -> None:
     try:
         context.load_verify_locations(path)
     except ssl.SSLError as error:
@@ -173,7 +177,7 @@ def load_key(context: ssl.SSLContext, settings: TlsFiles) -> None:
         TlsInvalid: the certificate or its key cannot be used.
     """
     names = settings.names
-    load_authorities(_context(), settings, names.cert, settings.cert_path)  # so that an error below is about the key
+    _load_authorities(_context(), settings, names.cert, settings.cert_path)  # so that an error below is about the key
     encrypted = False
 
     def password() -> str:

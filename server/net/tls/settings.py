@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -115,9 +116,7 @@ def read_tls_settings(path: str, mode: str) -> TlsSettings:
         TlsInvalid: the file cannot be read, or a value is not allowed.
     """
     values = read_properties(path, "tlsConfigFile") if path else {}
-    for name in values:
-        if name not in _SERVERS and not name.startswith(_CLIENTS):
-            log.warning("%(file)s: %(setting)s has no effect here", {"file": path, "setting": name})
+    warn_of_strange(path, values, known=_SERVERS, others=_CLIENTS)
     found = TlsSettings(
         source=path or TlsSettings().source,
         mode=TlsMode(mode) if mode else _choice(path, values, MODE, TlsMode.PERMISSIVE),
@@ -154,6 +153,24 @@ def read_properties(path: str, key: str) -> dict[str, str]:
         raise TlsInvalid(f"{path} ({key}): {error}") from error
 
 
+def warn_of_strange(path: str, values: Mapping[str, str], *, known: Iterable[str], others: tuple[str, ...]) -> None:
+    """Warn of settings of a file that are not known, and that nobody else reads: of those the names begin so."""
+    names = frozenset(known)
+    for name in values:
+        if name not in names and not name.startswith(others):
+            log.warning("%(file)s: %(setting)s has no effect here", {"file": path, "setting": name})
+
+
+def warn_of_unused(path: str, values: Mapping[str, str], names: Iterable[str]) -> None:
+    """Warn of settings that are there and that the test mode does not use."""
+    unused = [name for name in names if values.get(name)]
+    if unused:
+        log.warning(
+            "%(file)s: %(setting)s is true, so %(unused)s is not used",
+            {"file": path, "setting": TEST_MODE, "unused": ", ".join(unused)},
+        )
+
+
 def _choice(path: str, values: dict[str, str], name: str, default: Choice) -> Choice:
     text = values.get(name, default)
     choices = list(type(default))
@@ -179,12 +196,7 @@ def switch(path: str, values: dict[str, str], name: str, *, default: bool) -> bo
 def _check(found: TlsSettings, values: dict[str, str]) -> None:
     """Refuse contradictory settings; warn about unused ones."""
     if found.test_mode:
-        unused = [name for name in _NOT_USED_BY_TEST_MODE if values.get(name)]
-        if unused:
-            log.warning(
-                "%(file)s: %(setting)s is true, so %(unused)s is not used",
-                {"file": found.source, "setting": TEST_MODE, "unused": ", ".join(unused)},
-            )
+        warn_of_unused(found.source, values, _NOT_USED_BY_TEST_MODE)
         return
     for name, value in ((CERT_PATH, found.cert_path), (KEY_PATH, found.key_path)):
         if not value:
