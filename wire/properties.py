@@ -95,6 +95,11 @@ def decode_properties(text: str) -> dict[str, str]:
     return _items(text, ITEM_SEP, NAME_SEP)
 
 
+def words_of(keys: str | None) -> list[str]:
+    """The words of a KEYS property; none if there is no such property."""
+    return [] if keys is None else [word for word in keys.split(KEY_SEP) if word]
+
+
 def decode_stored_properties(text: bytes | memoryview) -> dict[str, str]:
     """All properties in the text of a record, with U+FFFD in place of what is not UTF-8."""
     return decode_properties(str(text, "utf-8", "replace"))

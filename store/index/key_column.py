@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from rocketwire import native
 from rocketwire.store.index.key_hash import positive_hashes
-from rocketwire.wire.properties import KEY_SEP
+from rocketwire.wire.properties import words_of
 
 #: Values of a message in a group: hash of `topic#`, unique key, keys, physical offset, store timestamp.
 _VALUES: Final = 5
@@ -120,9 +120,7 @@ def _flatten(values: list[Any]) -> tuple[list[int], list[str], list[int], list[i
         return prefixes, unique, offsets, timestamps
     out: tuple[list[int], list[str], list[int], list[int]] = ([], [], [], [])
     for prefix, single, several, offset, timestamp in zip(prefixes, unique, words, offsets, timestamps, strict=True):
-        keys = [] if single is None else [single]
-        if several:
-            keys += [word for word in several.split(KEY_SEP) if word]
+        keys = [*([] if single is None else [single]), *words_of(several)]
         for key in keys:
             out[0].append(prefix)
             out[1].append(key)

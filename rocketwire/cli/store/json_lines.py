@@ -148,7 +148,6 @@ def _lines(block: Block, numbers: NDArray[np.intp]) -> list[_Line]:
         properties = decode_stored_properties(buffer[properties_start:properties_end])
         store_text, store_digits = _host(store_host)
         offset_id = f"{store_digits}{physical_offset & _OFFSET:016X}"
-        value = properties.get(names.KEYS)
         stored = buffer[body_start:body_end]
         body: str | None
         base64: bytes | msgspec.UnsetType = msgspec.UNSET
@@ -168,7 +167,7 @@ def _lines(block: Block, numbers: NDArray[np.intp]) -> list[_Line]:
                 _host(born_host)[0],
                 store_text,
                 properties.get(names.TAGS),
-                [] if value is None else [key for key in value.split(names.KEY_SEP) if key],
+                names.words_of(properties.get(names.KEYS)),
                 body,
                 properties,
                 sys_flag,

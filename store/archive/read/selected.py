@@ -36,7 +36,7 @@ class Selected(NamedTuple):
     @property
     def keys(self) -> list[str]:
         """The words of its keys."""
-        return [key for key in self.properties.get(names.KEYS, "").split(names.KEY_SEP) if key]
+        return names.words_of(self.properties.get(names.KEYS))
 
 
 def with_properties(message: Message, size: int) -> Selected:

@@ -15,7 +15,7 @@ from rocketwire.store.archive.verify.findings import MOST, Finding, Kind, Report
 from rocketwire.store.archive.verify.verify_index import IndexCheck
 from rocketwire.store.disk.segment import file_name
 from rocketwire.store.records.property_columns import Properties
-from rocketwire.wire.properties import KEY_SEP, KEYS, UNIQ_KEY, decode_stored_properties
+from rocketwire.wire.properties import KEYS, UNIQ_KEY, decode_stored_properties, words_of
 
 
 class RekeyedRecords:
@@ -80,5 +80,5 @@ def _keys(block: Block, number: int) -> str:
     start = int(block.records.properties_position[number])
     text = block.buffer[start : start + int(block.records.properties_length[number])]
     properties = decode_stored_properties(text)
-    keys = [key for name in (UNIQ_KEY, KEYS) for key in properties.get(name, "").split(KEY_SEP) if key]
+    keys = [key for name in (UNIQ_KEY, KEYS) for key in words_of(properties.get(name))]
     return f"the keys {', '.join(map(repr, keys))}" if keys else "no keys"
