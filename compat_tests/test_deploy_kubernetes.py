@@ -7,12 +7,10 @@ import json
 import re
 from typing import Any, Final
 
-import kubernetes_validate
 import pytest
-import yaml
 
 from compat_tests.containers import ServerContainer, network, run_command
-from compat_tests.readme import ROOT
+from compat_tests.manifests import VERSIONS, check, manifests
 from compat_tests.server_image import server_image
 from rocketwire.compat.brokers.endpoint import running
 from rocketwire.compat.brokers.ports import LOOPBACK, free_ports
@@ -20,23 +18,17 @@ from rocketwire.compat.environment.artifacts import run
 
 pytestmark = pytest.mark.usefixtures("only_rocketwire")
 
-FILE: Final = ROOT / "deploy" / "kubernetes" / "rocketwire.yaml"
-VERSIONS: Final = ("1.29", kubernetes_validate.latest_version())
+FILE: Final = "rocketwire.yaml"
 NAMESPACE: Final = "shop"
-
-
-def manifests() -> dict[str, dict[str, Any]]:
-    return {each["kind"]: each for each in yaml.safe_load_all(FILE.read_text("utf-8"))}
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_manifests_are_valid(version: str) -> None:
-    for manifest in manifests().values():
-        kubernetes_validate.validate(manifest, version, strict=True)
+    check(FILE, version)
 
 
 def test_what_refers_to_each_other() -> None:
-    service, stateful = manifests()["Service"], manifests()["StatefulSet"]
+    service, stateful = manifests(FILE)["Service"], manifests(FILE)["StatefulSet"]
     template = stateful["spec"]["template"]
     assert service["spec"]["selector"].items() <= template["metadata"]["labels"].items()
     assert stateful["spec"]["selector"]["matchLabels"] == template["metadata"]["labels"]
@@ -49,7 +41,7 @@ def test_what_refers_to_each_other() -> None:
 
 
 def test_the_container_runs_as_the_manifest_says() -> None:
-    pod = manifests()["StatefulSet"]["spec"]["template"]["spec"]
+    pod = manifests(FILE)["StatefulSet"]["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     security = container["securityContext"]
     assert security["readOnlyRootFilesystem"]

@@ -13,9 +13,8 @@ import pytest
 from compat_tests import admin_tools
 from compat_tests.endpoints import Rocketwire
 from compat_tests.mqadmin.catalogue import COMMANDS
-from compat_tests.mqadmin.driver import Scene
+from compat_tests.mqadmin.driver import outputs_of
 from rocketwire.compat.brokers.endpoint import Apache, Endpoint, running
-from rocketwire.compat.clients.client import Client, Clients
 
 pytestmark = pytest.mark.usefixtures("only_rocketwire")
 CASES = [
@@ -32,22 +31,14 @@ class Outputs:
 
     start: Callable[[str], Endpoint]
     folder: Path
-    found: dict[tuple[str, str, int], list[str]] = field(default_factory=dict)
+    found: dict[tuple[str, str], dict[int, list[str]]] = field(default_factory=dict)
 
     def of(self, endpoint: str, version: str, place: int) -> list[str]:
         """What one command printed."""
-        if (endpoint, version, place) not in self.found:  # all commands in their order, whatever the order of the tests
-            self._run(endpoint, version)
-        return self.found[endpoint, version, place]
-
-    def _run(self, name: str, version: str) -> None:
-        own = self.folder / version / name
-        own.mkdir(parents=True)
-        endpoint = self.start(name)
-        with Clients(admin_tools.tools(own, version)) as clients:
-            client = Client(clients=clients, id=f"java-{version}", namesrv=endpoint.namesrv)
-            for place, lines in Scene(endpoint=endpoint, client=client, folder=own).outputs():
-                self.found[name, version, place] = lines
+        if (endpoint, version) not in self.found:  # all commands in their order, whatever the order of the tests
+            own = self.folder / version / endpoint
+            self.found[endpoint, version] = outputs_of(self.start(endpoint), version, own)
+        return self.found[endpoint, version][place]
 
 
 @pytest.fixture(scope="module")

@@ -10,13 +10,11 @@ from typing import Final
 
 import pytest
 
-from compat_tests import admin_tools
 from compat_tests.endpoints import Rocketwire
 from compat_tests.mqadmin.catalogue import COMMANDS
-from compat_tests.mqadmin.driver import Scene
+from compat_tests.mqadmin.driver import outputs_of
 from compat_tests.proxied import APACHE_4, APACHE_5, OURS, Proxied
 from rocketwire.compat.brokers.endpoint import Apache, Endpoint, running
-from rocketwire.compat.clients.client import Client, Clients
 
 pytestmark = pytest.mark.usefixtures("only_rocketwire")
 
@@ -63,20 +61,12 @@ class Outputs:
         """What one command printed."""
         if kind not in self.found:
             folder = self.folder / kind
-            folder.mkdir()
             with running(_direct(kind, folder / "direct")) as endpoint:
-                without = self._run(endpoint, version, folder / "tools-direct")
+                without = outputs_of(endpoint, version, folder / "tools-direct")
             with running(Proxied(folder / "proxied", kind=kind, brokers=1)) as endpoint:
-                self.found[kind] = without, self._run(endpoint, version, folder / "tools-proxied")
+                self.found[kind] = without, outputs_of(endpoint, version, folder / "tools-proxied")
         direct, proxied = self.found[kind]
         return direct[place], proxied[place]
-
-    @staticmethod
-    def _run(endpoint: Endpoint, version: str, folder: Path) -> dict[int, list[str]]:
-        folder.mkdir()
-        with Clients(admin_tools.tools(folder, version)) as clients:
-            client = Client(clients=clients, id=f"java-{version}", namesrv=endpoint.namesrv)
-            return dict(Scene(endpoint=endpoint, client=client, folder=folder).outputs())
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from compat_tests import admin_tools, remoting
 from compat_tests.mqadmin.catalogue import COMMANDS, MAKING, Command
 from compat_tests.mqadmin.masks import masked
 from rocketwire.compat.brokers.endpoint import Endpoint
-from rocketwire.compat.clients.client import Client
+from rocketwire.compat.clients.client import Client, Clients
 from rocketwire.compat.messages import Outgoing
 
 EACH: Final = 3
@@ -104,6 +104,17 @@ class Scene:
         }
         answer = remoting.request(self.endpoint.broker, _UPDATE_CONSUMER_OFFSET, asked)
         assert answer.code == 0, answer
+
+
+def outputs_of(endpoint: Endpoint, version: str, folder: Path) -> dict[int, list[str]]:
+    """What each command of a version's tool prints of an endpoint, by its place in the catalogue.
+
+    The folder, which is made, gets what the tool writes.
+    """
+    folder.mkdir(parents=True)
+    with Clients(admin_tools.tools(folder, version)) as clients:
+        client = Client(clients=clients, id=f"java-{version}", namesrv=endpoint.namesrv)
+        return dict(Scene(endpoint=endpoint, client=client, folder=folder).outputs())
 
 
 def _texts(value: Any, path: str = "") -> list[str]:  # noqa: ANN401 - JSON
