@@ -23,8 +23,8 @@ def property_options(function: Any) -> Any:  # noqa: ANN401 - of click's decorat
     return function
 
 
-def parsed_changes(texts: Sequence[str]) -> dict[str, str]:
-    """The keys and values of `--set`.
+def parsed_changes(texts: Sequence[str], option: str = "--set") -> dict[str, str]:
+    """The keys and values of `--set`, or of another option.
 
     Raises:
         Mistake: one is not KEY=VALUE.
@@ -33,7 +33,7 @@ def parsed_changes(texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
-            raise Mistake(f"--set {text}: allowed is KEY=VALUE")
+            raise Mistake(f"{option} {text}: allowed is KEY=VALUE")
         found[key.strip()] = value
     return found
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +14,7 @@ from rocketwire.cli.json_option import json_option
 from rocketwire.cli.mistake import INCOMPLETE, Mistake
 from rocketwire.cli.output import json_line, number, size, warn
 from rocketwire.cli.parameter_types import FOLDER
+from rocketwire.cli.spark.session import check_installed, master_option
 from rocketwire.cli.store.progress import progress_bar
 from rocketwire.cli.times import parsed
 
@@ -89,13 +89,7 @@ class _Options:
     help="With iceberg: a catalog of pyiceberg's configuration.",
 )
 @click.option("--table", metavar="NAMESPACE.NAME", help="With iceberg: the table, made if it is missing.")
-@click.option(
-    "--master",
-    metavar="MASTER",
-    default="local[*]",
-    show_default=True,
-    help="Spark's master; local[*] is all processors of this machine.",
-)
+@master_option
 @click.option("--no-progress", is_flag=True, help="Show no progress bar; there is none either without a terminal.")
 @json_option
 def command(*, as_json: bool, **options: Any) -> int:  # noqa: ANN401 - those of _Options
@@ -103,9 +97,7 @@ def command(*, as_json: bool, **options: Any) -> int:  # noqa: ANN401 - those of
 
     RocketMQ's own topics, retries and dead letters are left out unless they are named.
     """
-    for name in ("pyspark", "pyarrow", "pandas"):
-        if find_spec(name) is None:
-            raise Mistake(f"{name} is not installed: pip install 'rocketwire[spark]'")
+    check_installed()
     from rocketwire.spark.errors import SparkSourceError
 
     given = _Options(**options)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +12,8 @@ from rocketwire.cli.mistake import Mistake
 from rocketwire.cli.online import online
 from rocketwire.cli.output import json_line, number
 from rocketwire.cli.parameter_types import FOLDER
+from rocketwire.cli.properties import parsed_changes
+from rocketwire.cli.spark.session import check_installed, master_option
 
 if TYPE_CHECKING:
     from rocketwire.cli.online import Endpoint
@@ -43,13 +43,7 @@ Examples:
 @click.option("--select", metavar="EXPR", multiple=True, help="A column of the messages, in SQL; repeatable.")
 @click.option("--option", "options", metavar="KEY=VALUE", multiple=True, help="Spark's, of the format; repeatable.")
 @click.option("--conf", "settings", metavar="KEY=VALUE", multiple=True, help="A setting of Spark; repeatable.")
-@click.option(
-    "--master",
-    metavar="MASTER",
-    default="local[*]",
-    show_default=True,
-    help="Spark's master; local[*] is all processors of this machine.",
-)
+@master_option
 @json_option
 @online
 def command(
@@ -66,18 +60,16 @@ def command(
     as_json: bool,
 ) -> int:
     """Send the rows of a table, as Parquet or Delta, as messages."""
-    for name in ("pyspark", "pyarrow", "pandas"):
-        if find_spec(name) is None:
-            raise Mistake(f"{name} is not installed: pip install 'rocketwire[spark]'")
+    check_installed()
     from rocketwire.cli.spark.session import Session
     from rocketwire.spark import importing
     from rocketwire.spark.errors import SparkSourceError
 
-    source = importing.TableSource(path=table, format=kind, options=_pairs("--option", options), select=select)
+    source = importing.TableSource(path=table, format=kind, options=parsed_changes(options, "--option"), select=select)
     target = _target(endpoint, topic)
     folder = Path(checkpoint).absolute()
     folder.mkdir(parents=True, exist_ok=True)
-    wanted = {**importing.settings(kind), **_pairs("--conf", settings)}
+    wanted = {**importing.settings(kind), **parsed_changes(settings, "--conf")}
     try:
         with Session(master, folder / "spark.log", wanted) as session, session.told():
             count = importing.import_rows(session.started(), source, target, str(folder / "stream"))
@@ -88,17 +80,6 @@ def command(
     else:
         print(f"{number(count)} rows sent" if count else "there is no new row")
     return 0
-
-
-def _pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
-    """Raises Mistake if one is not KEY=VALUE."""
-    found = {}
-    for text in texts:
-        name, separator, value = text.partition("=")
-        if not separator or not name:
-            raise Mistake(f"{option} {text}: allowed is KEY=VALUE")
-        found[name] = value
-    return found
 
 
 def _target(endpoint: Endpoint, topic: str | None) -> dict[str, str]:

@@ -7,8 +7,11 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
+
+import click
 
 from rocketwire.cli.mistake import Mistake
 
@@ -17,8 +20,25 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+_NEEDED: Final = ("pyspark", "pyarrow", "pandas")
 _STDERR: Final = 2
 _LOOPBACK: Final = "127.0.0.1"
+
+
+master_option: Final = click.option(
+    "--master",
+    metavar="MASTER",
+    default="local[*]",
+    show_default=True,
+    help="Spark's master; local[*] is all processors of this machine.",
+)
+
+
+def check_installed() -> None:
+    """Raises Mistake if what a session takes is not installed."""
+    for name in _NEEDED:
+        if find_spec(name) is None:
+            raise Mistake(f"{name} is not installed: pip install 'rocketwire[spark]'")
 
 
 class Session:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from rocketwire.cli import main
-from rocketwire.cli.spark import export as command
 from tests.spark.export.runs import Session, ids_of
 from tests.store.support import draft, open_store, small
 
@@ -120,7 +119,7 @@ def test_what_cannot_be_done_is_one_line(
 def test_the_missing_extra_is_named(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(command, "find_spec", lambda name: None if name == "pyarrow" else object())
+    monkeypatch.setattr("rocketwire.cli.spark.session.find_spec", lambda name: None if name == "pyarrow" else object())
     assert run(store, "--to", tmp_path / "to") == 2
     assert capsys.readouterr().err == "rocketwire: pyarrow is not installed: pip install 'rocketwire[spark]'\n"
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from rocketwire.cli import main
-from rocketwire.cli.spark import importing as command
 from rocketwire.spark import importing
 from rocketwire.spark.errors import OptionInvalid
 from rocketwire.spark.importing import TableSource
@@ -106,6 +105,6 @@ def test_what_cannot_be_done_is_one_line(
 def test_the_missing_extra_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(command, "find_spec", lambda name: None if name == "pyspark" else object())
+    monkeypatch.setattr("rocketwire.cli.spark.session.find_spec", lambda name: None if name == "pyspark" else object())
     assert run("table", "--checkpoint", tmp_path) == 2
     assert "pyspark is not installed: pip install 'rocketwire[spark]'" in capsys.readouterr().err
