@@ -55,7 +55,7 @@ _WIDER: Final[dict[frozenset[str], DataType]] = {
 _MOST_DIGITS: Final = 38
 
 
-def spark_type(schema: Any, named: Mapping[str, Any], inside: tuple[str, ...] = ()) -> DataType:  # noqa: ANN401
+def spark_type(schema: Any, named: Mapping[str, Any], inside: tuple[str, ...] = ()) -> DataType:  # noqa: ANN401 - of JSON
     """The type of a schema's values.
 
     Unions of several types, and types within themselves, are text: the value in JSON.

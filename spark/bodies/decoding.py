@@ -58,7 +58,7 @@ def with_values(frame: DataFrame, column: str, to: str, kind: DataType, decode: 
 
     # Only structures, arrays and maps can be read from JSON: a value may be something else.
     whole = StructType([StructField(_VALUE, kind)])
-    made = pandas_udf(texts, StringType())(F.col(column))  # type: ignore[call-overload]
+    made = pandas_udf(texts, StringType())(F.col(column))  # type: ignore[call-overload] # it knows no kind of function by its types
     return frame.withColumn(to, F.from_json(made, whole, {"mode": "PERMISSIVE"}).getField(_VALUE))
 
 

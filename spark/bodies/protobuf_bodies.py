@@ -113,11 +113,11 @@ def _class(name: str, files: bytes) -> type[Message]:
     return GetMessageClass(pool.FindMessageTypeByName(name))
 
 
-def _files_of(descriptor: Any) -> bytes:  # noqa: ANN401
+def _files_of(descriptor: Any) -> bytes:  # noqa: ANN401 - as above
     """The file of a message and those it imports, each behind its own imports."""
     found: dict[str, FileDescriptorProto] = {}
 
-    def collect(file: Any) -> None:  # noqa: ANN401
+    def collect(file: Any) -> None:  # noqa: ANN401 - as above
         for one in file.dependencies:
             collect(one)
         if file.name not in found:

@@ -79,7 +79,7 @@ def _named(snapshot: Any) -> str | None:  # noqa: ANN401 - pyiceberg is optional
     return found
 
 
-def _opened(catalog: Any, name: str, columns: Sequence[str]) -> Table:  # noqa: ANN401
+def _opened(catalog: Any, name: str, columns: Sequence[str]) -> Table:  # noqa: ANN401 - as above
     from pyiceberg.exceptions import NoSuchTableError
     from pyiceberg.transforms import DayTransform, IdentityTransform
 

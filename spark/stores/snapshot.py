@@ -151,7 +151,7 @@ class StoreSnapshot:
         Raises:
             StoreUnreadable: a file cannot be read.
         """
-        topics = {topic for topic in dict.fromkeys(topic for topic, _ in self._files) if options.takes_topic(topic)}
+        topics = {topic for topic in {topic for topic, _ in self._files} if options.takes_topic(topic)}
         wanted = [
             (topic, queue_id)
             for topic, queue_id in self._files

@@ -2,8 +2,8 @@
 
 Beside the columns of its rows a segment has two tables that spare a question most of them. Keys are sorted by their
 hash, in blocks that are small, so that a lookup reads and checks some tens of KiB: the manifest has the first of each
-block. Groups count the rows of each block
-by topic, tag and minute: counts are made from them, and blocks without a wanted topic or tag are not read.
+block. Groups count the rows of each block by topic, tag and minute: counts are made from them, and blocks without a
+wanted topic or tag are not read.
 """
 
 from __future__ import annotations
