@@ -289,6 +289,7 @@ def settle_units(
 # records_module.c, heads.c, picks.c, columns.c: positions are buffers of 64-bit numbers
 _Memory = TypeVar("_Memory", bound=Buffer)
 
+def record_lines(buffer: Buffer, positions: Buffer, /) -> tuple[int, bytes]: ...
 def walk_records(
     buffer: Buffer, base: int | None, position: int, end: int, positions: Buffer, /
 ) -> tuple[int, int]: ...

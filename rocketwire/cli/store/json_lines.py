@@ -1,7 +1,8 @@
 """JSON lines of whole blocks of records: what `json_object` gives for each, for many at once.
 
-The columns of a block become lists by one call each, hosts are looked up among those seen lately, and msgspec encodes
-all lines of a block at once. Records that are compressed, or have a host of IPv6, go through `json_object` one by one.
+The kernel writes them. Without it the columns of a block become lists by one call each, hosts are looked up among those
+seen lately, and msgspec encodes all lines of a block at once. Records that are compressed, or have a host of IPv6, go
+through `json_object` one by one.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from rocketwire import native
 from rocketwire.cli.output import json_line
 from rocketwire.cli.shown_message import json_object
 from rocketwire.store.archive.read.selected import with_properties
@@ -83,6 +85,26 @@ def write_lines(blocks: Iterable[tuple[Block, NDArray[np.intp]]], most: int | No
 
 
 def _write(block: Block, numbers: NDArray[np.intp], report: Report) -> None:
+    if native.kernel is None:
+        _write_by_columns(block, numbers, report)
+        return
+    places = block.records.position[numbers]
+    done = 0
+    while done < len(places):
+        count, lines = native.kernel.record_lines(block.buffer, places[done:])
+        sys.stdout.buffer.write(lines)
+        done += count
+        if not lines:
+            _write_alone(block, int(numbers[done]), report)
+            done += 1
+
+
+def _write_alone(block: Block, number: int, report: Report) -> None:
+    data = block.record(number)
+    json_line(json_object(with_properties(decode_record(data, check_crc=False), len(data)), report))
+
+
+def _write_by_columns(block: Block, numbers: NDArray[np.intp], report: Report) -> None:
     special = (block.records.sys_flag[numbers] & _ONE_BY_ONE) != 0
     if not special.any():
         sys.stdout.buffer.write(_encode_lines(_lines(block, numbers)))
@@ -94,8 +116,7 @@ def _write(block: Block, numbers: NDArray[np.intp], report: Report) -> None:
             sys.stdout.buffer.write(_encode_lines(_lines(block, np.array(part, np.intp))))
             continue
         for number in part:
-            data = block.record(number)
-            json_line(json_object(with_properties(decode_record(data, check_crc=False), len(data)), report))
+            _write_alone(block, number, report)
 
 
 def _lines(block: Block, numbers: NDArray[np.intp]) -> list[_Line]:

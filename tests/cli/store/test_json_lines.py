@@ -1,4 +1,4 @@
-"""Lines of whole blocks, compared with the object of each message made one by one."""
+"""Lines of whole blocks, by the kernel and without it, compared with the object of each message made one by one."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from unittest import mock
 
 import msgspec
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rocketwire import native
 from rocketwire.cli.shown_message import json_object
 from rocketwire.cli.store.json_lines import write_lines
 from rocketwire.store.archive.read.log import Block
@@ -38,8 +40,11 @@ def one_by_one(block: Block, numbers: list[int], troubles: list[Trouble]) -> byt
     return lines
 
 
+@pytest.mark.parametrize("kernel", [pytest.param(native.kernel, id="kernel"), pytest.param(None, id="twin")])
 @given(some=st.lists(records(), min_size=1, max_size=6), most=st.none() | st.integers(0, 7), left=st.integers(0, 63))
-def test_lines_are_those_of_single_messages(some: list[dict[str, Any]], most: int | None, left: int) -> None:
+def test_lines_are_those_of_single_messages(
+    some: list[dict[str, Any]], most: int | None, left: int, kernel: Any
+) -> None:
     buffer = stored(some)
     found = walk(buffer, base=0, whole=False, check_crc=False)
     block = Block(buffer, 0, found.records, found.position, Stop.MORE, "")
@@ -47,7 +52,8 @@ def test_lines_are_those_of_single_messages(some: list[dict[str, Any]], most: in
     expected: list[Trouble] = []
     lines = one_by_one(block, numbers[:most], expected)
     troubles: list[Trouble] = []
-    assert written([(block, np.array(numbers, np.intp))], most, troubles) == (len(numbers[:most]), lines)
+    with mock.patch.object(native, "kernel", kernel):
+        assert written([(block, np.array(numbers, np.intp))], most, troubles) == (len(numbers[:most]), lines)
     assert troubles == expected
 
 

@@ -1,0 +1,283 @@
+/* record_lines: records as the lines of `rocketwire store cat --json`.
+ *
+ * The twin is rocketwire/cli/store/json_lines.py, which gives the meaning of each member and has msgspec write it. */
+
+#include "records/records_module.h"
+
+#include <stdlib.h>
+
+#include "core/decimal.h"
+#include "core/scan.h"
+#include "core/utf8.h"
+#include "records/texts.h"
+
+/* A call ends when its lines are so long: a block of large bodies needs no more memory than that, and one line. */
+enum { LINES_MOST = 1 << 20 };
+/* What a line needs beside its texts: 21 names, 12 numbers, two hosts and three offset message ids. */
+enum { LINE_FIXED = 1024 };
+/* A byte of text is six at most (\u001f). Those of properties may stand in a line twice, the second time as tags, id or
+ * keys; a property has at least three bytes, and six more around its name and value; a key two, and three around it. */
+enum { TEXT_FACTOR = 6, PROPERTIES_FACTOR = 16 };
+enum { SYS_FLAG_COMPRESSED = 1, QUEUE_ID_AT = 12 };
+
+typedef struct {
+    uint8_t *start, *end;
+    size_t room;
+} lines;
+
+static bool lines_room(lines *of, size_t more)
+{
+    size_t used = (size_t)(of->end - of->start);
+    if (of->room - used >= more) return true;
+    size_t room = used + more + LINES_MOST / 4;
+    uint8_t *start = realloc(of->start, room);
+    if (start == NULL) return false;
+    *of = (lines){start, start + used, room};
+    return true;
+}
+
+#define PUT(p, text) put_span(p, span_of(text, sizeof(text) - 1))
+
+static uint8_t *put_escaped(uint8_t *p, uint8_t byte)
+{
+    static const char digits[] = "0123456789abcdef";
+    *p++ = '\\';
+    switch (byte) {
+    case '"':
+    case '\\':
+        *p++ = byte;
+        return p;
+    case '\b':
+        *p++ = 'b';
+        return p;
+    case '\t':
+        *p++ = 't';
+        return p;
+    case '\n':
+        *p++ = 'n';
+        return p;
+    case '\f':
+        *p++ = 'f';
+        return p;
+    case '\r':
+        *p++ = 'r';
+        return p;
+    default:
+        break;
+    }
+    p = PUT(p, "u00");
+    *p++ = (uint8_t)digits[byte >> 4];
+    *p++ = (uint8_t)digits[byte & 15];
+    return p;
+}
+
+/* What is inside a JSON string of valid UTF-8; up to a window of bytes behind it is overwritten, too. */
+static uint8_t *put_inside(uint8_t *p, span text)
+{
+    const uint8_t *at = text.at, *end = text.at + text.len;
+    while (end - at >= WINDOW) {
+        window in = window_at(at);
+        window_copy(p, in);
+        window_mask special = window_special(in);
+        if (special == 0) {
+            p += WINDOW;
+            at += WINDOW;
+            continue;
+        }
+        size_t plain = window_before(special);
+        at += plain;
+        p = put_escaped(p + plain, *at++);
+    }
+    for (; at < end; at++) {
+        if (*at < 0x20 || *at == '"' || *at == '\\') {
+            p = put_escaped(p, *at);
+        } else {
+            *p++ = *at;
+        }
+    }
+    return p;
+}
+
+static uint8_t *put_string(uint8_t *p, span text)
+{
+    *p++ = '"';
+    p = put_inside(p, text);
+    *p++ = '"';
+    return p;
+}
+
+static uint8_t *put_host(uint8_t *p, const uint8_t *host)
+{
+    *p++ = '"';
+    for (int i = 0; i < 4; i++) {
+        p = put_decimal(p, host[i]);
+        *p++ = i < 3 ? '.' : ':';
+    }
+    p = put_decimal(p, (int32_t)get32(host + 4));
+    *p++ = '"';
+    return p;
+}
+
+static uint8_t *put_hex(uint8_t *p, const uint8_t *bytes, size_t count)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    for (size_t i = 0; i < count; i++) {
+        *p++ = (uint8_t)digits[bytes[i] >> 4];
+        *p++ = (uint8_t)digits[bytes[i] & 15];
+    }
+    return p;
+}
+
+/* The broker's host and the physical offset. */
+static uint8_t *put_offset_id(uint8_t *p, const uint8_t *record)
+{
+    *p++ = '"';
+    p = put_hex(p, record + 64, 8);
+    p = put_hex(p, record + 28, 8);
+    *p++ = '"';
+    return p;
+}
+
+static uint8_t *put_base64(uint8_t *p, span bytes)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t at = 0; at < bytes.len; at += 3) {
+        size_t left = bytes.len - at;
+        uint32_t group = (uint32_t)bytes.at[at] << 16;
+        if (left > 1) group |= (uint32_t)bytes.at[at + 1] << 8;
+        if (left > 2) group |= bytes.at[at + 2];
+        *p++ = (uint8_t)digits[group >> 18];
+        *p++ = (uint8_t)digits[group >> 12 & 63];
+        *p++ = left > 1 ? (uint8_t)digits[group >> 6 & 63] : '=';
+        *p++ = left > 2 ? (uint8_t)digits[group & 63] : '=';
+    }
+    return p;
+}
+
+/* The words between single blanks. */
+static uint8_t *put_keys(uint8_t *p, span keys)
+{
+    const uint8_t *at = keys.at, *end = keys.at + keys.len;
+    bool first = true;
+    *p++ = '[';
+    while (at < end) {
+        const uint8_t *blank = memchr(at, ' ', (size_t)(end - at));
+        if (blank == NULL) blank = end;
+        if (blank > at) {
+            if (!first) *p++ = ',';
+            first = false;
+            p = put_string(p, span_of(at, (size_t)(blank - at)));
+        }
+        at = blank + 1;
+    }
+    *p++ = ']';
+    return p;
+}
+
+static uint8_t *put_properties(uint8_t *p, const pieces *items)
+{
+    *p++ = '{';
+    for (size_t i = 0; i < items->count; i++) {
+        const piece *item = &items->at[i];
+        if (i > 0) *p++ = ',';
+        p = put_string(p, span_of(item->at, item->len));
+        *p++ = ':';
+        p = put_string(p, span_of(item->at + item->len + 1, item->value_len));
+    }
+    *p++ = '}';
+    return p;
+}
+
+/* One line; there is room for it. */
+static uint8_t *put_line(uint8_t *p, const record_parts *record, const properties_known *known, const pieces *items)
+{
+    const uint8_t *at = record->at, *head = at + head_size(0);
+    bool text = utf8_valid(record->body);
+    p = put_string(PUT(p, "{\"topic\":"), record->topic);
+    p = put_decimal(PUT(p, ",\"queue_id\":"), (int32_t)get32(at + QUEUE_ID_AT));
+    p = put_decimal(PUT(p, ",\"queue_offset\":"), (int64_t)get64(at + 20));
+    p = PUT(p, ",\"message_id\":");
+    p = known->values[UNIQUE_KEY].at == NULL ? put_offset_id(p, at) : put_string(p, known->values[UNIQUE_KEY]);
+    p = put_offset_id(PUT(p, ",\"offset_message_id\":"), at);
+    p = put_decimal(PUT(p, ",\"born_timestamp\":"), (int64_t)get64(at + 40));
+    p = put_decimal(PUT(p, ",\"store_timestamp\":"), (int64_t)get64(at + 56));
+    p = put_host(PUT(p, ",\"born_host\":"), at + BORN_HOST_AT);
+    p = put_host(PUT(p, ",\"store_host\":"), at + 64);
+    p = PUT(p, ",\"tags\":");
+    p = known->values[TAGS].at == NULL ? PUT(p, "null") : put_string(p, known->values[TAGS]);
+    p = put_keys(PUT(p, ",\"keys\":"), known->values[KEYS]);
+    p = PUT(p, ",\"body\":");
+    p = text ? put_string(p, record->body) : PUT(p, "null");
+    p = put_properties(PUT(p, ",\"properties\":"), items);
+    p = put_decimal(PUT(p, ",\"sys_flag\":"), (int32_t)get32(at + SYS_FLAG_END - 3));
+    p = put_decimal(PUT(p, ",\"flag\":"), (int32_t)get32(at + 16));
+    p = put_decimal(PUT(p, ",\"reconsume_times\":"), (int32_t)get32(head - 16));
+    p = put_decimal(PUT(p, ",\"prepared_transaction_offset\":"), (int64_t)get64(head - 12));
+    p = put_decimal(PUT(p, ",\"body_crc\":"), (int32_t)get32(at + 8));
+    p = put_decimal(PUT(p, ",\"physical_offset\":"), (int64_t)get64(at + 28));
+    p = put_decimal(PUT(p, ",\"store_size\":"), (int32_t)get32(at));
+    p = PUT(p, ",\"broker\":null");
+    if (!text) {
+        p = put_base64(PUT(p, ",\"body_base64\":\""), record->body);
+        *p++ = '"';
+    }
+    return PUT(p, "}\n");
+}
+
+/* Write lines up to a record that Python must write: one with an address of IPv6, a compressed body, or a topic that is
+ * not UTF-8. Returns how many; negative: an exception is set. */
+static Py_ssize_t lines_write(lines *of, span buffer, const int64_t *positions, size_t count)
+{
+    kept *mended = NULL;
+    properties_reader reader = {.all = true, .kept = &mended};
+    Py_ssize_t done = 0;
+    for (; (size_t)done < count && of->end - of->start < LINES_MOST; done++) {
+        record_parts record;
+        properties_known known;
+        if (!record_there(buffer, positions[done], &record)) {
+            no_record(positions[done]);
+            done = -1;
+            break;
+        }
+        if (record.hosts != 0 || record.at[SYS_FLAG_END] & SYS_FLAG_COMPRESSED || !utf8_valid(record.topic)) break;
+        reader.items.count = reader.before = 0;
+        size_t most =
+            LINE_FIXED + TEXT_FACTOR * (record.topic.len + record.body.len) + PROPERTIES_FACTOR * record.text.len;
+        if (!properties_read(&reader, record.text, &known) || !lines_room(of, most)) {
+            PyErr_NoMemory();
+            done = -1;
+            break;
+        }
+        of->end = put_line(of->end, &record, &known, &reader.items);
+    }
+    properties_done(&reader);
+    kept_free(&mended);
+    return done;
+}
+
+static PyObject *record_lines(PyObject *self, PyObject *args)
+{
+    (void)self;
+    Py_buffer buffer, places;
+    if (!PyArg_ParseTuple(args, "y*y*:record_lines", &buffer, &places)) return NULL;
+    PyObject *result = NULL;
+    lines of = {NULL, NULL, 0};
+    if (positions_aligned(&places)) {
+        span all = span_of(buffer.buf, (size_t)buffer.len);
+        Py_ssize_t done = lines_write(&of, all, places.buf, (size_t)places.len / sizeof(int64_t));
+        const uint8_t *start = of.start == NULL ? all.at : of.start; /* "y#" makes None of NULL */
+        if (done >= 0) result = Py_BuildValue("(ny#)", done, start, (Py_ssize_t)(of.end - of.start));
+    }
+    free(of.start);
+    PyBuffer_Release(&places);
+    PyBuffer_Release(&buffer);
+    return result;
+}
+
+static PyMethodDef functions[] = {
+    {"record_lines", record_lines, METH_VARARGS,
+     "Lines of JSON for the records at positions, until one that Python must write; how many, and the lines."},
+    {NULL, NULL, 0, NULL},
+};
+
+int json_lines_init(PyObject *module) { return PyModule_AddFunctions(module, functions); }
