@@ -20,6 +20,22 @@ def test_it_compiles_without_a_warning(tmp_path: Path) -> None:
     assert product.read_bytes().startswith((b"\x7fELF", b"\xcf\xfa\xed\xfe"))
 
 
+@pytest.mark.skipif(not COMPILER, reason="there is no C compiler")
+def test_a_warning_is_shown_each_time_and_an_error_of_a_strict_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(build_kernel, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(build_kernel, "SOURCES", tmp_path / "kernel")
+    (tmp_path / "kernel").mkdir()
+    (tmp_path / "kernel" / "warns.c").write_text("int of(void) { int unused; return 1; }\n", encoding="utf-8")
+    (tmp_path / "kernel" / "quiet.c").write_text("int other(void) { return 1; }\n", encoding="utf-8")
+    for _ in range(2):
+        build_kernel.build(out=tmp_path / "kernel.so")
+        assert "unused variable" in capsys.readouterr().err
+    with pytest.raises(build_kernel.BuildFailed, match="unused"):
+        build_kernel.build(out=tmp_path / "kernel.so", strict=True)
+
+
 @pytest.mark.parametrize(("compiler", "told"), [("/bin/false", "ended with 1"), ("/nowhere/cc", "No such file")])
 def test_without_a_compiler_the_old_one_stays(compiler: str, told: str, tmp_path: Path) -> None:
     old = tmp_path / "kernel.so"

@@ -65,7 +65,7 @@ def build(
     if sys.implementation.name != "cpython" or sysconfig.get_config_var("Py_GIL_DISABLED"):
         raise BuildFailed("this interpreter has no limited API")
     compiler = shlex.split(cc or os.environ.get("CC") or "cc")
-    flags = [*FLAGS, *(["-Werror"] if strict else [])]
+    flags = [*FLAGS]
     link = [*LINK]
     if sanitize:
         instrument = [f"-fsanitize={sanitize}", "-fno-sanitize-recover=all"]
@@ -76,7 +76,7 @@ def build(
         link += ["-O2", "-fPIC", "-fvisibility=hidden", str(trace)]
     arch = shlex.split(os.environ.get("ARCHFLAGS", ""))  # how macOS builds say which processors
     flags += [*arch, "-I", sysconfig.get_path("include")]
-    objects = _compiled(compiler, flags)
+    objects = _compiled(compiler, flags, strict=strict)
     product = out or ROOT / PRODUCT
     product.parent.mkdir(parents=True, exist_ok=True)
     # Running processes may have the old file mapped, so the new one is renamed over it, not written into it.
@@ -97,8 +97,12 @@ def _changed_at(path: Path) -> int:
     return path.stat().st_mtime_ns
 
 
-def _compiled(compiler: Sequence[str], flags: Sequence[str]) -> list[Path]:
-    """The objects of all C files, compiled where the cache has none of the same text and flags."""
+def _compiled(compiler: Sequence[str], flags: Sequence[str], *, strict: bool) -> list[Path]:
+    """The objects of all C files, compiled where the cache has none of the same text and flags.
+
+    One that was compiled with a warning is not taken again: the next build shows the warning, too, and a strict one
+    can take what others compiled.
+    """
     sources = sorted(SOURCES.rglob("*.c"))
     library, header = _nghttp2()
     if library is not None:
@@ -118,14 +122,16 @@ def _compiled(compiler: Sequence[str], flags: Sequence[str]) -> list[Path]:
         ours = source.is_relative_to(SOURCES)
         name = "-".join(source.relative_to(SOURCES).with_suffix("").parts) if ours else f"nghttp2-{source.stem}"
         product = cache / f"{name}-{key.hexdigest()[:16]}.o"
-        if not product.exists():
-            for old in cache.glob(f"{name}-????????????????.o"):
+        if product.exists():
+            return product
+        for kind in ("", "-warned"):
+            for old in cache.glob(f"{name}-{'?' * 16}{kind}.o"):
                 old.unlink(missing_ok=True)
-            with tempfile.TemporaryDirectory(dir=cache) as folder:
-                made = Path(folder) / product.name
-                _run([*compiler, *flags, *([] if ours else ["-w"]), "-c", str(source), "-o", str(made)])
-                made.replace(product)
-        return product
+        warnings = (["-Werror"] if strict else []) if ours else ["-w"]
+        with tempfile.TemporaryDirectory(dir=cache) as folder:
+            made = Path(folder) / product.name
+            warned = _run([*compiler, *flags, *warnings, "-c", str(source), "-o", str(made)])
+            return made.replace(product.with_stem(f"{product.stem}-warned") if warned else product)
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(compiled, sources))
@@ -151,14 +157,16 @@ def _nghttp2() -> tuple[Path | None, Path]:
     return library, made
 
 
-def _run(command: Sequence[str]) -> None:
+def _run(command: Sequence[str]) -> str:
+    """Run it, and show and return its warnings."""
     try:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     except OSError as error:
         raise BuildFailed(f"{command[0]}: {error.strerror}") from error
     if done.returncode != 0:
         raise BuildFailed(f"{command[0]} ended with {done.returncode}\n{done.stderr}".rstrip())
-    sys.stderr.write(done.stderr)  # warnings
+    sys.stderr.write(done.stderr)
+    return done.stderr
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
