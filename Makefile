@@ -86,5 +86,5 @@ clean:
 .venv-dev/installed: tox.ini
 	@echo "Installing tox into .venv-dev."
 	$(PYTHON) -m venv .venv-dev
-	.venv-dev/bin/python -m pip install --quiet 'tox>=4.36,<5'
+	.venv-dev/bin/python -m pip install --quiet 'tox>=4.36,<5' 'tox-uv>=1.25,<2'
 	@touch $@
