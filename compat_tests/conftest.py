@@ -23,7 +23,7 @@ from rocketwire.compat.clients.client import Client, Clients
 from rocketwire.compat.environment import cache
 from rocketwire.compat.environment.artifacts import CLIENT_VERSIONS
 from rocketwire.compat.scenario import Scenario, modules
-from tests import wide_tests
+from tests import steady_runs, wide_tests
 
 _PROGRAMS = pytest.StashKey[Programs]()
 _SPARK: Final = Path(__file__).parent / "spark"
@@ -101,6 +101,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Mark what `make test` leaves to `make test-all`."""
     config.pluginmanager.register(wide_tests.Marks(_WIDE))
+    config.pluginmanager.register(steady_runs)
 
 
 @pytest.hookimpl(trylast=True)  # behind pytest-randomly

@@ -8,14 +8,13 @@ for the time between two edits; otherwise new ones.
 
 import os
 import shutil
-import socket
 from pathlib import Path
 from typing import Final
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import wide_tests
+from tests import steady_runs, wide_tests
 
 _EXAMPLES: Final = os.environ.get("ROCKETWIRE_EXAMPLES", "new")
 _MOST: Final = {"few": 8, "fixed": 15, "wide": 30}
@@ -46,17 +45,11 @@ settings.load_profile("rocketwire")
 def pytest_configure(config: pytest.Config) -> None:
     """Keep files in memory where `ROCKETWIRE_TEST_FILES=memory` asks for it: most tests wait for the disk."""
     config.pluginmanager.register(wide_tests.Marks(_WIDE_TESTS))
+    config.pluginmanager.register(steady_runs)
     if os.environ.get("ROCKETWIRE_TEST_FILES") != "memory" or config.option.basetemp is not None:
         return
     if _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free >= _MEMORY_BYTES:
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
-
-
-def pytest_sessionstart(session: pytest.Session) -> None:
-    """Send what a worker of xdist asks pytest-rerunfailures' server at once: with Nagle's delay it is 13 ms a test."""
-    sock = getattr(getattr(session.config, "failures_db", None), "sock", None)
-    if sock is not None:
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects
