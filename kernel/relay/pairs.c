@@ -37,6 +37,7 @@ static void end(relay *all, pair *one, outcome because)
             of->fd = -1;
         }
     }
+    notes_end(&all->notes, &one->noted);
     one->because = because;
     one->ended = true;
     one->next_ended = all->ended;

@@ -2,8 +2,8 @@
  * itself. It runs no Python. Linux only.
  *
  * A pair belongs to the thread until it is told; whoever asks something of it only leaves a note (relay_ask). passing.c
- * passes bytes, pairs.c decides what comes of a pair, relay_thread.c is the thread and what is said to it and by it,
- * relay_type.c is Python's view. */
+ * passes bytes, notes.c notes what passes, pairs.c decides what comes of a pair, relay_thread.c is the thread and what
+ * is said to it and by it, relay_type.c is Python's view. */
 #ifndef ROCKETWIRE_RELAY_H
 #define ROCKETWIRE_RELAY_H
 
@@ -12,6 +12,7 @@
 
 #include "core/span.h"
 #include "relay/id_hosts.h"
+#include "relay/notes.h"
 
 enum {
     RELAY_READ_BYTES = 256 * 1024, /* of one socket at a time; as server.net.reader */
@@ -50,6 +51,7 @@ struct pair {
     int64_t number;
     side sides[2];
     id_hosts hosts; /* in what comes from upstream */
+    pair_notes noted;
     size_t longest_frame;
     outcome because; /* what happened first */
     bool releasing;
@@ -72,6 +74,8 @@ typedef struct {
     pair *ended;                      /* in this round */
     atomic_llong frames[2], bytes[2]; /* by where they came from */
     atomic_llong open;
+    notes notes;
+    bool copies;          /* are to be fetched, since this round */
     pthread_mutex_t lock; /* for: */
     pair *asked, *told, **told_end;
     bool quit;
