@@ -24,6 +24,7 @@ bool notes_open(notes *all, const int32_t *codes, int count, uint32_t chance, ui
             return false;
         }
         memcpy(all->codes, codes, (size_t)count * sizeof *codes);
+        all->last_code = codes[0];
         all->codes_count = count;
     }
     return pthread_mutex_init(&all->lock, NULL) == 0;
@@ -61,8 +62,11 @@ static void add(atomic_llong *counter, long long more)
 }
 
 /* The index of a code's times; those of all others are the last. */
-static int kind_of(const notes *all, int32_t code)
+static int kind_of(notes *all, int32_t code)
 {
+    if (code == all->last_code) {
+        return all->last_kind;
+    }
     int low = 0, high = all->codes_count;
     while (low < high) {
         int middle = (low + high) / 2;
@@ -72,7 +76,9 @@ static int kind_of(const notes *all, int32_t code)
             high = middle;
         }
     }
-    return low < all->codes_count && all->codes[low] == code ? low : all->codes_count;
+    all->last_code = code;
+    all->last_kind = low < all->codes_count && all->codes[low] == code ? low : all->codes_count;
+    return all->last_kind;
 }
 
 /* --- copies --- */

@@ -27,8 +27,9 @@ typedef struct copied_frame {
 } copied_frame;
 
 typedef struct {
-    int32_t *codes; /* in order; those that are told apart. NULL: no times are kept */
-    int codes_count;
+    int32_t *codes;             /* in order; those that are told apart. NULL: no times are kept */
+    int codes_count, last_kind; /* clients mostly ask for the same */
+    int32_t last_code;
     request_times *times; /* of each code, and one more of all others */
     int64_t now;          /* ns; when the last bytes came */
     uint32_t chance;      /* of a million sends so many are copied */

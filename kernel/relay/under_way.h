@@ -20,10 +20,16 @@ typedef struct {
     uint32_t count, room; /* room is a power of two, at least twice the count */
 } under_way;
 
+/* Clients count up, and a run of places without a gap would be long to go through: numbers are scattered. */
+static inline uint32_t under_way_home(const under_way *all, int32_t opaque)
+{
+    return (uint32_t)((uint32_t)opaque * UINT64_C(0x9E3779B97F4A7C15) >> 40) & (all->room - 1);
+}
+
 /* The place of a number, or the free one where it would be. */
 static inline uint32_t under_way_at(const under_way *all, int32_t opaque)
 {
-    uint32_t at = (uint32_t)opaque & (all->room - 1);
+    uint32_t at = under_way_home(all, opaque);
     while (all->places[at].used && all->places[at].opaque != opaque) at = (at + 1) & (all->room - 1);
     return at;
 }
@@ -82,7 +88,7 @@ static inline bool under_way_take(under_way *all, int32_t opaque, request_place 
     }
     *found = all->places[hole];
     for (uint32_t at = (hole + 1) & mask; all->places[at].used; at = (at + 1) & mask) {
-        uint32_t home = (uint32_t)all->places[at].opaque & mask;
+        uint32_t home = under_way_home(all, all->places[at].opaque);
         if (((at - home) & mask) >= ((at - hole) & mask)) { /* it may lie in the hole as well */
             all->places[hole] = all->places[at];
             hole = at;

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias
 
+import trio
 from msgspec.structs import replace
 
 from rocketwire.server.core.errors import ServerError, TopicNotFound, response_code
@@ -80,6 +81,7 @@ class RemoteDispatch:
         in_flight: Counts the bytes of requests that wait for their answers.
         guards: Admit or refuse each request while they are active.
         copying: Takes a request to a broker with what its answer is to be given to, and says what that is then.
+        answered: Called with the code of each request that is answered, and when it came; None: nobody measures.
     """
 
     def __init__(
@@ -94,6 +96,7 @@ class RemoteDispatch:
         in_flight: InFlight,
         guards: Iterable[Guard] = (),
         copying: Copying | None = None,
+        answered: Callable[[int, float], None] | None = None,
     ) -> None:
         self._topics = topics
         self._groups = groups
@@ -104,6 +107,8 @@ class RemoteDispatch:
         self._in_flight = in_flight
         self._guards = tuple(guards)
         self._copying = copying
+        self._note = answered
+        self._began: dict[tuple[CallCaller, int], float] = {}
         self._answered: dict[CallCaller, None] = {}
         lines.settled.subscribe(self._flush)
 
@@ -115,10 +120,12 @@ class RemoteDispatch:
         written: dict[Line, None] = {}
         for request in requests:
             self._metrics.requests[request.header.code] += 1
+            if self._note is not None:
+                self._began[caller, request.header.opaque] = trio.current_time()
             try:
                 line = self._serve(caller, request, guards)
             except Exception as error:  # noqa: BLE001 - the call is told; one that is not foreseen is logged there
-                caller.answer(request.header, request.serialize_type, _refusal(caller, error))
+                self._answer(caller, request.header, _refusal(caller, error), request.serialize_type)
             else:
                 if line is not None:
                     written[line] = None
@@ -254,15 +261,22 @@ class RemoteDispatch:
             self._topics.failed(broker)
         else:
             self._topics.answered(broker)
-        caller.answer(header, 0, _reply(header.code, found))
+        self._answer(caller, header, _reply(header.code, found))
         self._answered[caller] = None
         if isinstance(found, NotSent):  # that comes with no read
             self._flush_later()
 
     def _done_apart(self, caller: CallCaller, header: Header, found: Answer | NotReached) -> None:
-        caller.answer(header, 0, _reply(header.code, found))
+        self._answer(caller, header, _reply(header.code, found))
         self._answered[caller] = None
         self._flush_later()
+
+    def _answer(self, caller: CallCaller, header: Header, reply: Reply, serialize_type: int = 0) -> None:
+        caller.answer(header, serialize_type, reply)
+        if self._note is not None:
+            began = self._began.pop((caller, header.opaque), None)
+            if began is not None:
+                self._note(header.code, began)
 
     def _flush_later(self) -> None:
         self._lines.start(self._flushed)
@@ -282,12 +296,12 @@ class RemoteDispatch:
             reply = Reply() if known else _refusal(caller, TopicNotFound(topic))
         except NotReached as error:
             reply = _refusal(caller, NotStored(Code.INTERNAL_SERVER_ERROR, str(error)))
-        caller.answer(header, 0, reply)
+        self._answer(caller, header, reply)
         caller.flush()
 
     async def _load_group(self, caller: CallCaller, header: Header, group: str) -> None:
         await self._groups.load(group)
-        caller.answer(header, 0, Reply())
+        self._answer(caller, header, Reply())
         caller.flush()
 
 

@@ -70,6 +70,7 @@ def remote_front(
     send_keys: Live[SendKeys] | None = None,
     guards: Iterable[Guard] = (),
     copying: Copying | None = None,
+    answered: Callable[[int, float], None] | None = None,
 ) -> RemoteFront:
     """The front of a cluster.
 
@@ -84,6 +85,7 @@ def remote_front(
         send_keys: The keys of sends, likewise.
         guards: Admit or refuse each request while they are active.
         copying: As for `RemoteDispatch`.
+        answered: Likewise.
     """
     guards = tuple(guards)
     topics = RemoteTopics(cluster, lines)
@@ -100,6 +102,7 @@ def remote_front(
         in_flight=in_flight,
         guards=guards,
         copying=copying,
+        answered=answered,
     )
     renewals = Renewals(trio.current_time)
     held = RenewingHeld(dispatch.change, renewals, clock)

@@ -20,6 +20,9 @@ class UpstreamKeys:
         known=OURS,
     )
     upstream_access_key: str = key(
-        "the account that a proxy signs requests to brokers with; empty: they keep their own", default="", known=OURS
+        "the account that a proxy signs requests to brokers with; empty: they keep their own",
+        default="",
+        online=True,
+        known=OURS,
     )
-    upstream_secret_key: str = key("its secret key", default="", known=OURS, secret=True)
+    upstream_secret_key: str = key("its secret key", default="", online=True, known=OURS, secret=True)
