@@ -224,6 +224,7 @@ class _Proxy:
             works=Works(run_sync, now=trio.current_time),
             keys=live[GrpcKeys],
             send_keys=live[SendKeys],
+            upstream_keys=live[UpstreamKeys],
             guards=[each for each in self._guards if each.active or settings.file is not None],
             copying=None if self._shadow is None else self._shadow.around,
             answered=None if self._times is None else self._times.answered,

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 import trio
 from msgspec.structs import replace
 
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.errors import ServerError, TopicNotFound, response_code
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.metrics import Metrics
@@ -23,6 +24,7 @@ from rocketwire.server.dispatch.guard import Guard
 from rocketwire.server.grpc.calls import NotStored
 from rocketwire.server.grpc.clients import Client
 from rocketwire.server.net.admission.in_flight import InFlight
+from rocketwire.server.remote_calls.delay_levels import with_level
 from rocketwire.server.remote_calls.groups import RemoteGroups
 from rocketwire.server.remote_calls.members import Members
 from rocketwire.server.remote_calls.pulls.service import PULLED, Pulls, pulled_here
@@ -76,6 +78,7 @@ class RemoteDispatch:
         groups: Its groups.
         members: The clients at the brokers.
         lines: The connections that all calls share.
+        clock: The time of messages.
         pulls: Carries out POP for brokers that have none.
         metrics: Counts requests.
         in_flight: Counts the bytes of requests that wait for their answers.
@@ -91,6 +94,7 @@ class RemoteDispatch:
         groups: RemoteGroups,
         members: Members,
         lines: Lines,
+        clock: Clock,
         pulls: Pulls,
         metrics: Metrics,
         in_flight: InFlight,
@@ -102,6 +106,7 @@ class RemoteDispatch:
         self._groups = groups
         self._members = members
         self._lines = lines
+        self._clock = clock
         self._pulls = pulls
         self._metrics = metrics
         self._in_flight = in_flight
@@ -190,9 +195,12 @@ class RemoteDispatch:
         """Ask the broker that a request is for."""
         header, fields = request.header, request.fields
         if isinstance(fields, SendFields) and _is_timed(fields, request.body) and not self._topics.timed(fields.topic):
-            raise CallInvalid(
-                Code.ILLEGAL_DELIVERY_TIME, "brokers of 4.9 have no messages that are delivered at a time"
-            )
+            delayed = with_level(fields, self._topics.delay_levels, self._clock())
+            if delayed is None:
+                raise CallInvalid(
+                    Code.ILLEGAL_DELIVERY_TIME, "brokers of 4.9 deliver messages after the delays of their levels only"
+                )
+            ext = ext_of_fast(delayed)
         broker = self._broker(request)
         address = self._topics.address(broker)
         if address is None:

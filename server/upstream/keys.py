@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from rocketwire.server.config.keys import OURS, key
+
+_NAME: Final = r"[%|a-zA-Z0-9_-]+"
+_NAMES: Final = rf"(?:{_NAME}(?:[,\s]+{_NAME})*)?", "names with commas or blanks between"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +26,13 @@ class UpstreamKeys:
     upstream_access_key: str = key(
         "the account that a proxy signs requests to brokers with; empty: they keep their own",
         default="",
+        online=True,
+        known=OURS,
+    )
+    ordered_groups: str = key(
+        "groups of 5.x clients that a proxy serves in order, though brokers cannot tell it, as those of 4.9",
+        default="",
+        form=_NAMES,
         online=True,
         known=OURS,
     )
