@@ -209,7 +209,7 @@ class _Proxy:
             if kernel is None
             else KernelRelays(
                 kernel,
-                self._in_flight.limits,
+                self._in_flight,
                 times=self._times is not None,
                 shadow=self._shadow,
                 seed=choose(1 << 32),

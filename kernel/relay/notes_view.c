@@ -6,7 +6,7 @@
 
 #ifdef __linux__
 
-#include "relay/notes.h"
+#include "relay/relay.h"
 
 static long long value_of(const atomic_llong *counter) { return atomic_load_explicit(counter, memory_order_relaxed); }
 
@@ -48,6 +48,13 @@ PyObject *notes_copied(notes *all)
         free(each);
     }
     return list == NULL ? NULL : Py_BuildValue("(NL)", list, (long long)dropped);
+}
+
+PyObject *relay_counts(const relay *all)
+{
+    return Py_BuildValue("(LLLLLL)", value_of(&all->frames[CLIENT]), value_of(&all->bytes[CLIENT]),
+                         value_of(&all->frames[UPSTREAM]), value_of(&all->bytes[UPSTREAM]), value_of(&all->open),
+                         value_of(&all->unsent));
 }
 
 #else

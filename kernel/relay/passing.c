@@ -185,12 +185,14 @@ static bool limited(const side *from)
 bool side_may_read(const relay *all, const side *from)
 {
     const side *to = other_side((side *)(uintptr_t)from);
-    return !from->over && waiting_size(&to->unsent) <= all->high_water && !(limited(from) && from->left == 0);
+    return !from->over && waiting_size(&to->unsent) <= (relay_full(all) ? 0 : all->high_water) &&
+           !(limited(from) && from->left == 0);
 }
 
 static ssize_t receive(const relay *all, side *from, size_t most)
 {
-    ssize_t came = recv(from->fd, all->buffer, most < RELAY_READ_BYTES ? most : RELAY_READ_BYTES, MSG_DONTWAIT);
+    size_t room = relay_full(all) ? RELAY_READ_FULL : RELAY_READ_BYTES;
+    ssize_t came = recv(from->fd, all->buffer, most < room ? most : room, MSG_DONTWAIT);
     if (came > 0) {
         atomic_store_explicit(&from->of->moved, all->now, memory_order_relaxed);
     }

@@ -9,6 +9,7 @@
 #include "relay/pair_table.h"
 
 #include <errno.h>
+#include <limits.h>
 
 #include "wire/frame.h"
 
@@ -89,10 +90,8 @@ static PyObject *add(PyObject *object, PyObject *args)
         }
         number = begin(self, one);
     }
-    PyBuffer_Release(&to_upstream);
-    PyBuffer_Release(&to_client);
-    PyBuffer_Release(&old);
-    PyBuffer_Release(&new_);
+    Py_buffer *given[] = {&to_upstream, &to_client, &old, &new_};
+    for (int each = 0; each < 4; each++) PyBuffer_Release(given[each]);
     return number;
 }
 
@@ -180,14 +179,20 @@ static PyObject *idle(PyObject *object, PyObject *seconds)
     return list;
 }
 
-static long long value_of(const atomic_llong *counter) { return atomic_load_explicit(counter, memory_order_relaxed); }
-
-static PyObject *counts(PyObject *object, PyObject *unused)
+static PyObject *counts(PyObject *self, PyObject *unused)
 {
-    const relay *all = &((Relay *)object)->all;
     (void)unused;
-    return Py_BuildValue("(LLLLL)", value_of(&all->frames[CLIENT]), value_of(&all->bytes[CLIENT]),
-                         value_of(&all->frames[UPSTREAM]), value_of(&all->bytes[UPSTREAM]), value_of(&all->open));
+    return relay_counts(&((Relay *)self)->all);
+}
+
+static PyObject *bound(PyObject *object, PyObject *bytes)
+{
+    long long most = PyLong_AsLongLong(bytes);
+    if (most == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    atomic_store_explicit(&((Relay *)object)->all.most_unsent, most, memory_order_relaxed);
+    Py_RETURN_NONE;
 }
 
 /* --- the relay --- */
@@ -243,6 +248,7 @@ static PyObject *copies(PyObject *self, PyObject *unused)
 static bool opened(Relay *self, size_t high_water, const Py_buffer *codes, uint32_t chance, uint64_t seed)
 {
     self->all.high_water = high_water;
+    atomic_store_explicit(&self->all.most_unsent, LLONG_MAX, memory_order_relaxed);
     errno = relay_open(&self->all);
     if (errno == 0 &&
         !notes_open(&self->all.notes, codes->buf, (int)((size_t)codes->len / sizeof(int32_t)), chance, seed)) {
@@ -311,7 +317,12 @@ static PyMethodDef methods[] = {
      "came from the client, and from the upstream."},
     {"idle", idle, METH_O, "The numbers of pairs of which neither side has sent anything for so many seconds."},
     {"counts", counts, METH_NOARGS,
-     "Frames and bytes from clients, frames and bytes from upstreams, and how many pairs are open."},
+     "Frames and bytes from clients, frames and bytes from upstreams, how many pairs are open, and the bytes that wait "
+     "for sides that do not take them."},
+    {"bound", bound, METH_O,
+     "So many bytes may wait for all sides together. While there are more, no side is read whose other has some to "
+     "take, "
+     "and little of the others. At first there is no bound."},
     {"times", times, METH_NOARGS,
      "Since the start, of each code that was given and had requests (-1: of all others): how many requests, those that "
      "were answered by buckets of the time until then, as LATENCY_BOUNDS_NS has them and one for all above, and the "

@@ -18,7 +18,7 @@ import trio
 
 from rocketwire import native
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.limits.limits import Limits
+from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.listener import IDLE_KEY, Back, Connected
 from rocketwire.server.net.session import HTTP2_PREFACE, TLS_HANDSHAKE, Session
 from rocketwire.server.proxy.shadow import Shadow
@@ -95,26 +95,41 @@ class KernelRelays:
 
     Args:
         kernel: The kernel.
-        limits: The limits in force.
+        in_flight: The bytes in flight of others, and the limits in force.
         times: Whether requests are timed.
         shadow: Gets the sends that are chosen for the second cluster; None: there is none.
         seed: Of the random numbers that choose them.
 
     Attributes:
-        counts: Frames and bytes to brokers, frames and bytes to clients, connections that are open.
+        counts: Frames and bytes to brokers, frames and bytes to clients, connections that are open, and bytes that are
+            not sent yet.
+        times: What was measured of requests, by code.
     """
 
     def __init__(
-        self, kernel: ModuleType, limits: Limits, *, times: bool = False, shadow: Shadow | None = None, seed: int = 0
+        self,
+        kernel: ModuleType,
+        in_flight: InFlight,
+        *,
+        times: bool = False,
+        shadow: Shadow | None = None,
+        seed: int = 0,
     ) -> None:
         codes = sorted_codes() if times else b""
         self._native: NativeRelay = kernel.Relay(HIGH_WATER, codes, 0 if shadow is None else shadow.chance, seed)
-        self._limits = limits
+        self._in_flight = in_flight
+        self._limits = in_flight.limits
         self._shadow = shadow
         self._watching: dict[int, dict[int, Watching]] = {}
         self._connections: dict[int, Relayed] = {}
         self.counts = self._native.counts
         self.times: Callable[[], RelayedTimes] = self._native.times
+
+    @property
+    def unsent(self) -> int:
+        """Bytes that are not sent yet."""
+        size: int = self.counts()[-1]
+        return size
 
     def add(
         self,
@@ -202,8 +217,9 @@ class KernelRelays:
         connection.on_close(connection)
 
     async def _watch(self) -> None:
-        """Have sessions take over from the kernel where frames have to be looked at from now on."""
+        """Have sessions take over from the kernel where frames have to be looked at from now on; bound its memory."""
         while True:
+            self._native.bound(max(0, self._limits.keys.current.max_in_flight_bytes - self._in_flight.total))
             await trio.sleep(_WATCH_SECONDS)
             now = trio.current_time()
             for number, each in list(self._connections.items()):

@@ -139,7 +139,7 @@ class ProxyMonitoring:
         yield from traffic.refusals(of.metrics, 0 if of.faults is None else of.faults.rules.in_force)
         yield from quotas.families(of.throttle)
         yield traffic.connections(of.listeners)
-        yield traffic.bytes_in_flight(of.in_flight.total)
+        yield traffic.bytes_in_flight(of.in_flight.total + (0 if of.relays is None else of.relays.unsent))
         yield gauge("proxied_brokers", "Brokers that are known, slaves too.", len(of.cluster.brokers))
         yield gauge("name_servers_answer", "Whether a name server answered last time.", float(of.cluster.reached))
         yield from self._upstream()
@@ -177,7 +177,7 @@ class ProxyMonitoring:
         sizes = {("session", "broker"): passed.up_bytes, ("session", "client"): passed.down_bytes}
         open_now = 0
         if of.relays is not None:
-            up, up_bytes, down, down_bytes, open_now = of.relays.counts()
+            up, up_bytes, down, down_bytes, open_now, _ = of.relays.counts()
             frames |= {("kernel", "broker"): up, ("kernel", "client"): down}
             sizes |= {("kernel", "broker"): up_bytes, ("kernel", "client"): down_bytes}
         yield counters(
