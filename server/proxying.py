@@ -169,7 +169,7 @@ class _Proxy:
         self._connecting = connected if context is None else TlsDialling(context, self._in_flight).connected
         self._account = Account(live[UpstreamKeys])
         live.changed.subscribe(self._account.changed)
-        self._times = None if config.http is None else Times(trio.current_time)
+        self._times = Times(trio.current_time) if config.http is not None and config.upstream.request_times else None
         took = None if self._times is None else self._times.upstream_answered
         self._lines = Lines(self._connecting, self._account.signed, took)
         self._cluster = Cluster(settings.upstream, self._lines)
@@ -335,7 +335,7 @@ class _Proxy:
 
     def _monitoring(self, stack: contextlib.ExitStack) -> ProxyMonitoring | None:
         http = self._settings.base.http
-        if http is None or self._times is None:
+        if http is None:
             return None
         # What this imports costs memory and time, for those only who need it.
         from rocketwire.server.proxy.monitoring import ProxyMonitoring, Sources  # noqa: PLC0415 - see above

@@ -49,7 +49,7 @@ class Sources:
         passed: What sessions passed on.
         shadow: What copies sends to a second cluster; None: nothing does.
         throttle: The quotas.
-        times: How long requests take.
+        times: How long requests take; None: nobody measures.
         usage: Who uses which topic.
     """
 
@@ -66,7 +66,7 @@ class Sources:
     relays: KernelRelays | None
     shadow: Shadow | None
     throttle: Throttle
-    times: Times
+    times: Times | None
     usage: Usage
 
 
@@ -124,16 +124,18 @@ class ProxyMonitoring:
         yield traffic.requests_by_code(
             Counter(of.metrics.requests) + Counter({code: count for code, (count, _, _) in relayed.items()})
         )
-        yield traffic.durations(
-            "request_duration_seconds",
-            "From the arrival of a request, or of the read that brought it, to its answer, long polls among them.",
-            of.times.requests(relayed),
-        )
-        yield traffic.durations(
-            "upstream_duration_seconds",
-            "From a request to a broker or a name server to its answer; what the proxy asks by itself is among them.",
-            of.times.upstream(relayed),
-        )
+        if of.times is not None:
+            yield traffic.durations(
+                "request_duration_seconds",
+                "From the arrival of a request, or of the read that brought it, to its answer, long polls among them.",
+                of.times.requests(relayed),
+            )
+            yield traffic.durations(
+                "upstream_duration_seconds",
+                "From a request to a broker or a name server to its answer; what the proxy asks by itself is among "
+                "them.",
+                of.times.upstream(relayed),
+            )
         yield from traffic.descriptors(of.descriptors)
         yield from traffic.tls(of.metrics)
         yield from traffic.refusals(of.metrics, 0 if of.faults is None else of.faults.rules.in_force)

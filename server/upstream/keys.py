@@ -29,6 +29,9 @@ class UpstreamKeys:
         online=True,
         known=OURS,
     )
+    request_times: bool = key(
+        "a proxy with metrics times requests, and counts by code those that the kernel relays", default=True, known=OURS
+    )
     ordered_groups: str = key(
         "groups of 5.x clients that a proxy serves in order, though brokers cannot tell it, as those of 4.9",
         default="",
