@@ -2,17 +2,18 @@
 
 `python -m bench.scale` prints the tables of docs/scale.md; `--write` writes them there. Theory: a process of ours
 serves with one thread, so it is a queue with one server: requests come at times of a seeded generator, each takes its
-recorded cost, and waits until those before it are done. No process is started.
+recorded cost (scale_costs.json), and waits until those before it are done. No process is started.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +24,7 @@ from bench.table import render
 from compat_tests.readme import ROOT
 
 PAGE: Final = ROOT / "docs" / "scale.md"
+COSTS: Final = Path(__file__).with_name("scale_costs.json")
 PERIOD: Final = 30.0
 """Seconds between two heartbeats, questions for a route, and registrations."""
 BUSY: Final = 0.5
@@ -33,18 +35,40 @@ _Times = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Costs:
-    """Microseconds of processor time and bytes, as measured on the machine of docs/benchmarks.md."""
+    """Microseconds of processor time and bytes, as `bench.scale_costs` measures them.
 
-    route: float = 125.0
-    heartbeat: float = 15.0
-    registered_topic: float = 12.6
-    proxy_route: float = 218.0
-    proxy_frame: float = 50.0
-    heartbeat_bytes: int = 813
-    route_bytes: int = 135 + 235
-    topic_bytes: int = 148
-    proxy_connection: float = 6.1 * 1024
-    connection: float = 1.9 * 1024
+    Attributes:
+        route: Of a name server, for a question for a route.
+        heartbeat: Of a broker, for an unchanged one.
+        registered_topic: Of a name server, for each topic of a registration.
+        proxy_route: Of a proxy, for a question for a route.
+        proxy_frame: Of a proxy, for a request to a broker and its answer, one at a time.
+        heartbeat_bytes: Of the request.
+        route_bytes: Of the request and the body of its answer.
+        topic_bytes: Of each topic in a registration.
+        proxy_connection: Memory of a proxy for a client's connection to a broker.
+        connection: Memory of a broker for a client's connection.
+    """
+
+    route: float
+    heartbeat: float
+    registered_topic: float
+    proxy_route: float
+    proxy_frame: float
+    heartbeat_bytes: int
+    route_bytes: int
+    topic_bytes: int
+    proxy_connection: float
+    connection: float
+
+    def written(self) -> str:
+        """As scale_costs.json has them."""
+        return json.dumps(asdict(self), indent=2) + "\n"
+
+
+def recorded() -> Costs:
+    """The costs that were measured last."""
+    return Costs(**json.loads(COSTS.read_text("utf-8")))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +166,11 @@ def _carried(costs: Costs) -> str:
             f"{BUSY * 1e6 / costs.heartbeat * PERIOD:,.0f} clients",
         ],
         ["proxy: questions for a route", f"{costs.proxy_route:g} µs", f"{BUSY * 1e6 / costs.proxy_route:,.0f}/s"],
-        ["proxy: frames, one at a time", f"{costs.proxy_frame:g} µs", f"{BUSY * 1e6 / costs.proxy_frame:,.0f}/s"],
+        [
+            "proxy: requests and answers, alone",
+            f"{costs.proxy_frame:g} µs",
+            f"{BUSY * 1e6 / costs.proxy_frame:,.0f}/s",
+        ],
         [
             "proxy: connections",
             f"{costs.proxy_connection / 1024:.1f} KiB",
@@ -212,7 +240,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.scale", description=__doc__)
     parser.add_argument("--write", action="store_true", help="write docs/scale.md")
     options = parser.parse_args(arguments)
-    text = tables(Cluster(clients=100_000), Cluster(clients=1_000_000), Costs())
+    text = tables(Cluster(clients=100_000), Cluster(clients=1_000_000), recorded())
     if options.write:
         _write(PAGE, text)
     else:

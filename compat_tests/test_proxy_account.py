@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 from compat_tests import acl_cases
 from compat_tests.cases import check
-from compat_tests.proxied import APACHE_4, Proxied, ProxyProcess
+from compat_tests.commands import Rocketwire
+from compat_tests.proxied import APACHE_4, APACHE_5, Proxied, ProxyProcess
 from rocketwire.compat.brokers.endpoint import running
 from rocketwire.compat.clients.client import Clients
 from rocketwire.compat.scenario import catalogue
@@ -42,3 +44,31 @@ def test_a_client_without_an_account_sends_consumes_and_queries(
         guarded.proxy = encrypting
         guarded.proxy.start()
         check(push, "java-4.9.7", clients=clients, endpoint=guarded, prefix=unique("encrypted"))
+
+
+def test_brokers_of_5_5_with_users_let_the_proxys_account_in(
+    tmp_path: Path, clients: Clients, unique: Callable[[str], str]
+) -> None:
+    """5.5.0 has no plain_acl.yml any more, but users of its own (ACL 2.0), which it asks all requests for."""
+    name, secret = "proxy-account", "proxy-secret"
+    providers = "org.apache.rocketmq.auth.authentication.provider."
+    settings = {
+        "authenticationEnabled": "true",
+        "authenticationProvider": providers + "DefaultAuthenticationProvider",
+        "authenticationMetadataProvider": providers + "LocalAuthenticationMetadataProvider",
+        "authConfigPath": str(tmp_path / "auth"),
+        "initAuthenticationUser": json.dumps({"username": name, "password": secret}),
+        "innerClientAuthenticationCredentials": json.dumps({"accessKey": name, "secretKey": secret}),
+    }
+    signed = ("--set", f"upstreamAccessKey={name}", "--set", f"upstreamSecretKey={secret}")
+    guarded = Proxied(tmp_path, kind=APACHE_5, brokers=1, settings=settings, options=signed)
+    port = int(guarded.namesrv.rpartition(":")[2])
+    with running(guarded):
+        for scenario in ("query.by-key-and-ids", "push.concurrent"):
+            check(catalogue()[scenario], "java-4.9.7", clients=clients, endpoint=guarded, prefix=unique("signed"))
+        guarded.proxy.stop()
+        guarded.proxy = ProxyProcess(guarded.upstream, port=port, options=("--broker-ports", "0"))
+        guarded.proxy.start()
+        ran = Rocketwire(guarded, APACHE_5)("topic", "create", unique("unsigned"))
+    assert ran.code != 0
+    assert "answered code 16: username cannot be null" in ran.err

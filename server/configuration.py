@@ -112,11 +112,14 @@ class ServerConfig:
         """The groups of keys."""
         return (getattr(self, name) for name in _GROUPS)
 
+    def value(self, of: Key) -> Value:
+        """The value of a key."""
+        value: Value = getattr(getattr(self, of.group), of.attribute)
+        return value
+
     def properties(self) -> dict[str, str]:
         """Every key with effect and its value as text: the answer to code 26, which tells no secrets."""
-        texts = {
-            each.name: "" if each.secret else write(getattr(getattr(self, each.group), each.attribute)) for each in KEYS
-        }
+        texts = {each.name: "" if each.secret else write(self.value(each)) for each in KEYS}
         own = () if self.name_server is None else (self.name_server,)
         name_servers = ";".join(map(str, (*own, *self.name_servers)))
         return {**texts, "brokerIP1": self.broker.advertised_host, "namesrvAddr": name_servers}

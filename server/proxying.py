@@ -39,15 +39,17 @@ from rocketwire.server.proxy.relay import Relay
 from rocketwire.server.proxy.reloading import Reloading
 from rocketwire.server.proxy.settings import ProxySettings
 from rocketwire.server.proxy.shadow import shadow_of
+from rocketwire.server.proxy.times import Times
 from rocketwire.server.proxy.tunnels import Passed
 from rocketwire.server.proxy.usage import Usage
 from rocketwire.server.remote_calls.front import remote_front
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.upstream.cluster import MASTER, BrokerKey, Cluster
 from rocketwire.server.upstream.dialling import DESCRIPTORS, TlsDialling, upstream_context
+from rocketwire.server.upstream.keys import UpstreamKeys
 from rocketwire.server.upstream.line import connected
 from rocketwire.server.upstream.lines import Lines
-from rocketwire.server.upstream.signing import upstream_signer
+from rocketwire.server.upstream.signing import Account
 from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.wire import names
 from rocketwire.wire.addresses import Address
@@ -164,12 +166,12 @@ class _Proxy:
         self._admission = Admission(self._in_flight, connections, self._descriptors.farewells)
         tls = loaded_contexts(config.tls, clock=clock, run_sync=run_sync)
         self._gate = TlsGate(tls, self._in_flight)
-        kernel = relay_kernel()
-        self._relays = None if kernel is None else KernelRelays(kernel, self._in_flight.limits)
         self._connecting = connected if context is None else TlsDialling(context, self._in_flight).connected
-        signer = upstream_signer(config.upstream)
-        self._signing = None if signer is None else signer.signed
-        self._lines = Lines(self._connecting, self._signing)
+        self._account = Account(live[UpstreamKeys])
+        live.changed.subscribe(self._account.changed)
+        self._times = Times(trio.current_time) if config.http is not None and config.upstream.request_times else None
+        took = None if self._times is None else self._times.upstream_answered
+        self._lines = Lines(self._connecting, self._account.signed, took)
         self._cluster = Cluster(settings.upstream, self._lines)
         self._faults = allowed_faults(config.faults, choose, self._metrics)
         self._access = _access_control(config, live, clock, self._metrics) if config.acl.acl_enable else None
@@ -188,7 +190,7 @@ class _Proxy:
             self._quotas,
         )
         self._usage = Usage(
-            lambda: self._signing is not None or any(each.active for each in deciding),
+            lambda: self._account.active or any(each.active for each in deciding),
             accounts=self._access is not None,
         )
         self._guards = (*deciding, self._usage)
@@ -201,6 +203,18 @@ class _Proxy:
             choose=choose,
             limits=self._in_flight.limits,
         )
+        kernel = relay_kernel()
+        self._relays = (
+            None
+            if kernel is None
+            else KernelRelays(
+                kernel,
+                self._in_flight,
+                times=self._times is not None,
+                shadow=self._shadow,
+                seed=choose(1 << 32),
+            )
+        )
         self._front = remote_front(
             self._cluster,
             self._lines,
@@ -210,8 +224,10 @@ class _Proxy:
             works=Works(run_sync, now=trio.current_time),
             keys=live[GrpcKeys],
             send_keys=live[SendKeys],
+            upstream_keys=live[UpstreamKeys],
             guards=[each for each in self._guards if each.active or settings.file is not None],
             copying=None if self._shadow is None else self._shadow.around,
+            answered=None if self._times is None else self._times.answered,
         )
         self._listeners: dict[str, list[Listener]] = {"name server": [], "broker": [], "gRPC": []}
 
@@ -226,7 +242,9 @@ class _Proxy:
             advertised_host=settings.advertised_host,
             listen=self._offer,
         )
-        as_names = Names(cluster, ports.proxied, guards=self._guards, metrics=self._metrics, now=trio.current_time)
+        as_names = Names(
+            cluster, ports.proxied, guards=self._guards, metrics=self._metrics, now=trio.current_time, times=self._times
+        )
         self._listeners["name server"].append(self._names_listener(own, as_names))
         grpc = None
         if settings.grpc is not None:
@@ -275,7 +293,8 @@ class _Proxy:
             now=trio.current_time,
             moved=(lambda _: None) if relays is None else relays.moved,
             connecting=self._connecting,
-            signing=self._signing,
+            account=self._account,
+            times=self._times,
             shadow=self._shadow,
         )
 
@@ -285,7 +304,11 @@ class _Proxy:
         def connecting(address: Address) -> Awaitable[socket.socket]:
             return self._connecting(address, nursery)
 
-        early = None if relays is None else PlainPort(relays, plain, relay.where, relay.adopt, connecting)
+        early = (
+            None
+            if relays is None
+            else PlainPort(relays, plain, relay.where, relay.adopt, connecting, copied=relay.copied)
+        )
         self._connections[key] = lambda: relay.tunnels + (0 if relays is None or early is None else relays.of(early))
         for sock in sockets:
             listener = self._listener(sock, relay, relay.peer_closed, "broker", early)
@@ -329,8 +352,9 @@ class _Proxy:
             metrics=self._metrics,
             passed=self._passed,
             shadow=self._shadow,
-            relayed=None if self._relays is None else self._relays.counts,
+            relays=self._relays,
             throttle=self._throttle,
+            times=self._times,
             usage=self._usage,
         )
         return ProxyMonitoring(stack.enter_context(bind(http.host, http.port, option="--http")), sources)

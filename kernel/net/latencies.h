@@ -2,15 +2,14 @@
 #ifndef ROCKETWIRE_LATENCIES_H
 #define ROCKETWIRE_LATENCIES_H
 
+#include "core/durations.h"
 #include "core/kernel.h"
 
-#include <stdint.h>
-
-enum { LATENCY_BOUNDS = 16, LATENCY_BUCKETS = LATENCY_BOUNDS + 1, LATENCY_CODES = 6 };
+enum { LATENCY_CODES = 6 };
 
 typedef struct {
-    int64_t counts[LATENCY_CODES][LATENCY_BUCKETS]; /* the last bucket: longer than all bounds */
-    int64_t sums[LATENCY_CODES];                    /* ns */
+    int64_t counts[LATENCY_CODES][DURATION_BUCKETS];
+    int64_t sums[LATENCY_CODES]; /* ns */
 } latencies;
 
 typedef uint32_t latency_requests[LATENCY_CODES]; /* of one read, by code */

@@ -9,6 +9,17 @@ enum { TYPE_JSON = 0, TYPE_ROCKETMQ = 1 };
 enum { NAME_SIZE = sizeof NAME - 1, IN_JSON_SIZE = sizeof IN_JSON - 1 };
 enum { REMARK_LENGTH_AT = 13, NAME_LENGTH = 2, VALUE_LENGTH = 4 };
 
+bool id_hosts_set(id_hosts *hosts, span old, span new_)
+{
+    if (old.len != new_.len || old.len > HOST_DIGITS_MOST) {
+        return false;
+    }
+    hosts->digits = old.len;
+    put_span(hosts->old, old);
+    put_span(hosts->new, new_);
+    return true;
+}
+
 /* A value: ids, joined by commas. */
 static void rewrite_ids(uint8_t *at, const uint8_t *end, const id_hosts *hosts)
 {

@@ -25,6 +25,16 @@ static bool watch(relay *all, side *one)
     return epoll_ctl(all->epoll, change, one->fd, &event) == 0;
 }
 
+/* Count what is unsent of a pair. */
+static void count_unsent(relay *all, pair *one, size_t unsent)
+{
+    long long more = (long long)unsent - (long long)one->unsent;
+    if (more != 0) {
+        atomic_fetch_add_explicit(&all->unsent, more, memory_order_relaxed);
+        one->unsent = unsent;
+    }
+}
+
 static void end(relay *all, pair *one, outcome because)
 {
     for (int each = 0; each < 2; each++) {
@@ -37,6 +47,8 @@ static void end(relay *all, pair *one, outcome because)
             of->fd = -1;
         }
     }
+    count_unsent(all, one, 0);
+    notes_end(&all->notes, &one->noted);
     one->because = because;
     one->ended = true;
     one->next_ended = all->ended;
@@ -57,6 +69,7 @@ static void settle(relay *all, pair *one)
             shutdown(to->fd, SHUT_WR);
         }
     }
+    count_unsent(all, one, waiting_size(&client->unsent) + waiting_size(&upstream->unsent));
     if (one->because != STAYS) {
         one->releasing = false;
     }

@@ -102,18 +102,22 @@ static void count(atomic_llong *counter, size_t more)
     atomic_store_explicit(counter, before + (long long)more, memory_order_relaxed);
 }
 
-/* Go over what came, and rewrite its headers. Returns how many of the bytes may pass on. Either these are all, or the
- * rest begins a frame and `needed` of it must be there, or (`bad`) no frame begins so. */
-static size_t walk(side *from, uint8_t *bytes, size_t size, size_t *frames, bool *bad)
+/* Go over what came, note it, and rewrite its headers. Returns how many of the bytes may pass on. Either these are all,
+ * or the rest begins a frame and `needed` of it must be there, or (`bad`) no frame begins so. */
+static size_t walk(relay *all, side *from, uint8_t *bytes, size_t size, size_t *frames, bool *bad)
 {
-    const pair *of = from->of;
-    bool rewrites = of->hosts.digits > 0 && from == &of->sides[UPSTREAM];
+    pair *of = from->of;
+    bool of_client = from == &of->sides[CLIENT], rewrites = of->hosts.digits > 0 && !of_client;
+    bool noted = notes_any(&all->notes);
     size_t at = 0;
     *frames = 0;
     *bad = false;
     for (;;) {
         size_t there = size - at < from->left ? size - at : from->left;
         from->left -= there;
+        if (of_client && notes_bytes(&all->notes, &of->noted, bytes + at, there)) {
+            all->copies = true;
+        }
         at += there;
         if (at == size) {
             return at;
@@ -127,12 +131,20 @@ static size_t walk(side *from, uint8_t *bytes, size_t size, size_t *frames, bool
         }
         uint32_t word = get32(bytes + at + 4);
         size_t header = word & 0xFFFFFF;
-        if (rewrites && header <= REWRITTEN_MOST) {
+        if ((rewrites || noted) && header <= REWRITTEN_MOST) {
             if (size - at < FRAME_WORDS + header) {
                 from->needed = FRAME_WORDS + header;
                 return at;
             }
-            id_hosts_rewrite(bytes + at + FRAME_WORDS, header, (uint8_t)(word >> 24), &of->hosts);
+            span begin = span_of(bytes + at, FRAME_WORDS + header);
+            if (rewrites) {
+                id_hosts_rewrite(bytes + at + FRAME_WORDS, header, (uint8_t)(word >> 24), &of->hosts);
+            }
+            if (noted && of_client) {
+                notes_request(&all->notes, &of->noted, of->number, begin, next.size);
+            } else if (noted && notes_answer(&all->notes, &of->noted, of->number, begin)) {
+                all->copies = true;
+            }
         }
         from->left = next.size;
         ++*frames;
@@ -143,7 +155,8 @@ void side_take(relay *all, side *from, uint8_t *bytes, size_t size)
 {
     size_t frames;
     bool bad;
-    size_t passed = walk(from, bytes, size, &frames, &bad);
+    notes_clock(&all->notes);
+    size_t passed = walk(all, from, bytes, size, &frames, &bad);
     int which = from == &from->of->sides[CLIENT] ? CLIENT : UPSTREAM;
     count(&all->frames[which], frames);
     count(&all->bytes[which], passed);
@@ -172,12 +185,14 @@ static bool limited(const side *from)
 bool side_may_read(const relay *all, const side *from)
 {
     const side *to = other_side((side *)(uintptr_t)from);
-    return !from->over && waiting_size(&to->unsent) <= all->high_water && !(limited(from) && from->left == 0);
+    return !from->over && waiting_size(&to->unsent) <= (relay_full(all) ? 0 : all->high_water) &&
+           !(limited(from) && from->left == 0);
 }
 
 static ssize_t receive(const relay *all, side *from, size_t most)
 {
-    ssize_t came = recv(from->fd, all->buffer, most < RELAY_READ_BYTES ? most : RELAY_READ_BYTES, MSG_DONTWAIT);
+    size_t room = relay_full(all) ? RELAY_READ_FULL : RELAY_READ_BYTES;
+    ssize_t came = recv(from->fd, all->buffer, most < room ? most : room, MSG_DONTWAIT);
     if (came > 0) {
         atomic_store_explicit(&from->of->moved, all->now, memory_order_relaxed);
     }

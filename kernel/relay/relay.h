@@ -2,19 +2,22 @@
  * itself. It runs no Python. Linux only.
  *
  * A pair belongs to the thread until it is told; whoever asks something of it only leaves a note (relay_ask). passing.c
- * passes bytes, pairs.c decides what comes of a pair, relay_thread.c is the thread and what is said to it and by it,
- * relay_type.c is Python's view. */
+ * passes bytes, notes.c notes what passes, pairs.c decides what comes of a pair, relay_thread.c is the thread and what
+ * is said to it and by it, relay_type.c is Python's view. */
 #ifndef ROCKETWIRE_RELAY_H
 #define ROCKETWIRE_RELAY_H
 
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "core/kernel.h"
 #include "core/span.h"
 #include "relay/id_hosts.h"
+#include "relay/notes.h"
 
 enum {
     RELAY_READ_BYTES = 256 * 1024, /* of one socket at a time; as server.net.reader */
+    RELAY_READ_FULL = 16 * 1024,   /* likewise, while more is unsent than may be */
     REWRITTEN_MOST = 1 << 20       /* bytes of a header; a longer one passes as it is */
 };
 
@@ -50,8 +53,10 @@ struct pair {
     int64_t number;
     side sides[2];
     id_hosts hosts; /* in what comes from upstream */
+    pair_notes noted;
     size_t longest_frame;
     outcome because; /* what happened first */
+    size_t unsent;   /* for both sides, as it is counted in the relay's */
     bool releasing;
     bool ended;
     pair *next_ended;
@@ -72,6 +77,9 @@ typedef struct {
     pair *ended;                      /* in this round */
     atomic_llong frames[2], bytes[2]; /* by where they came from */
     atomic_llong open;
+    atomic_llong unsent, most_unsent; /* bytes for all sides; with more, none is read that has some to take */
+    notes notes;
+    bool copies;          /* are to be fetched, since this round */
     pthread_mutex_t lock; /* for: */
     pair *asked, *told, **told_end;
     bool quit;
@@ -81,6 +89,12 @@ static inline side *other_side(side *one)
 {
     pair *of = one->of;
     return one == &of->sides[CLIENT] ? &of->sides[UPSTREAM] : &of->sides[CLIENT];
+}
+
+static inline bool relay_full(const relay *all)
+{
+    return atomic_load_explicit(&all->unsent, memory_order_relaxed) >
+           atomic_load_explicit(&all->most_unsent, memory_order_relaxed);
 }
 
 static inline size_t waiting_size(const waiting_bytes *some) { return some->end - some->at; }
@@ -104,11 +118,12 @@ int64_t relay_milliseconds(void); /* of a clock that never goes back */
 int relay_open(relay *all);       /* 0, or an error's number */
 int relay_start(relay *all);      /* unless it runs; 0, or an error's number */
 void relay_ask(relay *all, pair *one, int what);
-pair *relay_told(relay *all);      /* the first one that ended, or NULL */
-void relay_take_told(relay *all);  /* it is the caller's now */
-void relay_calm(const relay *all); /* before that: `telling` is no longer readable */
-void relay_stop(relay *all);       /* returns when the thread has ended */
-void relay_shut(relay *all);       /* the descriptors of a relay without a thread */
-void pair_free(pair *one);         /* also its sockets, unless they are -1 */
+pair *relay_told(relay *all);             /* the first one that ended, or NULL */
+void relay_take_told(relay *all);         /* it is the caller's now */
+void relay_calm(const relay *all);        /* before that: `telling` is no longer readable */
+void relay_stop(relay *all);              /* returns when the thread has ended */
+void relay_shut(relay *all);              /* the descriptors of a relay without a thread */
+PyObject *relay_counts(const relay *all); /* notes_view.c; NULL: an exception is set */
+void pair_free(pair *one);                /* also its sockets, unless they are -1 */
 
 #endif

@@ -102,7 +102,10 @@ static void *run(void *given)
         }
         if (all->ended != NULL) {
             tell(all);
+        } else if (all->copies) {
+            ring(all->telling);
         }
+        all->copies = false;
     }
     return NULL;
 }
@@ -208,6 +211,8 @@ void pair_free(pair *one)
         waiting_free(&of->held);
         waiting_free(&of->unsent);
     }
+    under_way_forget(&one->noted.asked);
+    free(one->noted.copy);
     free(one);
 }
 

@@ -9,6 +9,7 @@
 #include "relay/pair_table.h"
 
 #include <errno.h>
+#include <limits.h>
 
 #include "wire/frame.h"
 
@@ -26,18 +27,6 @@ static const char *const outcomes[] = {
 };
 
 /* --- pairs --- */
-
-static bool hosts_set(id_hosts *hosts, Py_buffer *old, Py_buffer *new_)
-{
-    if (old->len != new_->len || old->len > HOST_DIGITS_MOST) {
-        PyErr_SetString(PyExc_ValueError, "hosts of message ids are of one length, at most 40 digits");
-        return false;
-    }
-    hosts->digits = (size_t)old->len;
-    memcpy(hosts->old, old->buf, hosts->digits);
-    memcpy(hosts->new, new_->buf, hosts->digits);
-    return true;
-}
 
 static pair *pair_new(int client, int upstream, Py_buffer *to_upstream, Py_buffer *to_client)
 {
@@ -91,7 +80,9 @@ static PyObject *add(PyObject *object, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "the relay is closed");
     } else if (longest_frame < FRAME_WORDS || longest_frame > FRAME_MOST) {
         PyErr_SetString(PyExc_ValueError, "no frame is so long");
-    } else if (hosts_set(&hosts, &old, &new_)) {
+    } else if (!id_hosts_set(&hosts, span_of(old.buf, (size_t)old.len), span_of(new_.buf, (size_t)new_.len))) {
+        PyErr_SetString(PyExc_ValueError, UNEQUAL_HOSTS);
+    } else {
         pair *one = pair_new(client, upstream, &to_upstream, &to_client);
         if (one != NULL) {
             one->hosts = hosts;
@@ -99,10 +90,8 @@ static PyObject *add(PyObject *object, PyObject *args)
         }
         number = begin(self, one);
     }
-    PyBuffer_Release(&to_upstream);
-    PyBuffer_Release(&to_client);
-    PyBuffer_Release(&old);
-    PyBuffer_Release(&new_);
+    Py_buffer *given[] = {&to_upstream, &to_client, &old, &new_};
+    for (int each = 0; each < 4; each++) PyBuffer_Release(given[each]);
     return number;
 }
 
@@ -190,14 +179,20 @@ static PyObject *idle(PyObject *object, PyObject *seconds)
     return list;
 }
 
-static long long value_of(const atomic_llong *counter) { return atomic_load_explicit(counter, memory_order_relaxed); }
-
-static PyObject *counts(PyObject *object, PyObject *unused)
+static PyObject *counts(PyObject *self, PyObject *unused)
 {
-    const relay *all = &((Relay *)object)->all;
     (void)unused;
-    return Py_BuildValue("(LLLLL)", value_of(&all->frames[CLIENT]), value_of(&all->bytes[CLIENT]),
-                         value_of(&all->frames[UPSTREAM]), value_of(&all->bytes[UPSTREAM]), value_of(&all->open));
+    return relay_counts(&((Relay *)self)->all);
+}
+
+static PyObject *bound(PyObject *object, PyObject *bytes)
+{
+    long long most = PyLong_AsLongLong(bytes);
+    if (most == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    atomic_store_explicit(&((Relay *)object)->all.most_unsent, most, memory_order_relaxed);
+    Py_RETURN_NONE;
 }
 
 /* --- the relay --- */
@@ -238,28 +233,50 @@ static PyObject *close_method(PyObject *object, PyObject *unused)
     Py_RETURN_NONE;
 }
 
+static PyObject *times(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return notes_times(&((Relay *)self)->all.notes);
+}
+
+static PyObject *copies(PyObject *self, PyObject *unused)
+{
+    (void)unused;
+    return notes_copied(&((Relay *)self)->all.notes);
+}
+
+static bool opened(Relay *self, size_t high_water, const Py_buffer *codes, uint32_t chance, uint64_t seed)
+{
+    self->all.high_water = high_water;
+    atomic_store_explicit(&self->all.most_unsent, LLONG_MAX, memory_order_relaxed);
+    errno = relay_open(&self->all);
+    if (errno == 0 &&
+        !notes_open(&self->all.notes, codes->buf, (int)((size_t)codes->len / sizeof(int32_t)), chance, seed)) {
+        errno = ENOMEM;
+    }
+    return errno == 0 || PyErr_SetFromErrno(PyExc_OSError) != NULL;
+}
+
 static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     Py_ssize_t high_water;
-    static char *names[] = {"high_water", NULL};
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "n:Relay", names, &high_water)) {
+    Py_buffer codes = {0};
+    unsigned int chance = 0;
+    unsigned long long seed = 0;
+    static char *names[] = {"high_water", "codes", "chance", "seed", NULL};
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "n|y*IK:Relay", names, &high_water, &codes, &chance, &seed)) {
         return NULL;
     }
-    if (high_water < 0) {
-        PyErr_SetString(PyExc_ValueError, "high_water is negative");
-        return NULL;
+    Relay *self = NULL;
+    if (high_water < 0 || codes.len / (Py_ssize_t)sizeof(int32_t) > INT16_MAX) {
+        PyErr_SetString(PyExc_ValueError, "high_water is negative, or there are too many codes");
+    } else {
+        self = (Relay *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
     }
-    Relay *self = (Relay *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
-    if (self == NULL) {
-        return NULL;
+    if (self != NULL && !opened(self, (size_t)high_water, &codes, chance, seed)) {
+        Py_CLEAR(self);
     }
-    self->all.high_water = (size_t)high_water;
-    errno = relay_open(&self->all);
-    if (errno != 0) {
-        PyErr_SetFromErrno(PyExc_OSError);
-        Py_DECREF((PyObject *)self);
-        return NULL;
-    }
+    if (codes.obj != NULL) PyBuffer_Release(&codes);
     return (PyObject *)self;
 }
 
@@ -273,13 +290,15 @@ static void dealloc(PyObject *object)
     }
     drop_all(self);
     relay_shut(&self->all);
+    notes_close(&self->all.notes);
     pthread_mutex_destroy(&self->all.lock);
     ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
     Py_DECREF(type);
 }
 
 static PyMethodDef methods[] = {
-    {"fileno", fileno_method, METH_NOARGS, "The descriptor that is readable while `events` has something."},
+    {"fileno", fileno_method, METH_NOARGS,
+     "The descriptor that is readable while `events` or `copies` has something. `events` must be called then."},
     {"add", add, METH_VARARGS,
      "Relay between a client's socket and an upstream's (their descriptors, which are the relay's from now on), and "
      "return the pair's number. The bytes given, first for the upstream and then for the client, were read before from "
@@ -298,14 +317,28 @@ static PyMethodDef methods[] = {
      "came from the client, and from the upstream."},
     {"idle", idle, METH_O, "The numbers of pairs of which neither side has sent anything for so many seconds."},
     {"counts", counts, METH_NOARGS,
-     "Frames and bytes from clients, frames and bytes from upstreams, and how many pairs are open."},
+     "Frames and bytes from clients, frames and bytes from upstreams, how many pairs are open, and the bytes that wait "
+     "for sides that do not take them."},
+    {"bound", bound, METH_O,
+     "So many bytes may wait for all sides together. While there are more, no side is read whose other has some to "
+     "take, "
+     "and little of the others. At first there is no bound."},
+    {"times", times, METH_NOARGS,
+     "Since the start, of each code that was given and had requests (-1: of all others): how many requests, those that "
+     "were answered by buckets of the time until then, as LATENCY_BOUNDS_NS has them and one for all above, and the "
+     "sum "
+     "of these times in ns."},
+    {"copies", copies, METH_NOARGS,
+     "Frames that were copied since the last call, with the numbers of their pairs, in their order: sends, and of the "
+     "answers to them the two words and the header; and how many sends were chosen when too many copies waited."},
     {"close", close_method, METH_NOARGS, "Drop all pairs, without events, and end the thread."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot slots[] = {
     {Py_tp_doc, "Relays frames between pairs of sockets, in a thread of its own. With more than `high_water` bytes "
-                "that a socket does not take, the other of the pair is not read."},
+                "that a socket does not take, the other of the pair is not read. Requests are timed by their `codes` "
+                "(int32 in order; none: they are not). Of a million sends `chance` are copied."},
     {Py_tp_new, new},
     {Py_tp_dealloc, dealloc},
     {Py_tp_methods, methods},
@@ -314,39 +347,12 @@ static PyType_Slot slots[] = {
 
 static PyType_Spec spec = {"rocketwire._kernel.Relay", sizeof(Relay), 0, Py_TPFLAGS_DEFAULT, slots};
 
-static PyObject *rewritten_ids(PyObject *self, PyObject *args)
-{
-    Py_buffer header, old, new_;
-    unsigned char serialize_type;
-    id_hosts hosts;
-    (void)self;
-    if (!PyArg_ParseTuple(args, "y*by*y*:rewritten_ids", &header, &serialize_type, &old, &new_)) {
-        return NULL;
-    }
-    PyObject *result = NULL;
-    if (hosts_set(&hosts, &old, &new_)) {
-        result = PyBytes_FromStringAndSize(header.buf, header.len);
-    }
-    if (result != NULL) {
-        id_hosts_rewrite((uint8_t *)PyBytes_AsString(result), (size_t)header.len, serialize_type, &hosts);
-    }
-    PyBuffer_Release(&header);
-    PyBuffer_Release(&old);
-    PyBuffer_Release(&new_);
-    return result;
-}
-
-static PyMethodDef functions[] = {
-    {"rewritten_ids", rewritten_ids, METH_VARARGS, "As wire.message_id_hosts.rewritten; for tests and fuzzers."},
-    {NULL, NULL, 0, NULL},
-};
-
 int relay_type_init(PyObject *module)
 {
     PyObject *type = PyType_FromSpec(&spec);
     int added = type == NULL ? -1 : PyModule_AddObjectRef(module, "Relay", type);
     Py_XDECREF(type);
-    return added < 0 ? -1 : PyModule_AddFunctions(module, functions);
+    return added;
 }
 
 #else

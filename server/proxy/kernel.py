@@ -18,12 +18,17 @@ import trio
 
 from rocketwire import native
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.limits.limits import Limits
+from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.listener import IDLE_KEY, Back, Connected
 from rocketwire.server.net.session import HTTP2_PREFACE, TLS_HANDSHAKE, Session
-from rocketwire.server.proxy.tunnels import HIGH_WATER, Begun, Relocation
+from rocketwire.server.proxy.shadow import Shadow
+from rocketwire.server.proxy.times import RelayedTimes, sorted_codes
+from rocketwire.server.proxy.tunnels import HIGH_WATER, Begun, Relocation, Watching
 from rocketwire.server.upstream.line import NotReached, nonblocking
 from rocketwire.wire.addresses import Address
+from rocketwire.wire.errors import WireError
+from rocketwire.wire.frame import PREFIX, TYPE_SHIFT, Buffer
+from rocketwire.wire.header import Header, decode_header
 
 if TYPE_CHECKING:
     from rocketwire._kernel import Relay as NativeRelay
@@ -36,6 +41,7 @@ _WATCH_SECONDS: Final = 0.2
 _RELEASE_SECONDS: Final = 5.0
 _OTHERS: Final = frozenset({TLS_HANDSHAKE, HTTP2_PREFACE})
 _NO_HOST: Final = Relocation(b"", b"")
+_HEADER_BYTES: Final = (1 << TYPE_SHIFT) - 1
 
 
 def relay_kernel() -> ModuleType | None:
@@ -87,15 +93,43 @@ class Relayed:
 class KernelRelays:
     """The relayed connections of all ports.
 
+    Args:
+        kernel: The kernel.
+        in_flight: The bytes in flight of others, and the limits in force.
+        times: Whether requests are timed.
+        shadow: Gets the sends that are chosen for the second cluster; None: there is none.
+        seed: Of the random numbers that choose them.
+
     Attributes:
-        counts: Frames and bytes to brokers, frames and bytes to clients, connections that are open.
+        counts: Frames and bytes to brokers, frames and bytes to clients, connections that are open, and bytes that are
+            not sent yet.
+        times: What was measured of requests, by code.
     """
 
-    def __init__(self, kernel: ModuleType, limits: Limits) -> None:
-        self._native: NativeRelay = kernel.Relay(HIGH_WATER)
-        self._limits = limits
+    def __init__(
+        self,
+        kernel: ModuleType,
+        in_flight: InFlight,
+        *,
+        times: bool = False,
+        shadow: Shadow | None = None,
+        seed: int = 0,
+    ) -> None:
+        codes = sorted_codes() if times else b""
+        self._native: NativeRelay = kernel.Relay(HIGH_WATER, codes, 0 if shadow is None else shadow.chance, seed)
+        self._in_flight = in_flight
+        self._limits = in_flight.limits
+        self._shadow = shadow
+        self._watching: dict[int, dict[int, Watching]] = {}
         self._connections: dict[int, Relayed] = {}
         self.counts = self._native.counts
+        self.times: Callable[[], RelayedTimes] = self._native.times
+
+    @property
+    def unsent(self) -> int:
+        """Bytes that are not sent yet."""
+        size: int = self.counts()[-1]
+        return size
 
     def add(
         self,
@@ -140,13 +174,38 @@ class KernelRelays:
                 nursery.start_soon(self._watch)
                 while True:
                     await trio.lowlevel.wait_readable(self._native.fileno())
-                    for number, reason, handed in self._native.events():
+                    ended = self._native.events()
+                    self._take_copies()  # what ended pairs have left, too
+                    for number, reason, handed in ended:
                         self._ended(number, reason, handed)
         finally:
             self._native.close()
 
+    def _take_copies(self) -> None:
+        """Pass on what was copied: sends, and the headers of their answers."""
+        if self._shadow is None:
+            return
+        copies, dropped = self._native.copies()
+        self._shadow.drop(dropped)
+        for number, data in copies:
+            try:
+                header, body = _read(data)
+            except WireError:
+                continue  # the broker refuses it, or the client
+            watching = self._watching.setdefault(number, {})
+            if header.is_response:
+                told = watching.pop(header.opaque, None)
+                if told is not None:
+                    told(header, body)
+            else:
+                told = self._connections[number].port.copied(header, body)
+                if told is not None:
+                    watching[header.opaque] = told
+
     def _ended(self, number: int, reason: str, handed: _Handed | None) -> None:
         connection = self._connections.pop(number)
+        for told in self._watching.pop(number, {}).values():
+            told(None, memoryview(b""))
         if handed is not None:
             client, broker, to_client, to_broker, of_client, of_broker = handed
             begun = Begun(nonblocking(broker), to_broker, of_broker)
@@ -158,8 +217,9 @@ class KernelRelays:
         connection.on_close(connection)
 
     async def _watch(self) -> None:
-        """Have sessions take over from the kernel where frames have to be looked at from now on."""
+        """Have sessions take over from the kernel where frames have to be looked at from now on; bound its memory."""
         while True:
+            self._native.bound(max(0, self._limits.keys.current.max_in_flight_bytes - self._in_flight.total))
             await trio.sleep(_WATCH_SECONDS)
             now = trio.current_time()
             for number, each in list(self._connections.items()):
@@ -190,6 +250,7 @@ class PlainPort:
         where: The broker's address, None if it is not known, and what to replace in ids of messages.
         adopt: Takes over a client with the connection to the broker that it has.
         connecting: Makes connections to the broker.
+        copied: Takes a send that was chosen for the second cluster, and says who gets its answer.
     """
 
     def __init__(
@@ -199,12 +260,14 @@ class PlainPort:
         where: Callable[[], tuple[Address | None, Relocation | None]],
         adopt: Callable[[Session, Begun], None],
         connecting: Callable[[Address], Awaitable[socket.socket]],
+        copied: Callable[[Header, Buffer], Watching | None],
     ) -> None:
         self._relays = relays
         self.plain = plain
         self._where = where
         self.adopt = adopt
         self._connecting = connecting
+        self.copied = copied
 
     async def take(
         self,
@@ -233,3 +296,14 @@ class PlainPort:
         return self._relays.add(
             self, sock, remote, broker, address=address, relocation=relocation, on_close=on_close, back=back
         )
+
+
+def _read(data: bytes) -> tuple[Header, memoryview]:
+    """The header and the body of a copied frame.
+
+    Raises:
+        WireError: the header cannot be read.
+    """
+    _, word = PREFIX.unpack_from(data)
+    end = PREFIX.size + (word & _HEADER_BYTES)
+    return decode_header(memoryview(data)[PREFIX.size : end], word >> TYPE_SHIFT), memoryview(data)[end:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -21,7 +22,9 @@ from rocketwire.server.operations.faults.http import fault_routes
 from rocketwire.server.operations.http.messages import HttpRequest, HttpResponse
 from rocketwire.server.operations.http.server import HttpServer
 from rocketwire.server.operations.monitoring.health import Readiness, healthy, listeners_check
+from rocketwire.server.proxy.kernel import KernelRelays
 from rocketwire.server.proxy.shadow import Shadow
+from rocketwire.server.proxy.times import Times
 from rocketwire.server.proxy.tunnels import Passed
 from rocketwire.server.proxy.usage import SEND, Usage
 from rocketwire.server.upstream.cluster import BrokerKey, Cluster
@@ -39,14 +42,14 @@ class Sources:
     """What is measured.
 
     Attributes:
-        relayed: Of the connections that the kernel relays frames and bytes to brokers, frames and bytes to clients, and
-            how many are open; None: it relays none.
+        relays: The connections that the kernel relays; None: it relays none.
         connections: Of each broker the connections to it that clients have.
         lines: The connections that routes and calls share.
         listeners: The listeners by what they are; more may come.
         passed: What sessions passed on.
         shadow: What copies sends to a second cluster; None: nothing does.
         throttle: The quotas.
+        times: How long requests take; None: nobody measures.
         usage: Who uses which topic.
     """
 
@@ -60,9 +63,10 @@ class Sources:
     listeners: Mapping[str, Sequence[Listener]]
     metrics: Metrics
     passed: Passed
-    relayed: Callable[[], tuple[int, int, int, int, int]] | None
+    relays: KernelRelays | None
     shadow: Shadow | None
     throttle: Throttle
+    times: Times | None
     usage: Usage
 
 
@@ -116,13 +120,28 @@ class ProxyMonitoring:
 
         of = self._sources
         yield build_info()
-        yield traffic.requests_by_code(of.metrics)
+        relayed = {} if of.relays is None else of.relays.times()
+        yield traffic.requests_by_code(
+            Counter(of.metrics.requests) + Counter({code: count for code, (count, _, _) in relayed.items()})
+        )
+        if of.times is not None:
+            yield traffic.durations(
+                "request_duration_seconds",
+                "From the arrival of a request, or of the read that brought it, to its answer, long polls among them.",
+                of.times.requests(relayed),
+            )
+            yield traffic.durations(
+                "upstream_duration_seconds",
+                "From a request to a broker or a name server to its answer; what the proxy asks by itself is among "
+                "them.",
+                of.times.upstream(relayed),
+            )
         yield from traffic.descriptors(of.descriptors)
         yield from traffic.tls(of.metrics)
         yield from traffic.refusals(of.metrics, 0 if of.faults is None else of.faults.rules.in_force)
         yield from quotas.families(of.throttle)
         yield traffic.connections(of.listeners)
-        yield traffic.bytes_in_flight(of.in_flight.total)
+        yield traffic.bytes_in_flight(of.in_flight.total + (0 if of.relays is None else of.relays.unsent))
         yield gauge("proxied_brokers", "Brokers that are known, slaves too.", len(of.cluster.brokers))
         yield gauge("name_servers_answer", "Whether a name server answered last time.", float(of.cluster.reached))
         yield from self._upstream()
@@ -159,13 +178,13 @@ class ProxyMonitoring:
         frames = {("session", "broker"): passed.up, ("session", "client"): passed.down}
         sizes = {("session", "broker"): passed.up_bytes, ("session", "client"): passed.down_bytes}
         open_now = 0
-        if of.relayed is not None:
-            up, up_bytes, down, down_bytes, open_now = of.relayed()
+        if of.relays is not None:
+            up, up_bytes, down, down_bytes, open_now, _ = of.relays.counts()
             frames |= {("kernel", "broker"): up, ("kernel", "client"): down}
             sizes |= {("kernel", "broker"): up_bytes, ("kernel", "client"): down_bytes}
         yield counters(
             "relayed_frames",
-            "Frames that were passed on; those that the kernel relays are not among the requests.",
+            "Frames that were passed on; by: kernel or session; to: broker or client.",
             ("by", "to"),
             frames.items(),
         )

@@ -19,6 +19,7 @@ from rocketwire.server.core.request import Reply
 from rocketwire.server.dispatch.guard import Guard
 from rocketwire.server.net.session import Session
 from rocketwire.server.proxy.passing import Passing
+from rocketwire.server.proxy.times import Times
 from rocketwire.server.upstream.cluster import Cluster
 from rocketwire.server.upstream.line import Answer, NotReached
 from rocketwire.wire.bodies import decode_body
@@ -47,6 +48,7 @@ class Names(Passing):
         guards: As for `Passing`.
         metrics: Likewise.
         now: Likewise.
+        times: Likewise.
     """
 
     def __init__(
@@ -57,8 +59,9 @@ class Names(Passing):
         guards: Iterable[Guard],
         metrics: Metrics,
         now: Callable[[], float],
+        times: Times | None = None,
     ) -> None:
-        super().__init__(guards=guards, metrics=metrics, now=now)
+        super().__init__(guards=guards, metrics=metrics, now=now, times=times)
         self._cluster = cluster
         self._proxied = proxied
         self._kept: OrderedDict[tuple[object, ...], Answer] = OrderedDict()
@@ -81,7 +84,10 @@ class Names(Passing):
         return len(frames)
 
     async def _answer(self, session: Session, header: Header, serialize_type: int, body: bytes) -> None:
+        arrived = self.now()
         session.answer(header, serialize_type, await self._reply(header, body))
+        if self._times is not None:
+            self._times.answered(header.code, arrived)
 
     async def _reply(self, header: Header, body: bytes) -> Reply:
         if header.code in _REFUSED:

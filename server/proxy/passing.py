@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
-from typing import Final
 
 from rocketwire.server.core.errors import ServerError, response_code
 from rocketwire.server.core.guard_errors import LimitExceeded
@@ -12,14 +11,12 @@ from rocketwire.server.core.metrics import UNSERVED, Metrics
 from rocketwire.server.core.request import Reply
 from rocketwire.server.dispatch.guard import Guard
 from rocketwire.server.net.session import Session
-from rocketwire.wire.codes import RequestCode
+from rocketwire.server.proxy.times import CODES, Times
 from rocketwire.wire.connection import RawFrame
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.header import Header
 
 log = logging.getLogger(__name__)
-
-_CODES: Final = frozenset(map(int, RequestCode))
 
 
 class Passing:
@@ -28,13 +25,17 @@ class Passing:
     Args:
         guards: Admit or refuse requests: quotas, accounts, whether anything may be changed.
         metrics: Counts requests.
-        now: The clock of faults.
+        now: The clock of faults and times.
+        times: Measures; None: nobody does.
 
     Attributes:
         now: See above.
     """
 
-    def __init__(self, *, guards: Iterable[Guard], metrics: Metrics, now: Callable[[], float]) -> None:
+    def __init__(
+        self, *, guards: Iterable[Guard], metrics: Metrics, now: Callable[[], float], times: Times | None = None
+    ) -> None:
+        self._times = times
         self._guards = tuple(guards)
         self._metrics = metrics
         self.now = now
@@ -57,7 +58,8 @@ class Passing:
 
     def _admitted(self, session: Session, header: Header, frame: RawFrame) -> bool:
         """Count a request; whether all active guards admit it. A refused one is answered."""
-        self._metrics.requests[header.code if header.code in _CODES else UNSERVED] += 1
+        self._metrics.requests[header.code if header.code in CODES else UNSERVED] += 1
+        arrived = self.now()
         try:
             for guard in self._guards:
                 if guard.active:
@@ -68,5 +70,7 @@ class Passing:
             elif not isinstance(error, ServerError | WireError):
                 log.exception("request %(code)d is refused", {"code": header.code})
             session.answer(header, frame.serialize_type, Reply(code=response_code(error), remark=str(error), ext={}))
+            if self._times is not None:
+                self._times.answered(header.code, arrived)
             return False
         return True

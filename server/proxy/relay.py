@@ -14,12 +14,15 @@ from rocketwire.server.net.session import Session
 from rocketwire.server.proxy.passing import Passing
 from rocketwire.server.proxy.quotas import Quotas
 from rocketwire.server.proxy.shadow import Shadow
+from rocketwire.server.proxy.times import Times
 from rocketwire.server.proxy.tunnels import Begun, Passed, Relocation, Tunnel, Watching
 from rocketwire.server.upstream.cluster import BrokerKey, Cluster
-from rocketwire.server.upstream.line import Connecting, Signing, connected
+from rocketwire.server.upstream.line import Connecting, connected
+from rocketwire.server.upstream.signing import Account
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.connection import RawFrame
+from rocketwire.wire.frame import Buffer
 from rocketwire.wire.header import Header, decode_header, encode_header
 from rocketwire.wire.hosts import encode_host
 
@@ -41,7 +44,8 @@ class Relay(Passing):
         now: Likewise.
         moved: Called with the former address when the broker has moved.
         connecting: Makes connections to the broker.
-        signing: Signs each request; None: they keep what their clients have signed with.
+        account: Signs each request while there is one; else they keep what their clients have signed with.
+        times: Measures; None: nobody does.
         shadow: Copies sends; None: nobody does.
     """
 
@@ -59,10 +63,11 @@ class Relay(Passing):
         now: Callable[[], float],
         moved: Callable[[Address], None] = lambda _: None,
         connecting: Connecting = connected,
-        signing: Signing | None = None,
+        account: Account,
+        times: Times | None = None,
         shadow: Shadow | None = None,
     ) -> None:
-        super().__init__(guards=guards, metrics=metrics, now=now)
+        super().__init__(guards=guards, metrics=metrics, now=now, times=times)
         self._key = key
         self._cluster = cluster
         self._own = own
@@ -74,7 +79,7 @@ class Relay(Passing):
         self._moved = moved
         self._passed = passed
         self._connecting = connecting
-        self._signing = signing
+        self._account = account
         self._shadow = shadow
         self._find()
         cluster.changed.subscribe(self._find)
@@ -101,8 +106,8 @@ class Relay(Passing):
 
     @property
     def plain(self) -> bool:
-        """Whether nothing has to look at frames."""
-        return self._signing is None and self._shadow is None and not self.guarded
+        """Whether nothing has to look at all frames."""
+        return not self._account.active and not self.guarded
 
     def where(self) -> tuple[Address | None, Relocation | None]:
         """The broker's address, if it is known, and what to replace in ids of messages."""
@@ -116,6 +121,7 @@ class Relay(Passing):
         """
         tunnel = self._tunnels.get(session)
         guarded = self.guarded
+        arrived = self.now()
         handled = 0
         try:
             for frame in frames:
@@ -131,7 +137,7 @@ class Relay(Passing):
                 if header.is_response:
                     tunnel.send(frame, None)
                 else:
-                    self._ask(tunnel, frame, header, guarded=guarded)
+                    self._ask(tunnel, frame, header, guarded=guarded, arrived=arrived)
                 if tunnel.full:
                     tunnel.flush()
                     if tunnel.full:
@@ -142,14 +148,16 @@ class Relay(Passing):
                 tunnel.flush()
         return handled
 
-    def _ask(self, tunnel: Tunnel, frame: RawFrame, header: Header, *, guarded: bool) -> None:
+    def _ask(self, tunnel: Tunnel, frame: RawFrame, header: Header, *, guarded: bool, arrived: float) -> None:
         """Pass a request on."""
         if guarded:
             tunnel.watch(header.opaque, _charging(self._quotas.charging(header)))
         if self._shadow is not None:
             tunnel.watch(header.opaque, self._shadow.take(self._key.name, header, frame.body))
-        if self._signing is not None:
-            frame = _with(frame, self._signing(header, frame.body))
+        if self._times is not None and not header.is_oneway:
+            tunnel.time(header.opaque, header.code, arrived)
+        if self._account.active:
+            frame = _with(frame, self._account.signed(header, frame.body))
         tunnel.send(frame, header)
 
     def _opened(self, session: Session, begun: Begun | None = None) -> Tunnel | None:
@@ -164,9 +172,14 @@ class Relay(Passing):
             begun,
             connecting=self._connecting,
             passed=self._passed,
+            times=self._times,
         )
         self._nursery.start_soon(tunnel.run, self._nursery)
         return tunnel
+
+    def copied(self, header: Header, body: Buffer) -> Watching | None:
+        """Take a send that the kernel has chosen for the second cluster, and say who gets its answer."""
+        return None if self._shadow is None else self._shadow.take_chosen(self._key.name, header, body)
 
     def adopt(self, session: Session, begun: Begun) -> None:
         """Take over a client with the connection to the broker that it has."""

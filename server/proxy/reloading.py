@@ -8,7 +8,7 @@ from typing import Final
 import trio
 
 from rocketwire.server.config.java_properties import PropertiesInvalid, parse_java_properties
-from rocketwire.server.config.keys import ConfigError
+from rocketwire.server.config.keys import ConfigError, write
 from rocketwire.server.configuration import KEYS, LiveConfig, read_settings
 from rocketwire.server.core.threads import RunSync
 from rocketwire.store.disk.files import FileSystem
@@ -66,11 +66,12 @@ class Reloading:
 
     def _apply(self, text: bytes) -> None:
         config, _ = read_settings(parse_java_properties(text.decode()))
-        wanted, now = config.properties(), self._live.properties()
         changes = {
-            key.name: wanted[key.name]
+            key.name: write(wanted)
             for key in KEYS
-            if key.online and wanted[key.name] != now[key.name] and not self._fixed & {key.name, *key.aliases}
+            if key.online
+            and (wanted := config.value(key)) != self._live.current.value(key)
+            and not self._fixed & {key.name, *key.aliases}
         }
         if changes:
             self._live.update(changes)

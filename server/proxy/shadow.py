@@ -20,6 +20,7 @@ import trio
 
 from rocketwire.server.limits.limits import Limits
 from rocketwire.server.proxy.sends import SENDS, is_half, number
+from rocketwire.server.proxy.tunnels import Watching
 from rocketwire.server.upstream.cluster import MASTER, BrokerKey, Cluster
 from rocketwire.server.upstream.line import Answer, Done, NotReached
 from rocketwire.server.upstream.lines import Lines
@@ -107,7 +108,12 @@ class Shadow:
 
     # --- the first cluster
 
-    def take(self, broker: str, header: Header, body: Buffer) -> Callable[[Header | None, memoryview], None] | None:
+    @property
+    def chance(self) -> int:
+        """How many of a million sends are copied."""
+        return self._chance
+
+    def take(self, broker: str, header: Header, body: Buffer) -> Watching | None:
         """Copy a send, if it is chosen.
 
         Args:
@@ -119,7 +125,11 @@ class Shadow:
             What is called with the header and body of the broker's answer, or with None if there is none. None: no
             answer is asked for.
         """
-        copy = self._chosen(broker, header, body)
+        return self.take_chosen(broker, header, body) if self._chosen(header) else None
+
+    def take_chosen(self, broker: str, header: Header, body: Buffer) -> Watching | None:
+        """Copy a send that is chosen already: as `take`."""
+        copy = self._copied(broker, header, body)
         if copy is None:
             return None
         if header.is_oneway:
@@ -129,15 +139,20 @@ class Shadow:
 
     def around(self, broker: str, header: Header, body: Buffer, done: Done) -> Done:
         """Copy a send that is made for a call, if it is chosen; what its answer is to be given to."""
-        copy = self._chosen(broker, header, body)
+        copy = self._copied(broker, header, body) if self._chosen(header) else None
         return done if copy is None else partial(self._answered_call, copy, done)
 
-    def _chosen(self, broker: str, header: Header, body: Buffer) -> _Copy | None:
-        fields = SENDS.get(header.code)
-        if fields is None or self._choose(_MILLIONTHS) >= self._chance:
-            return None
-        ext = header.ext or {}
-        if is_half(fields, ext):
+    def drop(self, count: int) -> None:
+        """So many sends were chosen, and not copied."""
+        self.sampled += count
+        self.outcomes[DROPPED] += count
+
+    def _chosen(self, header: Header) -> bool:
+        return header.code in SENDS and self._choose(_MILLIONTHS) < self._chance
+
+    def _copied(self, broker: str, header: Header, body: Buffer) -> _Copy | None:
+        fields, ext = SENDS.get(header.code), header.ext or {}
+        if fields is None or is_half(fields, ext):
             return None
         self.sampled += 1
         if self._count >= MOST_COPIES or self._bytes + len(body) > MOST_BYTES:

@@ -17,6 +17,7 @@ import trio
 from rocketwire.server.core.request import Reply
 from rocketwire.server.net.outbox import Outbox
 from rocketwire.server.net.session import Session
+from rocketwire.server.proxy.times import Times
 from rocketwire.server.upstream.line import Connecting, NotReached, connected
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import FLAG_RESPONSE, ResponseCode
@@ -31,6 +32,7 @@ log = logging.getLogger(__name__)
 HIGH_WATER: Final = 1024 * 1024
 """A tunnel with more unsent bytes is full: its broker does not read, and the client is not read either."""
 _READ_BYTES: Final = 256 * 1024
+_MOST_TIMED: Final = 4096
 
 _read_buffer = memoryview(bytearray(_READ_BYTES))  # shared by all: each read is passed on before the next begins
 
@@ -83,6 +85,7 @@ class Tunnel:
         begun: A connection to the broker that there is already.
         connecting: Makes one otherwise.
         passed: Counts.
+        times: Measures; None: nobody does.
     """
 
     def __init__(
@@ -95,6 +98,7 @@ class Tunnel:
         *,
         connecting: Connecting = connected,
         passed: Passed,
+        times: Times | None = None,
     ) -> None:
         self.session = session
         self.address = address
@@ -108,6 +112,8 @@ class Tunnel:
         self._waiting: list[bytes] = []
         self._unanswered: list[tuple[Header, int]] = []
         self._watching: dict[int, Watching] = {}
+        self._times = times
+        self._timed: dict[int, tuple[int, float, float]] = {}
         self._size = 0
         self._more = trio.Event()
         self._room = trio.Event()
@@ -139,6 +145,20 @@ class Tunnel:
             watching(None, memoryview(b""))
         else:
             self._watching[opaque] = watching
+
+    def time(self, opaque: int, code: int, arrived: float) -> None:
+        """Measure how long a request takes that is about to be sent."""
+        if self._times is not None:
+            if len(self._timed) >= _MOST_TIMED:
+                self._timed.clear()  # most of them get no answer
+            self._timed[opaque] = code, arrived, self._times.now()
+
+    def _answered(self, opaque: int) -> None:
+        timed = self._timed.pop(opaque, None)
+        if timed is not None and self._times is not None:
+            code, arrived, sent = timed
+            self._times.upstream_answered(code, self._times.now() - sent)
+            self._times.answered(code, arrived)
 
     def _end_watching(self) -> None:
         watching, self._watching = self._watching, {}
@@ -260,9 +280,10 @@ class Tunnel:
         self._passed.down += 1
         self._passed.down_bytes += len(data)
         session = self.session
-        if session.diverts or self._watching:
+        if session.diverts or self._watching or self._timed:
             known = decode_header(header, frame.serialize_type)
             if known.flag & FLAG_RESPONSE:
+                self._answered(known.opaque)
                 watching = self._watching.pop(known.opaque, None)
                 if watching is not None:
                     watching(known, frame.body)

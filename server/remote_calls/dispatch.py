@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias
 
+import trio
 from msgspec.structs import replace
 
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.errors import ServerError, TopicNotFound, response_code
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.metrics import Metrics
@@ -22,6 +24,7 @@ from rocketwire.server.dispatch.guard import Guard
 from rocketwire.server.grpc.calls import NotStored
 from rocketwire.server.grpc.clients import Client
 from rocketwire.server.net.admission.in_flight import InFlight
+from rocketwire.server.remote_calls.delay_levels import with_level
 from rocketwire.server.remote_calls.groups import RemoteGroups
 from rocketwire.server.remote_calls.members import Members
 from rocketwire.server.remote_calls.pulls.service import PULLED, Pulls, pulled_here
@@ -75,11 +78,13 @@ class RemoteDispatch:
         groups: Its groups.
         members: The clients at the brokers.
         lines: The connections that all calls share.
+        clock: The time of messages.
         pulls: Carries out POP for brokers that have none.
         metrics: Counts requests.
         in_flight: Counts the bytes of requests that wait for their answers.
         guards: Admit or refuse each request while they are active.
         copying: Takes a request to a broker with what its answer is to be given to, and says what that is then.
+        answered: Called with the code of each request that is answered, and when it came; None: nobody measures.
     """
 
     def __init__(
@@ -89,21 +94,26 @@ class RemoteDispatch:
         groups: RemoteGroups,
         members: Members,
         lines: Lines,
+        clock: Clock,
         pulls: Pulls,
         metrics: Metrics,
         in_flight: InFlight,
         guards: Iterable[Guard] = (),
         copying: Copying | None = None,
+        answered: Callable[[int, float], None] | None = None,
     ) -> None:
         self._topics = topics
         self._groups = groups
         self._members = members
         self._lines = lines
+        self._clock = clock
         self._pulls = pulls
         self._metrics = metrics
         self._in_flight = in_flight
         self._guards = tuple(guards)
         self._copying = copying
+        self._note = answered
+        self._began: dict[tuple[CallCaller, int], float] = {}
         self._answered: dict[CallCaller, None] = {}
         lines.settled.subscribe(self._flush)
 
@@ -115,10 +125,12 @@ class RemoteDispatch:
         written: dict[Line, None] = {}
         for request in requests:
             self._metrics.requests[request.header.code] += 1
+            if self._note is not None:
+                self._began[caller, request.header.opaque] = trio.current_time()
             try:
                 line = self._serve(caller, request, guards)
             except Exception as error:  # noqa: BLE001 - the call is told; one that is not foreseen is logged there
-                caller.answer(request.header, request.serialize_type, _refusal(caller, error))
+                self._answer(caller, request.header, _refusal(caller, error), request.serialize_type)
             else:
                 if line is not None:
                     written[line] = None
@@ -183,9 +195,12 @@ class RemoteDispatch:
         """Ask the broker that a request is for."""
         header, fields = request.header, request.fields
         if isinstance(fields, SendFields) and _is_timed(fields, request.body) and not self._topics.timed(fields.topic):
-            raise CallInvalid(
-                Code.ILLEGAL_DELIVERY_TIME, "brokers of 4.9 have no messages that are delivered at a time"
-            )
+            delayed = with_level(fields, self._topics.delay_levels, self._clock())
+            if delayed is None:
+                raise CallInvalid(
+                    Code.ILLEGAL_DELIVERY_TIME, "brokers of 4.9 deliver messages after the delays of their levels only"
+                )
+            ext = ext_of_fast(delayed)
         broker = self._broker(request)
         address = self._topics.address(broker)
         if address is None:
@@ -254,15 +269,22 @@ class RemoteDispatch:
             self._topics.failed(broker)
         else:
             self._topics.answered(broker)
-        caller.answer(header, 0, _reply(header.code, found))
+        self._answer(caller, header, _reply(header.code, found))
         self._answered[caller] = None
         if isinstance(found, NotSent):  # that comes with no read
             self._flush_later()
 
     def _done_apart(self, caller: CallCaller, header: Header, found: Answer | NotReached) -> None:
-        caller.answer(header, 0, _reply(header.code, found))
+        self._answer(caller, header, _reply(header.code, found))
         self._answered[caller] = None
         self._flush_later()
+
+    def _answer(self, caller: CallCaller, header: Header, reply: Reply, serialize_type: int = 0) -> None:
+        caller.answer(header, serialize_type, reply)
+        if self._note is not None:
+            began = self._began.pop((caller, header.opaque), None)
+            if began is not None:
+                self._note(header.code, began)
 
     def _flush_later(self) -> None:
         self._lines.start(self._flushed)
@@ -282,12 +304,12 @@ class RemoteDispatch:
             reply = Reply() if known else _refusal(caller, TopicNotFound(topic))
         except NotReached as error:
             reply = _refusal(caller, NotStored(Code.INTERNAL_SERVER_ERROR, str(error)))
-        caller.answer(header, 0, reply)
+        self._answer(caller, header, reply)
         caller.flush()
 
     async def _load_group(self, caller: CallCaller, header: Header, group: str) -> None:
         await self._groups.load(group)
-        caller.answer(header, 0, Reply())
+        self._answer(caller, header, Reply())
         caller.flush()
 
 

@@ -27,6 +27,7 @@ from rocketwire.server.remote_calls.renewing import RenewingHeld
 from rocketwire.server.remote_calls.topics import RemoteTopics
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.upstream.cluster import Cluster
+from rocketwire.server.upstream.keys import UpstreamKeys
 from rocketwire.server.upstream.lines import Lines
 
 
@@ -68,8 +69,10 @@ def remote_front(
     works: Works,
     keys: Live[GrpcKeys] | None = None,
     send_keys: Live[SendKeys] | None = None,
+    upstream_keys: Live[UpstreamKeys] | None = None,
     guards: Iterable[Guard] = (),
     copying: Copying | None = None,
+    answered: Callable[[int, float], None] | None = None,
 ) -> RemoteFront:
     """The front of a cluster.
 
@@ -82,12 +85,14 @@ def remote_front(
         works: Carries out long work.
         keys: The keys of calls, if they are not the default ones.
         send_keys: The keys of sends, likewise.
+        upstream_keys: What the cluster cannot tell, likewise.
         guards: Admit or refuse each request while they are active.
         copying: As for `RemoteDispatch`.
+        answered: Likewise.
     """
     guards = tuple(guards)
     topics = RemoteTopics(cluster, lines)
-    groups = RemoteGroups(topics, lines)
+    groups = RemoteGroups(topics, lines, upstream_keys)
     members = Members(topics, lines)
     pulls = Pulls(topics, groups, lines, clock)
     dispatch = RemoteDispatch(
@@ -95,11 +100,13 @@ def remote_front(
         groups=groups,
         members=members,
         lines=lines,
+        clock=clock,
         pulls=pulls,
         metrics=metrics,
         in_flight=in_flight,
         guards=guards,
         copying=copying,
+        answered=answered,
     )
     renewals = Renewals(trio.current_time)
     held = RenewingHeld(dispatch.change, renewals, clock)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 import trio
 
+from rocketwire.server.config.live import Live
 from rocketwire.server.remote_calls.topics import UNUSED_SECONDS, RemoteTopics
+from rocketwire.server.upstream.keys import UpstreamKeys
 from rocketwire.server.upstream.line import NotReached
 from rocketwire.server.upstream.lines import Lines
 from rocketwire.wire.addresses import Address
@@ -31,18 +34,29 @@ class _Known(NamedTuple):
 
 
 class RemoteGroups:
-    """The consumer groups of a cluster."""
+    """The consumer groups of a cluster.
 
-    def __init__(self, topics: RemoteTopics, lines: Lines) -> None:
+    Args:
+        topics: Its topics and brokers.
+        lines: The connections.
+        keys: Name the groups that are in order, whatever brokers say.
+    """
+
+    def __init__(self, topics: RemoteTopics, lines: Lines, keys: Live[UpstreamKeys] | None = None) -> None:
         self._topics = topics
         self._lines = lines
+        self._keys = keys or Live(UpstreamKeys())
         self._known: OrderedDict[str, _Known] = OrderedDict()
         self._asks: dict[str, trio.Event] = {}
 
     def get(self, group: str) -> SubscriptionGroupConfig | None:
         """What is known of a group; None: nothing."""
         known = self._known.get(group)
-        return None if known is None else known.config
+        config = None if known is None else known.config
+        names = self._keys.current.ordered_groups
+        if known is None or not names or group not in names.replace(",", " ").split():
+            return config
+        return replace(config or SubscriptionGroupConfig(group_name=group), consume_message_orderly=True)
 
     def asks_for(self, group: str) -> bool:
         """Whether a group is to be loaded first; what is not fresh is asked for in the background."""

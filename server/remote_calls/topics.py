@@ -15,6 +15,7 @@ from typing import Final
 import trio
 
 from rocketwire.server.grpc.tables.topics import Share
+from rocketwire.server.remote_calls.delay_levels import levels_of
 from rocketwire.server.topics.message_types import MESSAGE_TYPE, MessageType
 from rocketwire.server.upstream.cluster import MASTER, BrokerKey, Cluster
 from rocketwire.server.upstream.line import NotReached
@@ -61,6 +62,7 @@ class RemoteTopics:
         self._lines = lines
         self._known: OrderedDict[str, _Known] = OrderedDict()
         self._avoided: dict[str, float] = {}
+        self._levels: tuple[int, ...] = ()
         self._turns = count()
 
     # --- what calls ask
@@ -93,6 +95,11 @@ class RemoteTopics:
         """Whether its brokers deliver messages at a time that the sender gives: those of 4.9 do not."""
         known = self._known.get(topic)
         return known is None or known.attributes is not _ALL_TYPES
+
+    @property
+    def delay_levels(self) -> Sequence[int]:
+        """The delays of the levels of brokers of 4.9, in ms, as the one has them that was asked last."""
+        return self._levels
 
     # --- brokers
 
@@ -187,6 +194,9 @@ class RemoteTopics:
             try:
                 answer = await self._lines.ask(address, RequestCode.GET_TOPIC_CONFIG, encode_ext(header))
                 if answer.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
+                    told = await self._lines.ask(address, RequestCode.GET_BROKER_CONFIG, {})
+                    if told.code == ResponseCode.SUCCESS:
+                        self._levels = levels_of(told.body)
                     return _ALL_TYPES
                 if answer.code == ResponseCode.SUCCESS:
                     return decode_body(TopicConfig, answer.body).attributes

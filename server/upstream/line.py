@@ -54,6 +54,8 @@ Asked: TypeAlias = "Callable[[Line, Header, bytes], None]"
 """Called with a request of the other server's."""
 Signing: TypeAlias = Callable[[Header, Buffer], Header]
 """Signs a request with a body."""
+Took: TypeAlias = Callable[[int, float], None]
+"""Called with the code of a request and the seconds until its answer came."""
 Connecting: TypeAlias = Callable[[Address, trio.Nursery], Awaitable[socket.socket]]
 """Gives a connected socket that does not block, and that tasks of the nursery may carry; or raises NotSent."""
 
@@ -61,6 +63,8 @@ Connecting: TypeAlias = Callable[[Address, trio.Nursery], Awaitable[socket.socke
 class _Waiting(NamedTuple):
     deadline: float
     done: Done
+    code: int
+    since: float
 
 
 class Line:
@@ -80,6 +84,7 @@ class Line:
         asked: Asked | None = None,
         settled: Callable[[], None] = lambda: None,
         signing: Signing | None = None,
+        took: Took | None = None,
     ) -> None:
         self.lost = trio.Event()
         self.address = address
@@ -88,6 +93,7 @@ class Line:
         self._asked = asked
         self._settled = settled
         self._signing = signing
+        self._took = took
         self._waiting: dict[int, _Waiting] = {}
         self._opaque = 0
         self._outbox = Outbox(sock)
@@ -168,8 +174,9 @@ class Line:
         if self._signing is not None:
             header = self._signing(header, body)
         self._outbox.put((encode_frame(header, body),))
-        deadline = trio.current_time() + seconds
-        self._waiting[opaque] = _Waiting(deadline, done)
+        now = trio.current_time()
+        deadline = now + seconds
+        self._waiting[opaque] = _Waiting(deadline, done, code, now)
         if self._timer is None:
             self._timer = trio.CancelScope(deadline=deadline)
             self._nursery.start_soon(self._watch)
@@ -211,6 +218,8 @@ class Line:
     def _finish(self, opaque: int, found: Answer | NotReached) -> None:
         waiting = self._waiting.pop(opaque, None)
         if waiting is not None:
+            if self._took is not None and isinstance(found, Answer):
+                self._took(waiting.code, trio.current_time() - waiting.since)
             try:
                 waiting.done(found)
             except Exception:  # a bug in what is done with one answer must not end the connection of all
@@ -298,6 +307,7 @@ async def connect(
     settled: Callable[[], None] = lambda: None,
     connecting: Connecting | None = None,
     signing: Signing | None = None,
+    took: Took | None = None,
 ) -> Line:
     """A connection to a server, whose answers a task of the nursery takes until it is closed.
 
@@ -308,6 +318,7 @@ async def connect(
         settled: Called when all answers of a read have been passed on.
         connecting: Makes it; None: `connected`.
         signing: Signs each request; None: nobody does.
+        took: Measures; None: nobody does.
 
     Raises:
         NotSent: there is none within CONNECT_SECONDS.
@@ -319,6 +330,7 @@ async def connect(
         asked=asked,
         settled=settled,
         signing=signing,
+        took=took,
     )
     nursery.start_soon(line.receive)
     return line

@@ -18,6 +18,7 @@ from rocketwire.server.upstream.line import (
     NotReached,
     NotSent,
     Signing,
+    Took,
     connect,
     connected,
 )
@@ -34,14 +35,18 @@ class Lines:
     Args:
         connecting: Makes a connection.
         signing: Signs each request; None: nobody does.
+        took: Measures; None: nobody does.
 
     Attributes:
         settled: Called when all answers of a read have been passed on.
     """
 
-    def __init__(self, connecting: Connecting = connected, signing: Signing | None = None) -> None:
+    def __init__(
+        self, connecting: Connecting = connected, signing: Signing | None = None, took: Took | None = None
+    ) -> None:
         self._connecting_by = connecting
         self._signing = signing
+        self._took = took
         self.settled = Event[[]]()
         self._lines: dict[Address, Line] = {}
         self._connecting: dict[Address, trio.Lock] = {}
@@ -49,7 +54,7 @@ class Lines:
         self._runs = trio.Event()
 
     def fresh(self) -> Lines:
-        """Others that are made in the same way."""
+        """Others that are made in the same way, and that nobody measures."""
         return Lines(self._connecting_by, self._signing)
 
     async def run(self) -> None:
@@ -158,6 +163,7 @@ class Lines:
             settled=self.settled,
             connecting=self._connecting_by,
             signing=self._signing,
+            took=self._took,
         )
 
     def start(self, task: Callable[..., Awaitable[Any]], *args: Any) -> bool:  # noqa: ANN401 - what the task takes

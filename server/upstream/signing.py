@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Final
 
 from msgspec.structs import replace
 
 from rocketwire.server.config.keys import ConfigError
+from rocketwire.server.config.live import Live
 from rocketwire.server.upstream.keys import UpstreamKeys
 from rocketwire.wire.frame import Buffer
 from rocketwire.wire.header import Header
 from rocketwire.wire.signature import ACCESS_KEY, SIGNATURE, UNIQUE_KEY_QUERY, Secret, content
+
+log = logging.getLogger(__name__)
 
 _SECURITY_TOKEN: Final = "SecurityToken"  # noqa: S105 - a field's name
 _OF_THE_SENDER: Final = frozenset({ACCESS_KEY, SIGNATURE, _SECURITY_TOKEN})
@@ -40,6 +44,47 @@ class Signer:
             version = min(version, _VERSION_4_9_3)
         ext[SIGNATURE] = self._secret.sign(content(covered), body).decode()
         return replace(header, ext=ext, version=version)
+
+
+class Account:
+    """The account that the keys in force name; a proxy may get one, lose it or change it while it runs.
+
+    Args:
+        keys: Its name and its secret key.
+
+    Raises:
+        ConfigError: a half of it is missing.
+    """
+
+    def __init__(self, keys: Live[UpstreamKeys]) -> None:
+        self._keys = keys
+        self._named = _named(keys.current)
+        self._signer = upstream_signer(keys.current)
+
+    @property
+    def active(self) -> bool:
+        """Whether there is one."""
+        return self._signer is not None
+
+    def signed(self, header: Header, body: Buffer) -> Header:
+        """The header of a request, signed by the account; as it is if there is none."""
+        return header if self._signer is None else self._signer.signed(header, body)
+
+    def changed(self) -> None:
+        """Follow the keys; a half of an account changes nothing."""
+        named = _named(self._keys.current)
+        if named == self._named:
+            return
+        try:
+            self._signer = upstream_signer(self._keys.current)
+        except ConfigError as error:
+            log.warning("the account of before signs requests: %(reason)s", {"reason": error})
+        else:
+            self._named = named
+
+
+def _named(keys: UpstreamKeys) -> tuple[str, str]:
+    return keys.upstream_access_key, keys.upstream_secret_key
 
 
 def upstream_signer(keys: UpstreamKeys) -> Signer | None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bench import scale
-from bench.scale import PAGE, Cluster, Costs, main, served, simulate, tables
+from bench.scale import COSTS, PAGE, Cluster, main, recorded, served, simulate, tables
 
 
 def test_a_request_waits_for_those_before_it() -> None:
@@ -14,7 +14,7 @@ def test_a_request_waits_for_those_before_it() -> None:
 
 
 def test_a_small_cluster_is_as_busy_as_computed_and_a_storm_waits() -> None:
-    cluster, costs = Cluster(clients=1000, brokers=10, topics=100), Costs()
+    cluster, costs = Cluster(clients=1000, brokers=10, topics=100), recorded()
     kinds = [(round(cluster.routes * scale.PERIOD), costs.route)]
     calm = simulate(kinds, 1, within=scale.PERIOD, seed=1)
     storm = simulate(kinds, 1, within=0.01, seed=1)
@@ -25,17 +25,21 @@ def test_a_small_cluster_is_as_busy_as_computed_and_a_storm_waits() -> None:
 
 
 def test_registrations_do_not_get_less_with_more_name_servers() -> None:
-    costs = Costs()
+    costs = recorded()
     one, ten = Cluster(clients=100_000), Cluster(clients=1_000_000)
     assert one.registering(costs) == ten.registering(costs)
     assert ten.name_servers(costs) > one.name_servers(costs)
 
 
+def test_costs_are_written_as_they_are_read() -> None:
+    assert recorded().written() == COSTS.read_text("utf-8")
+
+
 def test_tables_of_a_small_cluster() -> None:
     small = Cluster(clients=100, brokers=10, topics=100)
-    text = tables(small, small, Costs())
+    text = tables(small, small, recorded())
     assert "10 brokers, 100 clients" in text
-    assert text == tables(small, small, Costs())
+    assert text == tables(small, small, recorded())
 
 
 @pytest.mark.slow

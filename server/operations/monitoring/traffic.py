@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from prometheus_client import Metric
@@ -14,7 +14,7 @@ from rocketwire.server.limits.limits import LIMITS
 from rocketwire.server.net.admission.descriptors import KEPT_FOR_STORE, Descriptors
 from rocketwire.server.operations.faults.rule import COUNTED
 from rocketwire.server.operations.monitoring.families import counter, counters, gauge, gauges, histograms
-from rocketwire.server.operations.monitoring.latencies import Latencies
+from rocketwire.server.operations.monitoring.latencies import Histogram, Latencies
 from rocketwire.server.operations.monitoring.sources import Listeners
 from rocketwire.wire.codes import RequestCode
 
@@ -35,13 +35,12 @@ _THROTTLED: Final = (
 
 def requests(metrics: Metrics, latencies: Latencies) -> Iterator[Metric]:
     """Requests, how long they take, and messages."""
-    yield requests_by_code(metrics)
-    yield histograms(
+    yield requests_by_code(metrics.requests)
+    yield durations(
         "request_duration_seconds",
         "From the arrival of the read that brought a request to the hand-over of its answers, or until it is put aside "
         "(a pull that is held, a send that waits for a flush).",
-        ("code",),
-        (((_NAMES[code],), histogram) for code, histogram in latencies.requests.items()),
+        latencies.requests,
     )
     yield histograms(
         "flush_duration_seconds", "Flushes that sends waited for (SYNC_FLUSH).", (), [((), latencies.flushes)]
@@ -52,9 +51,14 @@ def requests(metrics: Metrics, latencies: Latencies) -> Iterator[Metric]:
     yield counter("delivered_bytes", "Bytes of these messages as the commit log has them.", metrics.bytes_out)
 
 
-def requests_by_code(metrics: Metrics) -> Metric:
+def durations(name: str, text: str, of: Mapping[int, Histogram]) -> Metric:
+    """Histograms by request code."""
+    return histograms(name, text, ("code",), (((_NAMES[code],), histogram) for code, histogram in of.items()))
+
+
+def requests_by_code(requests: Mapping[int, int]) -> Metric:
     """Requests."""
-    counts: dict[int, int] = {**dict.fromkeys(map(int, _BUSIEST), 0), **metrics.requests}
+    counts: dict[int, int] = {**dict.fromkeys(map(int, _BUSIEST), 0), **requests}
     return counters(
         "requests",
         "Requests by the name of their code, refused ones among them; unserved: codes that nobody serves.",

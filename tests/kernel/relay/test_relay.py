@@ -1,5 +1,6 @@
 """Pairs of sockets that the kernel relays between: what passes, and how a pair ends."""
 
+import contextlib
 import gc
 import os
 import select
@@ -58,7 +59,7 @@ def test_frames_pass_both_ways_and_are_counted(relay: Any, pair: Pair) -> None:
     assert exactly(pair.upstream, len(ANSWER)) == ANSWER  # what a client says stays as it is
     pair.upstream.sendall(ANSWER + frame())
     assert exactly(pair.client, len(ANSWER) + 9) == REWRITTEN + frame()
-    assert relay.counts() == (1, len(ANSWER), 2, len(ANSWER) + 9, 1)
+    assert relay.counts() == (1, len(ANSWER), 2, len(ANSWER) + 9, 1, 0)
 
 
 def test_without_hosts_nothing_is_rewritten(relay: Any) -> None:
@@ -318,7 +319,7 @@ def test_a_relay_without_pairs_has_no_thread() -> None:
     relay = kernel.Relay(HIGH_WATER)
     assert threads() == before
     assert [*relay.events(), *relay.idle(0)] == []
-    assert relay.counts() == (0, 0, 0, 0, 0)
+    assert relay.counts() == (0, 0, 0, 0, 0, 0)
     relay.close()
 
 
@@ -357,3 +358,38 @@ def test_wrong_arguments() -> None:
     for call in (relay.drop, relay.release, relay.idle):
         with pytest.raises(TypeError):
             call("1")
+
+
+def test_slow_readers_do_not_fill_the_memory(relay: Any) -> None:
+    """Each may have a megabyte, all together what the bound says, and little more for each of them."""
+    bound = 4 << 20
+    relay.bound(bound)
+    pairs = [Pair(relay) for _ in range(40)]
+    data = frame(bytes(1 << 20))
+    sent = [fill_soon(each.upstream, data) for each in pairs]
+    unsent = relay.counts()[5]
+    assert HIGH_WATER < unsent < bound + len(pairs) * (16 << 10) + 2 * HIGH_WATER
+    for each, count in zip(pairs, sent, strict=True):
+        assert len(exactly(each.client, count)) == count  # they read after all, and miss nothing
+    wait_for(lambda: relay.counts()[5] == 0)
+    for each in pairs:
+        each.close()
+
+
+def test_what_ends_is_not_counted_as_unsent(relay: Any, pair: Pair) -> None:
+    fill_soon(pair.upstream, frame(bytes(1 << 20)))
+    wait_for(lambda: relay.counts()[5] > 0)
+    relay.drop(pair.number)
+    events(relay)
+    assert relay.counts()[5] == 0
+
+
+def fill_soon(end: socket.socket, data: bytes) -> int:
+    """As `fill`, but without a long wait for room."""
+    total = 0
+    end.settimeout(0.05)
+    with contextlib.suppress(TimeoutError):
+        while total < 3 << 20:
+            total += end.send(data[total % len(data) :])
+    end.settimeout(60)
+    return total

@@ -108,6 +108,61 @@ async def test_what_passes_is_counted_by_broker(tmp_path: Path, looks_at_frames:
             await settle()
 
 
+@pytest.mark.parametrize("looks_at_frames", [False, True])
+async def test_requests_are_timed_until_their_answers(tmp_path: Path, looks_at_frames: bool) -> None:
+    keys: dict[str, Any] = {"topic_quotas": "T=1/1000"} if looks_at_frames else {}
+    codes = ("SEND_MESSAGE_V2", "PULL_MESSAGE", "GET_ROUTEINFO_BY_TOPIC")
+    async with serving(tmp_path / "store") as server:
+        for topic in ("T", "Empty"):
+            await server.broker().create_topic(topic)
+        async with proxying(tmp_path / "p", server.name_server_address, http=HTTP, **keys) as proxy:
+            client, waiting = proxy.broker(), proxy.broker()
+            for _ in range(3):
+                await client.send("T")
+            await client.tell(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"one-way")
+            await waiting.hold("Empty", 0)  # it is not answered yet
+            await client.pull("T", 0)
+            await proxy.names().ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "T"})
+            with Sdk(proxy.standing.listened) as sdk:
+                await sdk.call("SendMessage", send_request())
+            await settle()
+            _, body = await http(proxy, "GET", "/metrics")
+            asked = {code: sample(body, "requests_total", code=code) for code in codes}
+            durations = {code: sample(body, "request_duration_seconds_count", code=code) for code in codes}
+            upstream = {code: sample(body, "upstream_duration_seconds_count", code=code) for code in codes}
+            refused = 2 if looks_at_frames else 0
+            assert asked == {"SEND_MESSAGE_V2": 5, "PULL_MESSAGE": 2, "GET_ROUTEINFO_BY_TOPIC": 2}
+            assert durations == {"SEND_MESSAGE_V2": 4 + looks_at_frames, "PULL_MESSAGE": 1, "GET_ROUTEINFO_BY_TOPIC": 2}
+            assert upstream["SEND_MESSAGE_V2"] == 4 - refused - looks_at_frames
+            assert upstream["PULL_MESSAGE"] == 1
+            assert upstream["GET_ROUTEINFO_BY_TOPIC"] >= 2
+
+
+async def test_requests_are_not_timed_if_nobody_wants_that(tmp_path: Path) -> None:
+    async with serving(tmp_path / "store") as server:
+        await server.broker().create_topic("T")
+        where, keys = server.name_server_address, {"request_times": False}
+        async with proxying(tmp_path / "p", where, http=HTTP, **keys) as proxy:
+            assert (await proxy.broker().send("T")).header.code == 0
+            _, body = await http(proxy, "GET", "/metrics")
+            assert b"duration_seconds" not in body
+
+
+async def test_a_time_has_the_wait_of_a_long_poll(tmp_path: Path) -> None:
+    async with serving(tmp_path / "store") as server:
+        await server.broker().create_topic("T")
+        keys: dict[str, Any] = {"topic_quotas": "T=1000/1000"}
+        async with proxying(tmp_path / "p", server.name_server_address, http=HTTP, **keys) as proxy:
+            waiting = proxy.broker()
+            await waiting.hold("T", 0)
+            await server.pass_time(2.0)
+            assert (await proxy.broker().send("T")).header.code == 0
+            assert (await waiting.receive()).header.code == 0
+            _, body = await http(proxy, "GET", "/metrics")
+            assert 2.5 > sample(body, "request_duration_seconds_sum", code="PULL_MESSAGE") >= 2
+            assert 2.5 > sample(body, "upstream_duration_seconds_sum", code="PULL_MESSAGE") >= 2
+
+
 async def test_uses_of_accounts_are_told_apart(tmp_path: Path) -> None:
     keys = accounts(tmp_path, "proxy", "first-account:secret-key:T=PUB", "second-account:secret-key:T=PUB")
     async with serving(tmp_path / "store") as server:

@@ -9,8 +9,11 @@ from rocketwire.server.guards.throttle.keys import ThrottleKeys
 from rocketwire.server.proxy.reloading import LOOK_SECONDS, Reloading
 from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.wire.codes import ResponseCode
+from rocketwire.wire.grpc.codes import Code
+from tests.server.grpc.sdk import Sdk, code_of, message, send_request
 from tests.server.harness import Clock, run_inline, serving
 from tests.server.proxy.proxied import proxying
+from tests.server.proxy.test_signing import accounts, sent
 
 
 async def test_quotas_that_are_written_into_the_file_are_in_force_soon(tmp_path: Path) -> None:
@@ -32,6 +35,36 @@ async def test_quotas_that_are_written_into_the_file_are_in_force_soon(tmp_path:
             file.write_text("")
             await server.pass_time(2 * LOOK_SECONDS)
             assert [(await client.send("T")).header.code for _ in range(3)] == [0, 0, 0]
+
+
+async def test_an_account_is_changed_without_a_connection_less(tmp_path: Path) -> None:
+    file = tmp_path / "proxy.conf"
+    told = "upstreamAccessKey=proxy-account\nupstreamSecretKey={}\n"
+    file.write_text(told.format("wrong"))
+    at_broker = accounts(tmp_path, "broker", "proxy-account:proxy-secret:T=PUB|SUB", "own-account:own-secret:T=PUB")
+    async with serving(tmp_path / "store", auto_create_topic_enable=True, **at_broker) as server:
+        start = {"upstream_access_key": "proxy-account", "upstream_secret_key": "wrong"}
+        async with proxying(tmp_path / "p", server.name_server_address, file=str(file), **start) as proxy:
+            client = proxy.broker()
+
+            async def is_told(code: int, text: str, account: tuple[str, str] | None = None) -> None:
+                file.write_text(text)
+                for _ in range(100):  # the kernel's thread takes its time to hand the connection over
+                    await server.pass_time(LOOK_SECONDS)
+                    if (await sent(client, "T", account))[0] == code:
+                        break
+                assert (await sent(client, "T", account))[0] == code
+                with Sdk(proxy.standing.listened) as sdk:
+                    called = code_of(await sdk.call("SendMessage", send_request(message())))
+                    assert (called is Code.OK) == (code == 0 and account is None)
+
+            refused = ResponseCode.SYSTEM_ERROR
+            await is_told(refused, told.format("wrong"))
+            await is_told(refused, "")  # signed by nobody
+            await is_told(0, told.format("proxy-secret"))
+            await is_told(0, "upstreamAccessKey=other-account\n")  # a half: that of before stays
+            await is_told(refused, told.format("wrong-again"))
+            await is_told(0, "", ("own-account", "own-secret"))
 
 
 async def test_what_cannot_be_used_changes_nothing_and_what_was_given_otherwise_stays(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ nothing."""
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -14,6 +15,7 @@ import pytest
 from rocketwire.server.operations.faults.grammar import parse_rule
 from rocketwire.server.operations.faults.keys import FaultKeys
 from rocketwire.server.proxy import shadow as module
+from rocketwire.server.proxy.kernel import relay_kernel
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.grpc.codes import Code
@@ -47,10 +49,15 @@ async def outcomes(proxy: Proxy) -> dict[str, float]:
 
 
 @contextlib.asynccontextmanager
-async def both(folder: Path, of_second: Mapping[str, Any] = MappingProxyType({}), **keys: Any) -> AsyncIterator[Both]:
+async def both(
+    folder: Path,
+    of_second: Mapping[str, Any] = MappingProxyType({}),
+    of_first: Mapping[str, Any] = MappingProxyType({}),
+    **keys: Any,
+) -> AsyncIterator[Both]:
     """Two clusters that have the topic T with two queues; no other topic is made."""
     async with (
-        serving(folder / "first", auto_create_topic_enable=False) as first,
+        serving(folder / "first", auto_create_topic_enable=False, **of_first) as first,
         serving(folder / "second", auto_create_topic_enable=False, **of_second) as second,
     ):
         for each in (first, second):
@@ -117,10 +124,43 @@ async def test_what_is_no_send_and_half_messages_are_left_out(tmp_path: Path) ->
         assert await bodies(of.second) == []
 
 
-async def test_only_a_part_is_copied(tmp_path: Path) -> None:
-    async with both(tmp_path, shadow_sample=99.9999) as of:  # the random number of tests is the highest
+@pytest.mark.parametrize(
+    ("keys", "percent"),
+    [({"topic_quotas": "T=1000/1000"}, 99.9999), ({}, 0.0001)],  # the random number of tests is the highest
+    ids=["by a session", "by the kernel"],
+)
+async def test_only_a_part_is_copied(tmp_path: Path, keys: dict[str, Any], percent: float) -> None:
+    async with both(tmp_path, shadow_sample=percent, **keys) as of:
         assert (await of.proxy.broker().send("T")).header.code == 0
         assert await of.outcomes() == {}
+
+
+@pytest.mark.skipif(relay_kernel() is None, reason="there is no kernel that relays")
+async def test_copies_take_no_connection_from_the_kernel(tmp_path: Path) -> None:
+    async with both(tmp_path) as of:
+        client = of.proxy.broker()
+        for _ in range(3):
+            assert (await client.send("T")).header.code == 0
+        assert await of.outcomes() == {"same": 3}
+        await client.tell(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"one-way")
+        assert await of.outcomes() == {"same": 3, "not_compared": 1}
+        _, body = await http(of.proxy, "GET", "/metrics")
+        assert sample(body, "relayed_connections") == 1
+        assert sample(body, "relayed_frames_total", by="kernel", to="broker") == 4
+
+
+async def test_a_broker_that_goes_without_an_answer_is_not_compared(tmp_path: Path) -> None:
+    silent = FaultKeys(rules=(parse_rule("disconnect:answer,code=310"),))
+    async with both(tmp_path, of_first={"faults": silent}) as of:
+        client = of.proxy.broker()
+        with pytest.raises(AssertionError, match="closed the connection"):
+            await client.ask(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"lost")
+        client.close()
+        for _ in range(1000):
+            if (found := await of.outcomes()) == {"not_compared": 1}:
+                break
+            time.sleep(0.005)  # noqa: ASYNC251 - the kernel's thread needs real time
+        assert found == {"not_compared": 1}
 
 
 async def test_a_second_cluster_that_is_away_is_not_waited_for(

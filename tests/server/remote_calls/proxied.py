@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import trio
 
+from rocketwire.server.config.live import Live
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.works import Works
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
@@ -18,6 +19,7 @@ from rocketwire.server.net.admission.admission import Admission
 from rocketwire.server.net.listener import Listener, bind
 from rocketwire.server.remote_calls.front import remote_front
 from rocketwire.server.upstream.cluster import Cluster
+from rocketwire.server.upstream.keys import UpstreamKeys
 from rocketwire.server.upstream.line import Answer, Done, Line
 from rocketwire.server.upstream.lines import Lines
 from rocketwire.wire.addresses import Address
@@ -65,7 +67,7 @@ class LinesWithoutPop(Lines):
 
 @contextlib.asynccontextmanager
 async def proxying(
-    *name_servers: Address, clock: Clock, guards: tuple[Guard, ...] = (), pop: bool = True
+    *name_servers: Address, clock: Clock, guards: tuple[Guard, ...] = (), pop: bool = True, ordered_groups: str = ""
 ) -> AsyncIterator[Proxy]:
     """A front of the cluster of these name servers.
 
@@ -74,12 +76,20 @@ async def proxying(
         clock: The time of handles.
         guards: Admit or refuse requests.
         pop: Whether the brokers have POP.
+        ordered_groups: Those that are in order, whatever brokers say.
     """
     in_flight, metrics = account(), Metrics()
     lines = Lines() if pop else LinesWithoutPop()
     cluster = Cluster(name_servers, lines)
     front = remote_front(
-        cluster, lines, clock=clock, metrics=metrics, in_flight=in_flight, works=Works(run_inline), guards=guards
+        cluster,
+        lines,
+        clock=clock,
+        metrics=metrics,
+        in_flight=in_flight,
+        works=Works(run_inline),
+        guards=guards,
+        upstream_keys=Live(UpstreamKeys(ordered_groups=ordered_groups)),
     )
     sock: socket.socket = bind("127.0.0.1", 0, option="test")
     listener = Listener(

@@ -165,6 +165,44 @@ async def test_a_group_in_order_gets_the_next_message_when_the_first_is_acknowle
         assert code_of(await front.sdk.call("AckMessage", request)) is Code.OK
 
 
+async def test_order_is_kept_for_groups_that_brokers_do_not_know_as_ordered(front: Front) -> None:
+    """One that is not acknowledged in time comes again before the next, another client gets nothing of its queue
+    meanwhile, and another proxy goes on with it."""
+    for broker in front.brokers.values():
+        await broker.broker().create_topic("F", 2, attributes="+message.type=FIFO")
+
+    async def settle_one(sdk: Sdk, each: d.Message) -> None:
+        request = ack(each)
+        request.group.name, request.topic.name = "O", "F"
+        assert code_of(await sdk.call("AckMessage", request)) is Code.OK
+
+    what: dict[str, Any] = {"group": "O", "to": "F", "most": 1}
+    clock = front.brokers["a"].clock
+    async with proxying(front.name_server, clock=clock, pop=False, ordered_groups="Other, O") as first:
+        with Sdk(first.address) as one, Sdk(first.address) as two:
+            for body in (b"1", b"2", b"3"):
+                sent = message(body, f"id{body!r}", to="F", message_group="one")
+                assert code_of(await one.call("SendMessage", send_request(sent))) is Code.OK
+            (name,) = [name for name in BROKERS if await front.stored(name, "F")]
+            (failed,) = await take(front, name, one, invisible=10, **what)
+            assert failed.body == b"1"
+            assert await take(front, name, two, **what) == []
+            await front.pass_time(11, 1)
+            (again,) = await take(front, name, two, **what)
+            assert (again.body, again.system_properties.delivery_attempt) == (b"1", 2)
+            assert await take(front, name, one, **what) == []
+            await settle_one(two, again)
+            (second,) = await take(front, name, one, **what)
+            assert second.body == b"2"
+            await settle_one(one, second)
+            await front.pass_time(2, 0.5)
+    async with proxying(front.name_server, clock=clock, pop=False, ordered_groups="O") as next_one:
+        with Sdk(next_one.address) as sdk:
+            (third,) = await take(front, name, sdk, **what)
+            assert third.body == b"3"
+            await settle_one(sdk, third)
+
+
 async def test_what_was_delivered_too_often_is_a_dead_letter(front: Front) -> None:
     for broker in front.brokers.values():
         await create_group(broker.broker(), "G", retry_max_times=1)
@@ -194,9 +232,21 @@ async def test_a_client_gives_up_a_message(front: Front) -> None:
 
 async def test_a_message_with_a_delivery_time_is_refused(front: Front) -> None:
     timed = message(b"body", "id1")
-    timed.system_properties.delivery_timestamp.FromMilliseconds(NOW + 60_000)
+    timed.system_properties.delivery_timestamp.FromMilliseconds(NOW + 45_000)
     assert code_of(await front.sdk.call("SendMessage", send_request(timed))) is Code.ILLEGAL_DELIVERY_TIME
     assert [await front.stored(name) for name in BROKERS] == [[], []]
+
+
+async def test_a_delivery_time_that_a_level_fits_becomes_that_level(front: Front) -> None:
+    for broker in front.brokers.values():
+        await broker.broker().create_topic("D", 1, attributes="+message.type=DELAY")
+    timed = message(b"later", "id1", to="D", message_type=d.DELAY)
+    timed.system_properties.delivery_timestamp.FromMilliseconds(front.brokers["a"].clock() + 10_400)
+    assert code_of(await front.sdk.call("SendMessage", send_request(timed))) is Code.OK
+    await front.pass_time(8)
+    assert [await front.stored(name, "D", 1) for name in BROKERS] == [[], []]
+    await front.pass_time(4)
+    assert sorted([await front.stored(name, "D", 1) for name in BROKERS]) == [[], [b"later"]]
 
 
 async def test_what_a_client_of_4_has_sent_back_is_received(front: Front) -> None:
