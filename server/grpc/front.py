@@ -6,8 +6,9 @@ All that speaks gRPC is imported and made with the first of them.
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
@@ -64,9 +65,11 @@ class Parts:
         held: Makes the table of deliveries that are renewed; None: the broker renews them.
         keys: The keys of calls.
         kernel: Gives the kernel's way of sends, None if there is none; called with the first connection.
+        plain: Gives what else serves plain calls, by path; called likewise.
         presence: Is told who is here.
         send_keys: The keys of sends.
         topics: The topics.
+        turns: Numbers that say which queue a message without a message group goes to.
     """
 
     clock: Clock
@@ -77,6 +80,8 @@ class Parts:
     topics: Topics
     held: Callable[[], Held] | None = None
     kernel: Callable[[], KernelParts | None] = lambda: None
+    plain: Callable[[], Mapping[str, Plain]] = dict
+    turns: Iterator[int] = field(default_factory=count)
 
 
 class Front:
@@ -175,6 +180,7 @@ class Front:
                 send_keys=parts.send_keys,
                 pending=pending,
                 topics=parts.topics,
+                turns=parts.turns,
             ),
             telemetry=telemetry.TelemetryServices(
                 clients=clients,
@@ -209,7 +215,7 @@ class Front:
 
         parts = self._parts
         kernel_parts = parts.kernel()
-        found: dict[str, Plain] = {}
+        found: dict[str, Plain] = dict(parts.plain())
         if native.kernel is None or kernel_parts is None:
             return found
         if kernel_parts.sends is not None:

@@ -67,8 +67,11 @@ class Plain(Protocol):
     def overtakes(self) -> bool:
         """Whether calls may be served before others that came earlier in the same read."""
 
-    def serve(self, events: list[Event], line: Connection) -> list[tuple[int, bytes]]:
-        """Serve the calls that events begin with, up to the first that is not plain: the stream and answer of each."""
+    def serve(self, events: list[Event], line: Connection) -> int:
+        """Serve the calls that events begin with, up to the first that is not plain, and return how many these are.
+
+        Their answers go to `line.answer_plain`, now or later.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,10 +195,9 @@ class Connection(Outgoing):
         while at < len(events) and not self._waits:
             event = events[at]
             plain = None if event[0] != CALL or event[2] == tried else self._serving.plain.get(event[2])
-            answers = [] if plain is None or (left and not plain.overtakes) else plain.serve(events[at:], self)
-            if answers:
-                self._http2.unary_each(answers)
-                at += len(answers)
+            served = 0 if plain is None or (left and not plain.overtakes) else plain.serve(events[at:], self)
+            if served:
+                at += served
                 tried = event[2]
             else:
                 left.append(event)
@@ -204,6 +206,11 @@ class Connection(Outgoing):
             if trio.current_time() > until:
                 break
         return left + events[at:]
+
+    def answer_plain(self, answers: list[tuple[int, bytes]]) -> None:
+        """Answer plain calls, each by its stream; `flush` sends that. Nothing happens to those that are over."""
+        if not self._closed:
+            self._http2.unary_each(answers)
 
     def serve(self) -> bool:
         """Begin calls, have their requests served, and send what is answered; return whether there is more to do."""
