@@ -10,26 +10,24 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rocketwire import _kernel as kernel
-from rocketwire.server.dispatch.dispatcher import ext_of_fast
 from rocketwire.server.grpc.kernel import LEFT, SEND
 from rocketwire.server.grpc.metadata import CLIENT_ID
 from rocketwire.server.grpc.sending import answer_of
 from rocketwire.server.remote_calls.dispatch import reply_of
 from rocketwire.server.remote_calls.forwarding import send_texts
-from rocketwire.server.upstream.line import FORWARDED, LANGUAGE, Answer
-from rocketwire.wire.codes import FLAG_RESPONSE, VERSION_4_9_7, RequestCode
+from rocketwire.server.upstream.line import FORWARDED, Answer
+from rocketwire.wire.codes import FLAG_RESPONSE, RequestCode
 from rocketwire.wire.connection import FrameReader
 from rocketwire.wire.frame import decode_frame, encode_frame
 from rocketwire.wire.grpc import service_pb2
 from rocketwire.wire.grpc.queue_choice import queue_of_group
 from rocketwire.wire.header import Header, decode_header
 from rocketwire.wire.http2.events import CALL
-from tests.kernel.fuzz.calls import LIMITS, NOW, REMOTE, send_twin
+from tests.kernel.fuzz.calls import NOW, REMOTE, send_twin
+from tests.kernel.fuzz.forwards import ALL_TYPES, HEADERS, call_forwards, forwards, serve
 from tests.kernel.grpc.test_send_calls import plain_systems, plain_users, request, systems, users
 
-ALL_TYPES: Final = 7
 TOPIC: Final = "orders"
-HEADERS: Final = {CLIENT_ID: "client"}
 DEADLINE: Final = 5.0
 
 
@@ -45,18 +43,13 @@ class Forwarding:
             self.asked.append(topic)
             return None if topic == "unknown" else (types, send_texts(topic), shares)
 
-        self.calls = kernel.CallForwards(plan=plan, turns=count(), path=SEND, client_id=CLIENT_ID, reserved=LEFT)
-        self.calls.user_properties = LIMITS.user_properties
-        self.calls.property_bytes = LIMITS.property_bytes
-        self.calls.message_group_bytes = LIMITS.message_group_bytes
-        self.calls.delay_ms = LIMITS.delay_ms
+        self.calls = forwards(plan=plan)
         for name, value in limits.items():
             setattr(self.calls, name, value)
 
     def serve(self, *payloads: bytes, deadline: float = DEADLINE) -> tuple[int, int, list[tuple[Any, bytes]]]:
         """Forward calls of the connection "here", with the streams 1, 3, ..."""
-        events = [(CALL, 2 * at + 1, SEND, HEADERS, payload) for at, payload in enumerate(payloads)]
-        return self.calls.serve(events, "here", REMOTE, NOW, deadline)
+        return serve(self.calls, *payloads, deadline=deadline)
 
     def frames(self, *payloads: bytes) -> dict[int, list[bytes]]:
         """The frames of calls that are all taken, by the number of the broker."""
@@ -98,21 +91,7 @@ def test_a_frame_is_the_one_that_python_writes(user: dict[str, str], system: dic
         payload = request(user, system, body).SerializeToString()
     except (UnicodeEncodeError, ValueError):
         return
-    served, size, written = Forwarding(7).serve(payload)
-    send = send_twin(payload)
-    if not served:
-        return
-    assert send is not None
-    assert size == len(body) + 512
-    queue = queue_of_group(send.message_group, 7) if send.message_group else 0
-    header = Header(
-        code=RequestCode.SEND_MESSAGE_V2,
-        opaque=FORWARDED,
-        ext=ext_of_fast(send.fields(queue)),
-        language=LANGUAGE,
-        version=VERSION_4_9_7,
-    )
-    assert written == [(0, encode_frame(header, send.body))]
+    call_forwards(payload)
 
 
 @given(plain_users, plain_systems)
