@@ -22,6 +22,8 @@ from rocketwire.wire.codes import FLAG_RESPONSE, VERSION_4_9_7, RequestCode, Res
 from rocketwire.wire.connection import FrameReader
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.grpc import definition_pb2, service_pb2
+from rocketwire.wire.grpc.checks import check_topic
+from rocketwire.wire.grpc.errors import CallInvalid
 from rocketwire.wire.grpc.queue_choice import queue_of_group
 from rocketwire.wire.header import Header, decode_header
 from rocketwire.wire.http2.events import CALL
@@ -38,6 +40,10 @@ def forwards(*shares: tuple[Any, int, bool], types: int = ALL_TYPES, plan: Any =
     """The kernel's way of calls to brokers, with the limits that there are without a configuration."""
 
     def made(topic: str) -> Any:
+        try:
+            check_topic(topic)
+        except CallInvalid:
+            return None
         return (types, send_texts(topic), shares)
 
     calls = kernel.CallForwards(plan=plan or made, turns=count(), path=SEND, client_id=CLIENT_ID, reserved=LEFT)
@@ -61,9 +67,7 @@ def call_forwards(data: bytes) -> None:
     send = send_twin(data)
     if not served:
         return
-    if send is None:  # the topic is checked by its plan, and here is none
-        service_pb2.SendMessageRequest.FromString(data)
-        return
+    assert send is not None
     header = Header(
         code=RequestCode.SEND_MESSAGE_V2,
         opaque=FORWARDED,
