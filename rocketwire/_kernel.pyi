@@ -1,6 +1,6 @@
 # The C kernel's functions and types; the files in kernel/ say what they do.
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from mmap import mmap
 from typing import Any, Literal, Self, TypeAlias, TypeVar
 
@@ -225,6 +225,37 @@ class CallSends:
     def serve(
         self, events: list[tuple[Any, ...]], born_host: bytes, remote: str, now: int, /
     ) -> list[tuple[int, bytes]]: ...
+    def forget(self) -> None: ...
+
+# line_sends.c
+class LineSends:
+    def __init__(self, *, owner: object) -> None: ...
+    @property
+    def deadline(self) -> float | None: ...
+    def take(self, data: Buffer, /) -> tuple[dict[Any, list[tuple[int, bytes]]], list[tuple[int, int]], int, int]: ...
+    def pop(self, opaque: int, /) -> tuple[Any, int, str, int] | None: ...
+    def expire(self, now: float, /) -> list[tuple[Any, int, str, int]]: ...
+    def close(self) -> list[tuple[Any, int, str, int]]: ...
+
+# call_forwards.c
+class CallForwards:
+    user_properties: int
+    property_bytes: int
+    message_group_bytes: int
+    delay_ms: int
+    body_bytes: int
+    def __init__(
+        self,
+        *,
+        plan: Callable[[str], tuple[int, tuple[bytes, ...], tuple[tuple[LineSends | None, int, bool], ...]] | None],
+        turns: Iterator[int],
+        path: str,
+        client_id: str,
+        reserved: tuple[bytes, ...],
+    ) -> None: ...
+    def serve(
+        self, events: list[tuple[Any, ...]], connection: object, remote: str, now: int, deadline: float, /
+    ) -> tuple[int, int, list[tuple[Any, bytes]]]: ...
     def forget(self) -> None: ...
 
 # deliveries.c

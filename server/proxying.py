@@ -171,7 +171,7 @@ class _Proxy:
         live.changed.subscribe(self._account.changed)
         self._times = Times(trio.current_time) if config.http is not None and config.upstream.request_times else None
         took = None if self._times is None else self._times.upstream_answered
-        self._lines = Lines(self._connecting, self._account.signed, took)
+        self._lines = Lines(self._connecting, self._account.signed, took, lambda: self._account.active)
         self._cluster = Cluster(settings.upstream, self._lines)
         self._faults = allowed_faults(config.faults, choose, self._metrics)
         self._access = _access_control(config, live, clock, self._metrics) if config.acl.acl_enable else None

@@ -9,14 +9,11 @@
 
 #include "core/values.h"
 #include "grpc/call_answer.h"
-#include "grpc/call_message.h"
-#include "grpc/call_texts.h"
-#include "message/text.h"
+#include "grpc/call_event.h"
 #include "paths/plans.h"
 #include "send/send_path.h"
 
-enum { EVENT_KIND, EVENT_STREAM, EVENT_PATH, EVENT_HEADERS, EVENT_PAYLOAD, EVENT_PARTS };
-enum { CALL = 0, COMPRESSED = 1 }; /* the kind of an event; a sysFlag */
+enum { COMPRESSED = 1 }; /* a sysFlag */
 
 /* What Python decided about the sends to a topic. */
 typedef struct {
@@ -26,13 +23,9 @@ typedef struct {
 
 typedef struct {
     PyObject_HEAD
-    PyObject *sends, *plan, *path, *client_id;
+    PyObject *sends, *plan;
     plan_table plans;
-    reserved_names reserved;
-    call_limits limits;
-    call_message message; /* the one being served */
-    uint8_t *text;
-    size_t text_room;
+    call_reader reader;
     bool busy, forget_later;
 } CallSends;
 
@@ -72,36 +65,27 @@ static path_result ask(CallSends *self, span topic, topic_plan **plan)
 /* The plan of the topic of the message. PATH_TAKEN: there is one. */
 static path_result plan_of(CallSends *self, topic_plan **plan)
 {
-    span topic = self->message.topic;
+    span topic = self->reader.message.topic;
     if (topic.len > PLAN_KEY_MOST) return PATH_HANDED_OVER;
     *plan = plans_find(&self->plans, topic);
     path_result found = *plan == NULL ? ask(self, topic, plan) : PATH_TAKEN;
     if (found != PATH_TAKEN) return found;
-    return (*plan)->queues > 0 && ((*plan)->types & call_message_type(&self->message)) ? PATH_TAKEN : PATH_HANDED_OVER;
+    return (*plan)->queues > 0 && ((*plan)->types & call_message_type(&self->reader.message)) ? PATH_TAKEN
+                                                                                              : PATH_HANDED_OVER;
 }
 
 /* --- one call --- */
 
-static bool text_room(CallSends *self, size_t size)
-{
-    if (size <= self->text_room) return true;
-    uint8_t *text = realloc(self->text, 2 * size);
-    if (text == NULL) return false;
-    self->text = text;
-    self->text_room = 2 * size;
-    return true;
-}
-
 static path_result store(turn *in, sent_message *sent)
 {
     CallSends *self = in->self;
-    const call_message *message = &self->message;
+    const call_message *message = &self->reader.message;
     topic_plan *plan;
     path_result planned = plan_of(self, &plan);
     if (planned != PATH_TAKEN) return planned;
-    if (!text_room(self, call_properties_most(message, in->remote))) return no_memory();
     int64_t born = message->has_born ? message->born : in->context.now;
-    uint8_t *end = call_properties_write(self->text, message, in->remote, born);
+    span text;
+    if (!call_text_write(&self->reader, in->remote, born, &text)) return no_memory();
     bool grouped = message->group.len > 0;
     send_request send = {
         .producer_group = message->topic,
@@ -109,7 +93,7 @@ static path_result store(turn *in, sent_message *sent)
         .queue_id = grouped ? queue_of_group(message->group, plan->queues) : plan->next,
         .sys_flag = message->compressed ? COMPRESSED : 0,
         .born_timestamp = born,
-        .properties = span_of(self->text, (size_t)(end - self->text)),
+        .properties = text,
     };
     if (!grouped) plan->next = (plan->next + 1) % plan->queues;
     return sends_store(self->sends, &send, message->body, &in->context, sent);
@@ -123,46 +107,15 @@ static PyObject *answer_of(span message_id, const sent_message *sent)
     return payload;
 }
 
-/* Whether the client says who it is. */
-static bool is_named(const CallSends *self, PyObject *headers)
-{
-    PyObject *client = PyDict_Check(headers) ? PyDict_GetItemWithError(headers, self->client_id) : NULL;
-    Py_ssize_t length;
-    const char *text = client != NULL && PyUnicode_Check(client) ? PyUnicode_AsUTF8AndSize(client, &length) : NULL;
-    if (text == NULL) PyErr_Clear();
-    return text != NULL && text_is_solid(span_of(text, (size_t)length));
-}
-
-static bool is_send(const CallSends *self, PyObject *event)
-{
-    if (!PyTuple_Check(event) || PyTuple_Size(event) != EVENT_PARTS) return false;
-    if (PyLong_AsLong(PyTuple_GetItem(event, EVENT_KIND)) != CALL) {
-        PyErr_Clear();
-        return false;
-    }
-    PyObject *path = PyTuple_GetItem(event, EVENT_PATH);
-    return PyUnicode_Check(path) && PyUnicode_Compare(path, self->path) == 0;
-}
-
 /* Serve one event; `answers` gets the stream and the payload. */
 static path_result serve_one(turn *in, PyObject *event, PyObject *answers)
 {
     CallSends *self = in->self;
-    if (!is_send(self, event) || !is_named(self, PyTuple_GetItem(event, EVENT_HEADERS))) return PATH_HANDED_OVER;
-    char *payload;
-    Py_ssize_t size;
-    if (PyBytes_AsStringAndSize(PyTuple_GetItem(event, EVENT_PAYLOAD), &payload, &size) < 0) {
-        PyErr_Clear();
-        return PATH_HANDED_OVER;
-    }
-    if (!call_message_read(span_of(payload, (size_t)size), &self->reserved, &self->message) ||
-        !call_message_fits(&self->message, &self->limits, in->context.now)) {
-        return PATH_HANDED_OVER;
-    }
+    if (!call_event_read(&self->reader, event, in->context.now)) return PATH_HANDED_OVER;
     sent_message sent;
     path_result stored = store(in, &sent);
     if (stored != PATH_TAKEN) return stored;
-    PyObject *answer[] = {Py_NewRef(PyTuple_GetItem(event, EVENT_STREAM)), answer_of(self->message.id, &sent)};
+    PyObject *answer[] = {Py_NewRef(call_event_stream(event)), answer_of(self->reader.message.id, &sent)};
     return append_value(answers, tuple_of(answer, 2)) ? PATH_TAKEN : PATH_ERROR;
 }
 
@@ -223,29 +176,6 @@ static PyObject *forget(PyObject *self, PyObject *unused)
 
 /* --- the type --- */
 
-static int compare_hashes(const void *a, const void *b)
-{
-    int32_t one = *(const int32_t *)a, other = *(const int32_t *)b;
-    return (one > other) - (one < other);
-}
-
-static bool take_reserved(CallSends *self, PyObject *names)
-{
-    Py_ssize_t count = PyTuple_Size(names);
-    self->reserved.hashes = malloc(((size_t)count + 1) * sizeof *self->reserved.hashes);
-    if (self->reserved.hashes == NULL) {
-        PyErr_NoMemory();
-        return false;
-    }
-    for (; self->reserved.count < (size_t)count; self->reserved.count++) {
-        span name;
-        if (!span_of_bytes(PyTuple_GetItem(names, (Py_ssize_t)self->reserved.count), &name)) return false;
-        self->reserved.hashes[self->reserved.count] = java_hash(0, name);
-    }
-    qsort(self->reserved.hashes, self->reserved.count, sizeof *self->reserved.hashes, compare_hashes);
-    return true;
-}
-
 static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"sends", "plan", "path", "client_id", "reserved", NULL};
@@ -258,11 +188,9 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     if (self == NULL) return NULL;
     self->sends = Py_NewRef(sends);
     self->plan = Py_NewRef(plan);
-    self->path = Py_NewRef(path);
-    self->client_id = Py_NewRef(client_id);
     if (!plans_init(&self->plans, free)) {
         PyErr_NoMemory();
-    } else if (take_reserved(self, reserved)) {
+    } else if (call_reader_begin(&self->reader, path, client_id, reserved)) {
         return (PyObject *)self;
     }
     Py_DECREF(self);
@@ -291,11 +219,8 @@ static void dealloc(PyObject *object)
     PyObject_GC_UnTrack(object);
     clear(object);
     plans_free(&self->plans);
-    free(self->reserved.hashes);
-    free(self->text);
+    call_reader_end(&self->reader);
     Py_XDECREF(self->sends);
-    Py_XDECREF(self->path);
-    Py_XDECREF(self->client_id);
     ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
     Py_DECREF(type);
 }
@@ -306,7 +231,7 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-#define LIMIT(name, text) {#name, T_LONGLONG, offsetof(CallSends, limits.name), 0, text}
+#define LIMIT(name, text) {#name, T_LONGLONG, offsetof(CallSends, reader.limits.name), 0, text}
 static PyMemberDef members[] = {
     LIMIT(user_properties, "How many a message has at most; 0: no limit."),
     LIMIT(property_bytes, "Of the user properties, the tag and the keys."),

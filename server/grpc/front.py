@@ -5,9 +5,11 @@ All that speaks gRPC is imported and made with the first of them.
 
 from __future__ import annotations
 
+import select
 import socket
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from rocketwire.server.grpc.clients import Client, Clients, Presence
     from rocketwire.server.grpc.consuming.handles import Held
     from rocketwire.server.grpc.transport.connection import Connection, Dispatch, Plain, Serving
+    from rocketwire.server.grpc.transport.turns import Turns
     from rocketwire.wire.http2.events import Http2
 
 _MIB: Final = 1 << 20
@@ -64,9 +67,11 @@ class Parts:
         held: Makes the table of deliveries that are renewed; None: the broker renews them.
         keys: The keys of calls.
         kernel: Gives the kernel's way of sends, None if there is none; called with the first connection.
+        plain: Gives what else serves plain calls, by path; called likewise.
         presence: Is told who is here.
         send_keys: The keys of sends.
         topics: The topics.
+        turns: Numbers that say which queue a message without a message group goes to.
     """
 
     clock: Clock
@@ -77,6 +82,8 @@ class Parts:
     topics: Topics
     held: Callable[[], Held] | None = None
     kernel: Callable[[], KernelParts | None] = lambda: None
+    plain: Callable[[], Mapping[str, Plain]] = dict
+    turns: Iterator[int] = field(default_factory=count)
 
 
 class Front:
@@ -119,6 +126,7 @@ class Front:
         self._works = works
         self._serving: Serving | None = None
         self._clients: Clients | None = None
+        self._turns: Turns | None = None
         self._made = trio.Event()
 
     def take(
@@ -153,7 +161,10 @@ class Front:
         from rocketwire.server.grpc.clients import Clients  # noqa: PLC0415 - see above
         from rocketwire.server.grpc.consuming import acknowledging, handles, receiving  # noqa: PLC0415 - see above
         from rocketwire.server.grpc.transport.connection import Serving  # noqa: PLC0415 - see above
+        from rocketwire.server.grpc.transport.turns import Turns  # noqa: PLC0415 - see above
 
+        if hasattr(select, "epoll"):
+            self._turns = Turns(self._in_flight)
         parts = self._parts
         pending = transactions.Pending(trio.current_time)
         held = handles.Held() if parts.held is None else parts.held()
@@ -175,6 +186,7 @@ class Front:
                 send_keys=parts.send_keys,
                 pending=pending,
                 topics=parts.topics,
+                turns=parts.turns,
             ),
             telemetry=telemetry.TelemetryServices(
                 clients=clients,
@@ -200,6 +212,7 @@ class Front:
             http2=_http2,
             in_flight=self._in_flight,
             works=self._works,
+            turns=self._turns,
             plain=self._plain(clients, held),
         )
 
@@ -209,7 +222,7 @@ class Front:
 
         parts = self._parts
         kernel_parts = parts.kernel()
-        found: dict[str, Plain] = {}
+        found: dict[str, Plain] = dict(parts.plain())
         if native.kernel is None or kernel_parts is None:
             return found
         if kernel_parts.sends is not None:
@@ -236,10 +249,13 @@ class Front:
         return found
 
     async def run(self) -> None:
-        """Forget clients that are silent; never returns."""
+        """Read connections, and forget clients that are silent; never returns."""
         await self._made.wait()
-        if self._clients is not None:
-            await self._clients.run()
+        async with trio.open_nursery() as nursery:
+            if self._turns is not None:
+                nursery.start_soon(self._turns.run)
+            if self._clients is not None:
+                nursery.start_soon(self._clients.run)
 
 
 def _http2() -> Http2:

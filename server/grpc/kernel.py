@@ -7,7 +7,7 @@ the general way.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import count
 from typing import Final, NamedTuple, Protocol
 
@@ -50,6 +50,11 @@ _TYPES: Final = {"NORMAL": 1, "FIFO": 2, "DELAY": 4}  # bits, as kernel/grpc/cal
 _ALL: Final = sum(_TYPES.values())
 
 
+def types_of(accepted: Iterable[str]) -> int:
+    """Types of messages as bits, those that the kernel knows."""
+    return sum(_TYPES.get(name, 0) for name in accepted)
+
+
 class TopicPlan(NamedTuple):
     """What the kernel does with sends to a topic. kernel/grpc/call_sends.c reads it in this order.
 
@@ -72,6 +77,9 @@ class Line(Protocol):
 
     remote_text: str
     born_host: bytes
+
+    def answer_plain(self, answers: list[tuple[int, bytes]]) -> None:
+        """Answer calls, each by its stream."""
 
 
 class KernelCalls:
@@ -146,11 +154,11 @@ class KernelCalls:
             return _PYTHONS
         types = _ALL
         if self._send_keys.current.enable_topic_message_type_check:
-            types = sum(_TYPES.get(name, 0) for name in accepted_types(config))
+            types = types_of(accepted_types(config))
         return TopicPlan(queues, next(self._turns) % queues, types)
 
-    def serve(self, events: list[Event], line: Line) -> list[tuple[int, bytes]]:
-        """Serve the calls that a read begins with, up to the first that is not plain: the stream and answer of each.
+    def serve(self, events: list[Event], line: Line) -> int:
+        """Serve the calls that a read begins with, up to the first that is not plain, and return how many these are.
 
         Raises:
             OSError: the store failed; nothing is answered.
@@ -159,11 +167,12 @@ class KernelCalls:
         now, sends = self._clock(), self._sends
         sends.before_round(now, guarded=self._guarded())
         if not sends.native.enabled:
-            return []
+            return 0
         try:
             answers: list[tuple[int, bytes]] = self._native.serve(events, line.born_host, line.remote_text, now)
         finally:
             sends.after_round()
         if answers and self._note is not None:
             self._note(RequestCode.SEND_MESSAGE_V2, self._monotonic() - began, len(answers))
-        return answers
+        line.answer_plain(answers)
+        return len(answers)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
-from itertools import count
 from typing import Final
 
 from rocketwire.server.config.live import Live
@@ -56,7 +55,7 @@ class SendingServices:
     send_keys: Live[SendKeys]
     pending: Pending
     topics: Topics
-    turns: Iterator[int] = field(default_factory=count)
+    turns: Iterator[int]
 
     def limits(self) -> CallLimits:
         """How large a send may be."""
@@ -108,18 +107,33 @@ def _place(services: SendingServices, group: str, writable: Sequence[Share]) -> 
 def _answer(services: SendingServices, told: Send, reply: Reply, broker: str) -> SendMessageResponse | bytes:
     fields = reply.fields
     transactional = told.message_type == _TRANSACTION
-    plain = not transactional and not told.batch and reply.code == ResponseCode.SUCCESS
+    if transactional and isinstance(fields, SendMessageResponseHeader):
+        _, physical_offset = parse_offset_message_id(fields.msg_id)
+        services.pending.add(told.topic, told.message_ids[0], fields.queue_offset, physical_offset, broker)
+    return answer_of(told.message_ids, reply, batch=told.batch, transactional=transactional)
+
+
+def answer_of(
+    message_ids: Sequence[str], reply: Reply, *, batch: bool = False, transactional: bool = False
+) -> SendMessageResponse | bytes:
+    """The response of a call whose messages are told a broker, by the broker's reply.
+
+    Args:
+        message_ids: Their ids.
+        reply: The reply.
+        batch: Whether they went as a batch.
+        transactional: Whether it is the message of a transaction.
+    """
+    fields = reply.fields
+    plain = not transactional and not batch and reply.code == ResponseCode.SUCCESS
     if plain and isinstance(fields, SendMessageResponseHeader):
-        return sent_payload(told.message_ids[0], fields.queue_offset, fields.recall_handle or "")
+        return sent_payload(message_ids[0], fields.queue_offset, fields.recall_handle or "")
     response = SendMessageResponse()
     status = status_of_reply(reply)
     response.status.CopyFrom(status)
     if not isinstance(fields, SendMessageResponseHeader):
         return response
-    if transactional:
-        _, physical_offset = parse_offset_message_id(fields.msg_id)
-        services.pending.add(told.topic, told.message_ids[0], fields.queue_offset, physical_offset, broker)
-    for place, message_id in enumerate(told.message_ids):
+    for place, message_id in enumerate(message_ids):
         entry = response.entries.add()
         entry.status.CopyFrom(status)
         entry.message_id = message_id

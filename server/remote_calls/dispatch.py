@@ -138,6 +138,17 @@ class RemoteDispatch:
             line.flush()
         return len(requests)
 
+    @property
+    def plain(self) -> bool:
+        """Whether nothing has to look at requests, and nobody measures each."""
+        if self._copying is not None or self._note is not None or self._lines.signs:
+            return False
+        return not any(guard.active for guard in self._guards)
+
+    def note_answered(self, caller: CallCaller) -> None:
+        """Have what is written to a connection sent with the answers of the read that is being taken."""
+        self._answered[caller] = None
+
     def settle(self) -> None:
         """Nothing is left to be done when answers are sent."""
 
@@ -269,13 +280,13 @@ class RemoteDispatch:
             self._topics.failed(broker)
         else:
             self._topics.answered(broker)
-        self._answer(caller, header, _reply(header.code, found))
+        self._answer(caller, header, reply_of(header.code, found))
         self._answered[caller] = None
         if isinstance(found, NotSent):  # that comes with no read
             self._flush_later()
 
     def _done_apart(self, caller: CallCaller, header: Header, found: Answer | NotReached) -> None:
-        self._answer(caller, header, _reply(header.code, found))
+        self._answer(caller, header, reply_of(header.code, found))
         self._answered[caller] = None
         self._flush_later()
 
@@ -336,7 +347,7 @@ def _refusal(caller: CallCaller, error: Exception) -> Reply:
     return Reply(code=code, remark=str(error) if foreseen else f"{type(error).__name__}: {error}", error=error)
 
 
-def _reply(code: int, found: Answer | NotReached) -> Reply:
+def reply_of(code: int, found: Answer | NotReached) -> Reply:
     """A broker's answer as the reply to a request."""
     if isinstance(found, NotSent):
         text = str(found)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from itertools import count
+from typing import TYPE_CHECKING, Any
 
 import trio
 
@@ -16,7 +17,6 @@ from rocketwire.server.dispatch.guard import Guard
 from rocketwire.server.grpc.clients import Client
 from rocketwire.server.grpc.front import Front, Parts
 from rocketwire.server.grpc.keys import GrpcKeys
-from rocketwire.server.grpc.transport.connection import Connection
 from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.pop.renewals import Renewals
 from rocketwire.server.remote_calls.dispatch import Copying, RemoteDispatch
@@ -29,6 +29,9 @@ from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.upstream.cluster import Cluster
 from rocketwire.server.upstream.keys import UpstreamKeys
 from rocketwire.server.upstream.lines import Lines
+
+if TYPE_CHECKING:
+    from rocketwire.server.grpc.transport.connection import Connection, Plain
 
 
 class RemoteFront:
@@ -115,15 +118,34 @@ def remote_front(
         if isinstance(peer, Client):
             members.left(peer)
 
+    def plain() -> Mapping[str, Plain]:
+        from rocketwire.server.remote_calls import forwarding  # noqa: PLC0415 - protobuf comes along
+
+        return forwarding.plain_calls(
+            topics=topics,
+            lines=lines,
+            dispatch=dispatch,
+            metrics=metrics,
+            in_flight=in_flight,
+            clock=clock,
+            keys=call_keys,
+            send_keys=sent_keys,
+            turns=turns,
+        )
+
+    turns = count()
+    call_keys, sent_keys = keys or Live(GrpcKeys()), send_keys or Live(SendKeys())
     front = Front(
         Parts(
             clock=clock,
             groups=groups,
             held=lambda: held,
-            keys=keys or Live(GrpcKeys()),
+            keys=call_keys,
+            plain=plain,
             presence=renewals,
-            send_keys=send_keys or Live(SendKeys()),
+            send_keys=sent_keys,
             topics=topics,
+            turns=turns,
         ),
         dispatch,
         peer_closed=gone,

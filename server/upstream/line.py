@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 import trio
 
@@ -20,12 +20,13 @@ from rocketwire.wire.connection import FrameReader
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.frame import Buffer, encode_frame
 from rocketwire.wire.header import Header, decode_header
-from rocketwire.wire.java import INT32_MAX
 
 log = logging.getLogger(__name__)
 
 CONNECT_SECONDS: Final = 3.0
 LANGUAGE: Final = "PYTHON"
+FORWARDED: Final = 1 << 30
+"""The first opaque of requests that `Forwarded` writes; the others have lower ones. As in kernel/forward."""
 _READ: Final = 64 * 1024
 _MOST_WAITING: Final = 50_000
 _MOST_UNSENT: Final = 64 << 20
@@ -60,6 +61,29 @@ Connecting: TypeAlias = Callable[[Address, trio.Nursery], Awaitable[socket.socke
 """Gives a connected socket that does not block, and that tasks of the nursery may carry; or raises NotSent."""
 
 
+class Forwarded(Protocol):
+    """Requests that are written by frames, and counted and answered elsewhere; see `Line.forward`."""
+
+    @property
+    def deadline(self) -> float | None:
+        """The first time at which one is given up; None: none waits."""
+
+    def take(self, data: memoryview) -> Iterable[tuple[int, int]]:
+        """Take answers out of a read that begins with a frame; return the ranges that are left."""
+
+    def answered(self, opaque: int, found: Answer) -> None:
+        """Take an answer that was left."""
+
+    def expire(self, now: float, found: NotReached) -> None:
+        """Give up those whose deadline is over."""
+
+    def lost(self, found: NotReached) -> None:
+        """Give up all: the connection is over."""
+
+
+_read_buffer: Final = memoryview(bytearray(_READ))  # shared by all: each read is taken before the next begins
+
+
 class _Waiting(NamedTuple):
     deadline: float
     done: Done
@@ -73,6 +97,7 @@ class Line:
     Attributes:
         lost: Set once it has ended.
         address: The other server's.
+        forwarded: What else has requests on it; whoever has them sets it.
     """
 
     def __init__(
@@ -88,6 +113,7 @@ class Line:
     ) -> None:
         self.lost = trio.Event()
         self.address = address
+        self.forwarded: Forwarded | None = None
         self._sock = sock
         self._nursery = nursery
         self._asked = asked
@@ -163,7 +189,7 @@ class Line:
         Raises:
             WireError: it does not fit in a frame.
         """
-        self._opaque = opaque = self._opaque + 1 & INT32_MAX
+        self._opaque = opaque = (self._opaque + 1) % FORWARDED
         if self.lost.is_set():
             done(NotSent(f"{self.address} closed the connection"))
             return opaque
@@ -177,12 +203,21 @@ class Line:
         now = trio.current_time()
         deadline = now + seconds
         self._waiting[opaque] = _Waiting(deadline, done, code, now)
+        self._wake_at(deadline)
+        return opaque
+
+    def forward(self, frames: bytes, deadline: float) -> None:
+        """Send requests of `forwarded`, of which the first is given up at the deadline."""
+        self._outbox.put((frames,))
+        self._wake_at(deadline)
+        self.flush()
+
+    def _wake_at(self, deadline: float) -> None:
         if self._timer is None:
             self._timer = trio.CancelScope(deadline=deadline)
             self._nursery.start_soon(self._watch)
         elif deadline < self._timer.deadline:
             self._timer.deadline = deadline
-        return opaque
 
     def answer(self, asked: Header, code: int, remark: str | None, body: bytes = b"") -> None:
         """Answer a request of the other server's, unless it wants none."""
@@ -205,15 +240,23 @@ class Line:
 
     async def _watch(self) -> None:
         """Give up each request at its deadline, until none waits."""
-        while self._waiting:
-            deadline = min(each.deadline for each in self._waiting.values())
+        while (deadline := self._next_deadline()) is not None:
             with trio.CancelScope(deadline=deadline) as self._timer:
                 await trio.sleep_forever()
             now = trio.current_time()
             for opaque in [opaque for opaque, each in self._waiting.items() if each.deadline <= now]:
                 self._finish(opaque, NotReached(f"{self.address} does not answer"))
+            if self.forwarded is not None:
+                self.forwarded.expire(now, NotReached(f"{self.address} does not answer"))
             self._settled()
         self._timer = None
+
+    def _next_deadline(self) -> float | None:
+        deadlines = [each.deadline for each in self._waiting.values()]
+        forwarded = None if self.forwarded is None else self.forwarded.deadline
+        if forwarded is not None:
+            deadlines.append(forwarded)
+        return min(deadlines, default=None)
 
     def _finish(self, opaque: int, found: Answer | NotReached) -> None:
         waiting = self._waiting.pop(opaque, None)
@@ -262,6 +305,8 @@ class Line:
             self._timer.cancel()
         for opaque in list(self._waiting):
             self._finish(opaque, NotReached(f"{self.address} closed the connection"))
+        if self.forwarded is not None:
+            self.forwarded.lost(NotReached(f"{self.address} closed the connection"))
         self._settled()
 
     # --- reading
@@ -273,25 +318,40 @@ class Line:
             while not self.lost.is_set():
                 await trio.lowlevel.wait_readable(self._sock)
                 try:
-                    data = self._sock.recv(_READ)
+                    size = self._sock.recv_into(_read_buffer)
                 except BlockingIOError:
                     continue
-                if not data:
+                if not size:
                     return
-                found, broken = frames.receive(memoryview(data))
-                for serialize_type, head, content in found:
-                    self._take(decode_header(head, serialize_type), content)
+                whole = self._receive(_read_buffer[:size], frames)
                 self._settled()
-                if broken is not None:
+                if not whole:
                     return
         except (trio.ClosedResourceError, OSError, WireError):
             return
         finally:
             self.close()
 
+    def _receive(self, data: memoryview, frames: FrameReader) -> bool:
+        """Take what came with one read; return whether more can come."""
+        left: Iterable[tuple[int, int]] = ((0, len(data)),)
+        if self.forwarded is not None and not frames.pending:
+            left = self.forwarded.take(data)
+        for start, end in left:
+            found, broken = frames.receive(data[start:end])
+            for serialize_type, head, content in found:
+                self._take(decode_header(head, serialize_type), content)
+            if broken is not None:
+                return False
+        return True
+
     def _take(self, header: Header, content: memoryview) -> None:
         if header.is_response:
-            self._finish(header.opaque, Answer(header.code, header.remark, header.ext or {}, bytes(content)))
+            answer = Answer(header.code, header.remark, header.ext or {}, bytes(content))
+            if header.opaque >= FORWARDED and self.forwarded is not None:
+                self.forwarded.answered(header.opaque, answer)
+            else:
+                self._finish(header.opaque, answer)
         elif self._asked is not None:
             try:
                 self._asked(self, header, bytes(content))

@@ -36,17 +36,23 @@ class Lines:
         connecting: Makes a connection.
         signing: Signs each request; None: nobody does.
         took: Measures; None: nobody does.
+        signs: Whether `signing` changes requests now.
 
     Attributes:
         settled: Called when all answers of a read have been passed on.
     """
 
     def __init__(
-        self, connecting: Connecting = connected, signing: Signing | None = None, took: Took | None = None
+        self,
+        connecting: Connecting = connected,
+        signing: Signing | None = None,
+        took: Took | None = None,
+        signs: Callable[[], bool] = lambda: True,
     ) -> None:
         self._connecting_by = connecting
         self._signing = signing
         self._took = took
+        self._signs = signs
         self.settled = Event[[]]()
         self._lines: dict[Address, Line] = {}
         self._connecting: dict[Address, trio.Lock] = {}
@@ -55,7 +61,7 @@ class Lines:
 
     def fresh(self) -> Lines:
         """Others that are made in the same way, and that nobody measures."""
-        return Lines(self._connecting_by, self._signing)
+        return Lines(self._connecting_by, self._signing, signs=self._signs)
 
     async def run(self) -> None:
         """Carry the connections; never returns."""
@@ -73,6 +79,11 @@ class Lines:
         """The connection to a server, if there is one now: what is sent on it need not wait."""
         line = self._lines.get(address)
         return None if line is None or line.lost.is_set() else line
+
+    @property
+    def signs(self) -> bool:
+        """Whether requests are signed now."""
+        return self._signing is not None and self._signs()
 
     @property
     def open(self) -> int:

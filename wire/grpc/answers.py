@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 from rocketwire.wire.grpc import definition_pb2, service_pb2
@@ -46,6 +47,12 @@ def delivered_response(now: int) -> service_pb2.ReceiveMessageResponse:
     response = service_pb2.ReceiveMessageResponse()
     put_timestamp(response.delivery_timestamp, now)
     return response
+
+
+@lru_cache(maxsize=2)
+def last_payload(now: int) -> bytes:
+    """The payload of that response; many receives end in the same millisecond."""
+    return delivered_response(now).SerializeToString()
 
 
 def sent_payload(message_id: str, offset: int, recall_handle: str = "") -> bytes:

@@ -38,6 +38,9 @@ class Line(Protocol):
 
     remote_text: str
 
+    def answer_plain(self, answers: list[tuple[int, bytes]]) -> None:
+        """Answer calls, each by its stream."""
+
 
 class _Plain(NamedTuple):
     """A call, and where its drafts begin and end in the group."""
@@ -94,23 +97,24 @@ class PlainAcks:
         self._note = note
         self._monotonic = monotonic
 
-    def serve(self, events: Sequence[Event], line: Line) -> list[tuple[int, bytes]]:
-        """Serve the calls that events begin with, up to the first that is not plain: the stream and answer of each.
+    def serve(self, events: Sequence[Event], line: Line) -> int:
+        """Serve the calls that events begin with, up to the first that is not plain, and return how many these are.
 
         Raises:
             OSError: the store failed; nothing is answered.
         """
         if self._storing.waits or self._guarded():
-            return []
+            return 0
         began = self._monotonic()
         drafts: list[Draft] = []
         calls = self._calls(events, line.remote_text, drafts)
         if not calls:
-            return []
+            return 0
         _, refusals = self._storing.append(drafts)
         answers = [(each.stream, self._answer(each, refusals)) for each in calls]
         self._count(calls, self._monotonic() - began)
-        return answers
+        line.answer_plain(answers)
+        return len(answers)
 
     def _calls(self, events: Sequence[Event], remote: str, drafts: list[Draft]) -> list[_Plain]:
         """The calls that are plain; what they store is added to `drafts`."""

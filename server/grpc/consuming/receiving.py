@@ -26,7 +26,7 @@ from rocketwire.server.grpc.tables.groups import Groups
 from rocketwire.server.grpc.tables.topics import Topics
 from rocketwire.server.pop.renewals import STEP_MS, RenewedPopRequest
 from rocketwire.wire.codes import RequestCode, ResponseCode
-from rocketwire.wire.grpc.answers import delivered_response, status_response
+from rocketwire.wire.grpc.answers import delivered_response, last_payload, status_response
 from rocketwire.wire.grpc.checks import check_group, check_invisible_ms, check_topic
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.grpc.fast_delivery import delivered_payload
@@ -118,7 +118,7 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
         call.undo = lambda: delivery.give_back(list(_popped(broker, reply, fields, renewed=renewed)))
         if renewed:
             services.held.add(client, topic, group, plain_handles(reply, broker))
-        return Payloads([_OK, *payloads, delivered_response(fields.pop_time).SerializeToString()])
+        return Payloads([_OK, *payloads, last_payload(fields.pop_time)])
     popped = list(_popped(broker, reply, fields, renewed=renewed))
     # No undo while requests are on their way: it would make dead letters visible again. A cancelled call comes to its
     # end as well, and gives back then what it keeps.

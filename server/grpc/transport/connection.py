@@ -27,6 +27,7 @@ from rocketwire.server.grpc.calls import Asking, Call, Kind, Method, Payloads, R
 from rocketwire.server.grpc.statuses import status_of_error
 from rocketwire.server.grpc.transport.reader import Reader
 from rocketwire.server.grpc.transport.streams import Stream, Streaming
+from rocketwire.server.grpc.transport.turns import Turns
 from rocketwire.server.limits.limits import EACH_KEY
 from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.outgoing import HIGH_WATER, Outgoing
@@ -67,8 +68,11 @@ class Plain(Protocol):
     def overtakes(self) -> bool:
         """Whether calls may be served before others that came earlier in the same read."""
 
-    def serve(self, events: list[Event], line: Connection) -> list[tuple[int, bytes]]:
-        """Serve the calls that events begin with, up to the first that is not plain: the stream and answer of each."""
+    def serve(self, events: list[Event], line: Connection) -> int:
+        """Serve the calls that events begin with, up to the first that is not plain, and return how many these are.
+
+        Their answers go to `line.answer_plain`, now or later.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +89,7 @@ class Serving:
         http2: Makes the protocol's state of a connection.
         in_flight: Counts the bytes in flight.
         works: Carries out long work.
+        turns: Those that read the connections; None: each is read by a task of its own.
         plain: By path, what serves plain calls in a shorter way.
     """
 
@@ -97,6 +102,7 @@ class Serving:
     http2: Callable[[], Http2]
     in_flight: InFlight
     works: Works
+    turns: Turns | None
     plain: Mapping[str, Plain]
 
 
@@ -163,7 +169,7 @@ class Connection(Outgoing):
         self._lets_others = False
         self._taken = 0  # bytes counted as in flight beside the outbox
         self._ends = False
-        self.driver = Reader(sock, self)
+        self.driver = Reader(sock, self, serving.turns)
 
     async def run(self, first: bytes) -> None:
         """Read until either end closes the connection; `first` is what was read of it before."""
@@ -173,15 +179,15 @@ class Connection(Outgoing):
 
     # --- reading
 
-    def receive(self, data: memoryview) -> bool:
-        """Handle what was read; return whether there is more to serve after other tasks."""
+    def receive(self, data: memoryview) -> None:
+        """Serve what was read; `send_out` sends what comes of it."""
         events = self._http2.receive(data)
         if not (self._events or self._requests):
             events = self._serve_plain(events)
         for event in events:
             self._events.append(event)
             self._queued += len(event[-1]) if event[0] in {CALL, MESSAGE} else 0
-        return self.serve()
+        self._serve()
 
     def _serve_plain(self, events: list[Event]) -> list[Event]:
         """Serve the plain calls of a read, for some ms; return the other events."""
@@ -192,10 +198,9 @@ class Connection(Outgoing):
         while at < len(events) and not self._waits:
             event = events[at]
             plain = None if event[0] != CALL or event[2] == tried else self._serving.plain.get(event[2])
-            answers = [] if plain is None or (left and not plain.overtakes) else plain.serve(events[at:], self)
-            if answers:
-                self._http2.unary_each(answers)
-                at += len(answers)
+            served = 0 if plain is None or (left and not plain.overtakes) else plain.serve(events[at:], self)
+            if served:
+                at += served
                 tried = event[2]
             else:
                 left.append(event)
@@ -205,10 +210,32 @@ class Connection(Outgoing):
                 break
         return left + events[at:]
 
+    def answer_plain(self, answers: list[tuple[int, bytes]]) -> None:
+        """Answer plain calls, each by its stream; `flush` sends that. Nothing happens to those that are over."""
+        if not self._closed:
+            self._http2.unary_each(answers)
+
     def serve(self) -> bool:
         """Begin calls, have their requests served, and send what is answered; return whether there is more to do."""
         if self._served:
             return False  # further down on the stack it is done already
+        self._serve()
+        return self.send_out()
+
+    def send_out(self) -> bool:
+        """Send what is answered; return whether there is more to serve, after other tasks."""
+        self.flush()
+        self._serving.dispatch.settle()
+        return self.unserved
+
+    @property
+    def unserved(self) -> bool:
+        """Whether something waits to be served, and may be now."""
+        return bool(self._requests) or (self._next_event and not self._closed)
+
+    def _serve(self) -> None:
+        if self._served:
+            return
         self._served, self._lets_others = True, False
         try:
             for _ in range(_ROUNDS):
@@ -221,9 +248,6 @@ class Connection(Outgoing):
                     break
         finally:
             self._served = False
-        self.flush()
-        self._serving.dispatch.settle()
-        return bool(self._requests) or (self._next_event and not self._closed)
 
     @property
     def _next_event(self) -> bool:

@@ -1,4 +1,8 @@
-"""Reads one HTTP/2 connection in a task of its own: the driver of gRPC connections."""
+"""Reads one HTTP/2 connection: the driver of gRPC connections.
+
+While a client is quiet, or what it sends is served at once, `turns` reads the connection together with others. Its own
+task goes on where something is left to be served after other tasks, and waits while the client does not read.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,8 @@ import socket
 from typing import TYPE_CHECKING, Final
 
 import trio
+
+from rocketwire.server.grpc.transport.turns import Turns
 
 if TYPE_CHECKING:
     from rocketwire.server.grpc.transport.connection import Connection
@@ -17,13 +23,21 @@ _read_buffer = memoryview(bytearray(_READ_BUFFER_BYTES))  # shared by all: each 
 
 
 class Reader:
-    """The driver of one connection, see `net.driver.Driver`; `run` is its task."""
+    """The driver of one connection, see `net.driver.Driver`; `run` is its task.
+
+    Args:
+        sock: Its socket.
+        connection: The connection.
+        turns: Those that read it; None: its own task does.
+    """
 
     __slots__ = (
         "_closed",
         "_connection",
+        "_left",
         "_relieved",
         "_sock",
+        "_turns",
         "began",
         "frame_started",
         "held",
@@ -31,11 +45,13 @@ class Reader:
         "writing",
     )
 
-    def __init__(self, sock: socket.socket, connection: Connection) -> None:
+    def __init__(self, sock: socket.socket, connection: Connection, turns: Turns | None) -> None:
         self._sock = sock
         self._connection = connection
+        self._turns = turns
         self._closed = False
         self._relieved = trio.Event()
+        self._left = trio.Event()
         self.held = 0  # what is received and not served is the connection's
         self.last_activity = trio.current_time()
         self.frame_started = math.inf
@@ -54,36 +70,78 @@ class Reader:
         """Stop reading."""
         self._closed = True
         self._relieved.set()
+        self._leave()
 
     async def run(self, first: bytes) -> None:
         """Serve the connection until either end closes it; `first` is what was read of it before."""
         connection = self._connection
         try:
-            await self._serve(memoryview(first))
+            connection.receive(memoryview(first))
+            connection.send_out()
             while not self._closed:
-                await trio.lowlevel.wait_readable(self._sock)
-                if connection.in_flight.is_full:
-                    await connection.in_flight.room()
-                try:
-                    size = self._sock.recv_into(_read_buffer)
-                except (BlockingIOError, InterruptedError):
-                    continue
-                if not size:
-                    connection.close()
-                    return
-                self.last_activity = trio.current_time()
-                await self._serve(_read_buffer[:size])
+                await self._serve_rest()
+                if not self._closed:
+                    await self._read_on()
         except (OSError, trio.ClosedResourceError):
             connection.close()  # reset by the peer, or closed from this side
         except Exception as error:  # noqa: BLE001 - the connection logs it: a bug in serving one must not end the others
             connection.failed(error)
 
-    async def _serve(self, data: memoryview) -> None:
+    async def _serve_rest(self) -> None:
+        """Serve what is left, and wait while the client does not read."""
         connection = self._connection
-        more = connection.receive(data)
-        while more and not self._closed:
+        while connection.unserved and not self._closed:
             await trio.lowlevel.checkpoint()
-            more = connection.serve()
+            connection.serve()
         if connection.stalled and not self._closed:
             self._relieved = trio.Event()
             await self._relieved.wait()
+
+    async def _read_on(self) -> None:
+        """Have the connection read until something is left, or it is closed."""
+        if self._turns is not None:
+            self._left = trio.Event()
+            self._turns.join(self._sock.fileno(), self)
+            await self._left.wait()
+            return
+        in_flight = self._connection.in_flight
+        await trio.lowlevel.wait_readable(self._sock)
+        if in_flight.is_full:
+            await in_flight.room()
+        if self.read():
+            self.send_out()
+
+    def _leave(self) -> None:
+        """Let the connection's own task go on."""
+        if self._turns is not None and not self._left.is_set():
+            self._turns.leave(self._sock.fileno())
+        self._left.set()
+
+    # --- a turn
+
+    def read(self) -> bool:
+        """Read once and serve that; return whether it is to be answered."""
+        connection = self._connection
+        try:
+            size = self._sock.recv_into(_read_buffer)
+            if size:
+                self.last_activity = trio.current_time()
+                connection.receive(_read_buffer[:size])
+                return not self._closed
+            connection.close()
+        except (BlockingIOError, InterruptedError):
+            pass
+        except OSError:
+            connection.close()
+        except Exception as error:  # noqa: BLE001 - as in `run`
+            connection.failed(error)
+        return False
+
+    def send_out(self) -> None:
+        """Send the answers; if more is to be served, or the client does not read, the connection's task goes on."""
+        connection = self._connection
+        try:
+            if connection.send_out() or connection.stalled:
+                self._leave()
+        except Exception as error:  # noqa: BLE001 - as in `run`
+            connection.failed(error)

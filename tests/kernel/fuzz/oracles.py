@@ -33,6 +33,7 @@ from rocketwire.wire.message import MAGIC_V1, MAGIC_V2, Message, encode_record
 from rocketwire.wire.message_id_hosts import rewritten
 from tests.kernel.fuzz.calls import call_acks, call_deliveries, call_sends
 from tests.kernel.fuzz.columns import columns
+from tests.kernel.fuzz.forwards import broker_answers, call_forwards
 from tests.kernel.fuzz.http2 import http2
 from tests.kernel.fuzz.sends import sends
 
@@ -271,5 +272,7 @@ ORACLES: Final[dict[str, Callable[[bytes], None]]] = {
         call_sends,
         call_acks,
         call_deliveries,
+        call_forwards,
+        broker_answers,
     )
 }

@@ -10,7 +10,7 @@ from rocketwire.wire.frame import decode_frame
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.message import MAGIC_V1, MAGIC_V2, Message, encode_record
-from tests.kernel.fuzz import calls, sends
+from tests.kernel.fuzz import calls, forwards, sends
 from tests.wire import golden
 from tests.wire.http2.script import OPS, scripts, step
 
@@ -96,6 +96,8 @@ WORDS: Final[dict[str, list[bytes]]] = {
     "call_sends": [*_FIELDS, *_ITEMS, *_BAD_UTF_8],
     "call_acks": [*_FIELDS, *_HANDLES, *_BAD_UTF_8],
     "call_deliveries": [b"\xda\xa3\x20\xa7", *_ITEMS, *_NUMBERS, *_BAD_UTF_8],
+    "call_forwards": [*_FIELDS, *_ITEMS, *_BAD_UTF_8],
+    "broker_answers": [*(word.encode() for word in _JSON), b'"queueOffset":"', b'"msgId":"', *_NUMBERS, *_BAD_UTF_8],
     "sends": [*(word.encode() for word in (*_JSON, *_PROPERTIES)), *_NUMBERS, *_BAD_UTF_8],
 }
 """Words of each oracle's input; libFuzzer puts them in."""
@@ -135,6 +137,7 @@ def _all() -> Iterator[tuple[str, bytes]]:
     for script in scripts():
         yield "http2", script
     yield from calls.seeds()
+    yield from forwards.seeds()
 
 
 def _of_request(data: bytes, short: bool | None) -> Iterator[tuple[str, bytes]]:

@@ -5,6 +5,7 @@ from rocketwire.wire.grpc import definition_pb2, service_pb2
 from rocketwire.wire.grpc.answers import (
     delivered_response,
     joint_status,
+    last_payload,
     message_response,
     sent_payload,
     status_of,
@@ -31,6 +32,7 @@ def test_a_stream_of_messages() -> None:
     assert read[0].status.message == "OK"
     assert read[1].message == message
     assert read[2].delivery_timestamp.ToMilliseconds() == 1_234
+    assert last_payload(1_234) == parts[2].SerializeToString()
 
 
 @given(st.text(max_size=200), st.integers(0, 2**63 - 1), st.text(max_size=2000))

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "core/values.h"
-#include "grpc/delivery.h"
+#include "grpc/deliveries/delivery.h"
 #include "message/text.h"
 
 typedef struct {

@@ -1,4 +1,4 @@
-#include "grpc/delivery.h"
+#include "grpc/deliveries/delivery.h"
 
 #include "core/utf8.h"
 #include "message/properties.h"

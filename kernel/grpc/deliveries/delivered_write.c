@@ -1,5 +1,5 @@
 #include "core/decimal.h"
-#include "grpc/delivery.h"
+#include "grpc/deliveries/delivery.h"
 #include "message/md5.h"
 #include "wire/fields.h"
 

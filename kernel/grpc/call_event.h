@@ -1,0 +1,32 @@
+/* A plain SendMessage call among the events of a read, as the HTTP/2 layer gives them. */
+#ifndef ROCKETWIRE_CALL_EVENT_H
+#define ROCKETWIRE_CALL_EVENT_H
+
+#include "core/kernel.h"
+
+#include "grpc/call_message.h"
+
+typedef struct {
+    PyObject *path, *client_id; /* of SendMessage; the header that says who the client is */
+    reserved_names reserved;
+    call_limits limits;
+    call_message message; /* the one read last; it points into its event */
+    uint8_t *text;        /* its properties */
+    size_t text_room;
+} call_reader;
+
+/* Begin with the path, the name of the header, and a tuple of the names of properties that are Python's. False: an
+ * exception is set; `end` is to be called all the same. */
+bool call_reader_begin(call_reader *self, PyObject *path, PyObject *client_id, PyObject *reserved);
+void call_reader_end(call_reader *self);
+
+/* Read an event at a time in ms. False: it is for Python. */
+bool call_event_read(call_reader *self, PyObject *event, int64_t now);
+
+/* The number of the stream of such an event (borrowed). */
+PyObject *call_event_stream(PyObject *event);
+
+/* Write the property text of the message; `remote` is the client's address. False: there is no memory. */
+bool call_text_write(call_reader *self, span remote, int64_t born, span *text);
+
+#endif

@@ -1,0 +1,306 @@
+"""Plain sends of 5.x clients to the brokers of a cluster, by the kernel: a group a read, in both directions.
+
+The kernel makes the frames of the SendMessage calls that a read of a client begins with, and the answers of these calls
+from the frames of a read of a broker. What `sending.send` decides about a topic is kept for a quarter of a second, or
+until a broker does not answer. What is not plain, and what brokers refuse, goes the general way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias, cast
+
+import trio
+
+from rocketwire import native
+from rocketwire.server.config.live import Live
+from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.dispatch.caller import CallCaller
+from rocketwire.server.dispatch.dispatcher import ext_of_fast
+from rocketwire.server.grpc.kernel import LEFT, SEND, types_of
+from rocketwire.server.grpc.keys import GrpcKeys
+from rocketwire.server.grpc.metadata import CLIENT_ID
+from rocketwire.server.grpc.routing import accepted_types
+from rocketwire.server.grpc.sending import answer_of
+from rocketwire.server.grpc.tables.topics import Share
+from rocketwire.server.net.admission.in_flight import InFlight
+from rocketwire.server.remote_calls.dispatch import SECONDS, RemoteDispatch, reply_of
+from rocketwire.server.remote_calls.topics import RemoteTopics
+from rocketwire.server.send.keys import SendKeys
+from rocketwire.server.upstream.line import LANGUAGE, Answer, Line, NotReached
+from rocketwire.server.upstream.lines import Lines
+from rocketwire.wire import names
+from rocketwire.wire.codes import VERSION_4_9_7, Permission, RequestCode, SerializeType
+from rocketwire.wire.grpc.checks import check_topic
+from rocketwire.wire.grpc.errors import CallInvalid
+from rocketwire.wire.grpc.limits import CallLimits
+from rocketwire.wire.grpc.message_types import NORMAL
+from rocketwire.wire.grpc.sending import Send
+from rocketwire.wire.header import Header, encode_header_around_opaque
+from rocketwire.wire.http2.events import Event
+
+_LIMITS: Final = CallLimits()
+_DELAY: Final = "DELAY"
+_TYPES: Final = (NORMAL, "FIFO", _DELAY)
+"""Those that the kernel knows."""
+_PLAN_SECONDS: Final = 0.25
+_UNCONNECTED_SECONDS: Final = 0.01
+"""How long a plan holds while a broker has no connection: the first send, which is Python's, makes it."""
+_VARIED: Final = "efgi"
+"""The fields of a send's header that differ from send to send: queue, sysFlag, birth and properties."""
+_MARK: Final = "@"  # no topic has one
+
+
+class Plan(NamedTuple):
+    """What the kernel does with sends to a topic. kernel/forward/call_forwards.c reads it in this order.
+
+    Attributes:
+        types: Of messages that it takes, as bits; 0: its sends are Python's.
+        texts: Of the header of a request, around what differs.
+        shares: Of each broker: its kernel.LineSends, or None, how many queues, and whether to avoid it.
+    """
+
+    types: int
+    texts: tuple[bytes, ...]
+    shares: tuple[tuple[Any, int, bool], ...]
+
+
+_PYTHONS: Final = Plan(0, (), ())
+
+
+class Client(CallCaller, Protocol):
+    """The connection that calls came on."""
+
+    remote_text: str
+
+    def answer_plain(self, answers: list[tuple[int, bytes]]) -> None:
+        """Answer calls, each by its stream."""
+
+
+_Waiting: TypeAlias = tuple[Client, int, str, int]
+"""A send: where its call came, its stream, the message's id, and how many bytes are counted."""
+
+
+class ForwardedCalls:
+    """The plain sends of 5.x clients.
+
+    Attributes:
+        overtakes: See `Plain`: messages are sent in the order of their calls.
+    """
+
+    overtakes: Final = False
+
+    def __init__(
+        self,
+        *,
+        topics: RemoteTopics,
+        lines: Lines,
+        dispatch: RemoteDispatch,
+        metrics: Metrics,
+        in_flight: InFlight,
+        clock: Clock,
+        keys: Live[GrpcKeys],
+        send_keys: Live[SendKeys],
+        turns: Iterator[int],
+    ) -> None:
+        """Make it.
+
+        Args:
+            topics: The cluster's topics and brokers.
+            lines: The connections to the brokers.
+            dispatch: Serves all other requests.
+            metrics: Counts requests.
+            in_flight: Counts the bytes of requests that wait for their answers.
+            clock: When messages are born that do not say it, in ms since 1970.
+            keys: The configuration of calls.
+            send_keys: That of sends.
+            turns: As those of `SendingServices`, the same.
+        """
+        assert native.kernel is not None  # noqa: S101 - whoever makes one has looked
+        self.topics = topics
+        self.in_flight = in_flight
+        self.note_answered = dispatch.note_answered
+        self._lines = lines
+        self._dispatch = dispatch
+        self._metrics = metrics
+        self._clock = clock
+        self._keys = keys
+        self._send_keys = send_keys
+        self._until = 0.0
+        made = self._native = native.kernel.CallForwards(
+            plan=self._plan, turns=turns, path=SEND, client_id=CLIENT_ID, reserved=LEFT
+        )
+        made.user_properties = _LIMITS.user_properties
+        made.property_bytes = _LIMITS.property_bytes
+        made.message_group_bytes = _LIMITS.message_group_bytes
+
+    def serve(self, events: list[Event], line: Client) -> int:
+        """Forward the calls that a read begins with, up to the first that is not plain; return how many these are."""
+        if not self._dispatch.plain:
+            return 0
+        now = trio.current_time()
+        if now >= self._until:
+            self.forget()
+            self._until = now + _PLAN_SECONDS
+        deadline = now + SECONDS
+        served, size, written = self._native.serve(events, line, line.remote_text, self._clock(), deadline)
+        if served:
+            self.in_flight.add(size)
+            self._metrics.requests[RequestCode.SEND_MESSAGE_V2] += served
+            for sends, frames in cast("list[tuple[LineSends, bytes]]", written):
+                sends.line.forward(frames, deadline)
+        return cast("int", served)
+
+    def forget(self) -> None:
+        """Decide anew about all topics."""
+        self._native.forget()
+        self._native.delay_ms = self._keys.current.max_delay_time_mills
+        self._native.body_bytes = self._send_keys.current.max_message_size
+
+    def _plan(self, topic: str) -> Plan | None:
+        """What is to be done with sends to a topic; None: it is not known."""
+        shares = self.topics.shares(topic)
+        if not shares:
+            return None
+        writable = [each for each in shares if each.config.perm & Permission.WRITE and each.config.write_queue_nums > 0]
+        try:
+            check_topic(topic)
+        except CallInvalid:
+            return _PYTHONS
+        if not writable or topic.startswith(names.RETRY_PREFIX):
+            return _PYTHONS
+        accepted = set(accepted_types(writable[0].config))
+        if not self._send_keys.current.enable_topic_message_type_check:
+            accepted = {*_TYPES}
+        if not self.topics.timed(topic):
+            accepted.discard(_DELAY)
+        places = self._places(writable)
+        if any(sends is None and not avoided for sends, _, avoided in places):
+            self._until = min(self._until, trio.current_time() + _UNCONNECTED_SECONDS)
+            return _PYTHONS
+        return Plan(types_of(accepted), send_texts(topic), places)
+
+    def _places(self, writable: Sequence[Share]) -> tuple[tuple[Any, int, bool], ...]:
+        avoided = {each.broker for each in writable if self.topics.avoided(each.broker)}
+        if len(avoided) == len(writable):
+            avoided = set()
+        return tuple(
+            (self._line_sends(each.broker), each.config.write_queue_nums, each.broker in avoided) for each in writable
+        )
+
+    def _line_sends(self, broker: str) -> Any | None:  # noqa: ANN401 - a kernel.LineSends
+        address = self.topics.address(broker)
+        line = None if address is None else self._lines.open_line(address)
+        if line is None:
+            return None
+        if not isinstance(line.forwarded, LineSends):
+            line.forwarded = LineSends(self, line)
+        line.forwarded.broker = broker
+        return line.forwarded.native
+
+
+class LineSends:
+    """The sends that wait on one connection to a broker.
+
+    Attributes:
+        broker: Its name.
+        line: The connection.
+        native: What the kernel has of it.
+    """
+
+    def __init__(self, calls: ForwardedCalls, line: Line) -> None:
+        assert native.kernel is not None  # noqa: S101 - as in `ForwardedCalls`
+        self.broker = ""
+        self.line = line
+        self.native = native.kernel.LineSends(owner=self)
+        self._calls = calls
+
+    @property
+    def deadline(self) -> float | None:
+        """The first time at which one is given up; None: none waits."""
+        return cast("float | None", self.native.deadline)
+
+    def take(self, data: memoryview) -> list[tuple[int, int]]:
+        """Take answers out of a read; return the ranges that are left."""
+        answers, left, size, taken = self.native.take(data)
+        if taken:
+            calls = self._calls
+            calls.in_flight.add(-size)
+            calls.topics.answered(self.broker)
+            for client, payloads in answers.items():
+                client.answer_plain(payloads)
+                calls.note_answered(client)
+        return cast("list[tuple[int, int]]", left)
+
+    def answered(self, opaque: int, found: Answer) -> None:
+        """Take an answer that was left."""
+        waiting = self.native.pop(opaque)
+        if waiting is not None:
+            self._calls.topics.answered(self.broker)
+            self._finish(waiting, found)
+
+    def expire(self, now: float, found: NotReached) -> None:
+        """Give up those whose deadline is over."""
+        self._fail(self.native.expire(now), found)
+
+    def lost(self, found: NotReached) -> None:
+        """Give up all: the connection is over."""
+        self._fail(self.native.close(), found)
+        self._calls.forget()
+
+    def _fail(self, given_up: list[_Waiting], found: NotReached) -> None:
+        if given_up:
+            self._calls.topics.failed(self.broker)
+            self._calls.forget()
+        for waiting in given_up:
+            self._finish(waiting, found)
+
+    def _finish(self, waiting: _Waiting, found: Answer | NotReached) -> None:
+        client, stream, message_id, size = waiting
+        self._calls.in_flight.add(-size)
+        response = answer_of((message_id,), reply_of(RequestCode.SEND_MESSAGE_V2, found))
+        payload = response if isinstance(response, bytes) else response.SerializeToString()
+        client.answer_plain([(stream, payload)])
+        self._calls.note_answered(client)
+
+
+@lru_cache(maxsize=1024)
+def send_texts(topic: str) -> tuple[bytes, ...]:
+    """The texts of the header of a send to a topic, around what differs from send to send."""
+    send = Send(topic, NORMAL, "", (), 0, "", b"", 0, 0, batch=False)
+    ext = {**ext_of_fast(send.fields(0)), **dict.fromkeys(_VARIED, _MARK)}
+    header = Header(code=RequestCode.SEND_MESSAGE_V2, opaque=0, ext=ext, language=LANGUAGE, version=VERSION_4_9_7)
+    before, after = encode_header_around_opaque(header, SerializeType.JSON)
+    return (*before.split(_MARK.encode()), after)
+
+
+def plain_calls(
+    *,
+    topics: RemoteTopics,
+    lines: Lines,
+    dispatch: RemoteDispatch,
+    metrics: Metrics,
+    in_flight: InFlight,
+    clock: Clock,
+    keys: Live[GrpcKeys],
+    send_keys: Live[SendKeys],
+    turns: Iterator[int],
+) -> Mapping[str, ForwardedCalls]:
+    """What serves plain calls by the kernel, if there is one: the arguments are those of `ForwardedCalls`."""
+    if native.kernel is None:
+        return {}
+    return {
+        SEND: ForwardedCalls(
+            topics=topics,
+            lines=lines,
+            dispatch=dispatch,
+            metrics=metrics,
+            in_flight=in_flight,
+            clock=clock,
+            keys=keys,
+            send_keys=send_keys,
+            turns=turns,
+        )
+    }

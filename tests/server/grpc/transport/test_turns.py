@@ -1,0 +1,172 @@
+"""Turns: connections that are read together are answered together, and none keeps the others waiting for long."""
+
+from __future__ import annotations
+
+import select
+import socket
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+import trio
+
+from rocketwire.server.grpc.transport import turns as module
+from rocketwire.server.grpc.transport.turns import Turns
+from rocketwire.wire.grpc.codes import Code
+from tests.server.grpc.sdk import Sdk, code_of, message, send_request
+from tests.server.harness import Client, Server, account, mock_clock, settle
+
+pytestmark = pytest.mark.skipif(not hasattr(select, "epoll"), reason="the system has no epoll")
+
+
+class Reading:
+    """One end of a pair of sockets, and what is done with it."""
+
+    def __init__(self, name: str, done: list[str]) -> None:
+        self.near, self.far = socket.socketpair()
+        self.near.settimeout(0)
+        self.name = name
+        self.done = done
+        self.then: Callable[[], object] = lambda: None
+
+    def say(self) -> None:
+        self.far.send(b"x")
+
+    def read(self) -> bool:
+        try:
+            self.near.recv(100)
+        except BlockingIOError:
+            return False
+        self.done.append(f"read {self.name}")
+        self.then()
+        return True
+
+    def send_out(self) -> None:
+        self.done.append(f"answer {self.name}")
+
+
+class Room:
+    """The turns of a test, and their connections."""
+
+    def __init__(self) -> None:
+        self.in_flight = account()
+        self.turns = Turns(self.in_flight)
+        self.done: list[str] = []
+        self.all: list[Reading] = []
+
+    def joined(self, name: str) -> Reading:
+        made = Reading(name, self.done)
+        self.all.append(made)
+        self.turns.join(made.near.fileno(), made)
+        return made
+
+
+@pytest.fixture
+async def room(nursery: trio.Nursery) -> AsyncIterator[Room]:
+    made = Room()
+    nursery.start_soon(made.turns.run)
+    yield made
+    for each in made.all:
+        made.turns.leave(each.near.fileno())
+        each.near.close()
+        each.far.close()
+
+
+async def test_what_can_be_read_at_one_moment_is_answered_after_all_of_it_is_read(room: Room) -> None:
+    first, second = room.joined("1"), room.joined("2")
+    first.say()
+    second.say()
+    await settle()
+    assert room.done == ["read 1", "read 2", "answer 1", "answer 2"]
+    second.say()
+    await settle()
+    assert room.done[4:] == ["read 2", "answer 2"]
+
+
+async def test_a_connection_that_has_left_is_not_read(room: Room) -> None:
+    first, second = room.joined("1"), room.joined("2")
+    first.then = lambda: room.turns.leave(second.near.fileno())
+    first.say()
+    second.say()
+    await settle()
+    assert room.done == ["read 1", "answer 1"]
+    room.turns.leave(second.near.fileno())
+    room.turns.join(second.near.fileno(), second)
+    await settle()
+    assert room.done[2:] == ["read 2", "answer 2"]
+
+
+async def test_a_long_turn_gives_way_and_goes_on_with_those_that_are_left(room: Room) -> None:
+    connections = [room.joined(str(number)) for number in range(3)]
+    for each in connections:
+        each.then = lambda: mock_clock().jump(1)
+        each.say()
+    said = ["read 0", "answer 0", "read 1", "answer 1", "read 2", "answer 2"]
+    passes = []
+    while len(room.done) < len(said):
+        await trio.lowlevel.checkpoint()
+        passes.append(len(room.done))
+    assert room.done == said
+    assert len({*passes} - {0}) > 1
+
+
+async def test_a_turn_is_bounded(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_MOST", 2)
+    for number in range(5):
+        room.joined(str(number)).say()
+    await settle()
+    assert sorted(room.done) == sorted([f"{what} {number}" for what in ("read", "answer") for number in range(5)])
+    assert room.done[:5] == ["read 0", "read 1", "answer 0", "answer 1", "read 2"]
+
+
+class Full:
+    """Bytes in flight that may be too many."""
+
+    def __init__(self) -> None:
+        self.is_full = False
+        self.relieved = trio.Event()
+
+    async def room(self) -> None:
+        await self.relieved.wait()
+        self.is_full = False
+
+
+async def test_nothing_is_read_while_too_many_bytes_are_in_flight(nursery: trio.Nursery) -> None:
+    in_flight, done = Full(), list[str]()
+    turns = Turns(in_flight)  # type: ignore[arg-type]
+    nursery.start_soon(turns.run)
+    both = [Reading(name, done) for name in ("1", "2")]
+    for each in both:
+        each.then = lambda: setattr(in_flight, "is_full", True)
+        turns.join(each.near.fileno(), each)
+        each.say()
+    await settle()
+    assert done == ["read 1", "answer 1"]
+    in_flight.relieved.set()
+    await settle()
+    assert done[2:] == ["read 2", "answer 2"]
+    for each in both:
+        turns.leave(each.near.fileno())
+        each.near.close()
+        each.far.close()
+
+
+async def test_when_reading_is_over_connections_may_come_and_go() -> None:
+    turns = Turns(account())
+    near, far = socket.socketpair()
+    with near, far, trio.move_on_after(0):
+        await turns.run()
+    turns.leave(5)
+    reading: Any = None
+    turns.join(5, reading)
+    turns.leave(5)
+
+
+async def test_a_system_without_epoll_reads_each_connection_in_a_task(
+    monkeypatch: pytest.MonkeyPatch, server: Server, broker: Client
+) -> None:
+    monkeypatch.delattr(select, "epoll")
+    assert broker is not None
+    with Sdk(server.broker_address) as sdk:
+        for _ in range(3):
+            assert code_of(await sdk.call("SendMessage", send_request(message()))) is Code.OK

@@ -1,0 +1,262 @@
+"""Sends that the kernel forwards to brokers: what becomes of them when a broker refuses, is silent, or leaves."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator
+from itertools import count
+from typing import Any, NamedTuple
+
+import pytest
+import trio
+
+from rocketwire import native
+from rocketwire.server.config.live import Live
+from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.grpc.kernel import SEND
+from rocketwire.server.grpc.keys import GrpcKeys
+from rocketwire.server.grpc.metadata import CLIENT_ID
+from rocketwire.server.grpc.tables.topics import Share
+from rocketwire.server.remote_calls.forwarding import ForwardedCalls, plain_calls
+from rocketwire.server.send.keys import SendKeys
+from rocketwire.server.upstream.line import Answer
+from rocketwire.server.upstream.lines import Lines
+from rocketwire.wire.addresses import Address
+from rocketwire.wire.bodies.topic import TopicConfig
+from rocketwire.wire.codes import FLAG_RESPONSE, RequestCode
+from rocketwire.wire.connection import FrameReader
+from rocketwire.wire.frame import encode_frame
+from rocketwire.wire.grpc import service_pb2 as s
+from rocketwire.wire.grpc.codes import Code
+from rocketwire.wire.header import Header, decode_header
+from rocketwire.wire.http2.events import CALL
+from tests.server.grpc.sdk import code_of, message, send_request
+from tests.server.harness import NOW, account, mock_clock, settle
+
+pytestmark = pytest.mark.skipif(native.kernel is None, reason="there is no kernel")
+
+STORED = {"msgId": "7F" * 16, "queueId": "1", "queueOffset": "4"}
+
+
+class Topics:
+    """One topic at one broker."""
+
+    def __init__(self, address: Address) -> None:
+        self.where = address
+        self.config = TopicConfig(topic_name="T", write_queue_nums=2, attributes={"message.type": "MIXED"})
+        self.has_timer = True
+        self.failures: list[str] = []
+
+    def shares(self, topic: str) -> tuple[Share, ...]:
+        return (Share("a", self.config),) if topic == "T" else ()
+
+    def address(self, _broker: str) -> Address:
+        return self.where
+
+    def avoided(self, _broker: str) -> bool:
+        return False
+
+    def timed(self, _topic: str) -> bool:
+        return self.has_timer
+
+    def failed(self, broker: str) -> None:
+        self.failures.append(broker)
+
+    def answered(self, _broker: str) -> None:
+        pass
+
+
+class Dispatch:
+    """What is told of answers."""
+
+    def __init__(self) -> None:
+        self.plain = True
+        self.told: list[Any] = []
+
+    def note_answered(self, caller: Any) -> None:
+        self.told.append(caller)
+
+
+class Client:
+    """A client's connection."""
+
+    remote_text = "10.1.2.3:456"
+
+    def __init__(self) -> None:
+        self.answers: dict[int, Any] = {}
+
+    def answer_plain(self, answers: list[tuple[int, bytes]]) -> None:
+        self.answers.update((stream, s.SendMessageResponse.FromString(payload)) for stream, payload in answers)
+
+
+class Front(NamedTuple):
+    """Calls that are forwarded, and the broker's end of the connection."""
+
+    calls: ForwardedCalls
+    topics: Topics
+    dispatch: Dispatch
+    metrics: Metrics
+    lines: Lines
+    client: Client
+    far: socket.socket
+
+    def serve(self, *sent: Any) -> int:
+        """Serve the calls of a read, with the streams 1, 3, ..."""
+        events = [
+            (CALL, 2 * at + 1, SEND, {CLIENT_ID: "client"}, send_request(each).SerializeToString())
+            for at, each in enumerate(sent)
+        ]
+        return self.calls.serve(events, self.client)  # type: ignore[arg-type]
+
+    def received(self) -> list[Header]:
+        """The headers of what has come to the broker."""
+        frames, broken = FrameReader().receive(memoryview(self.far.recv(1 << 20)))
+        assert broken is None
+        return [decode_header(head, kind) for kind, head, _ in frames]
+
+    async def say(self, opaque: int, ext: dict[str, str] | None = None, **said: Any) -> None:
+        """Answer as the broker."""
+        header = Header(opaque=opaque, flag=FLAG_RESPONSE, ext=ext, **{"code": 0, **said})
+        self.far.sendall(encode_frame(header))
+        await settle()
+
+    @property
+    def in_flight(self) -> int:
+        return self.calls.in_flight.total
+
+
+@pytest.fixture
+async def front(nursery: trio.Nursery) -> AsyncIterator[Front]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = Address(host="127.0.0.1", port=server.getsockname()[1])
+        lines, topics, dispatch, metrics, client = Lines(), Topics(address), Dispatch(), Metrics(), Client()
+        nursery.start_soon(lines.run)
+        await lines.connected(address)
+        far, _ = server.accept()
+        made: Any = plain_calls(
+            topics=topics,  # type: ignore[arg-type]
+            lines=lines,
+            dispatch=dispatch,  # type: ignore[arg-type]
+            metrics=metrics,
+            in_flight=account(),
+            clock=lambda: NOW,
+            keys=Live(GrpcKeys()),
+            send_keys=Live(SendKeys()),
+            turns=count(),
+        )
+        with far:
+            yield Front(made[SEND], topics, dispatch, metrics, lines, client, far)
+
+
+async def test_calls_of_a_read_are_one_write_and_answered_by_their_streams(front: Front) -> None:
+    assert front.serve(message(b"1", "id1"), message(b"2", "id2")) == 2
+    assert front.in_flight == 2 * 513
+    assert front.metrics.requests[RequestCode.SEND_MESSAGE_V2] == 2
+    first, second = front.received()
+    assert [(each.ext or {})["e"] for each in (first, second)] == ["0", "1"]
+    await front.say(second.opaque, {**STORED, "recallHandle": "handle"})
+    assert front.client.answers[3].entries[0].recall_handle == "handle"
+    await front.say(first.opaque, STORED)
+    assert [code_of(front.client.answers[stream]) for stream in (1, 3)] == [Code.OK, Code.OK]
+    assert front.client.answers[1].entries[0].message_id == "id1"
+    assert front.in_flight == 0
+    assert front.dispatch.told == [front.client, front.client]
+
+
+async def test_what_a_broker_refuses_is_told_as_ever(front: Front) -> None:
+    assert front.serve(message(), message(), message()) == 3
+    first, second, third = front.received()
+    await front.say(first.opaque, code=2, remark="[TIMEOUT_CLEAN_QUEUE]broker busy")
+    await front.say(second.opaque, STORED, code=10)
+    await front.say(third.opaque)
+    answers = front.client.answers
+    assert code_of(answers[1]) is Code.TOO_MANY_REQUESTS
+    assert answers[1].status.message == "[TIMEOUT_CLEAN_QUEUE]broker busy"
+    assert code_of(answers[3]) is Code.MASTER_PERSISTENCE_TIMEOUT
+    assert answers[3].entries[0].offset == 4
+    assert (code_of(answers[5]), len(answers[5].entries)) == (Code.OK, 0)
+    assert front.in_flight == 0
+
+
+async def test_a_silent_broker_is_given_up(front: Front) -> None:
+    assert front.serve(message()) == 1
+    mock_clock().jump(1)
+    assert front.serve(message(), message()) == 2
+    opaques = [each.opaque for each in front.received()]
+    mock_clock().jump(4.5)
+    await settle()
+    assert code_of(front.client.answers[1]) is Code.PROXY_TIMEOUT
+    assert set(front.client.answers) == {1}
+    assert front.topics.failures == ["a"]
+    await front.say(opaques[2], STORED)
+    assert code_of(front.client.answers[3]) is Code.OK
+    mock_clock().jump(1)
+    await settle()
+    assert code_of(front.client.answers[1]) is Code.PROXY_TIMEOUT
+    assert front.in_flight == 0
+    await front.say(opaques[0], STORED)
+    assert front.in_flight == 0
+
+
+async def test_a_broker_that_closes_leaves_no_call_without_an_answer(front: Front) -> None:
+    assert front.serve(message(), message()) == 2
+    front.far.close()
+    await settle()
+    assert [code_of(each) for each in front.client.answers.values()] == [Code.PROXY_TIMEOUT] * 2
+    assert front.in_flight == 0
+    assert front.serve(message()) == 0
+
+
+async def test_other_requests_of_the_connection_are_answered_beside(front: Front) -> None:
+    answers: list[Any] = []
+    line = front.lines.send(front.topics.where, 105, {}, seconds=3, done=answers.append)
+    assert line is not None
+    line.flush()
+    assert front.serve(message()) == 1
+    (asked,) = front.received()[:1]
+    await settle()
+    await front.say(asked.opaque, {"a": "b"})
+    assert [type(each) for each in answers] == [Answer]
+    assert front.in_flight == 517
+    mock_clock().jump(3.5)
+    await settle()
+    assert front.in_flight == 517
+    mock_clock().jump(2)
+    await settle()
+    assert front.in_flight == 0
+
+
+async def test_what_is_not_plain_is_left(front: Front) -> None:
+    assert front.serve(message(b"")) == 0
+    assert front.serve(message(to="unknown")) == 0
+    front.dispatch.plain = False
+    assert front.serve(message()) == 0
+
+
+async def test_decisions_hold_for_a_quarter_of_a_second(front: Front) -> None:
+    timed: Any = {"delivery_timestamp": {"seconds": NOW // 1000 + 60}}
+    assert front.serve(message(**timed)) == 1
+    front.topics.has_timer = False
+    assert front.serve(message(**timed)) == 1
+    mock_clock().jump(0.25)
+    assert (front.serve(message(**timed)), front.serve(message())) == (0, 1)
+    for changes in ({"attributes": {"message.type": "FIFO"}}, {"perm": 4}, {"write_queue_nums": 0}):
+        front.topics.config = TopicConfig(topic_name="T", **changes)
+        mock_clock().jump(0.25)
+        assert front.serve(message()) == 0
+
+
+async def test_without_a_connection_the_first_send_is_left(front: Front) -> None:
+    known, front.topics.where = front.topics.where, Address(host="127.0.0.1", port=1)
+    assert front.serve(message()) == 0
+    front.topics.where = known
+    assert front.serve(message()) == 0
+    mock_clock().jump(0.02)
+    assert front.serve(message()) == 1
+
+
+def test_without_a_kernel_nothing_is_forwarded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "kernel", None)
+    nothing: Any = None
+    parts = ("topics", "lines", "dispatch", "metrics", "in_flight", "clock", "keys", "send_keys", "turns")
+    assert plain_calls(**dict.fromkeys(parts, nothing)) == {}
