@@ -228,6 +228,7 @@ class _Proxy:
             guards=[each for each in self._guards if each.active or settings.file is not None],
             copying=None if self._shadow is None else self._shadow.around,
             answered=None if self._times is None else self._times.answered,
+            took=None if self._times is None else self._times.sent,
         )
         self._listeners: dict[str, list[Listener]] = {"name server": [], "broker": [], "gRPC": []}
 

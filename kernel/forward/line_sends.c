@@ -115,12 +115,12 @@ static PyObject *finish(LineSends *self, waiting_send *waiting)
     return connection;
 }
 
-/* The connection, stream, message id and size of a send, which waits no more. */
+/* The connection, stream, message id, size and deadline of a send, which waits no more. */
 static PyObject *finished(LineSends *self, waiting_send *waiting)
 {
     waiting_send was = *waiting;
-    return Py_BuildValue("(Nis#I)", finish(self, waiting), (int)was.stream, (const char *)was.id,
-                         (Py_ssize_t)was.id_size, (unsigned int)was.size);
+    return Py_BuildValue("(Nis#Id)", finish(self, waiting), (int)was.stream, (const char *)was.id,
+                         (Py_ssize_t)was.id_size, (unsigned int)was.size, was.deadline);
 }
 
 /* --- answers --- */
@@ -129,7 +129,9 @@ typedef struct {
     PyObject *answers, *left; /* by connection a list of stream and payload; ranges of the rest */
     Py_ssize_t left_from;     /* where the rest begins that is not in a range yet; -1: nowhere */
     long long size;
-    int count;
+    PyObject *taken; /* deadlines, each with how many sends in a row had it */
+    double deadline; /* of the sends in a row that are not there yet */
+    int in_row;
 } taking;
 
 #define NAMED(field, text) span_is((field)->name, text, sizeof text - 1)
@@ -172,6 +174,13 @@ static bool put_answer(taking *in, PyObject *connection, int32_t stream, const c
     return append_value(of_connection, tuple_of(parts, 2));
 }
 
+static bool row_end(taking *in)
+{
+    int in_row = in->in_row;
+    in->in_row = 0;
+    return in_row == 0 || append_value(in->taken, Py_BuildValue("(di)", in->deadline, in_row));
+}
+
 /* Take the answer to a send. 0: it is for Python, -1: an exception is set. */
 static int take_one(LineSends *self, const frame *one, taking *in)
 {
@@ -185,10 +194,11 @@ static int take_one(LineSends *self, const frame *one, taking *in)
     call_answer answer = {.message_id = span_of(was.id, was.id_size)};
     if (!sent_read(&head, &answer)) return 0;
     PyObject *connection = finish(self, waiting);
-    bool done = put_answer(in, connection, was.stream, &answer);
+    bool done = put_answer(in, connection, was.stream, &answer) && (was.deadline == in->deadline || row_end(in));
     Py_DECREF(connection);
     in->size += was.size;
-    in->count++;
+    in->deadline = was.deadline;
+    in->in_row++;
     return done ? 1 : -1;
 }
 
@@ -218,13 +228,14 @@ static PyObject *take(PyObject *object, PyObject *data)
 {
     Py_buffer view;
     if (PyObject_GetBuffer(data, &view, PyBUF_SIMPLE) < 0) return NULL;
-    taking in = {.answers = PyDict_New(), .left = PyList_New(0), .left_from = -1};
-    bool done = in.answers != NULL && in.left != NULL &&
-                take_all((LineSends *)object, span_of(view.buf, (size_t)view.len), &in);
+    taking in = {.answers = PyDict_New(), .left = PyList_New(0), .left_from = -1, .taken = PyList_New(0)};
+    bool done = in.answers != NULL && in.left != NULL && in.taken != NULL &&
+                take_all((LineSends *)object, span_of(view.buf, (size_t)view.len), &in) && row_end(&in);
     PyBuffer_Release(&view);
-    PyObject *result = done ? Py_BuildValue("(OOLi)", in.answers, in.left, in.size, in.count) : NULL;
+    PyObject *result = done ? Py_BuildValue("(OOLO)", in.answers, in.left, in.size, in.taken) : NULL;
     Py_XDECREF(in.answers);
     Py_XDECREF(in.left);
+    Py_XDECREF(in.taken);
     return result;
 }
 
@@ -315,8 +326,10 @@ static void dealloc(PyObject *object)
 }
 
 static PyMethodDef methods[] = {
-    {"take", take, METH_O, "Take the answers of a read: by connection, the ranges of the rest, bytes and number."},
-    {"pop", pop, METH_O, "Let the send with an opaque wait no more: connection, stream, message id, bytes; or None."},
+    {"take", take, METH_O,
+     "Take the answers of a read: by connection, the ranges of the rest, bytes, and how many of each deadline."},
+    {"pop", pop, METH_O,
+     "Let the send with an opaque wait no more: connection, stream, message id, bytes, deadline; or None."},
     {"expire", expire, METH_O, "Likewise all sends whose deadline is not after a time."},
     {"close", close_line, METH_NOARGS, "Likewise all; no more are taken."},
     {NULL, NULL, 0, NULL},

@@ -49,6 +49,11 @@ class Times:
         """A server behind has taken so long."""
         _note(self._upstream, code, seconds)
 
+    def sent(self, seconds: float, times: int) -> None:
+        """Sends of calls that the kernel passed on took so long each: the brokers as long as the requests."""
+        for histograms in (self._requests, self._upstream):
+            _note(histograms, RequestCode.SEND_MESSAGE_V2, seconds, times)
+
     def requests(self, relayed: RelayedTimes) -> Mapping[int, Histogram]:
         """Of requests that are answered, with those that the kernel relayed."""
         return _together(self._requests, relayed)
@@ -58,8 +63,8 @@ class Times:
         return _together(self._upstream, relayed)
 
 
-def _note(histograms: dict[int, Histogram], code: int, seconds: float) -> None:
-    histograms.setdefault(code if code in CODES else UNSERVED, Histogram()).note(seconds)
+def _note(histograms: dict[int, Histogram], code: int, seconds: float, times: int = 1) -> None:
+    histograms.setdefault(code if code in CODES else UNSERVED, Histogram()).note(seconds, times)
 
 
 def _together(own: Mapping[int, Histogram], relayed: RelayedTimes) -> Mapping[int, Histogram]:

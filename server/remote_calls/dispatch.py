@@ -140,8 +140,8 @@ class RemoteDispatch:
 
     @property
     def plain(self) -> bool:
-        """Whether nothing has to look at requests, and nobody measures each."""
-        if self._copying is not None or self._note is not None or self._lines.signs:
+        """Whether nothing has to look at requests."""
+        if self._copying is not None or self._lines.signs:
             return False
         return not any(guard.active for guard in self._guards)
 

@@ -7,7 +7,7 @@ until a broker does not answer. What is not plain, and what brokers refuse, goes
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias, cast
 
@@ -79,8 +79,10 @@ class Client(CallCaller, Protocol):
         """Answer calls, each by its stream."""
 
 
-_Waiting: TypeAlias = tuple[Client, int, str, int]
-"""A send: where its call came, its stream, the message's id, and how many bytes are counted."""
+_Waiting: TypeAlias = tuple[Client, int, str, int, float]
+"""A send: where its call came, its stream, the message's id, how many bytes are counted, and its deadline."""
+Took: TypeAlias = Callable[[float, int], None]
+"""Called with how long sends took, in seconds, and how many of them."""
 
 
 class ForwardedCalls:
@@ -104,6 +106,7 @@ class ForwardedCalls:
         keys: Live[GrpcKeys],
         send_keys: Live[SendKeys],
         turns: Iterator[int],
+        took: Took | None = None,
     ) -> None:
         """Make it.
 
@@ -117,11 +120,13 @@ class ForwardedCalls:
             keys: The configuration of calls.
             send_keys: That of sends.
             turns: As those of `SendingServices`, the same.
+            took: Measures sends that were answered; None: nobody does.
         """
         assert native.kernel is not None  # noqa: S101 - whoever makes one has looked
         self.topics = topics
         self.in_flight = in_flight
         self.note_answered = dispatch.note_answered
+        self.took = took
         self._lines = lines
         self._dispatch = dispatch
         self._metrics = metrics
@@ -229,6 +234,10 @@ class LineSends:
             calls = self._calls
             calls.in_flight.add(-size)
             calls.topics.answered(self.broker)
+            if calls.took is not None:
+                now = trio.current_time()
+                for deadline, times in taken:
+                    calls.took(now - (deadline - SECONDS), times)
             for client, payloads in answers.items():
                 client.answer_plain(payloads)
                 calls.note_answered(client)
@@ -258,8 +267,10 @@ class LineSends:
             self._finish(waiting, found)
 
     def _finish(self, waiting: _Waiting, found: Answer | NotReached) -> None:
-        client, stream, message_id, size = waiting
+        client, stream, message_id, size, deadline = waiting
         self._calls.in_flight.add(-size)
+        if self._calls.took is not None and not isinstance(found, NotReached):
+            self._calls.took(trio.current_time() - (deadline - SECONDS), 1)
         response = answer_of((message_id,), reply_of(RequestCode.SEND_MESSAGE_V2, found))
         payload = response if isinstance(response, bytes) else response.SerializeToString()
         client.answer_plain([(stream, payload)])
@@ -287,6 +298,7 @@ def plain_calls(
     keys: Live[GrpcKeys],
     send_keys: Live[SendKeys],
     turns: Iterator[int],
+    took: Took | None = None,
 ) -> Mapping[str, ForwardedCalls]:
     """What serves plain calls by the kernel, if there is one: the arguments are those of `ForwardedCalls`."""
     if native.kernel is None:
@@ -302,5 +314,6 @@ def plain_calls(
             keys=keys,
             send_keys=send_keys,
             turns=turns,
+            took=took,
         )
     }

@@ -76,6 +76,7 @@ def remote_front(
     guards: Iterable[Guard] = (),
     copying: Copying | None = None,
     answered: Callable[[int, float], None] | None = None,
+    took: Callable[[float, int], None] | None = None,
 ) -> RemoteFront:
     """The front of a cluster.
 
@@ -92,6 +93,7 @@ def remote_front(
         guards: Admit or refuse each request while they are active.
         copying: As for `RemoteDispatch`.
         answered: Likewise.
+        took: As for `ForwardedCalls`.
     """
     guards = tuple(guards)
     topics = RemoteTopics(cluster, lines)
@@ -131,6 +133,7 @@ def remote_front(
             keys=call_keys,
             send_keys=sent_keys,
             turns=turns,
+            took=took,
         )
 
     turns = count()

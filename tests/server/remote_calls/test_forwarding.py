@@ -99,6 +99,7 @@ class Front(NamedTuple):
     lines: Lines
     client: Client
     far: socket.socket
+    took: list[tuple[float, int]]
 
     def serve(self, *sent: Any) -> int:
         """Serve the calls of a read, with the streams 1, 3, ..."""
@@ -133,6 +134,7 @@ async def front(nursery: trio.Nursery) -> AsyncIterator[Front]:
         nursery.start_soon(lines.run)
         await lines.connected(address)
         far, _ = server.accept()
+        took: list[tuple[float, int]] = []
         made: Any = plain_calls(
             topics=topics,  # type: ignore[arg-type]
             lines=lines,
@@ -143,9 +145,10 @@ async def front(nursery: trio.Nursery) -> AsyncIterator[Front]:
             keys=Live(GrpcKeys()),
             send_keys=Live(SendKeys()),
             turns=count(),
+            took=lambda seconds, times: took.append((round(seconds, 6), times)),
         )
         with far:
-            yield Front(made[SEND], topics, dispatch, metrics, lines, client, far)
+            yield Front(made[SEND], topics, dispatch, metrics, lines, client, far, took)
 
 
 async def test_calls_of_a_read_are_one_write_and_answered_by_their_streams(front: Front) -> None:
@@ -161,6 +164,18 @@ async def test_calls_of_a_read_are_one_write_and_answered_by_their_streams(front
     assert front.client.answers[1].entries[0].message_id == "id1"
     assert front.in_flight == 0
     assert front.dispatch.told == [front.client, front.client]
+
+
+async def test_answered_sends_are_timed(front: Front) -> None:
+    assert front.serve(message(), message()) == 2
+    mock_clock().jump(0.5)
+    assert front.serve(message()) == 1
+    first, second, third = (each.opaque for each in front.received())
+    mock_clock().jump(0.25)
+    await front.say(first, STORED)
+    await front.say(third, STORED)
+    await front.say(second, code=2, remark="[TIMEOUT_CLEAN_QUEUE]broker busy")
+    assert front.took == [(0.75, 1), (0.25, 1), (0.75, 1)]
 
 
 async def test_what_a_broker_refuses_is_told_as_ever(front: Front) -> None:
@@ -186,7 +201,7 @@ async def test_a_silent_broker_is_given_up(front: Front) -> None:
     mock_clock().jump(4.5)
     await settle()
     assert code_of(front.client.answers[1]) is Code.PROXY_TIMEOUT
-    assert set(front.client.answers) == {1}
+    assert (set(front.client.answers), front.took) == ({1}, [])
     assert front.topics.failures == ["a"]
     await front.say(opaques[2], STORED)
     assert code_of(front.client.answers[3]) is Code.OK
