@@ -57,20 +57,26 @@ def differences(stores: Iterable[StoreSnapshot], read: Mapping[str, LastRead]) -
     return found
 
 
-def newest(store: StoreSnapshot, before: Mapping[MessageQueue, int], ends: Offsets) -> LastRead | None:
-    """The message farthest in the log of those between `before` and `ends`; None without one.
+def newest(stores: Iterable[StoreSnapshot], before: Mapping[MessageQueue, int], ends: Offsets) -> dict[str, LastRead]:
+    """Of each broker the message farthest in the log of those between `before` and `ends`, if there is one.
 
     A queue that is not in `before` counts from its first message on.
 
     Raises:
         StoreUnreadable: a file cannot be read.
     """
-    places = []
+    opened = {store.broker: store for store in stores}
+    places: dict[str, list[int]] = {}
     for queue, end in ends.items():
-        if queue.broker == store.broker and end != before.get(queue):
-            place = _last_place(store, queue, end)
+        if end != before.get(queue) and queue.broker in opened:
+            place = _last_place(opened[queue.broker], queue, end)
             if place is not None:
-                places.append(place)
+                places.setdefault(queue.broker, []).append(place)
+    found = ((broker, _newest_of(opened[broker], mine)) for broker, mine in places.items())
+    return {broker: message for broker, message in found if message is not None}
+
+
+def _newest_of(store: StoreSnapshot, places: Iterable[int]) -> LastRead | None:
     with Log(store.directory.commit_log) as log:
         for place in sorted(places, reverse=True):
             try:
@@ -85,13 +91,13 @@ def newest(store: StoreSnapshot, before: Mapping[MessageQueue, int], ends: Offse
 
 def _last_place(store: StoreSnapshot, queue: MessageQueue, end: int) -> int | None:
     """Where the last message before an offset is in the log; None if the log has none."""
-    least, _ = store.bounds(queue.topic, queue.queue_id)
-    if end <= least:
-        return None
-    place = store.known_place(queue.topic, queue.queue_id, end)
-    whole = None if place is not None else whole_queue(store, queue.topic, queue.queue_id)
-    if whole is None:
+    _, topic, queue_id = queue
+    place = store.known_place(topic, queue_id, end)
+    if place is not None:
         return place
+    whole = whole_queue(store, topic, queue_id)
+    if whole is None or end <= store.bounds(topic, queue_id)[0]:
+        return None
     with Entries(whole) as entries:
         try:
             place, size, _ = entries.entry(end - 1)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pyarrow as pa
@@ -26,6 +27,7 @@ from rocketwire.spark.stream.last_read import differences, newest
 from rocketwire.spark.stream.offsets import MessageQueue, Offsets, Ranges, checked, last_read
 from rocketwire.spark.stream.queue_stream import Last, QueueStreamReader, without
 from rocketwire.store.archive.read.directory import State
+from rocketwire.store.disk.input_files import KeptFiles
 from rocketwire.store.errors import StoreError
 
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ class StoreStreamReader(QueueStreamReader[Stores]):
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
         """Take the options: see `QueueStreamReader`."""
         super().__init__(options, schema)
-        self._memory: Memory = defaultdict(Remembered)
+        self._memory: Memory = defaultdict(partial(Remembered, KeptFiles()))
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what only the polls of the driver need."""
@@ -120,8 +122,7 @@ class StoreStreamReader(QueueStreamReader[Stores]):
         return frozenset(difference.broker for difference in found)
 
     def _last(self, source: Stores, begun: Offsets, ends: Offsets) -> Last:
-        found = ((store.broker, newest(store, begun, ends)) for store in source)
-        return {broker: message for broker, message in found if message is not None}
+        return newest(source, begun, ends)
 
     def _is_lagging(self, source: Stores, queue: MessageQueue) -> bool:
         return any(lags(store, queue.topic, queue.queue_id) for store in source if store.broker == queue.broker)

@@ -65,4 +65,4 @@ def test_shares_add_up_and_are_in_proportion(backlogs: dict[int, int], most: int
     assert sum(parts.values()) == min(most, total)
     for key, part in parts.items():
         assert 0 <= part <= backlogs[key]
-        assert abs(part - backlogs[key] * min(1, most / max(1, total))) <= 1
+        assert abs(part * total - backlogs[key] * min(total, most)) <= total
