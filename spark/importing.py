@@ -28,7 +28,7 @@ _SETTINGS: Final = {
     "spark.sql.streaming.numRecentProgressUpdates": "1000000",
 }
 #: What Delta wants of a session besides its jar.
-_OF_DELTA: Final = {
+DELTA_SETTINGS: Final = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
@@ -53,7 +53,7 @@ class TableSource:
 
 def settings(format: str) -> dict[str, str]:  # noqa: A002 - Spark's name
     """Settings that a session for tables of this format needs to be started with."""
-    return {**_SETTINGS, **(_OF_DELTA if format.lower() == "delta" else {})}
+    return {**_SETTINGS, **(DELTA_SETTINGS if format.lower() == "delta" else {})}
 
 
 def import_rows(session: SparkSession, source: TableSource, target: Mapping[str, str], checkpoint: str) -> int:

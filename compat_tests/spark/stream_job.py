@@ -1,9 +1,10 @@
-"""A streaming job as a process of its own, to be killed: messages of a store into Parquet, by a checkpoint.
+"""A streaming job as a process of its own, to be killed: messages of a store into files, by a checkpoint.
 
     python -m compat_tests.spark.stream_job STORE SINK CHECKPOINT [OPTION=VALUE]...
 
 It prints `batch N` when micro-batch N is done, and runs until it is killed; with availableNow=true until it has read
-what was there.
+what was there. sink=FORMAT is that of the files (parquet), master=URL Spark's, set.KEY=VALUE one of its settings. Other
+options are the data source's.
 """
 
 from __future__ import annotations
@@ -37,14 +38,17 @@ class _Told(StreamingQueryListener):
         pass
 
 
-def main(store: str, sink: str, checkpoint: str, *options: str) -> None:
+def main(store: str, to: str, checkpoint: str, *options: str) -> None:
     """Run the job."""
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": LOOPBACK}
     given = dict(option.split("=", 1) for option in options)
     now = given.pop("availableNow", "") == "true"
+    files = given.pop("sink", "parquet")
+    builder = SparkSession.builder.master(given.pop("master", "local[2]"))
+    for key in [key for key in given if key.startswith("set.")]:
+        builder = builder.config(key.removeprefix("set."), given.pop(key))
     spark = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.driver.bindAddress", LOOPBACK)
+        builder.config("spark.driver.bindAddress", LOOPBACK)
         .config("spark.driver.host", LOOPBACK)
         .config("spark.driver.memory", "512m")
         .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
@@ -54,8 +58,8 @@ def main(store: str, sink: str, checkpoint: str, *options: str) -> None:
     )
     spark.streams.addListener(_Told())
     reader = spark.readStream.format("rocketmq").options(**given)
-    writer = reader.load(store).writeStream.format("parquet").option("checkpointLocation", checkpoint)
-    query = (writer.trigger(availableNow=True) if now else writer).start(sink)
+    writer = reader.load(store).writeStream.format(files).option("checkpointLocation", checkpoint)
+    query = (writer.trigger(availableNow=True) if now else writer).start(to)
     query.awaitTermination()
     spark.stop()
 

@@ -9,8 +9,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -27,15 +27,22 @@ PATIENCE: Final = 400.0
 
 
 class Job:
-    """`stream_job`, in a process group of its own: its JVM and Python's workers go with it."""
+    """`stream_job`, in a process group of its own: its JVMs and Python's workers go with it.
 
-    def __init__(self, folder: Path, **options: object) -> None:
+    Args:
+        folder: With `store`; it gets `sink`, `checkpoint` and the log.
+        environment: Variables besides those of this process.
+        options: Of the job.
+    """
+
+    def __init__(self, folder: Path, environment: Mapping[str, str] | None = None, **options: object) -> None:
         texts = [f"{name}={value}" for name, value in options.items()]
         places = [str(folder / name) for name in ("store", "sink", "checkpoint")]
         with (folder / "job.log").open("ab") as log:
             self._popen = subprocess.Popen(
                 [sys.executable, "-m", "compat_tests.spark.stream_job", *places, f"columns={COLUMNS}", *texts],
                 cwd=ROOT,
+                env={**os.environ, **(environment or {})},
                 stdout=subprocess.PIPE,
                 stderr=log,
                 start_new_session=True,
@@ -53,6 +60,19 @@ class Job:
             assert line, "the job does no more"
             count -= line.startswith("batch")
 
+    def kill_executor(self) -> None:
+        """Kill one of Spark's executors, where they are processes of their own."""
+        os.kill(min(self._executors()), signal.SIGKILL)
+
+    def _executors(self) -> list[int]:
+        found = []
+        for entry in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                is_ours = os.getpgid(int(entry.name)) == self._popen.pid
+                if is_ours and b"CoarseGrainedExecutorBackend" in (entry / "cmdline").read_bytes():
+                    found.append(int(entry.name))
+        return found
+
     def kill(self) -> None:
         """Kill it, if it is still there."""
         if self._popen.poll() is None:
@@ -66,9 +86,9 @@ class Job:
 
 
 @contextmanager
-def job(folder: Path, **options: object) -> Iterator[Job]:
+def job(folder: Path, environment: Mapping[str, str] | None = None, **options: object) -> Iterator[Job]:
     """A job, killed at the end of the block."""
-    made = Job(folder, **options)
+    made = Job(folder, environment, **options)
     try:
         yield made
     finally:

@@ -403,6 +403,29 @@ def test_a_stream_goes_on_with_the_other_source(
     assert sorted_rows(rows) == sorted_rows(of_python(made.root, columns="*"))
 
 
+@pytest.mark.parametrize("source", [JAR, "rocketmq"])
+def test_a_store_made_anew_under_a_checkpoint_is_noticed(spark: SparkSession, tmp_path: Path, source: str) -> None:
+    made, clock = Made(tmp_path / "store"), Clock()
+    other = {JAR: "rocketmq", "rocketmq": JAR}[source]
+
+    def make_store(count: int) -> None:
+        store = open_store(small(made.root), clock)
+        fill(made, store, clock, count)
+        store.close()
+
+    make_store(20)
+    assert streamed(spark, other, made.root, tmp_path) == 1
+    shutil.rmtree(made.root)
+    make_store(40)
+    told = failed(lambda: streamed(spark, source, made.root, tmp_path))
+    assert "ROCKETMQ_DATA_LOST" in told
+    assert "failOnDataLoss" in told
+    assert streamed(spark, source, made.root, tmp_path, failOnDataLoss="false") == 1
+    rows = of_jar(spark.read.parquet(str(tmp_path / "rows")))
+    assert len(rows) == 60
+    assert streamed(spark, other, made.root, tmp_path) == 0
+
+
 def test_what_the_jar_leaves_to_python(spark: SparkSession, golden: dict[str, Path]) -> None:
     queues = spark.read.format(JAR).option("table", "queues").load(str(golden["5.5.0"]))
     assert sorted_rows([row.asDict() for row in queues.collect()]) == sorted_rows(

@@ -1,9 +1,9 @@
 """What a stream remembers of a store between two polls, so that the next one reads only what can have changed.
 
 With thousands of queues most of a poll is listing their folders and finding their ends by bisection. A queue that is
-known needs one read of some entries behind its former last one. The folders are listed again when one of them was
-written since, when the log begins elsewhere, or when the last file of a queue is full. Local stores alone are
-remembered.
+known needs one read of some entries behind its former last one; its file stays open. The folders are listed again when
+one of them was written since, when the log begins elsewhere, or when the last file of a queue is full or was removed.
+Local stores alone are remembered.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from rocketwire.store.archive.read.directory import Directory, QueueFiles, discover
 from rocketwire.store.archive.read.queues import Queue
-from rocketwire.store.disk.input_files import read_once, written_at
+from rocketwire.store.disk.input_files import KeptFiles, written_at
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT
 
 #: A folder's time of writing may be too coarse to tell two changes within so many seconds.
@@ -55,7 +55,9 @@ class Tail(NamedTuple):
 class Remembered:
     """The former look at one store. `tails` has the known queues as they are now."""
 
-    def __init__(self) -> None:
+    def __init__(self, files: KeptFiles | None = None) -> None:
+        """Remember nothing yet; `files` are shared with other stores of the same stream."""
+        self._files = KeptFiles() if files is None else files
         self.tails: dict[QueueKey, Tail] = {}
         self._directory: Directory | None = None
         #: When folders were written, when that was first seen, and whether they were listed well after that.
@@ -75,6 +77,7 @@ class Remembered:
             found = discover(root, former=former)
             if (found.start, found.state) == (former.start, former.state) and self._follow():
                 return found
+        self._files.close(tail.path for tail in self.tails.values())
         self.tails = {}
         begun = time.monotonic()
         found = self._directory = discover(root)
@@ -103,20 +106,20 @@ class Remembered:
         """Bring `tails` up to date; whether that was possible: no file is gone, full, or has other entries."""
         try:
             for key, tail in self.tails.items():
-                data = read_once(tail.path, tail.at, _BYTES)
+                data = self._files.read(tail.path, tail.at, _BYTES)
                 if data[:ENTRY_SIZE] != tail.last:
                     return False
-                if data[ENTRY_SIZE:] != _NONE:
-                    followed = _followed(tail, data)
-                    if followed is None:
-                        return False
-                    self.tails[key] = followed
+                followed = tail if data[ENTRY_SIZE:] == _NONE else _followed(self._files, tail, data)
+                # A file that grows was not removed.
+                if followed is None or (followed.at == tail.at and not self._files.is_there(tail.path)):
+                    return False
+                self.tails[key] = followed
         except OSError:
             return False
         return True
 
 
-def _followed(tail: Tail, data: bytes) -> Tail | None:
+def _followed(files: KeptFiles, tail: Tail, data: bytes) -> Tail | None:
     """A queue with its new entries, the first of which were read; None where the file ends."""
     while True:
         # An entry ends with its tags code, which may be zeros, behind its size, which is not zero.
@@ -131,7 +134,7 @@ def _followed(tail: Tail, data: bytes) -> Tail | None:
         left = len(data) - (new + 1) * ENTRY_SIZE
         if left >= _LEFT or at + ENTRY_SIZE + left >= tail.room:
             return tail
-        data = read_once(tail.path, at, _MORE)
+        data = files.read(tail.path, at, _MORE)
         if len(data) <= ENTRY_SIZE + left:
             return None  # the file was cut
 

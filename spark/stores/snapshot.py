@@ -110,6 +110,11 @@ class StoreSnapshot:
             self._bounds[key] = self._bounds_of(*key)
         return self._bounds[key]
 
+    def known_place(self, topic: str, queue_id: int, end: int) -> int | None:
+        """Physical offset of the message before a queue offset, if it is the last one and was read for this poll."""
+        tail = self._tails.get((topic, queue_id))
+        return tail.physical_offset if tail is not None and tail.end == end else None
+
     def _bounds_of(self, topic: str, queue_id: int) -> tuple[int, int]:
         tail = self._tails.get((topic, queue_id))
         if tail is not None and (self.directory.state is State.AT_REST or tail.physical_offset < self.end):

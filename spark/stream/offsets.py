@@ -1,6 +1,8 @@
 """The progress of a stream: the next offset of each queue, as Spark stores it in a checkpoint.
 
-In a checkpoint it is JSON, {broker: {topic: {queue: offset}}}; in the program one table by the three.
+In a checkpoint it is JSON, {broker: {topic: {queue: offset}}}; in the program one table by the three. Beside its topics
+a broker may have the last message that was read of its store, as "@last": {"physical_offset": …, "store_timestamp": …,
+"body_crc": …} (`last_read`); no topic has an "@". Checkpoints of before have none.
 """
 
 from __future__ import annotations
@@ -23,23 +25,34 @@ class MessageQueue(NamedTuple):
         return f"broker {self.broker}, topic {self.topic}, queue {self.queue_id}"
 
 
+class LastRead(NamedTuple):
+    """What tells a message from one of another store at its place: its physical offset, store time (ms), body's CRC."""
+
+    physical_offset: int
+    store_timestamp: int
+    body_crc: int
+
+
 #: Of each queue the offset of its next message.
 Offsets = dict[MessageQueue, int]
 #: Of each queue the offsets from the first up to, not including, the end.
 Ranges = dict[MessageQueue, tuple[int, int]]
 Nested = dict[str, dict[str, dict[str, int]]]
 _Key = TypeVar("_Key")
+_LAST: Final = "@last"
 _REMEDY: Final = "It is that of another source, or damaged; begin with a new checkpointLocation"
 
 
-def nested(offsets: Offsets) -> Nested:
-    """Offsets in canonical form: equal ones give equal JSON."""
+def nested(offsets: Offsets, last: Mapping[str, LastRead] | None = None) -> Nested:
+    """Offsets, and the last message read of each broker, in canonical form: equal ones give equal JSON."""
+    marks = {} if last is None else last
     found: dict[str, dict[str, dict[int, int]]] = {}
     for (broker, topic, queue_id), offset in offsets.items():
         found.setdefault(broker, {}).setdefault(topic, {})[queue_id] = offset
     # Sorting each level takes a fraction of what sorting all queues by their three parts takes.
     return {
-        broker: {
+        broker: ({_LAST: marks[broker]._asdict()} if broker in marks else {})
+        | {
             topic: {str(queue_id): queues[queue_id] for queue_id in sorted(queues)}
             for topic, queues in sorted(topics.items())
         }
@@ -58,8 +71,22 @@ def checked(kept: object) -> Offsets:
             MessageQueue(broker, topic, _number(queue_id)): _offset(offset)
             for broker, topics in _table(kept)
             for topic, queues in _table(topics)
+            if topic != _LAST
             for queue_id, offset in _table(queues)
         }
+    except (TypeError, ValueError) as error:
+        raise OptionInvalid(f"the checkpoint's offsets cannot be read: {error}", _REMEDY) from error
+
+
+def last_read(kept: object) -> dict[str, LastRead]:
+    """Parse the last message that was read of each broker; checkpoints of before, and of endpoints, have none.
+
+    Raises:
+        OptionInvalid: it is none.
+    """
+    try:
+        marks = {broker: dict(_table(topics)).get(_LAST) for broker, topics in _table(kept)}
+        return {broker: _message(mark) for broker, mark in marks.items() if mark is not None}
     except (TypeError, ValueError) as error:
         raise OptionInvalid(f"the checkpoint's offsets cannot be read: {error}", _REMEDY) from error
 
@@ -85,6 +112,14 @@ def _table(value: object) -> list[tuple[str, object]]:
     if not isinstance(value, dict):
         raise TypeError(f"{value!r} is no table")
     return list(value.items())
+
+
+def _message(value: object) -> LastRead:
+    found = dict(_table(value))
+    numbers = [found.get(name) for name in LastRead._fields]
+    if len(found) != len(numbers) or not all(type(number) is int for number in numbers):
+        raise ValueError(f"{value!r} is no message")
+    return LastRead(**found)  # type: ignore[arg-type] # whole numbers, as was just checked
 
 
 def _number(text: str) -> int:

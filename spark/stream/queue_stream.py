@@ -18,12 +18,14 @@ from rocketwire.spark.request.option_parsing import stream_options_for
 from rocketwire.spark.request.ranges import lost
 from rocketwire.spark.request.request import request_of
 from rocketwire.spark.stream.admission import default_limit, limits
-from rocketwire.spark.stream.offsets import MessageQueue, Nested, Offsets, Ranges, checked, nested
+from rocketwire.spark.stream.offsets import LastRead, MessageQueue, Nested, Offsets, Ranges, checked, last_read, nested
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 T = TypeVar("T")
+#: Of each broker the last message that was read of its store.
+Last = dict[str, LastRead]
 Source = TypeVar("Source")
 
 
@@ -47,7 +49,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Gen
         self._target: Offsets | None = None
         self._latest: Offsets | None = None
         #: The last answer, in both forms: mostly the next query begins with it.
-        self._ended: tuple[Nested, Offsets] = ({}, {})
+        self._ended: tuple[Nested, Offsets, Last] = ({}, {}, {})
 
     def initialOffset(self) -> Nested:  # noqa: N802 - Spark's name
         """Where a stream without a checkpoint begins.
@@ -55,7 +57,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Gen
         Raises:
             SparkSourceError: the source cannot be read, or lacks requested messages.
         """
-        return nested(self._ask(self._begin))
+        return nested(*self._ask(self._begun))
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
         """The limit of a micro-batch, unless the trigger sets another."""
@@ -67,10 +69,10 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Gen
         Raises:
             SparkSourceError: the source cannot be read; messages are gone, and options make this an error.
         """
-        begun = self._ended[1] if start == self._ended[0] else checked(start)
-        ends = begun | self._ask(lambda source: self._ends(source, begun, limit))
-        found = self._ended[0] if ends == self._ended[1] else nested(ends)
-        self._ended = found, ends
+        begun, last = self._ended[1:] if start == self._ended[0] else (checked(start), last_read(start))
+        ends, last = self._ask(lambda source: self._ends(source, begun, last, limit))
+        found = self._ended[0] if (ends, last) == self._ended[1:] else nested(ends, last)
+        self._ended = found, ends, last
         return found
 
     def reportLatestOffset(self) -> Nested | None:  # noqa: N802 - Spark's name
@@ -101,6 +103,14 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Gen
     def _admitted(self, source: Source, ranges: Ranges, rows: int | None, size: int | None) -> Offsets:
         """Where each range ends when no more than so many messages, and bytes of them, are taken of all; None: any."""
 
+    def _replaced(self, source: Source, last: Last) -> frozenset[str]:  # noqa: ARG002 - for those who can tell
+        """The brokers whose store does not have the message that was read last."""
+        return frozenset()
+
+    def _last(self, source: Source, begun: Offsets, ends: Offsets) -> Last:  # noqa: ARG002 - the same
+        """Of each broker the message farthest in its log, of those between two offsets."""
+        return {}
+
     def _is_lagging(self, source: Source, queue: MessageQueue) -> bool:  # noqa: ARG002 - for those who can tell
         """Whether missing entries of a queue will be written again."""
         return False
@@ -108,22 +118,38 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Gen
     def _named(self, queue: MessageQueue) -> str:
         return str(queue)
 
-    def _ends(self, source: Source, begun: Offsets, limit: ReadLimit) -> Offsets:
+    def _begun(self, source: Source) -> tuple[Offsets, Last]:
+        begun = self._begin(source)
+        return begun, self._last(source, {}, begun)
+
+    def _ends(self, source: Source, begun: Offsets, last: Last, limit: ReadLimit) -> tuple[Offsets, Last]:
+        replaced = self._replaced(source, last)
+        if replaced:
+            begun = without(replaced, begun)
+            last = {broker: message for broker, message in last.items() if broker not in replaced}
+        ends = begun | self._taken(source, begun, replaced, limit)
+        for broker, message in self._last(source, begun, ends).items():
+            last = last | {broker: max(message, last.get(broker, message))}
+        return ends, last
+
+    def _taken(self, source: Source, begun: Offsets, replaced: frozenset[str], limit: ReadLimit) -> Offsets:
         there = self._bounds(source)
         self._latest = begun | {queue: end for queue, (_, end) in there.items()}
-        ranges = self._ranges(source, begun, there)
+        ranges = self._ranges(source, begun, there, replaced)
         if isinstance(limit, ReadAllAvailable):
             return {queue: end for queue, (_, end) in ranges.items()}
         return self._admitted(source, ranges, *limits(self._options, limit))
 
-    def _ranges(self, source: Source, begun: Offsets, there: Ranges) -> Ranges:
+    def _ranges(self, source: Source, begun: Offsets, there: Ranges, replaced: frozenset[str]) -> Ranges:
         """All unread offsets of each queue."""
         found: Ranges = {}
         for queue, (least, most) in there.items():
             if self._target is not None and queue not in self._target:
                 continue
             first, end = begun.get(queue), most if self._target is None else min(most, self._target[queue])
-            if first is None:
+            if queue.broker in replaced:
+                first = least
+            elif first is None:
                 # A new queue is recorded, and read in the next micro-batch. So the checkpoint has its start, and
                 # messages that are removed in between are reported as missing.
                 first = end = least
@@ -135,3 +161,8 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Gen
                 first = least
             found[queue] = first, max(first, end)
         return found
+
+
+def without(brokers: frozenset[str], offsets: Offsets) -> Offsets:
+    """Offsets less those of these brokers."""
+    return {queue: offset for queue, offset in offsets.items() if queue.broker not in brokers}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pyarrow as pa
@@ -22,9 +23,11 @@ from rocketwire.spark.stores.opening import Memory, open_stores, source_error
 from rocketwire.spark.stores.remembered import Remembered
 from rocketwire.spark.stores.snapshot import StoreSnapshot
 from rocketwire.spark.stream.admission import admitted
-from rocketwire.spark.stream.offsets import MessageQueue, Offsets, Ranges, checked
-from rocketwire.spark.stream.queue_stream import QueueStreamReader
+from rocketwire.spark.stream.last_read import differences, newest
+from rocketwire.spark.stream.offsets import MessageQueue, Offsets, Ranges, checked, last_read
+from rocketwire.spark.stream.queue_stream import Last, QueueStreamReader, without
 from rocketwire.store.archive.read.directory import State
+from rocketwire.store.disk.input_files import KeptFiles
 from rocketwire.store.errors import StoreError
 
 if TYPE_CHECKING:
@@ -44,7 +47,7 @@ class StoreStreamReader(QueueStreamReader[Stores]):
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
         """Take the options: see `QueueStreamReader`."""
         super().__init__(options, schema)
-        self._memory: Memory = defaultdict(Remembered)
+        self._memory: Memory = defaultdict(partial(Remembered, KeptFiles()))
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what only the polls of the driver need."""
@@ -57,7 +60,7 @@ class StoreStreamReader(QueueStreamReader[Stores]):
             SparkSourceError: a store cannot be read; messages are gone, and options make this an error.
         """
         begun, ended = checked(start), checked(end)
-        return self._ask(lambda stores: self._plan(stores, begun, ended))
+        return self._ask(lambda stores: self._plan(stores, *self._of_these(stores, start, begun, end, ended)))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task.
@@ -112,11 +115,34 @@ class StoreStreamReader(QueueStreamReader[Stores]):
     def _admitted(self, source: Stores, ranges: Ranges, rows: int | None, size: int | None) -> Offsets:
         return admitted(source, ranges, rows, size)
 
+    def _replaced(self, source: Stores, last: Last) -> frozenset[str]:
+        found = differences(source, last)
+        for difference in found:
+            lost(difference.what, fail=self._options.fail_on_data_loss, remedy=self.replaced)
+        return frozenset(difference.broker for difference in found)
+
+    def _last(self, source: Stores, begun: Offsets, ends: Offsets) -> Last:
+        return newest(source, begun, ends)
+
     def _is_lagging(self, source: Stores, queue: MessageQueue) -> bool:
         return any(lags(store, queue.topic, queue.queue_id) for store in source if store.broker == queue.broker)
 
     def _named(self, queue: MessageQueue) -> str:
         return f"{queue.topic}, queue {queue.queue_id} of {queue.broker}"
+
+    def _of_these(
+        self, stores: Stores, start: object, begun: Offsets, end: object, ended: Offsets
+    ) -> tuple[Offsets, Offsets]:
+        """Both offsets, less those of stores that were replaced since: they begin anew, or wait for the next poll.
+
+        Raises:
+            StoreUnreadable: a file cannot be read.
+            DataLost: a store was replaced, and options make this an error.
+        """
+        first, last = last_read(start), last_read(end)
+        gone = self._replaced(stores, last)
+        anew = self._replaced(stores, {broker: read for broker, read in first.items() if read != last.get(broker)})
+        return without(anew, begun), without(gone, ended)
 
     def _plan(self, stores: Stores, begun: Offsets, ended: Offsets) -> list[InputPartition]:
         self._check_brokers(stores, ended)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import resource
 import stat
 from collections.abc import Iterable
 from typing import NamedTuple, Self
@@ -84,17 +85,50 @@ class InputFile:
         """Does nothing: the kernel reads ahead by itself."""
 
 
-def read_once(path: str, offset: int, length: int) -> bytes:
-    """Bytes of a file that is known to be a regular one, from an offset on; fewer where it ends.
+class KeptFiles:
+    """Files that are known to be regular ones, read a little of again and again: they stay open.
 
-    Raises:
-        OSError: there is none, or it may not be read.
+    No more than half of what this process may open; others are opened for each read. A file that was removed can be
+    read as long as it stays open.
     """
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
-    try:
-        return os.pread(fd, length, offset)
-    finally:
-        os.close(fd)
+
+    def __init__(self, most: int | None = None) -> None:
+        """Keep `most` files at most; None for half of what the process may open."""
+        self._most = resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2 if most is None else most
+        self._open: dict[str, int] = {}
+
+    def __del__(self) -> None:
+        self.close(list(self._open))
+
+    def close(self, paths: Iterable[str]) -> None:
+        """Close those of these files that are open."""
+        for path in paths:
+            fd = self._open.pop(path, None)
+            if fd is not None:
+                os.close(fd)
+
+    def read(self, path: str, offset: int, length: int) -> bytes:
+        """Bytes of a file from an offset on; fewer where it ends.
+
+        Raises:
+            OSError: there is none, or it may not be read.
+        """
+        fd = self._open.get(path)
+        if fd is not None:
+            return os.pread(fd, length, offset)
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+        if len(self._open) < self._most:
+            self._open[path] = fd
+            return os.pread(fd, length, offset)
+        try:
+            return os.pread(fd, length, offset)
+        finally:
+            os.close(fd)
+
+    def is_there(self, path: str) -> bool:
+        """Whether the file that was read last under this path was not removed since."""
+        fd = self._open.get(path)
+        return fd is None or os.fstat(fd).st_nlink > 0
 
 
 def written_at(path: str) -> int | None:

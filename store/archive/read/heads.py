@@ -16,13 +16,23 @@ LARGEST_HEAD: Final = _HEADS[HOST_BITS].size
 _MOST_BEHIND_BODY: Final = 2 + MAX_TOPIC_LENGTH_V2 + 2 + MAX_PROPERTIES_LENGTH
 
 
-def head_store_time(head: bytes, physical_offset: int) -> int | None:
-    """Store time in ms of the record that a buffer begins with; None when it is none of that physical offset."""
+def head_marks(head: bytes, physical_offset: int) -> tuple[int, int] | None:
+    """Store time in ms, and the body's CRC, of the record that a buffer begins with.
+
+    None when it is none of that physical offset.
+    """
     form = _form_of(head)
     if form is None:
         return None
-    _, magic, _, _, _, _, own_offset, _, _, _, store_timestamp, *_ = form.unpack_from(head)
-    return store_timestamp if magic in (MAGIC_V1, MAGIC_V2) and own_offset == physical_offset else None
+    _, magic, body_crc, _, _, _, own_offset, _, _, _, store_timestamp, *_ = form.unpack_from(head)
+    fits = magic in (MAGIC_V1, MAGIC_V2) and own_offset == physical_offset
+    return (store_timestamp, body_crc) if fits else None
+
+
+def head_store_time(head: bytes, physical_offset: int) -> int | None:
+    """Store time in ms of the record that a buffer begins with; None when it is none of that physical offset."""
+    marks = head_marks(head, physical_offset)
+    return None if marks is None else marks[0]
 
 
 def promised_size(buffer: bytes, position: int, physical_offset: int) -> int | None:

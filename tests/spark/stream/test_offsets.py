@@ -7,16 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire.spark.errors import OptionInvalid
-from rocketwire.spark.stream.offsets import MessageQueue, checked, nested, shares
+from rocketwire.spark.stream.offsets import LastRead, MessageQueue, checked, last_read, nested, shares
 
 OFFSETS = st.dictionaries(
     st.builds(MessageQueue, st.text(max_size=3), st.text(max_size=3), st.integers(0, 20)), st.integers(0, 1 << 62)
 )
 
 
-@given(offsets=OFFSETS)
-def test_offsets_come_back_from_json(offsets: dict[MessageQueue, int]) -> None:
-    assert checked(json.loads(json.dumps(nested(offsets)))) == offsets
+NUMBERS = st.integers(0, 1 << 62)
+
+
+@given(offsets=OFFSETS, message=st.builds(LastRead, NUMBERS, NUMBERS, st.integers(-(1 << 31), (1 << 31) - 1)))
+def test_offsets_come_back_from_json(offsets: dict[MessageQueue, int], message: LastRead) -> None:
+    last = {queue.broker: message for queue in offsets}
+    kept = json.loads(json.dumps(nested(offsets, last)))
+    assert (checked(kept), last_read(kept)) == (offsets, last)
+    assert last_read(json.loads(json.dumps(nested(offsets)))) == {}
 
 
 @given(offsets=OFFSETS)
@@ -45,6 +51,12 @@ def test_what_is_no_offsets_is_told(kept: object) -> None:
         checked(kept)
 
 
+@pytest.mark.parametrize("mark", [3, {}, {"physical_offset": 1, "store_timestamp": 2, "body_crc": "3"}])
+def test_what_is_no_message_is_told(mark: object) -> None:
+    with pytest.raises(OptionInvalid, match=r"ROCKETMQ_OPTION_INVALID.*checkpoint"):
+        last_read({"b": {"@last": mark}})
+
+
 @given(backlogs=st.dictionaries(st.integers(), st.integers(0, 10_000), min_size=1), most=st.integers(1, 20_000))
 def test_shares_add_up_and_are_in_proportion(backlogs: dict[int, int], most: int) -> None:
     parts = shares(backlogs, most)
@@ -53,4 +65,4 @@ def test_shares_add_up_and_are_in_proportion(backlogs: dict[int, int], most: int
     assert sum(parts.values()) == min(most, total)
     for key, part in parts.items():
         assert 0 <= part <= backlogs[key]
-        assert abs(part - backlogs[key] * min(1, most / max(1, total))) <= 1
+        assert abs(part * total - backlogs[key] * min(total, most)) <= total

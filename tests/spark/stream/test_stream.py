@@ -280,6 +280,8 @@ def test_a_queue_that_was_made_anew(tmp_path: Path, caplog: pytest.LogCaptureFix
         put(before, 0, 30)
         stream, patient = Stream(root), Stream(root, failOnDataLoss="false")
         assert (len(stream.batch()), len(patient.batch())) == (30, 30)
+    for each in (stream, patient):
+        del each.offsets[str(root)]["@last"]  # as a checkpoint of before
     shutil.rmtree(root)
     with contextlib.closing(open_store(small(root), Clock())) as after:
         expected = put(after, 0, 15)
@@ -289,6 +291,68 @@ def test_a_queue_that_was_made_anew(tmp_path: Path, caplog: pytest.LogCaptureFix
         assert "going on" in caplog.text
         put(after, 15, 3)
         assert len(patient.batch()) == 3
+
+
+@pytest.mark.parametrize("size", [5, 6, 700])
+@pytest.mark.parametrize("count", [15, 60])
+def test_a_store_that_was_made_anew(tmp_path: Path, size: int, count: int, caplog: pytest.LogCaptureFixture) -> None:
+    root, clock = tmp_path / "store", Clock()
+    with contextlib.closing(open_store(small(root), clock)) as before:
+        put(before, 0, 15, body=bytes(5))
+        stream, patient = Stream(root), Stream(root, failOnDataLoss="false")
+        begun = stream.offsets
+        assert (len(stream.batch()), len(patient.batch())) == (15, 15)
+    shutil.rmtree(root)
+    clock.now += 1000
+    with contextlib.closing(open_store(small(root), clock)) as after:
+        expected = put(after, 0, count, body=bytes(size))
+        for resumed in (stream, Stream(root)):
+            resumed.offsets = stream.offsets
+            with pytest.raises(DataLost, match=r"was read before, and the log has another .* failOnDataLoss"):
+                resumed.batch()
+            with pytest.raises(DataLost, match="was read before, and the log has another"):
+                resumed.rows(begun, stream.offsets)  # a micro-batch that was not done
+        assert patient.rows(begun, stream.offsets) == []
+        assert sorted(places(patient.batch())) == sorted(expected)
+        assert "going on" in caplog.text
+        put(after, count, 3)
+        assert len(patient.batch()) == 3
+        assert patient.batch() == []
+
+
+def test_a_store_whose_read_messages_were_removed_is_the_same(store: MessageStore, tmp_path: Path) -> None:
+    put(store, 0, 90)
+    stream = Stream(tmp_path, topic="T")
+    assert len(stream.batch()) == 90
+    put(store, 90, 150, topic="Other")
+    remove_log_file(store)
+    assert stream.batch() == []
+    put(store, 240, 3)
+    assert len(stream.batch()) == 3
+
+
+def test_a_stream_that_begins_at_the_end_knows_the_store(tmp_path: Path) -> None:
+    root, clock = tmp_path / "store", Clock()
+    for start, count in ((0, 30), (1000, 60)):
+        clock.now += start
+        with contextlib.closing(open_store(small(root), clock)) as opened:
+            put(opened, start, count)
+        if start == 0:
+            stream = Stream(root, startingOffsets="latest")
+            shutil.rmtree(root)
+    with pytest.raises(DataLost, match="was read before"):
+        stream.batch()
+
+
+def test_limits_do_not_lose_sight_of_the_newest(store: MessageStore, tmp_path: Path) -> None:
+    put(store, 0, 60)
+    stream, seen = Stream(tmp_path, maxOffsetsPerTrigger=7), [0]
+    while stream.batch():
+        seen.append(stream.offsets[str(tmp_path)]["@last"]["physical_offset"])
+    whole = Stream(tmp_path)
+    whole.batch()
+    assert seen == sorted(seen)
+    assert whole.offsets == stream.offsets
 
 
 def test_queues_that_a_broker_fills_anew_after_a_crash_are_waited_for(store: MessageStore, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rocketwire.store.disk.files import RealFileSystem
-from rocketwire.store.disk.input_files import InputFile, entries, locked_by_another
+from rocketwire.store.disk.input_files import InputFile, KeptFiles, entries, locked_by_another
 from tests.store.support import descriptors
 
 
@@ -113,3 +113,26 @@ def test_who_holds_a_lock_is_asked_without_taking_it(monkeypatch: pytest.MonkeyP
         patch.setattr(os, "open", refuse)
         with pytest.raises(PermissionError):
             locked_by_another(path)
+
+
+def test_files_stay_open_up_to_a_limit(tmp_path: Path) -> None:
+    paths = [str(tmp_path / name) for name in "abc"]
+    for path in paths:
+        Path(path).write_bytes(b"0123456789")
+
+    def opened() -> int:
+        return sum(link.startswith(str(tmp_path)) for link in descriptors().elements())
+
+    files = KeptFiles(2)
+    assert [files.read(path, 8, 4) for path in paths * 2] == [b"89"] * 6
+    assert opened() == 2
+    for path in paths:
+        Path(path).unlink()
+    assert [files.is_there(path) for path in paths] == [False, False, True]  # the third was closed at once
+    assert files.read(paths[0], 0, 2) == b"01"
+    files.close([paths[0], "none"])
+    with pytest.raises(FileNotFoundError):
+        files.read(paths[0], 0, 2)
+    assert files.is_there(paths[0])
+    del files
+    assert opened() == 0

@@ -187,6 +187,11 @@ public final class Record {
     return int64(head, storeTimestampAt(int32(head, SYS_FLAG_AT)));
   }
 
+  /** The CRC of the body of the record that a head begins. */
+  public static int bodyCrc(byte[] head) {
+    return int32(head, BODY_CRC_AT);
+  }
+
   /** Whether a whole record begins at a physical offset of a file. */
   public static boolean isAt(OpenFile file, long offset) throws IOException {
     byte[] head = file.read(offset, 4);

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.github.rocketwire.spark.SourceException;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.Map;
 import java.util.TreeMap;
 import org.apache.spark.sql.connector.read.streaming.Offset;
@@ -32,13 +33,23 @@ final class QueueOffsets extends Offset {
     }
   }
 
+  /** What tells a message from one of another store at its place. */
+  record LastRead(long physicalOffset, long storeTimestamp, int bodyCrc) {}
+
+  /** Beside the topics of a broker: no topic has such a name. */
+  private static final String LAST = "@last";
+
   private static final ObjectMapper JSON = new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
   private static final String REMEDY = "It is that of another source, or damaged; begin with a new checkpointLocation";
 
   final Map<MessageQueue, Long> offsets;
 
-  QueueOffsets(Map<MessageQueue, Long> offsets) {
+  /** Of each broker the newest message that was read of its store; checkpoints of before have none. */
+  final Map<String, LastRead> last;
+
+  QueueOffsets(Map<MessageQueue, Long> offsets, Map<String, LastRead> last) {
     this.offsets = new TreeMap<>(offsets);
+    this.last = Map.copyOf(last);
   }
 
   /**
@@ -48,10 +59,15 @@ final class QueueOffsets extends Offset {
    */
   static QueueOffsets parse(String json) {
     Map<MessageQueue, Long> found = new TreeMap<>();
+    Map<String, LastRead> last = new HashMap<>();
     try {
       object(JSON.readTree(json)).fields().forEachRemaining(broker -> object(broker.getValue())
           .fields()
           .forEachRemaining(topic -> object(topic.getValue()).fields().forEachRemaining(queue -> {
+            if (topic.getKey().equals(LAST)) {
+              last.computeIfAbsent(broker.getKey(), name -> message(topic.getValue()));
+              return;
+            }
             JsonNode offset = queue.getValue();
             if (!offset.isIntegralNumber() || !offset.canConvertToLong() || offset.asLong() < 0) {
               throw new IllegalArgumentException(offset + " is no offset");
@@ -66,7 +82,17 @@ final class QueueOffsets extends Offset {
           "the checkpoint's offsets cannot be read: " + error.getMessage(),
           REMEDY);
     }
-    return new QueueOffsets(found);
+    return new QueueOffsets(found, last);
+  }
+
+  private static LastRead message(JsonNode node) {
+    JsonNode place = node.path("physical_offset");
+    JsonNode time = node.path("store_timestamp");
+    JsonNode crc = node.path("body_crc");
+    if (!place.isIntegralNumber() || !time.isIntegralNumber() || !crc.canConvertToInt()) {
+      throw new IllegalArgumentException(node + " is no message");
+    }
+    return new LastRead(place.asLong(), time.asLong(), crc.asInt());
   }
 
   private static JsonNode object(JsonNode node) {
@@ -87,6 +113,12 @@ final class QueueOffsets extends Offset {
         text.append(last == null ? "" : "}}, ");
         quote(queue.broker(), text);
         text.append(": {");
+        LastRead read = this.last.get(queue.broker());
+        if (read != null) {
+          text.append(String.format(
+              "\"%s\": {\"physical_offset\": %d, \"store_timestamp\": %d, \"body_crc\": %d}, ",
+              LAST, read.physicalOffset(), read.storeTimestamp(), read.bodyCrc()));
+        }
       }
       if (sameBroker && last.topic().equals(queue.topic())) {
         text.append(", ");

@@ -11,14 +11,17 @@ import io.github.rocketwire.spark.request.Request;
 import io.github.rocketwire.spark.store.Directory;
 import io.github.rocketwire.spark.store.QueueKey;
 import io.github.rocketwire.spark.store.Snapshot;
+import io.github.rocketwire.spark.stream.QueueOffsets.LastRead;
 import io.github.rocketwire.spark.stream.QueueOffsets.MessageQueue;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.LongSummaryStatistics;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
@@ -76,7 +79,7 @@ public final class StoreStream implements MicroBatchStream, SupportsTriggerAvail
 
   @Override
   public Offset initialOffset() {
-    return new QueueOffsets(ask(stores -> {
+    return ask(stores -> {
       Map<MessageQueue, Long> found = new TreeMap<>();
       for (Snapshot store : stores) {
         checkQueues(store);
@@ -85,8 +88,8 @@ public final class StoreStream implements MicroBatchStream, SupportsTriggerAvail
         ranges.forEach((key, range) -> found.put(
             queue(store, key), narrowed.getOrDefault(key, new long[] {range[1], range[1]})[0]));
       }
-      return found;
-    }));
+      return new QueueOffsets(found, newest(stores, Map.of(), found, Map.of()));
+    });
   }
 
   @Override
@@ -110,29 +113,70 @@ public final class StoreStream implements MicroBatchStream, SupportsTriggerAvail
 
   @Override
   public Offset latestOffset(Offset start, ReadLimit limit) {
-    Map<MessageQueue, Long> begun = ((QueueOffsets) start).offsets;
-    Map<MessageQueue, Long> ends = ask(stores -> {
-      Map<MessageQueue, long[]> there = bounds(stores);
-      latest = new TreeMap<>(begun);
-      there.forEach((queue, range) -> latest.put(queue, range[1]));
-      Map<MessageQueue, long[]> ranges = ranges(stores, begun, there);
-      if (limit instanceof ReadAllAvailable) {
-        return Admission.ends(stores, ranges, null, null);
-      }
-      Long rows = options.maxOffsetsPerTrigger;
-      if (limit instanceof ReadMaxRows most) {
-        rows = rows == null ? most.maxRows() : Math.min(rows, most.maxRows());
-      }
-      return Admission.ends(stores, ranges, rows, options.maxBytesPerTrigger);
+    return ask(stores -> {
+      QueueOffsets from = (QueueOffsets) start;
+      Set<String> replaced = replaced(stores, from.last);
+      Map<MessageQueue, Long> begun = without(replaced, from.offsets);
+      Map<String, LastRead> last = new HashMap<>(from.last);
+      last.keySet().removeAll(replaced);
+      Map<MessageQueue, Long> found = new TreeMap<>(begun);
+      found.putAll(taken(stores, begun, replaced, limit));
+      return new QueueOffsets(found, newest(stores, begun, found, last));
     });
-    Map<MessageQueue, Long> found = new TreeMap<>(begun);
-    found.putAll(ends);
-    return new QueueOffsets(found);
+  }
+
+  private Map<MessageQueue, Long> taken(
+      List<Snapshot> stores, Map<MessageQueue, Long> begun, Set<String> replaced, ReadLimit limit) throws IOException {
+    Map<MessageQueue, long[]> there = bounds(stores);
+    latest = new TreeMap<>(begun);
+    there.forEach((queue, range) -> latest.put(queue, range[1]));
+    Map<MessageQueue, long[]> ranges = ranges(stores, begun, there, replaced);
+    if (limit instanceof ReadAllAvailable) {
+      return Admission.ends(stores, ranges, null, null);
+    }
+    Long rows = options.maxOffsetsPerTrigger;
+    if (limit instanceof ReadMaxRows most) {
+      rows = rows == null ? most.maxRows() : Math.min(rows, most.maxRows());
+    }
+    return Admission.ends(stores, ranges, rows, options.maxBytesPerTrigger);
+  }
+
+  /** The brokers whose store does not have the message that was read last. */
+  private Set<String> replaced(List<Snapshot> stores, Map<String, LastRead> last) throws IOException {
+    Map<String, String> found = LastMessages.differences(stores, last);
+    for (String what : found.values()) {
+      Ranges.lost(what, options.failOnDataLoss, REPLACED);
+    }
+    return found.keySet();
+  }
+
+  /** Of each broker the message farthest in its log, of those read before and those between two offsets. */
+  private static Map<String, LastRead> newest(
+      List<Snapshot> stores,
+      Map<MessageQueue, Long> begun,
+      Map<MessageQueue, Long> ends,
+      Map<String, LastRead> before)
+      throws IOException {
+    Map<String, LastRead> found = new HashMap<>(before);
+    for (Snapshot store : stores) {
+      LastRead read = LastMessages.newest(store, begun, ends);
+      LastRead former = found.get(store.broker);
+      if (read != null && (former == null || former.physicalOffset() < read.physicalOffset())) {
+        found.put(store.broker, read);
+      }
+    }
+    return found;
+  }
+
+  private static Map<MessageQueue, Long> without(Set<String> brokers, Map<MessageQueue, Long> offsets) {
+    Map<MessageQueue, Long> found = new TreeMap<>(offsets);
+    found.keySet().removeIf(queue -> brokers.contains(queue.broker()));
+    return found;
   }
 
   @Override
   public Offset reportLatestOffset() {
-    return latest == null ? null : new QueueOffsets(latest);
+    return latest == null ? null : new QueueOffsets(latest, Map.of());
   }
 
   @Override
@@ -165,9 +209,16 @@ public final class StoreStream implements MicroBatchStream, SupportsTriggerAvail
 
   @Override
   public InputPartition[] planInputPartitions(Offset start, Offset end) {
-    Map<MessageQueue, Long> begun = ((QueueOffsets) start).offsets;
-    Map<MessageQueue, Long> ended = ((QueueOffsets) end).offsets;
-    return ask(stores -> plan(stores, begun, ended)).toArray(InputPartition[]::new);
+    QueueOffsets from = (QueueOffsets) start;
+    QueueOffsets to = (QueueOffsets) end;
+    return ask(stores -> {
+      // Those of stores that were replaced since begin anew, or wait for the next poll.
+      Set<String> gone = replaced(stores, to.last);
+      Map<String, LastRead> first = new HashMap<>(from.last);
+      first.entrySet().removeIf(entry -> entry.getValue().equals(to.last.get(entry.getKey())));
+      Set<String> anew = replaced(stores, first);
+      return plan(stores, without(anew, from.offsets), without(gone, to.offsets));
+    }).toArray(InputPartition[]::new);
   }
 
   @Override
@@ -216,7 +267,8 @@ public final class StoreStream implements MicroBatchStream, SupportsTriggerAvail
 
   /** All unread offsets of each queue. */
   private Map<MessageQueue, long[]> ranges(
-      List<Snapshot> stores, Map<MessageQueue, Long> begun, Map<MessageQueue, long[]> there) throws IOException {
+      List<Snapshot> stores, Map<MessageQueue, Long> begun, Map<MessageQueue, long[]> there, Set<String> replaced)
+      throws IOException {
     Map<MessageQueue, long[]> found = new TreeMap<>();
     for (Map.Entry<MessageQueue, long[]> entry : there.entrySet()) {
       MessageQueue queue = entry.getKey();
@@ -227,7 +279,9 @@ public final class StoreStream implements MicroBatchStream, SupportsTriggerAvail
       long most = entry.getValue()[1];
       Long first = begun.get(queue);
       long end = target == null ? most : Math.min(most, target.get(queue));
-      if (first == null) {
+      if (replaced.contains(queue.broker())) {
+        first = least;
+      } else if (first == null) {
         // A new queue is recorded, and read in the next micro-batch: so the checkpoint has its start, and messages that
         // are removed in between are reported as missing.
         first = least;

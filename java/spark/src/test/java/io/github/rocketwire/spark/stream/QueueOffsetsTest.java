@@ -14,7 +14,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class QueueOffsetsTest {
   /** As Python's json.dumps wrote it. */
   private static final String PYTHONS =
-      "{\"/a \\u00e9\\\"\": {\"T\": {\"2\": 7, \"10\": 8}, \"U\": {\"0\": 0}}, \"b\": {\"T\": {\"0\": 9}}}";
+      "{\"/a \\u00e9\\\"\": {\"@last\": {\"physical_offset\": 5, \"store_timestamp\": 6, \"body_crc\": -7}, \"T\": {\"2\": 7, \"10\": 8}, \"U\": {\"0\": 0}}, \"b\": {\"T\": {\"0\": 9}}}";
 
   @Test
   void aCheckpointOfPythonIsWrittenToTheLetter() {
