@@ -240,7 +240,8 @@ def test_a_stream_is_sent_by_the_jar(
         checkpoint = {"checkpointLocation": str(tmp_path / mode)}
         sink = rows.writeStream.format(with_jar).options(namesrv=namesrv, topic=topic, **checkpoint)
         assert sink.outputMode(mode).trigger(availableNow=True).start().awaitTermination(240)
-    assert numbers(read(spark, namesrv, topic=topic).collect()) == sorted([*range(500), *range(500)])
+    found = spark.read.format(with_jar).options(namesrv=namesrv, topic=topic).load()  # Python's, handed over
+    assert numbers(found.collect()) == sorted([*range(500), *range(500)])
 
 
 @pytest.mark.parametrize("namesrv", ["rocketwire"], indirect=True)
