@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
@@ -19,6 +20,9 @@ from rocketwire.compat.clients.client import Client, Clients
 from rocketwire.compat.messages import SYSTEM_PROPERTIES
 from rocketwire.remoting.cluster import Cluster
 from rocketwire.spark.endpoint.queues import bounds
+from rocketwire.spark.endpoint.write.messages import OWN_NAMES
+from rocketwire.spark.endpoint.write.writing import batch_writer
+from rocketwire.spark.errors import SparkSourceError
 from rocketwire.spark.stream.offsets import MessageQueue
 
 MESSAGES = 2000
@@ -48,6 +52,14 @@ def name_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[
 def namesrv(request: pytest.FixtureRequest, name_servers: Callable[[str], str]) -> str:
     """The name server of each kind in turn."""
     return name_servers(request.param)
+
+
+@pytest.fixture
+def with_jar(jar_without_a_name: Path | None) -> str:
+    """The name of the jar's source."""
+    if jar_without_a_name is None:
+        pytest.skip("Maven, which builds the jar, is not here")
+    return "io.github.rocketwire.spark.RocketMQProvider"
 
 
 def write(frame: DataFrame, namesrv: str, **options: str | int) -> None:
@@ -175,3 +187,95 @@ def test_errors_say_what_helps(spark: SparkSession, namesrv: str) -> None:
         write(spark.sql("select cast(null as string) body"), namesrv, topic="NotThere")
     with pytest.raises(PySparkException, match=r"\[ROCKETMQ_WRITE_UNSUPPORTED\] messages that were sent"):
         spark.sql("select 'a' body").write.format("rocketmq").mode("overwrite").option("namesrv", namesrv).save()
+
+
+@pytest.mark.parametrize("namesrv", ["rocketwire", "apache-4.9.7"], indirect=True)
+def test_the_jar_sends_what_the_python_source_sends(
+    spark: SparkSession, namesrv: str, unique: Unique, with_jar: str
+) -> None:
+    rows: list[tuple[object, ...]] = [
+        (b"plain", "a", ["k1", "", None, "k2"], {"p": "1", "é": "ü", "": "x", "n": None}, None, 7),
+        (b"read", "a", None, {**dict.fromkeys(OWN_NAMES, "x"), "p": "1"}, None, None),
+        (b"second", None, None, None, None, None),
+        (b"later", "b", [], {"q": "2", "__SHARDINGKEY": "s"}, 1, -3),
+        *((f"{number}".encode(), "", [f"k{number}"], {}, 0, None) for number in range(1500)),
+    ]
+    schema = SCHEMA.replace("topic string,", "")
+    found = []
+    for source in ("rocketmq", with_jar):
+        topic = unique("sources")
+        options = {"namesrv": namesrv, "topic": topic, "maxBatchBytes": "20k"}
+        frame = spark.createDataFrame(rows, schema).coalesce(2)
+        frame.write.format(source).mode("append").options(**options).save()
+        settled(namesrv, topic, len(rows))
+        sent = read(spark, namesrv, topic=topic, columns="*").collect()
+        assert len({row.message_id for row in sent}) == len(rows)
+        assert {len(row.message_id) for row in sent} == {32}
+        assert len({row.queue_id for row in sent}) > 1
+        own = {"MIN_OFFSET", "MAX_OFFSET", "UNIQ_KEY", "CLUSTER", "REAL_TOPIC", "REAL_QID"}
+        found.append(
+            sorted(
+                (
+                    bytes(row.body),
+                    row.tags or "",
+                    row["keys"],
+                    sorted((name, text) for name, text in row.properties.items() if name not in own),
+                    row.flag,
+                    row.body_crc,
+                )
+                for row in sent
+            )
+        )
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("namesrv", ["rocketwire"], indirect=True)
+def test_a_stream_is_sent_by_the_jar(
+    spark: SparkSession, namesrv: str, unique: Unique, tmp_path: Path, with_jar: str
+) -> None:
+    topic = unique("copy")
+    numbered(spark, 0, 500).write.parquet(str(tmp_path / "files"))
+    for mode in ("append", "update"):
+        rows = spark.readStream.schema("body string, tags string, keys array<string>").parquet(str(tmp_path / "files"))
+        checkpoint = {"checkpointLocation": str(tmp_path / mode)}
+        sink = rows.writeStream.format(with_jar).options(namesrv=namesrv, topic=topic, **checkpoint)
+        assert sink.outputMode(mode).trigger(availableNow=True).start().awaitTermination(240)
+    found = spark.read.format(with_jar).options(namesrv=namesrv, topic=topic).load()  # Python's, handed over
+    assert numbers(found.collect()) == sorted([*range(500), *range(500)])
+
+
+@pytest.mark.parametrize("namesrv", ["rocketwire"], indirect=True)
+@pytest.mark.parametrize(
+    ("query", "options", "mode", "error"),
+    [
+        ("select cast(null as string) body", {}, "append", r"MESSAGE_INVALID\] a row has no body"),
+        ("select '' body", {}, "append", r"MESSAGE_INVALID\] a row has a body of 0 bytes"),
+        ("select 'abc' body", {"maxMessageSize": 2}, "append", r"MESSAGE_INVALID\] a row has a body of 3 bytes, and 2"),
+        ("select 'a' body, 'a b' topic", {}, "append", r"MESSAGE_INVALID\] messages cannot be sent to the topic 'a b'"),
+        ("select 'a' body, -1 queue_id", {}, "append", r"MESSAGE_INVALID\] a row has -1 in the column queue_id"),
+        (
+            "select 'a' body, 99 queue_id",
+            {},
+            "append",
+            r"TOPIC_UNKNOWN\] topic Any has no queue 99 that takes messages",
+        ),
+        ("select 'a' body, '\u0001' tags", {}, "append", r"MESSAGE_INVALID\] the column tags has a text with 0x01"),
+        ("select 'a' body, repeat('x', 40000) tags", {}, "append", r"MESSAGE_INVALID\] a row's tags, keys and"),
+        ("select 'a' body", {}, "overwrite", r"WRITE_UNSUPPORTED\] messages that were sent cannot"),
+        ("select 'a' body, 1 other", {}, "append", r"WRITE_UNSUPPORTED\] messages have no column other"),
+        ("select 1 body", {}, "append", r"WRITE_UNSUPPORTED\] the column body is int"),
+        ("select 'a' body", {"retrys": 1}, "append", r"OPTION_INVALID\] there is no option retrys of writing. Did you"),
+        ("select 'a' body", {"accessKey": "a"}, "append", r"OPTION_INVALID\] one of the options accessKey and"),
+        ("select 'a' body", {"namesrv": "nowhere"}, "append", r"OPTION_INVALID\] option namesrv nowhere: allowed"),
+    ],
+)
+def test_the_jar_refuses_what_the_python_source_refuses(
+    spark: SparkSession, namesrv: str, query: str, options: dict[str, str | int], mode: str, error: str, with_jar: str
+) -> None:
+    given = {"namesrv": namesrv, "topic": "Any", **{name: str(value) for name, value in options.items()}}
+    frame = spark.sql(query)
+    with pytest.raises((PySparkException, Py4JJavaError), match=rf"\[ROCKETMQ_{error}"):
+        frame.write.format(with_jar).mode(mode).options(**given).save()
+    batches = frame.toArrow().to_batches()
+    with pytest.raises(SparkSourceError, match=rf"\[ROCKETMQ_{error}"):
+        batch_writer(frame.schema, given, overwrite=mode == "overwrite").write(iter(batches))

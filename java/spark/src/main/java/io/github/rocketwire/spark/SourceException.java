@@ -16,6 +16,11 @@ public final class SourceException extends IllegalArgumentException implements S
   public static final String TOPIC_UNKNOWN = "ROCKETMQ_TOPIC_UNKNOWN";
   public static final String DATA_LOST = "ROCKETMQ_DATA_LOST";
   public static final String RECORD_MALFORMED = "ROCKETMQ_RECORD_MALFORMED";
+  public static final String ENDPOINT_UNREACHABLE = "ROCKETMQ_ENDPOINT_UNREACHABLE";
+  public static final String ENDPOINT_REFUSED = "ROCKETMQ_ENDPOINT_REFUSED";
+  public static final String WRITE_UNSUPPORTED = "ROCKETMQ_WRITE_UNSUPPORTED";
+  public static final String MESSAGE_INVALID = "ROCKETMQ_MESSAGE_INVALID";
+  public static final String SEND_FAILED = "ROCKETMQ_SEND_FAILED";
 
   private final String errorClass;
 

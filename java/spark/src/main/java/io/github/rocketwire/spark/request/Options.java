@@ -257,7 +257,8 @@ public final class Options implements Serializable {
     }
   }
 
-  private static long whole(String option, String text, long least, long most) {
+  /** A whole number within bounds; an error names the option. */
+  public static long whole(String option, String text, long least, long most) {
     Long number = natural(text.strip());
     if (number == null || number < least || number > most) {
       throw SourceException.option(option, text, "It is a whole number from " + least + " to " + most);
@@ -265,7 +266,8 @@ public final class Options implements Serializable {
     return number;
   }
 
-  private static long size(String option, String text) {
+  /** A number of bytes, like {@code 128m}; an error names the option. */
+  public static long size(String option, String text) {
     String stripped = text.strip().toLowerCase(Locale.ROOT);
     String digits = stripped.replaceFirst("[bikmgt ]+$", "");
     String unit = stripped.substring(digits.length()).strip().replaceFirst("b$", "").replaceFirst("i$", "");
