@@ -33,7 +33,7 @@ class UpstreamKeys:
         "a proxy with metrics times requests, and counts by code those that the kernel relays", default=True, known=OURS
     )
     ordered_groups: str = key(
-        "groups of 5.x clients that a proxy serves in order, though brokers cannot tell it, as those of 4.9",
+        "groups of 5.x clients that a proxy serves in order in front of brokers of 4.9",
         default="",
         form=_NAMES,
         online=True,

@@ -141,8 +141,7 @@ async def test_requests_are_timed_until_their_answers(tmp_path: Path, looks_at_f
 async def test_requests_are_not_timed_if_nobody_wants_that(tmp_path: Path) -> None:
     async with serving(tmp_path / "store") as server:
         await server.broker().create_topic("T")
-        where, keys = server.name_server_address, {"request_times": False}
-        async with proxying(tmp_path / "p", where, http=HTTP, **keys) as proxy:
+        async with proxying(tmp_path / "p", server.name_server_address, http=HTTP, request_times=False) as proxy:
             assert (await proxy.broker().send("T")).header.code == 0
             _, body = await http(proxy, "GET", "/metrics")
             assert b"duration_seconds" not in body

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from rocketwire.server.configuration import LiveConfig, ServerConfig
 from rocketwire.server.guards.throttle.keys import ThrottleKeys
@@ -43,7 +44,7 @@ async def test_an_account_is_changed_without_a_connection_less(tmp_path: Path) -
     file.write_text(told.format("wrong"))
     at_broker = accounts(tmp_path, "broker", "proxy-account:proxy-secret:T=PUB|SUB", "own-account:own-secret:T=PUB")
     async with serving(tmp_path / "store", auto_create_topic_enable=True, **at_broker) as server:
-        start = {"upstream_access_key": "proxy-account", "upstream_secret_key": "wrong"}
+        start: dict[str, Any] = {"upstream_access_key": "proxy-account", "upstream_secret_key": "wrong"}
         async with proxying(tmp_path / "p", server.name_server_address, file=str(file), **start) as proxy:
             client = proxy.broker()
 
