@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import contextlib
 import os
 import signal
 import subprocess
@@ -121,8 +122,11 @@ def _lives(pid: str) -> bool:
 
 def _children(pid: int) -> list[str]:
     """The processes that a process has started and that run."""
-    tasks = Path(f"/proc/{pid}/task").iterdir()
-    return [child for task in tasks for child in (task / "children").read_text("ascii").split()]
+    found: list[str] = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that has ended meanwhile
+            found += (task / "children").read_text("ascii").split()
+    return found
 
 
 def test_who_is_not_there_is_told_at_once() -> None:

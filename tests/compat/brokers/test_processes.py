@@ -1,5 +1,6 @@
 """Programs that are started, waited for, and do not outlive the process that started them."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -37,9 +38,11 @@ def ended_in_time(*pids: int) -> bool:
 
 def children() -> set[str]:
     """The processes that this one has started."""
-    return {
-        child for task in Path("/proc/self/task").iterdir() for child in (task / "children").read_text("ascii").split()
-    }
+    found: set[str] = set()
+    for task in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that has ended meanwhile
+            found.update((task / "children").read_text("ascii").split())
+    return found
 
 
 def test_one_is_stopped_and_nothing_is_left(tmp_path: Path) -> None:
