@@ -1,5 +1,5 @@
 # make serve   name server 127.0.0.1:9876 and broker 127.0.0.1:10911 on ./data   (ARGS= passes more options)
-# make test    every check once: installs what the tests need, then tox; 21 minutes on two processors
+# make test    every check once: installs what the tests need, then tox; 20 minutes on two processors
 # make test-all   and all versions of clients and brokers, coverage, sanitizers, faults at every step; about an hour
 # make bench   measure side by side with the Apache broker
 # make bench-spark   measure what Spark's data source costs, beside reading the bytes; needs Java
