@@ -7,11 +7,11 @@ is passed on as soon as it has come.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from rocketwire.server.core.metrics import UNSERVED
-from rocketwire.server.operations.monitoring.latencies import Histogram
+from rocketwire.server.operations.monitoring.latencies import Histogram, Latencies
 from rocketwire.wire.codes import RequestCode
 
 CODES: Final = frozenset(map(int, RequestCode))
@@ -38,38 +38,38 @@ class Times:
 
     def __init__(self, now: Callable[[], float]) -> None:
         self.now = now
-        self._requests: dict[int, Histogram] = {}
-        self._upstream: dict[int, Histogram] = {}
+        self._requests = Latencies()
+        self._upstream = Latencies()
 
     def answered(self, code: int, since: float) -> None:
         """A request is answered that came at a time."""
-        _note(self._requests, code, self.now() - since)
+        self._requests.note(_kind(code), self.now() - since, 1)
 
     def upstream_answered(self, code: int, seconds: float) -> None:
         """A server behind has taken so long."""
-        _note(self._upstream, code, seconds)
+        self._upstream.note(_kind(code), seconds, 1)
 
     def sent(self, seconds: float, times: int) -> None:
         """Sends of calls that the kernel passed on took so long each: the brokers as long as the requests."""
-        for histograms in (self._requests, self._upstream):
-            _note(histograms, RequestCode.SEND_MESSAGE_V2, seconds, times)
+        for latencies in (self._requests, self._upstream):
+            latencies.note(RequestCode.SEND_MESSAGE_V2, seconds, times)
 
     def requests(self, relayed: RelayedTimes) -> Mapping[int, Histogram]:
         """Of requests that are answered, with those that the kernel relayed."""
-        return _together(self._requests, relayed)
+        return _together(self._requests.requests, relayed)
 
     def upstream(self, relayed: RelayedTimes) -> Mapping[int, Histogram]:
         """Of the servers behind, likewise."""
-        return _together(self._upstream, relayed)
+        return _together(self._upstream.requests, relayed)
 
 
-def _note(histograms: dict[int, Histogram], code: int, seconds: float, times: int = 1) -> None:
-    histograms.setdefault(code if code in CODES else UNSERVED, Histogram()).note(seconds, times)
+def _kind(code: int) -> int:
+    return code if code in CODES else UNSERVED
 
 
 def _together(own: Mapping[int, Histogram], relayed: RelayedTimes) -> Mapping[int, Histogram]:
     found: dict[int, Histogram] = {}
-    for code in _codes(own, relayed):
+    for code in sorted({*own, *relayed}):
         found[code] = Histogram()
         if code in own:
             found[code].add(own[code].counts, own[code].seconds)
@@ -77,7 +77,3 @@ def _together(own: Mapping[int, Histogram], relayed: RelayedTimes) -> Mapping[in
             _, counts, nanoseconds = relayed[code]
             found[code].add(counts, nanoseconds / _NANO)
     return found
-
-
-def _codes(own: Iterable[int], relayed: Iterable[int]) -> Iterable[int]:
-    return sorted({*own, *relayed})
