@@ -15,7 +15,7 @@
 #include "paths/plans.h"
 #include "wire/frame.h"
 
-enum { COMPRESSED = 1, SHARES_MOST = 1024 };
+enum { SHARES_MOST = 1024 };
 
 /* The queues of a topic at a broker. */
 typedef struct {
@@ -175,7 +175,7 @@ static path_result write_frame(turn *in, const topic_shares *plan, share *to, in
     const call_message *message = &reader->message;
     framed_send send = {
         .queue_id = queue,
-        .sys_flag = message->compressed ? COMPRESSED : 0,
+        .sys_flag = call_sys_flag(message),
         .born_timestamp = message->has_born ? message->born : in->now,
         .body = message->body,
     };
@@ -359,13 +359,9 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-#define LIMIT(name, place, text) {#name, T_LONGLONG, offsetof(CallForwards, place), 0, text}
 static PyMemberDef members[] = {
-    LIMIT(user_properties, reader.limits.user_properties, "How many a message has at most; 0: no limit."),
-    LIMIT(property_bytes, reader.limits.property_bytes, "Of the user properties, the tag and the keys."),
-    LIMIT(message_group_bytes, reader.limits.message_group_bytes, "A message group is shorter."),
-    LIMIT(delay_ms, reader.limits.delay_ms, "How far ahead a message may be delivered."),
-    LIMIT(body_bytes, body_bytes, "Of a body."),
+    CALL_LIMITS(CallForwards),
+    {"body_bytes", T_LONGLONG, offsetof(CallForwards, body_bytes), 0, "Of a body."},
     {NULL, 0, 0, 0, NULL},
 };
 

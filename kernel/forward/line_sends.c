@@ -7,7 +7,7 @@
 
 #include "core/decimal.h"
 #include "core/values.h"
-#include "grpc/call_answer.h"
+#include "grpc/call_event.h"
 #include "wire/frame.h"
 #include "wire/header.h"
 #include "wire/requests.h"
@@ -168,9 +168,7 @@ static bool put_answer(taking *in, PyObject *connection, int32_t stream, const c
         Py_DECREF(of_connection); /* the dictionary has it */
         if (done < 0) return false;
     }
-    PyObject *payload = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)call_answer_size(answer));
-    if (payload != NULL) call_answer_write((uint8_t *)PyBytes_AsString(payload), answer);
-    PyObject *parts[] = {PyLong_FromLong(stream), payload};
+    PyObject *parts[] = {PyLong_FromLong(stream), call_answer_payload(answer)};
     return append_value(of_connection, tuple_of(parts, 2));
 }
 

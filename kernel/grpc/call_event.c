@@ -99,3 +99,10 @@ bool call_text_write(call_reader *self, span remote, int64_t born, span *text)
     *text = span_of(self->text, (size_t)(end - self->text));
     return true;
 }
+
+PyObject *call_answer_payload(const call_answer *answer)
+{
+    PyObject *payload = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)call_answer_size(answer));
+    if (payload != NULL) call_answer_write((uint8_t *)PyBytes_AsString(payload), answer);
+    return payload;
+}

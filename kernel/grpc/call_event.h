@@ -4,6 +4,7 @@
 
 #include "core/kernel.h"
 
+#include "grpc/call_answer.h"
 #include "grpc/call_message.h"
 
 typedef struct {
@@ -28,5 +29,16 @@ PyObject *call_event_stream(PyObject *event);
 
 /* Write the property text of the message; `remote` is the client's address. False: there is no memory. */
 bool call_text_write(call_reader *self, span remote, int64_t born, span *text);
+
+/* The payload of an answer (new reference). */
+PyObject *call_answer_payload(const call_answer *answer);
+
+#define CALL_LIMIT(type, name, text) {#name, T_LONGLONG, offsetof(type, reader.limits.name), 0, text}
+/* The members of a type that has a `reader`: they are its limits. */
+#define CALL_LIMITS(type)                                                                  \
+    CALL_LIMIT(type, user_properties, "How many a message has at most; 0: no limit."),     \
+        CALL_LIMIT(type, property_bytes, "Of the user properties, the tag and the keys."), \
+        CALL_LIMIT(type, message_group_bytes, "A message group is shorter."),              \
+        CALL_LIMIT(type, delay_ms, "How far ahead a message may be delivered.")
 
 #endif

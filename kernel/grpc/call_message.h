@@ -52,6 +52,13 @@ static inline call_type call_message_type(const call_message *from)
     return from->has_delivery ? CALL_DELAY : from->group.len > 0 ? CALL_FIFO : CALL_NORMAL;
 }
 
+/* The sysFlag of its record. */
+static inline int32_t call_sys_flag(const call_message *from)
+{
+    enum { COMPRESSED = 1 };
+    return from->compressed ? COMPRESSED : 0;
+}
+
 /* Bytes that the property text of a message has at most. */
 size_t call_properties_most(const call_message *from, span remote);
 

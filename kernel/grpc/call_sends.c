@@ -8,12 +8,9 @@
 #include <structmember.h>
 
 #include "core/values.h"
-#include "grpc/call_answer.h"
 #include "grpc/call_event.h"
 #include "paths/plans.h"
 #include "send/send_path.h"
-
-enum { COMPRESSED = 1 }; /* a sysFlag */
 
 /* What Python decided about the sends to a topic. */
 typedef struct {
@@ -91,7 +88,7 @@ static path_result store(turn *in, sent_message *sent)
         .producer_group = message->topic,
         .topic = message->topic,
         .queue_id = grouped ? queue_of_group(message->group, plan->queues) : plan->next,
-        .sys_flag = message->compressed ? COMPRESSED : 0,
+        .sys_flag = call_sys_flag(message),
         .born_timestamp = born,
         .properties = text,
     };
@@ -102,9 +99,7 @@ static path_result store(turn *in, sent_message *sent)
 static PyObject *answer_of(span message_id, const sent_message *sent)
 {
     call_answer answer = {message_id, sent->recall_handle, sent->queue_offset};
-    PyObject *payload = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)call_answer_size(&answer));
-    if (payload != NULL) call_answer_write((uint8_t *)PyBytes_AsString(payload), &answer);
-    return payload;
+    return call_answer_payload(&answer);
 }
 
 /* Serve one event; `answers` gets the stream and the payload. */
@@ -231,12 +226,8 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-#define LIMIT(name, text) {#name, T_LONGLONG, offsetof(CallSends, reader.limits.name), 0, text}
 static PyMemberDef members[] = {
-    LIMIT(user_properties, "How many a message has at most; 0: no limit."),
-    LIMIT(property_bytes, "Of the user properties, the tag and the keys."),
-    LIMIT(message_group_bytes, "A message group is shorter."),
-    LIMIT(delay_ms, "How far ahead a message may be delivered."),
+    CALL_LIMITS(CallSends),
     {NULL, 0, 0, 0, NULL},
 };
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "core/decimal.h"
-#include "core/scan.h"
+#include "core/json_text.h"
 #include "core/utf8.h"
 #include "records/texts.h"
 
@@ -15,9 +15,9 @@
 enum { LINES_MOST = 1 << 20 };
 /* What a line needs beside its texts: 21 names, 12 numbers, two hosts and three offset message ids. */
 enum { LINE_FIXED = 1024 };
-/* A byte of text is six at most (\u001f). Those of properties may stand in a line twice, the second time as tags, id or
- * keys; a property has at least three bytes, and six more around its name and value; a key two, and three around it. */
-enum { TEXT_FACTOR = 6, PROPERTIES_FACTOR = 16 };
+/* Properties may stand in a line twice, the second time as tags, id or keys; a property has at least three bytes, and
+ * six more around its name and value; a key two, and three around it. */
+enum { PROPERTIES_FACTOR = 2 * JSON_TEXT_MOST + 4 };
 enum { SYS_FLAG_COMPRESSED = 1, QUEUE_ID_AT = 12 };
 
 typedef struct {
@@ -38,70 +38,10 @@ static bool lines_room(lines *of, size_t more)
 
 #define PUT(p, text) put_span(p, span_of(text, sizeof(text) - 1))
 
-static uint8_t *put_escaped(uint8_t *p, uint8_t byte)
-{
-    static const char digits[] = "0123456789abcdef";
-    *p++ = '\\';
-    switch (byte) {
-    case '"':
-    case '\\':
-        *p++ = byte;
-        return p;
-    case '\b':
-        *p++ = 'b';
-        return p;
-    case '\t':
-        *p++ = 't';
-        return p;
-    case '\n':
-        *p++ = 'n';
-        return p;
-    case '\f':
-        *p++ = 'f';
-        return p;
-    case '\r':
-        *p++ = 'r';
-        return p;
-    default:
-        break;
-    }
-    p = PUT(p, "u00");
-    *p++ = (uint8_t)digits[byte >> 4];
-    *p++ = (uint8_t)digits[byte & 15];
-    return p;
-}
-
-/* What is inside a JSON string of valid UTF-8; up to a window of bytes behind it is overwritten, too. */
-static uint8_t *put_inside(uint8_t *p, span text)
-{
-    const uint8_t *at = text.at, *end = text.at + text.len;
-    while (end - at >= WINDOW) {
-        window in = window_at(at);
-        window_copy(p, in);
-        window_mask special = window_special(in);
-        if (special == 0) {
-            p += WINDOW;
-            at += WINDOW;
-            continue;
-        }
-        size_t plain = window_before(special);
-        at += plain;
-        p = put_escaped(p + plain, *at++);
-    }
-    for (; at < end; at++) {
-        if (*at < 0x20 || *at == '"' || *at == '\\') {
-            p = put_escaped(p, *at);
-        } else {
-            *p++ = *at;
-        }
-    }
-    return p;
-}
-
 static uint8_t *put_string(uint8_t *p, span text)
 {
     *p++ = '"';
-    p = put_inside(p, text);
+    p = put_json_text(p, text);
     *p++ = '"';
     return p;
 }
@@ -242,7 +182,7 @@ static Py_ssize_t lines_write(lines *of, span buffer, const int64_t *positions, 
         if (record.hosts != 0 || record.at[SYS_FLAG_END] & SYS_FLAG_COMPRESSED || !utf8_valid(record.topic)) break;
         reader.items.count = reader.before = 0;
         size_t most =
-            LINE_FIXED + TEXT_FACTOR * (record.topic.len + record.body.len) + PROPERTIES_FACTOR * record.text.len;
+            LINE_FIXED + JSON_TEXT_MOST * (record.topic.len + record.body.len) + PROPERTIES_FACTOR * record.text.len;
         if (!properties_read(&reader, record.text, &known) || !lines_room(of, most)) {
             PyErr_NoMemory();
             done = -1;
