@@ -287,33 +287,6 @@ def send_texts(topic: str) -> tuple[bytes, ...]:
     return (*before.split(_MARK.encode()), after)
 
 
-def plain_calls(
-    *,
-    topics: RemoteTopics,
-    lines: Lines,
-    dispatch: RemoteDispatch,
-    metrics: Metrics,
-    in_flight: InFlight,
-    clock: Clock,
-    keys: Live[GrpcKeys],
-    send_keys: Live[SendKeys],
-    turns: Iterator[int],
-    took: Took | None = None,
-) -> Mapping[str, ForwardedCalls]:
-    """What serves plain calls by the kernel, if there is one: the arguments are those of `ForwardedCalls`."""
-    if native.kernel is None:
-        return {}
-    return {
-        SEND: ForwardedCalls(
-            topics=topics,
-            lines=lines,
-            dispatch=dispatch,
-            metrics=metrics,
-            in_flight=in_flight,
-            clock=clock,
-            keys=keys,
-            send_keys=send_keys,
-            turns=turns,
-            took=took,
-        )
-    }
+def plain_calls(make: Callable[[], ForwardedCalls]) -> Mapping[str, ForwardedCalls]:
+    """What serves plain calls by the kernel, by their paths; nothing is made if there is none."""
+    return {} if native.kernel is None else {SEND: make()}

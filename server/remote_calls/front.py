@@ -124,16 +124,18 @@ def remote_front(
         from rocketwire.server.remote_calls import forwarding  # noqa: PLC0415 - protobuf comes along
 
         return forwarding.plain_calls(
-            topics=topics,
-            lines=lines,
-            dispatch=dispatch,
-            metrics=metrics,
-            in_flight=in_flight,
-            clock=clock,
-            keys=call_keys,
-            send_keys=sent_keys,
-            turns=turns,
-            took=took,
+            lambda: forwarding.ForwardedCalls(
+                topics=topics,
+                lines=lines,
+                dispatch=dispatch,
+                metrics=metrics,
+                in_flight=in_flight,
+                clock=clock,
+                keys=call_keys,
+                send_keys=sent_keys,
+                turns=turns,
+                took=took,
+            )
         )
 
     turns = count()
