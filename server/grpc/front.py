@@ -34,7 +34,8 @@ from rocketwire.server.topics.topics import BrokerTopics
 if TYPE_CHECKING:
     from rocketwire.server.grpc.clients import Client, Clients, Presence
     from rocketwire.server.grpc.consuming.handles import Held
-    from rocketwire.server.grpc.transport.connection import Connection, Dispatch, Plain, Serving
+    from rocketwire.server.grpc.transport.connection import Connection
+    from rocketwire.server.grpc.transport.serving import Dispatch, Plain, Serving
     from rocketwire.server.grpc.transport.turns import Turns
     from rocketwire.wire.http2.events import Http2
 
@@ -160,7 +161,7 @@ class Front:
         )
         from rocketwire.server.grpc.clients import Clients  # noqa: PLC0415 - see above
         from rocketwire.server.grpc.consuming import acknowledging, handles, receiving  # noqa: PLC0415 - see above
-        from rocketwire.server.grpc.transport.connection import Serving  # noqa: PLC0415 - see above
+        from rocketwire.server.grpc.transport.serving import Serving  # noqa: PLC0415 - see above
         from rocketwire.server.grpc.transport.turns import Turns  # noqa: PLC0415 - see above
 
         if hasattr(select, "epoll"):

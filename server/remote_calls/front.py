@@ -31,7 +31,8 @@ from rocketwire.server.upstream.keys import UpstreamKeys
 from rocketwire.server.upstream.lines import Lines
 
 if TYPE_CHECKING:
-    from rocketwire.server.grpc.transport.connection import Connection, Plain
+    from rocketwire.server.grpc.transport.connection import Connection
+    from rocketwire.server.grpc.transport.serving import Plain
 
 
 class RemoteFront:

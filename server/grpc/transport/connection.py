@@ -6,36 +6,30 @@ Back-pressure: while the client does not read its answers, or grants no window f
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import socket
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import count
 from types import GeneratorType
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, cast
 
 import trio
 from google.protobuf.message import DecodeError, Message
 
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Reply, Request, SharedReply
-from rocketwire.server.core.works import Paused, Steps, Works
-from rocketwire.server.dispatch.caller import CallCaller
+from rocketwire.server.core.works import Paused, Steps
 from rocketwire.server.grpc.calls import Asking, Call, Kind, Method, Payloads, Response
 from rocketwire.server.grpc.statuses import status_of_error
+from rocketwire.server.grpc.transport.asked import Asked
 from rocketwire.server.grpc.transport.reader import Reader
-from rocketwire.server.grpc.transport.streams import Stream, Streaming
-from rocketwire.server.grpc.transport.turns import Turns
-from rocketwire.server.limits.limits import EACH_KEY
-from rocketwire.server.net.admission.in_flight import InFlight
-from rocketwire.server.net.outgoing import HIGH_WATER, Outgoing
+from rocketwire.server.grpc.transport.serving import Serving
+from rocketwire.server.grpc.transport.streams import Stream
+from rocketwire.server.grpc.transport.writing import Writing
 from rocketwire.wire.grpc.checks import check_client_id
 from rocketwire.wire.grpc.codes import GrpcStatus
 from rocketwire.wire.header import Header
-from rocketwire.wire.http2.events import CALL, ENDED, FAILED, INTERNAL_ERROR, MESSAGE, OPENED, RESET, Event, Http2
-from rocketwire.wire.java import INT32_MAX
+from rocketwire.wire.http2.events import CALL, ENDED, FAILED, INTERNAL_ERROR, MESSAGE, OPENED, RESET, Event
 
 log = logging.getLogger(__name__)
 
@@ -45,94 +39,23 @@ _ROUNDS: Final = 4
 """How often this is done before other tasks run."""
 _PLAIN_SECONDS: Final = 0.002
 """How long plain calls are served before the others."""
-_MOST_LATE: Final = 256
-"""How many requests of cancelled calls may be replied to late."""
-_KEPT_EACH: Final = 512
-"""Bytes that a call keeps until it is answered, beside what it holds of the request."""
-
-
-class Dispatch(Protocol):
-    """Serves the requests of one read."""
-
-    def serve_requests(self, caller: CallCaller, requests: Sequence[Request[Any]]) -> int:
-        """Handle requests in order; return how many were handled before the connection had to pause."""
-
-    def settle(self) -> None:
-        """Called when the answers are sent."""
-
-
-class Plain(Protocol):
-    """Serves plain calls of one method, those of a read together."""
-
-    @property
-    def overtakes(self) -> bool:
-        """Whether calls may be served before others that came earlier in the same read."""
-
-    def serve(self, events: list[Event], line: Connection) -> int:
-        """Serve the calls that events begin with, up to the first that is not plain, and return how many these are.
-
-        Their answers go to `line.answer_plain`, now or later.
-        """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Serving:
-    """What all gRPC connections of a broker share.
-
-    Attributes:
-        methods: The methods by path.
-        streams: The methods whose requests are streams, by path: what makes the server's end of one.
-        dispatch: Serves the requests that calls are translated into.
-        peer_closed: Called for each call that ended before its requests were answered.
-        closed: Called with a connection that is closed.
-        guarded: Whether guards ask who the client is.
-        http2: Makes the protocol's state of a connection.
-        in_flight: Counts the bytes in flight.
-        works: Carries out long work.
-        turns: Those that read the connections; None: each is read by a task of its own.
-        plain: By path, what serves plain calls in a shorter way.
-    """
-
-    methods: Mapping[str, Method]
-    streams: Mapping[str, Streaming]
-    dispatch: Dispatch
-    peer_closed: Callable[[Call], None]
-    closed: Callable[[Connection], None]
-    guarded: bool
-    http2: Callable[[], Http2]
-    in_flight: InFlight
-    works: Works
-    turns: Turns | None
-    plain: Mapping[str, Plain]
-
 
 _NO_METHOD: Final = Method(bytes, Message, lambda *_: iter(()))  # type: ignore[arg-type]
 
 
-class Connection(Outgoing):
+class Connection(Writing):
     """A client's connection, from its preface on."""
 
     __slots__ = (
         "_asked",
-        "_calls",
-        "_diverted",
-        "_ends",
         "_events",
-        "_http2",
-        "_late",
         "_later",
-        "_leaving",
         "_lets_others",
         "_on_close",
-        "_opaques",
-        "_put",
-        "_queued",
         "_requests",
-        "_returns",
         "_served",
         "_serving",
         "_streams",
-        "_taken",
         "guarded",
     )
 
@@ -145,30 +68,17 @@ class Connection(Outgoing):
         nursery: trio.Nursery,
         on_close: Callable[[Connection], None],
     ) -> None:
-        super().__init__(sock, remote, nursery=nursery, in_flight=serving.in_flight)
+        super().__init__(sock, remote, serving.http2(), nursery=nursery, in_flight=serving.in_flight)
         self._serving = serving
         self._on_close = on_close
-        self._http2 = serving.http2()
         self.guarded = serving.guarded
-        self._opaques = count(1)
         self._events: deque[tuple[Any, ...]] = deque()
-        self._queued = 0  # bytes of the events
-        self._calls: dict[int, Call] = {}
         self._streams: dict[int, Stream] = {}
-        self._asked: dict[int, tuple[Call, int]] = {}
-        self._diverted: dict[int, Callable[[Reply], None]] = {}
+        self._asked = Asked()
         self._requests: list[Request[Any]] = []
-        # Answered calls that are undone if the answer does not go out: those with HTTP/2, and those in the outbox, each
-        # with how many bytes were put there by then.
-        self._returns: dict[int, Call] = {}
-        self._leaving: deque[tuple[int, Call]] = deque()
-        self._put = 0
         self._served = False
-        self._late: deque[int] = deque()
         self._later = False
         self._lets_others = False
-        self._taken = 0  # bytes counted as in flight beside the outbox
-        self._ends = False
         self.driver = Reader(sock, self, serving.turns)
 
     async def run(self, first: bytes) -> None:
@@ -255,11 +165,6 @@ class Connection(Outgoing):
         events = self._events
         return bool(events) and (events[0][0] != CALL or not self._waits)
 
-    @property
-    def _waits(self) -> bool:
-        """Whether so much waits for the client that no further call is begun."""
-        return self._outbox.size + self._http2.waiting > HIGH_WATER
-
     def _serve_requests(self) -> None:
         while self._requests:
             requests, self._requests = self._requests, []
@@ -338,14 +243,11 @@ class Connection(Outgoing):
 
     def next_opaque(self) -> int:
         """A number for a request that no waiting one of the connection has."""
-        return next(self._opaques) & INT32_MAX
+        return self._asked.next_opaque()
 
     def _ask(self, call: Call, requests: Sequence[Request[Any]]) -> None:
-        asked = self._asked
-        for index, request in enumerate(requests):
-            asked[request.header.opaque] = (call, index)
-            self._requests.append(request)
-        call.asked = requests
+        self._asked.add(call, requests)
+        self._requests += requests
 
     def send(self, requests: Sequence[Request[Any]]) -> None:
         """Have requests served whose replies nobody waits for."""
@@ -376,13 +278,9 @@ class Connection(Outgoing):
 
     def answer(self, request: Header, _serialize_type: int, reply: Reply) -> None:
         """Take the reply to a request; those of requests that nobody waits for are dropped."""
-        asked = self._asked.get(request.opaque)
+        asked = self._asked.replied(request.opaque, reply)
         if asked is None:
             return
-        if self._diverted and request.opaque in self._diverted:
-            self._diverted.pop(request.opaque)(reply)
-            return
-        del self._asked[request.opaque]
         call, index = asked
         try:
             requests = call.replied(index, reply)
@@ -446,12 +344,7 @@ class Connection(Outgoing):
         call.closed = True
         self._serving.peer_closed(call)
         self._undo(call)
-        # Replies may come still, of requests that a flush or long work holds up; to others never.
-        for request in call.asked:
-            if request.header.opaque in self._asked:
-                self._late.append(request.header.opaque)
-        while len(self._late) > _MOST_LATE:
-            self._asked.pop(self._late.popleft(), None)
+        self._asked.cancel(call)
 
     def _undo(self, call: Call) -> None:
         undo, call.undo = call.undo, None
@@ -467,13 +360,12 @@ class Connection(Outgoing):
 
     def divert(self, request: Header, take: Callable[[Reply], None]) -> None:
         """Pass the reply to one request to `take` instead of its call."""
-        self._diverted[request.opaque] = take
+        self._asked.divert(request.opaque, take)
 
     def abort(self, request: Header) -> None:
         """End the call of a request without an answer."""
-        asked = self._asked.pop(request.opaque, None)
-        if asked is not None:
-            call, _ = asked
+        call = self._asked.abort(request.opaque)
+        if call is not None:
             self._http2.reset(call.stream, INTERNAL_ERROR)
             self._reset(call.stream)
 
@@ -510,34 +402,6 @@ class Connection(Outgoing):
         """Forget a stream of messages, which this end has finished."""
         self._streams.pop(stream, None)
 
-    def flush(self) -> None:
-        """Send what may be sent now: the client's windows allow it."""
-        if self._closed:
-            return
-        if self._outbox.size <= HIGH_WATER:
-            self._put_out()
-        self._count_taken()
-        super().flush()
-        self._forget_sent()
-        if self._ends and not self._outbox.size:
-            self.close()
-
-    def _put_out(self) -> None:
-        """Put what HTTP/2 has to say now into the outbox."""
-        data = self._http2.output(HIGH_WATER)
-        if data:
-            self._put += len(data)
-            self.write(data)
-        if self._returns and not self._http2.waiting:
-            self._leaving.extend((self._put, call) for call in self._returns.values())
-            self._returns.clear()
-
-    def _forget_sent(self) -> None:
-        """Forget the answers that the socket has taken."""
-        leaving, sent = self._leaving, self._put - self._outbox.size
-        while leaving and leaving[0][0] <= sent:
-            leaving.popleft()
-
     def _sent(self) -> None:
         self._nursery.start_soon(self._send_more)
 
@@ -546,21 +410,6 @@ class Connection(Outgoing):
         self.flush()
         if self._events:
             self._go_on()
-
-    def _count_taken(self) -> None:
-        http2 = self._http2
-        taken = http2.waiting + http2.held + http2.heads + self._queued + _KEPT_EACH * len(self._calls)
-        more, self._taken = taken - self._taken, taken
-        self.in_flight.add(more)
-        limits = self.in_flight.limits
-        if more > 0 and taken - _KEPT_EACH * len(self._calls) > limits.keys.current.max_in_flight_bytes_per_connection:
-            limits.refused(EACH_KEY, self.remote_text)
-            self.close()
-
-    @property
-    def held(self) -> int:
-        """Bytes in flight."""
-        return super().held + self._taken
 
     @property
     def silent_since(self) -> float:
@@ -581,30 +430,18 @@ class Connection(Outgoing):
         log.error("closing %(peer)s", {"peer": self.remote_text}, exc_info=error)
         self.close()
 
+    def _leave_streams(self) -> None:
+        for stream in self._streams.values():
+            stream.leaving()
+
     def close(self) -> None:
         """Say good-bye, as far as the socket takes it, and close; further calls do nothing."""
         if self._closed:
             return
-        if not self._ends:
-            self._ends = True
-            for stream in self._streams.values():
-                stream.leaving()
-            self._put_out()  # else the good-bye may overtake it
-            self._http2.goaway(0)
-            self._put_out()
-        if not self.driver.writing and self._outbox.size:
-            with contextlib.suppress(OSError):
-                self._outbox.send()
-        self._forget_sent()
-        unsent = [*self._returns.values(), *(call for _, call in self._leaving)]
         super().close()
-        self.in_flight.add(-self._taken)
-        self._taken = 0
-        for call in [*self._calls.values(), *unsent]:
+        for call in [*self._calls.values(), *self._unsent_calls()]:
             self._cancel(call)
         self._calls.clear()
-        self._returns.clear()
-        self._leaving.clear()
         self._events.clear()
         streams, self._streams = self._streams, {}
         for stream in streams.values():

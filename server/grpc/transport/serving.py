@@ -1,0 +1,74 @@
+"""What all gRPC connections of a broker share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rocketwire.server.core.request import Request
+from rocketwire.server.core.works import Works
+from rocketwire.server.dispatch.caller import CallCaller
+from rocketwire.server.grpc.calls import Call, Method
+from rocketwire.server.grpc.transport.streams import Streaming
+from rocketwire.server.grpc.transport.turns import Turns
+from rocketwire.server.net.admission.in_flight import InFlight
+from rocketwire.wire.http2.events import Event, Http2
+
+if TYPE_CHECKING:
+    from rocketwire.server.grpc.transport.connection import Connection
+
+
+class Dispatch(Protocol):
+    """Serves the requests of one read."""
+
+    def serve_requests(self, caller: CallCaller, requests: Sequence[Request[Any]]) -> int:
+        """Handle requests in order; return how many were handled before the connection had to pause."""
+
+    def settle(self) -> None:
+        """Called when the answers are sent."""
+
+
+class Plain(Protocol):
+    """Serves plain calls of one method, those of a read together."""
+
+    @property
+    def overtakes(self) -> bool:
+        """Whether calls may be served before others that came earlier in the same read."""
+
+    def serve(self, events: list[Event], line: Connection) -> int:
+        """Serve the calls that events begin with, up to the first that is not plain, and return how many these are.
+
+        Their answers go to `line.answer_plain`, now or later.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    """What all gRPC connections of a broker share.
+
+    Attributes:
+        methods: The methods by path.
+        streams: The methods whose requests are streams, by path: what makes the server's end of one.
+        dispatch: Serves the requests that calls are translated into.
+        peer_closed: Called for each call that ended before its requests were answered.
+        closed: Called with a connection that is closed.
+        guarded: Whether guards ask who the client is.
+        http2: Makes the protocol's state of a connection.
+        in_flight: Counts the bytes in flight.
+        works: Carries out long work.
+        turns: Those that read the connections; None: each is read by a task of its own.
+        plain: By path, what serves plain calls in a shorter way.
+    """
+
+    methods: Mapping[str, Method]
+    streams: Mapping[str, Streaming]
+    dispatch: Dispatch
+    peer_closed: Callable[[Call], None]
+    closed: Callable[[Connection], None]
+    guarded: bool
+    http2: Callable[[], Http2]
+    in_flight: InFlight
+    works: Works
+    turns: Turns | None
+    plain: Mapping[str, Plain]

@@ -1,0 +1,126 @@
+"""The writing part of a gRPC connection: what HTTP/2 may send now, and which answers have gone out."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections import deque
+from typing import Final
+
+import trio
+
+from rocketwire.server.grpc.calls import Call
+from rocketwire.server.limits.limits import EACH_KEY
+from rocketwire.server.net.admission.in_flight import InFlight
+from rocketwire.server.net.outgoing import HIGH_WATER, Outgoing
+from rocketwire.wire.http2.events import Http2
+
+_KEPT_EACH: Final = 512
+"""Bytes that a call keeps until it is answered, beside what it holds of the request."""
+
+
+class Writing(Outgoing):
+    """What a connection sends: answers wait in HTTP/2 for the client's windows, then in the outbox for its socket."""
+
+    __slots__ = ("_calls", "_ends", "_http2", "_leaving", "_put", "_queued", "_returns", "_taken")
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        remote: tuple[str, int],
+        http2: Http2,
+        *,
+        nursery: trio.Nursery,
+        in_flight: InFlight,
+    ) -> None:
+        super().__init__(sock, remote, nursery=nursery, in_flight=in_flight)
+        self._http2 = http2
+        self._calls: dict[int, Call] = {}
+        self._queued = 0  # bytes of calls that are read and not begun
+        # Answered calls that are undone if the answer does not go out: those with HTTP/2, and those in the outbox, each
+        # with how many bytes were put there by then.
+        self._returns: dict[int, Call] = {}
+        self._leaving: deque[tuple[int, Call]] = deque()
+        self._put = 0
+        self._taken = 0  # bytes counted as in flight beside the outbox
+        self._ends = False
+
+    @property
+    def _waits(self) -> bool:
+        """Whether so much waits for the client that no further call is begun."""
+        return self._outbox.size + self._http2.waiting > HIGH_WATER
+
+    def flush(self) -> None:
+        """Send what may be sent now: the client's windows allow it."""
+        if self._closed:
+            return
+        if self._outbox.size <= HIGH_WATER:
+            self._put_out()
+        self._count_taken()
+        super().flush()
+        self._forget_sent()
+        if self._ends and not self._outbox.size:
+            self.close()
+
+    def _put_out(self) -> None:
+        """Put what HTTP/2 has to say now into the outbox."""
+        data = self._http2.output(HIGH_WATER)
+        if data:
+            self._put += len(data)
+            self.write(data)
+        if self._returns and not self._http2.waiting:
+            self._leaving.extend((self._put, call) for call in self._returns.values())
+            self._returns.clear()
+
+    def _forget_sent(self) -> None:
+        """Forget the answers that the socket has taken."""
+        leaving, sent = self._leaving, self._put - self._outbox.size
+        while leaving and leaving[0][0] <= sent:
+            leaving.popleft()
+
+    def _count_taken(self) -> None:
+        http2 = self._http2
+        taken = http2.waiting + http2.held + http2.heads + self._queued + _KEPT_EACH * len(self._calls)
+        more, self._taken = taken - self._taken, taken
+        self.in_flight.add(more)
+        limits = self.in_flight.limits
+        if more > 0 and taken - _KEPT_EACH * len(self._calls) > limits.keys.current.max_in_flight_bytes_per_connection:
+            limits.refused(EACH_KEY, self.remote_text)
+            self.close()
+
+    @property
+    def held(self) -> int:
+        """Bytes in flight."""
+        return super().held + self._taken
+
+    def _say_goodbye(self) -> None:
+        """Send what is answered and the good-bye, as far as the socket takes them."""
+        if not self._ends:
+            self._ends = True
+            self._leave_streams()
+            self._put_out()  # else the good-bye may overtake it
+            self._http2.goaway(0)
+            self._put_out()
+        if not self.driver.writing and self._outbox.size:
+            with contextlib.suppress(OSError):
+                self._outbox.send()
+        self._forget_sent()
+
+    def _leave_streams(self) -> None:
+        """Called before the good-bye; what streams send now goes out before it."""
+
+    def close(self) -> None:
+        """Say good-bye, as far as the socket takes it, and close; further calls do nothing."""
+        if self._closed:
+            return
+        self._say_goodbye()
+        super().close()
+        self.in_flight.add(-self._taken)
+        self._taken = 0
+
+    def _unsent_calls(self) -> list[Call]:
+        """The answered calls that are undone since their answers did not go out; they are forgotten."""
+        unsent = [*self._returns.values(), *(call for _, call in self._leaving)]
+        self._returns.clear()
+        self._leaving.clear()
+        return unsent
