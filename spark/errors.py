@@ -108,6 +108,12 @@ class ExportImpossible(SparkSourceError):
     error_class = "ROCKETMQ_EXPORT_IMPOSSIBLE"
 
 
+class ImportImpossible(SparkSourceError):
+    """A table that cannot be read, or cannot go on from where the checkpoint is."""
+
+    error_class = "ROCKETMQ_IMPORT_IMPOSSIBLE"
+
+
 class BodyMalformed(SparkSourceError):
     """A body that is none of its format or schema."""
 

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from rocketwire.cli.online import Endpoint
 
 _EPILOG: Final = """\
-TABLE is a folder, or what else the format takes: any format that Spark reads as a stream. Its columns topic, body,
-tags, keys, properties and flag are sent, or those that --select makes. DIR keeps what is sent: a run that was stopped
-is taken up there, and a later one sends new rows. At least once: rows of a micro-batch that was interrupted are sent
-again. Formats that are not Spark's own need their jar, by --conf. Spark's own log is DIR/spark.log. Exit code: 0 when
-all is sent, 2 when it cannot be done.
+TABLE is a folder, or what else the format takes: any format that Spark reads as a stream; with iceberg it is
+NAMESPACE.NAME in a catalog. Its columns topic, body, tags, keys, properties and flag are sent, or those that --select
+makes. DIR keeps what is sent: a run that was stopped is taken up there, and a later one sends new rows. At least once:
+rows of a batch that was interrupted are sent again. Formats that are not Spark's own need their jar, by --conf; iceberg
+needs none. Spark's own log is DIR/spark.log. Exit code: 0 when all is sent, 2 when it cannot be done.
 
 \b
 Examples:
@@ -32,6 +32,8 @@ Examples:
     --select "'Orders' topic" --select 'to_json(struct(*)) body'
   rocketwire spark import lake/messages --format delta --checkpoint state \\
     --conf spark.jars.packages=io.delta:delta-spark_4.2_2.13:4.4.0
+  rocketwire spark import shop.orders --format iceberg --catalog lake \\
+    --checkpoint state --topic Orders
 """
 
 
@@ -39,6 +41,13 @@ Examples:
 @click.argument("table", metavar="TABLE", type=FOLDER)
 @click.option("--checkpoint", metavar="DIR", type=FOLDER, required=True, help="The folder that keeps what is sent.")
 @click.option("--format", "kind", metavar="FORMAT", default="parquet", show_default=True, help="Of the table.")
+@click.option(
+    "--catalog",
+    metavar="NAME",
+    default="default",
+    show_default=True,
+    help="With iceberg: a catalog of pyiceberg's configuration.",
+)
 @click.option("--topic", metavar="T", help="The topic of rows without one.")
 @click.option("--select", metavar="EXPR", multiple=True, help="A column of the messages, in SQL; repeatable.")
 @click.option("--option", "options", metavar="KEY=VALUE", multiple=True, help="Spark's, of the format; repeatable.")
@@ -51,6 +60,7 @@ def command(
     table: str,
     checkpoint: str,
     kind: str,
+    catalog: str,
     topic: str | None,
     select: tuple[str, ...],
     options: tuple[str, ...],
@@ -59,13 +69,15 @@ def command(
     *,
     as_json: bool,
 ) -> int:
-    """Send the rows of a table, as Parquet or Delta, as messages."""
+    """Send the rows of a table, as Parquet, Delta or Iceberg, as messages."""
     check_installed()
     from rocketwire.cli.spark.session import Session
     from rocketwire.spark import importing
     from rocketwire.spark.errors import SparkSourceError
 
-    source = importing.TableSource(path=table, format=kind, options=parsed_changes(options, "--option"), select=select)
+    source = importing.TableSource(
+        path=table, format=kind, options=parsed_changes(options, "--option"), select=select, catalog=catalog
+    )
     target = _target(endpoint, topic)
     folder = Path(checkpoint).absolute()
     folder.mkdir(parents=True, exist_ok=True)

@@ -80,6 +80,11 @@ def test_all_options(calls: list[tuple[Any, ...]], tmp_path: Path, capsys: pytes
     assert "spark.sql.extensions" in FakeSession.settings
 
 
+def test_a_table_of_a_catalog(calls: list[tuple[Any, ...]], tmp_path: Path) -> None:
+    assert run("shop.orders", "--checkpoint", tmp_path, "--format", "iceberg", "--catalog", "lake") == 0
+    assert calls[0][1] == TableSource(path="shop.orders", format="iceberg", catalog="lake")
+
+
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [

@@ -1,13 +1,10 @@
-"""Sends the rows of a table as messages, for `rocketwire spark import` (docs/spark-guide.md, Import).
-
-A stream reads the table, with a checkpoint: a run that was stopped is taken up where it was, and later ones send what
-is new. Rows of a micro-batch that was interrupted are sent again.
-"""
+"""What is sent of a table, and where it comes from."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -15,22 +12,16 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 
 from rocketwire.spark.endpoint.write import columns
 from rocketwire.spark.errors import OptionInvalid
+from rocketwire.spark.importing.iceberg import send_iceberg
+from rocketwire.spark.importing.streams import DELTA_SETTINGS, send_stream, streamed
 
-#: Formats whose streams need a schema; what a batch finds is given to them.
-_FILES: Final = ("parquet", "orc", "json", "csv", "text", "avro")
-#: How many files a micro-batch takes: so much at most is sent again after a kill.
-_FEW_FILES: Final = {"maxFilesPerTrigger": "16", "streaming-max-files-per-micro-batch": "16"}
+_ICEBERG: Final = "iceberg"
 #: Columns that are sent if a table has them. Numbers of queues and delays were those of another endpoint.
 _SENT: Final = ("topic", "body", "tags", "keys", "properties", "flag")
 #: Topics are texts, and the progress of each micro-batch is kept.
 _SETTINGS: Final = {
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     "spark.sql.streaming.numRecentProgressUpdates": "1000000",
-}
-#: What Delta wants of a session besides its jar.
-DELTA_SETTINGS: Final = {
-    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
 }
 
 
@@ -39,16 +30,18 @@ class TableSource:
     """The rows that are to be sent.
 
     Attributes:
-        path: Of the table, or its name in a catalog.
-        format: One that Spark knows: parquet, delta, iceberg, json …
+        path: Of the table; of Iceberg its name in the catalog, with its namespace.
+        format: `iceberg`, or one that Spark reads as a stream: parquet, delta, json …
         options: Spark's, of the format.
         select: Expressions of SQL that make the columns of messages; without them the table has these columns.
+        catalog: Of Iceberg: a catalog by its name in pyiceberg's configuration.
     """
 
     path: str
     format: str = "parquet"
     options: Mapping[str, str] = field(default_factory=dict)
     select: Sequence[str] = ()
+    catalog: str = "default"
 
 
 def settings(format: str) -> dict[str, str]:  # noqa: A002 - Spark's name
@@ -69,23 +62,20 @@ def import_rows(session: SparkSession, source: TableSource, target: Mapping[str,
         How many rows were sent.
 
     Raises:
-        OptionInvalid: no column of a message is in the table.
+        OptionInvalid: no column of a message is in the table, or an option of Iceberg is wrong.
         WriteUnsupported: the columns are not those of messages.
+        ImportImpossible: a table of Iceberg cannot be read, or not go on where the checkpoint is.
+        PackageMissing: pyiceberg is not installed.
     """
-    frame = sent(_stream(session, source), source.select)
-    columns.check(frame.schema, target.get("topic"))
-    query = (
-        frame.writeStream.format("rocketmq")
-        .options(**target)
-        .option("checkpointLocation", checkpoint)
-        .trigger(availableNow=True)
-        .start()
-    )
-    try:
-        query.awaitTermination()
-    finally:
-        query.stop()
-    return sum(progress["numInputRows"] for progress in query.recentProgress)
+
+    def messages(frame: DataFrame) -> DataFrame:
+        made = sent(frame, source.select)
+        columns.check(made.schema, target.get("topic"))
+        return made
+
+    if source.format.lower() == _ICEBERG:
+        return send_iceberg(session, source.catalog, source.path, source.options, messages, target, Path(checkpoint))
+    return send_stream(messages(streamed(session, source.path, source.format, source.options)), target, checkpoint)
 
 
 def sent(frame: DataFrame, select: Sequence[str]) -> DataFrame:
@@ -103,11 +93,3 @@ def sent(frame: DataFrame, select: Sequence[str]) -> DataFrame:
             'Select one, as in "to_json(struct(*)) body"',
         )
     return frame.select(*(F.col(name).cast("string") if name == "topic" else F.col(name) for name in found))
-
-
-def _stream(session: SparkSession, source: TableSource) -> DataFrame:
-    stream = session.readStream.format(source.format).options(**{**_FEW_FILES, **source.options})
-    if source.format.lower() in _FILES:
-        batch = session.read.format(source.format).options(**source.options).load(source.path)
-        stream = stream.schema(batch.schema)
-    return stream.load(source.path)

@@ -1,0 +1,12 @@
+"""Sends the rows of a table as messages, for `rocketwire spark import` (docs/spark-guide.md, Import).
+
+A checkpoint keeps what is sent: a run that was stopped is taken up where it was, and later ones send what is new. Rows
+of a batch that was interrupted are sent again.
+"""
+
+from __future__ import annotations
+
+from rocketwire.spark.importing.importing import TableSource, import_rows, settings
+from rocketwire.spark.importing.streams import DELTA_SETTINGS
+
+__all__ = ["DELTA_SETTINGS", "TableSource", "import_rows", "settings"]
