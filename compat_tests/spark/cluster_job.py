@@ -1,23 +1,28 @@
 """The job that test_cluster.py submits: prints the rows of a store as JSON, and the executors that read them.
 
-Arguments: a store. Executors get this module's functions from the driver; they have no copy of it.
+Arguments: a store, and further options of the data source as JSON. Executors get this module's functions from the
+driver; they have no copy of it.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+#: Columns that say where a store lies.
+_PLACES = ("broker", "file")
 
-def rows_of(session: SparkSession, store: str) -> DataFrame:
+
+def rows_of(session: SparkSession, store: str, more: Mapping[str, str]) -> DataFrame:
     """Each message as one JSON object, in many tasks."""
-    options = {"columns": "*", "minPartitions": "8"}
-    return session.read.format("rocketmq").options(**options).load(store).selectExpr("to_json(struct(*)) AS row")
+    options = {"columns": "*", "minPartitions": "8", **more}
+    found = session.read.format("rocketmq").options(**options).load(store).drop(*_PLACES)
+    return found.selectExpr("to_json(struct(*)) AS row")
 
 
 def _marked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -32,7 +37,8 @@ def _marked(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 def main() -> None:
     session = SparkSession.builder.getOrCreate()
-    found = rows_of(session, sys.argv[1]).mapInArrow(_marked, "row string, executor string, kernel string").collect()
+    rows = rows_of(session, sys.argv[1], json.loads(sys.argv[2]))
+    found = rows.mapInArrow(_marked, "row string, executor string, kernel string").collect()
     told = {
         "rows": sorted(row.row for row in found),
         "executors": sorted({row.executor for row in found}),

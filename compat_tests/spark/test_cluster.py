@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import Distribution
 from pathlib import Path
 from typing import Any, Final
@@ -19,12 +20,13 @@ from typing import Any, Final
 import pytest
 from pyspark.sql import SparkSession
 
-from compat_tests.spark import cluster_job
+from compat_tests.spark import cluster_job, object_store
 from compat_tests.spark.cluster import Cluster
 from tests.store.support import draft, open_store, small
 
 ROOT: Final = Path(__file__).parents[2]
 MESSAGES: Final = 600
+_NONE: Final[Mapping[str, str]] = {}
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +55,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def rows(spark: SparkSession, store: Path) -> list[str]:
     """The store's rows as a session without a cluster reads them."""
-    return sorted(row.row for row in cluster_job.rows_of(spark, str(store)).collect())
+    return sorted(row.row for row in cluster_job.rows_of(spark, str(store), {}).collect())
 
 
 @pytest.fixture(scope="module")
@@ -123,9 +125,12 @@ def commands(containing: str) -> str:
     return found
 
 
-def told_by(cluster: Cluster, script: str, folder: Path, store: Path, python: Path) -> dict[str, Any]:
+def told_by(
+    cluster: Cluster, script: str, folder: Path, store: Path | str, python: Path, options: Mapping[str, str] = _NONE
+) -> dict[str, Any]:
     """What the job says that these commands submit, given for this cluster, this store and the workers' own Python."""
-    script = script.replace("spark://HOST:7077", cluster.url).replace("job.py", f"job.py {store}")
+    job = shlex.join(["job.py", str(store), json.dumps(dict(options))])
+    script = script.replace("spark://HOST:7077", cluster.url).replace("job.py", job)
     told: dict[str, Any] = json.loads(cluster.shell(script, cwd=folder, python=python).splitlines()[-1])
     return told
 
@@ -139,6 +144,19 @@ def test_a_packed_environment_brings_the_kernel(
     assert len(told["executors"]) == 2
     assert told["rows"] == rows
     assert len(rows) == MESSAGES
+
+
+@pytest.mark.usefixtures("environment")
+def test_executors_read_an_object_store(
+    cluster: Cluster, folder: Path, bare: Path, store: Path, rows: list[str]
+) -> None:
+    with object_store.running() as objects:
+        options = {name: str(value) for name, value in objects.options.items()}
+        told = told_by(cluster, commands("--archives"), folder, objects.put(store, "store"), bare, options)
+        logs = {asked.path.partition("?")[0] for asked in objects.reads() if "/commitlog/" in asked.path}
+    assert told["rows"] == rows
+    assert len(told["executors"]) == 2
+    assert len(logs) == len(list((store / "commitlog").iterdir()))
 
 
 def test_a_zip_of_the_package_alone_runs_without_the_kernel(
