@@ -4,7 +4,7 @@
 # make bench   measure side by side with the Apache broker
 # make bench-spark   measure what Spark's data source costs, beside reading the bytes; needs Java
 # make cluster-demo   two name servers, three brokers, two proxies: kill one of each, see no message lost, in a minute
-# make spark-demo   an endpoint under load, streamed into Parquet, a page of plots and notebooks, in three minutes; needs Java
+# make spark-demo   an endpoint under load, streamed into Parquet (ARGS="--format delta": Delta), a page of plots and notebooks; needs Java
 # make fuzz    ten minutes of made-up inputs for all that reads bytes from outside (ARGS="--seconds N PART...")
 # make docs    the documentation with the API reference, into build/site
 # make wheel   build the package into dist, with the kernel where there is a C compiler, and Spark's jar where there is Maven
@@ -16,6 +16,7 @@
 PYTHON ?= python3
 ARGS ?=
 ENGINE ?= podman
+comma := ,
 
 .PHONY: help serve test test-all bench bench-spark cluster-demo spark-demo fuzz docs wheel image version release clean
 .DELETE_ON_ERROR:
@@ -41,10 +42,11 @@ bench: .venv/installed
 cluster-demo: .venv/installed
 	@exec .venv/bin/python -m tools.cluster_demo $(ARGS)
 
+spark-demo: DELTA = $(findstring delta,$(ARGS))
 spark-demo: .venv/installed
-	@.venv/bin/python -c 'import matplotlib, pyspark' 2>/dev/null || \
-		echo "Installing Spark and matplotlib into .venv: half a gigabyte, some minutes, this first time."
-	@.venv/bin/python -m pip install --quiet --editable '.[spark]' 'matplotlib>=3.8'
+	@.venv/bin/python -c 'import matplotlib, pyspark$(if $(DELTA),$(comma) deltalake)' 2>/dev/null || { \
+		echo "Installing Spark and matplotlib into .venv: half a gigabyte, some minutes, this first time."; \
+		$(PYTHON) -m tools.quiet_pip .venv/bin/python --editable '.[spark$(if $(DELTA),$(comma)delta)]' 'matplotlib>=3.8'; }
 	@exec .venv/bin/python -m tools.spark_demo $(ARGS)
 
 bench-spark: .venv/installed
@@ -78,8 +80,8 @@ clean:
 .venv/installed: pyproject.toml $(wildcard kernel/*.* kernel/*/*.* kernel/*/*/*.*)
 	@test -d .venv || rm -f .venv
 	@echo "Installing rocketwire and what it needs into .venv: about a minute, this first time."
-	$(PYTHON) -m venv .venv
-	.venv/bin/python -m pip install --editable .
+	@$(PYTHON) -m venv .venv
+	@$(PYTHON) -m tools.quiet_pip .venv/bin/python --editable .
 	@.venv/bin/python -m rocketwire --version
 	@touch $@
 

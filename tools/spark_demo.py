@@ -1,6 +1,6 @@
 """`make spark-demo`: runs the pipeline of tools/spark_pipeline, and both notebooks; says where the results are.
 
-    python -m tools.spark_demo [FOLDER]
+    python -m tools.spark_demo [FOLDER] [--format parquet|delta]
 
 The pipeline's messages are the data of one notebook; the other one has the store of tools/demo_store.py. Notebooks run
 in this process, cell by cell, as in Jupyter but without it. FOLDER (build/spark-demo) gets the pipeline's files and its
@@ -10,6 +10,7 @@ page, `index.html`; the store; the notebooks with their results, and their plots
 
 from __future__ import annotations
 
+import argparse
 import ast
 import base64
 import contextlib
@@ -108,7 +109,7 @@ def _quiet(log: Path) -> Iterator[None]:
         os.close(kept)
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, *, delta: bool) -> None:
     """Run the pipeline, make the store, run the notebooks; print what is done, and the paths of the results."""
     began = time.monotonic()
 
@@ -119,7 +120,7 @@ def main(folder: Path) -> None:
     with _quiet(folder / "spark.log"):
         tell("starting Spark")
         spark = running.session()
-        running.run(spark, folder, tell)
+        running.run(spark, folder, tell, delta=delta)
         tell(f"the page is {folder / 'index.html'}")
         os.environ["ROCKETMQ_MESSAGES"] = str(folder / "messages")
         _, plots = run(PIPELINE_NOTEBOOK, folder, plot="pipeline")
@@ -139,4 +140,8 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else _FOLDER)
+    parser = argparse.ArgumentParser(prog="python -m tools.spark_demo")
+    parser.add_argument("folder", nargs="?", type=Path, default=_FOLDER, help="gets the results")
+    parser.add_argument("--format", choices=("parquet", "delta"), default="parquet", help="of the pipeline's messages")
+    given = parser.parse_args()
+    main(given.folder, delta=given.format == "delta")

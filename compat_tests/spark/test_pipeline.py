@@ -6,6 +6,7 @@ import runpy
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from compat_tests.browser_page import Page
@@ -22,16 +23,18 @@ _JOB = spark_demo.PIPELINE_NOTEBOOK.with_name("rocketmq_to_parquet.py")
 _PNG = b"\x89PNG"
 
 
+@pytest.mark.parametrize("kind", ["parquet", "delta"])
 def test_the_pipeline_fills_the_page_and_the_notebook(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     told: list[str] = []
     spark.conf.set(_ADAPTIVE, "false")  # as the demonstration has it
     try:
-        found = running.run(spark, tmp_path, told.append, seconds=_SECONDS, rate=200.0)
+        found = running.run(spark, tmp_path, told.append, seconds=_SECONDS, rate=200.0, delta=kind == "delta")
     finally:
         spark.conf.unset(_ADAPTIVE)
     assert 0 < found.acknowledged == found.rows == found.messages
+    assert DeltaTable.is_deltatable(str(tmp_path / "messages")) == (kind == "delta")
     assert any("continues by its checkpoint" in line for line in told)
     assert found.traffic.keys() == {kind.topic for kind in KINDS}
     assert {kind.group for kind in KINDS} >= found.retries.keys() >= {"ledger"}

@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import re
 from html.parser import HTMLParser
-from typing import Final
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Final
 
 import pytest
 
@@ -109,3 +111,23 @@ def test_bars_are_as_long_as_their_values() -> None:
 
 def test_numbers_are_short() -> None:
     assert [number(value) for value in (0.0, 0.25, 12.345, 1500.0, 20_000)] == ["0", "0.25", "12.3", "1,500", "20,000"]
+
+
+def test_a_micro_batch_is_in_the_delta_table_once(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    table = pytest.importorskip("deltalake").DeltaTable
+    stream = pytest.importorskip("tools.spark_pipeline.stream")
+    commits = stream.DeltaCommits(tmp_path / "messages")
+
+    def commit(number: int, *offsets: int) -> None:
+        rows = [{"topic": "%RETRY%g", "day": "2026-01-31", "queue_offset": offset} for offset in offsets]
+        batch: Any = SimpleNamespace(toArrow=lambda: pa.Table.from_pylist(rows))
+        commits(batch, number)
+
+    commit(0, 1, 2)
+    commit(1, 3)
+    commit(1, 3)  # a query that was stopped after the commit does it again
+    commit(2, 4)
+    found = table(str(tmp_path / "messages")).to_pyarrow_table()
+    assert sorted(found["queue_offset"].to_pylist()) == [1, 2, 3, 4]
+    assert set(found["topic"].to_pylist()) == {"%RETRY%g"}

@@ -18,7 +18,7 @@ from rocketwire.testing import endpoint
 from tools.spark_pipeline.load import KINDS, SETTINGS, Load
 from tools.spark_pipeline.measuring import Run, figures
 from tools.spark_pipeline.page import page
-from tools.spark_pipeline.stream import Pipeline, messages
+from tools.spark_pipeline.stream import Pipeline
 from tools.spark_pipeline.traffic_figures import Figures
 
 SECONDS: Final = 40.0
@@ -58,6 +58,7 @@ def run(
     *,
     seconds: float = SECONDS,
     rate: float = RATE,
+    delta: bool = False,
 ) -> Figures:
     """Run it; the folder gets `messages`, `checkpoint` and `index.html`, and loses those of an earlier run.
 
@@ -67,17 +68,18 @@ def run(
         tell: Gets a line for each step.
         seconds: How long messages are sent.
         rate: About so many messages a second.
+        delta: Whether `messages` is to be a table of Delta.
     """
     for name in ("messages", "checkpoint"):
         shutil.rmtree(folder / name, ignore_errors=True)
     folder.mkdir(parents=True, exist_ok=True)
     with endpoint(settings=SETTINGS, topics=[kind.topic for kind in KINDS]) as ep:
         tell(f"an endpoint runs at {ep.namesrv}")
-        pipeline = Pipeline(spark, ep.namesrv, folder)
+        pipeline = Pipeline(spark, ep.namesrv, folder, delta=delta)
         load = Load(ep, seconds, rate, np.random.default_rng(_SEED))
         batches = _streamed(pipeline, load, tell, seconds)
     tell(f"the stream has written {batches} micro-batches to {pipeline.messages}")
-    frame = messages(spark, pipeline.messages).cache()
+    frame = pipeline.written().cache()
     found = figures(
         frame,
         [kind.topic for kind in KINDS],
