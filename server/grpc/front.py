@@ -246,7 +246,13 @@ class Front:
             note=self._note,
         )
         pops = kernel_parts.pops
-        found[plain_receives.PATH] = plain_receives.PlainReceives(shared, receiving, methods[plain_receives.PATH], pops)
+        found[plain_receives.PATH] = plain_receives.PlainReceives(
+            shared,
+            receiving,
+            methods[plain_receives.PATH],
+            pops=pops,
+            invalidation=kernel_parts.invalidation,
+        )
         found[plain_acks.PATH] = plain_acks.PlainAcks(
             shared, acks=pops.acks, clients=receiving.clients, held=receiving.held, clock=parts.clock
         )

@@ -41,8 +41,9 @@ def _pop(services: PopServices, request: Request[PopMessageRequestHeader]) -> Re
         remark = f"the broker[{host}] pop message is timeout too much"
         return Reply(code=PopResponseCode.POLLING_TIMEOUT, remark=remark, ext={})
     ask = services.ask(fields, remote)
-    if isinstance(ask, Reply):
-        return ask
+    refusal = services.refusal(fields.consumer_group, fields.topic)
+    if refusal is not None:
+        return refusal
     taken = services.take(ask)
     if taken.drafts:
         return taken.append()

@@ -64,8 +64,8 @@ class PopServices:
         most = self.limit_keys.current.max_heartbeat_bytes
         return selection.of_request(self.filter_keys.current, expression, expression_type, most_bytes=most)
 
-    def ask(self, fields: PopMessageRequestHeader, remote: str) -> Ask | Reply:
-        """A pop that is served, or the refusal of one that is not; `remote` is the client's address, for its remark.
+    def ask(self, fields: PopMessageRequestHeader, remote: str) -> Ask:
+        """A pop that is served, unless its group is over its quota; `remote` is the client's address, for a refusal.
 
         Raises:
             ServerError: it is not served.
@@ -76,7 +76,7 @@ class PopServices:
         check_time(fields.invisible_time, checks.timer_keys.current.timer_max_delay_sec)
         self.pop_topics.check_retry(topic, group)
         self.pop_topics.make_own()
-        return self.refusal(group, topic) or ask
+        return ask
 
     def may_find(self, topic: str, group: str) -> bool:
         """Whether there may be messages for a pop of a group that reads all queues."""

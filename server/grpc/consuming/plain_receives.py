@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple, Protocol
 
-from rocketwire.server.core.request import Reply
+from rocketwire.server.core.cache_invalidation import CacheInvalidation
 from rocketwire.server.grpc import calls
 from rocketwire.server.grpc.calls import Call, Method
 from rocketwire.server.grpc.clients import Client
@@ -19,9 +19,11 @@ from rocketwire.server.grpc.consuming.popped import popped_of
 from rocketwire.server.grpc.consuming.receiving import (
     Delivery,
     ReceivingServices,
+    check_polling,
     pop_request,
     refusal,
     tags_of,
+    wanted_polling,
     whole,
 )
 from rocketwire.server.grpc.settings import group_config, most_attempts
@@ -41,6 +43,9 @@ PATH: Final = "/apache.rocketmq.v2.MessagingService/ReceiveMessage"
 _AT_ONCE: Final = 16
 _MOST_BYTES: Final = 256 << 10
 """The most calls of a group, and bytes of messages after which it ends: other connections wait for it."""
+_PLANS_KEPT: Final = 256
+_LONGEST_KEPT: Final = 512
+"""Bytes of a request whose plan is kept."""
 
 
 class Line(calls.Line, Protocol):
@@ -50,13 +55,23 @@ class Line(calls.Line, Protocol):
         """Answer a call with all messages of its stream."""
 
 
-class _Asked(NamedTuple):
-    """Who receives what: as the call says it."""
+class _Plan(NamedTuple):
+    """What is decided once for equal requests, until a topic, a group or the configuration changes.
 
-    client: Client
-    topic: str
-    group: str
+    Attributes:
+        ask: The pop.
+        wanted: Its filter, as the request has it.
+        tags: The tags of the messages that the client wants; None: all.
+        most_attempts: Messages that were delivered so often are not plain.
+        polling: For how many ms the client would wait; None: it does not say.
+        renewed: Whether the server renews the deliveries.
+    """
+
+    ask: Ask
     wanted: Filter
+    tags: frozenset[str] | None
+    most_attempts: int
+    polling: int | None
     renewed: bool
 
 
@@ -64,7 +79,8 @@ class _Plain(NamedTuple):
     """A call, and what it takes."""
 
     call: Call
-    asked: _Asked
+    client: Client
+    plan: _Plan
     taken: Taken
     run: PlainRun
     payloads: list[bytes]
@@ -101,7 +117,15 @@ class PlainReceives:
 
     overtakes: Final = False
 
-    def __init__(self, parts: PlainParts, services: ReceivingServices, method: Method, pops: PopServices) -> None:
+    def __init__(
+        self,
+        parts: PlainParts,
+        services: ReceivingServices,
+        method: Method,
+        *,
+        pops: PopServices,
+        invalidation: CacheInvalidation,
+    ) -> None:
         """Make it.
 
         Args:
@@ -109,11 +133,14 @@ class PlainReceives:
             services: What receives are given.
             method: ReceiveMessage.
             pops: Takes messages.
+            invalidation: Says when decisions are to be made again.
         """
         self._parts = parts
         self._services = services
         self._method = method
         self._pops = pops
+        self._plans: dict[bytes, _Plan] = {}
+        invalidation.register(self._plans.clear)
 
     def serve(self, events: Sequence[Event], line: Line) -> int:
         """Serve the calls that events begin with, up to the first that is not plain, and return how many these are.
@@ -154,41 +181,55 @@ class PlainReceives:
             QueueBusy: it would take of one of `busy`.
         """
         try:
-            return self._take(call, ReceiveMessageRequest.FromString(payload), busy)
+            plan = self._plans.get(payload) or self._planned(call, payload)
+            return None if plan is None else self._take(call, plan, busy)
         except QueueBusy:
             raise
         except Exception:  # noqa: BLE001 - the general way says what is wrong
             return None
 
-    def _take(self, call: Call, request: ReceiveMessageRequest, busy: set[PopQueue]) -> _Plain | None:
-        services, pops = self._services, self._pops
+    def _planned(self, call: Call, payload: bytes) -> _Plan | None:
+        """What is decided for a request; None: the general way decides."""
+        request, services = ReceiveMessageRequest.FromString(payload), self._services
         topic, group = request.message_queue.topic.name, request.group.name
         config = group_config(services.groups, group)
-        if config.consume_message_orderly or not pops.may_find(topic, group):
+        if config.consume_message_orderly or not self._pops.may_find(topic, group):
             return None
         check_client_id(call.client_id)
         check_topic(topic)
         check_group(group)
         wanted = read_filter(request.filter_expression)
         client = services.clients.claimed(call.client_id, call.line)
-        asked = _Asked(client, topic, group, wanted, request.auto_renew)
         fields = pop_request(call, client, request, wanted, in_order=False, now=services.clock())
-        ask = pops.ask(fields, call.remote_text)
-        if isinstance(ask, Reply):
+        ask = self._pops.ask(fields, call.remote_text)
+        polling = wanted_polling(request)
+        plan = _Plan(ask, wanted, tags_of(wanted), most_attempts(config), polling, request.auto_renew)
+        # Others name the client, or this one call.
+        if not request.auto_renew and not request.attempt_id and len(payload) <= _LONGEST_KEPT:
+            if len(self._plans) >= _PLANS_KEPT:
+                self._plans.clear()
+            self._plans[payload] = plan
+        return plan
+
+    def _take(self, call: Call, plan: _Plan, busy: set[PopQueue]) -> _Plain | None:
+        services, pops, fields = self._services, self._pops, plan.ask.fields
+        topic, group = fields.topic, fields.consumer_group
+        if not pops.may_find(topic, group) or pops.refusal(group, topic) is not None:
             return None
-        taken = pops.take(Ask(fields, ask.wanted, busy))
+        check_client_id(call.client_id)
+        client = services.clients.claimed(call.client_id, call.line)
+        check_polling(call, client, plan.polling)
+        taken = pops.take(Ask(fields, plan.ask.wanted, busy))
         run = run_of_taken(taken, fields.invisible_time) if taken.drafts else None
-        if run is None:
-            return None
         payloads = plain_payloads(
             run,
             topic=topic,
             broker=pops.broker_name,
-            tags=tags_of(wanted),
-            most_attempts=most_attempts(config),
-            renewed=asked.renewed,
+            tags=plan.tags,
+            most_attempts=plan.most_attempts,
+            renewed=plan.renewed,
         )
-        return None if payloads is None else _Plain(call, asked, taken, run, payloads)
+        return None if run is None or payloads is None else _Plain(call, client, plan, taken, run, payloads)
 
     def _store(self, group: _Group, line: Line) -> None:
         """Store the check points of a group, and answer its calls."""
@@ -209,11 +250,12 @@ class PlainReceives:
 
     def _deliver(self, plain: _Plain, line: Line) -> None:
         """Answer a call whose check points are stored."""
-        call, (client, topic, group, wanted, renewed), taken, run, payloads = plain
-        services, broker = self._services, self._pops.broker_name
+        call, client, plan, taken, run, payloads = plain
+        topic, group = plan.ask.fields.topic, plan.ask.fields.consumer_group
+        services, broker, renewed = self._services, self._pops.broker_name, plan.renewed
         taken.stored()
         services.clients.admitted(client, line)
-        client.receives(group, topic, wanted, taken.pop_time)
+        client.receives(group, topic, plan.wanted, taken.pop_time)
         delivery = Delivery(services, call, client, topic, group)
         call.undo = lambda: delivery.give_back(list(popped_of(broker, taken.found(), renewed=renewed)))
         if renewed:

@@ -123,7 +123,7 @@ def pop_request(
         queue_id=_ANY_QUEUE,
         max_msg_nums=min(max(1, request.batch_size), _MOST_MESSAGES),
         invisible_time=_invisible_ms(request),
-        poll_time=_polling_ms(call, client, request),
+        poll_time=check_polling(call, client, wanted_polling(request)),
         born_time=now,
         init_mode=_NEWEST,
         exp_type=wanted.kind,
@@ -181,11 +181,21 @@ def _invisible_ms(request: ReceiveMessageRequest) -> int:
     return ms
 
 
-def _polling_ms(call: Call, client: Client, request: ReceiveMessageRequest) -> int:
+def wanted_polling(request: ReceiveMessageRequest) -> int | None:
+    """For how many ms a receive wants to wait; None: it does not say."""
+    return duration_ms(request.long_polling_timeout) if request.HasField("long_polling_timeout") else None
+
+
+def check_polling(call: Call, client: Client, wanted: int | None) -> int:
+    """For how many ms a receive waits that wants to wait for so many.
+
+    Raises:
+        CallInvalid: its deadline comes too soon.
+    """
     settings = client.said.settings
     timeout = duration_ms(settings.request_timeout) if settings is not None else 0
     return polling_ms(
-        duration_ms(request.long_polling_timeout) if request.HasField("long_polling_timeout") else None,
+        wanted,
         read_timeout(call.headers),
         request_timeout=timeout or _REQUEST_TIMEOUT_MS,
         client_version=call.headers.get(VERSION),

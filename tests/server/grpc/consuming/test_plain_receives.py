@@ -192,3 +192,26 @@ async def test_what_was_taken_for_a_cancelled_call_is_visible_again_at_once(
         await sdk.rest()
         found = [each.body for _ in range(3) for each in await come(other, server)]
         assert sorted(found) == [b"0", b"1", b"2"]
+
+
+async def test_a_change_of_topic_or_group_counts_at_once(sdk: Sdk, broker: Client, served: list[int]) -> None:
+    await send(broker, 2)
+    assert len(await take(sdk, most=1)) == 1
+    await broker.create_topic("T", 2, perm=2)
+    ((refused, *_),) = await receive_all(sdk, receive_request(most=1))
+    assert code_of(refused) is Code.FORBIDDEN
+    await broker.create_topic("T", 2)
+    await create_group(broker, "G", consume_enable=False)
+    ((refused, *_),) = await receive_all(sdk, receive_request(most=1))
+    assert code_of(refused) is Code.FORBIDDEN
+    assert sum(served) == 1
+
+
+async def test_a_deadline_that_comes_too_soon_is_refused_whatever_was_asked_before(
+    sdk: Sdk, broker: Client, served: list[int]
+) -> None:
+    await send(broker, 2)
+    assert len(await take(sdk, most=1)) == 1
+    first, *_ = await sdk.receive(receive_request(most=1), {"grpc-timeout": "1S"})
+    assert code_of(first) is Code.ILLEGAL_POLLING_TIME
+    assert sum(served) == 1
