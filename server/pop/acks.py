@@ -118,13 +118,12 @@ class Acks:
         """
         self._checks.known(queue, remote)
         least, end = self._checks.ends(queue)
-        if not (least <= min(offsets) and max(offsets) <= end):
+        acked = tuple(sorted(set(offsets)))
+        if not (least <= acked[0] and acked[-1] <= end):
             raise NotInQueue
         self._check(point.revive_queue, point.broker, point.due)
-        if len(offsets) == 1:
-            ack = _ack_of(queue, point.start_offset, point.pop_time, point.broker, offsets[0])
-        else:
-            ack = _ack_of(queue, point.start_offset, point.pop_time, point.broker, SEVERAL, tuple(sorted(set(offsets))))
+        named = acked if len(offsets) == 1 else (SEVERAL, acked)
+        ack = _ack_of(queue, point.start_offset, point.pop_time, point.broker, *named)
         return self._records.ack(ack, point.revive_queue, point.due, now)
 
     def ack_all(
