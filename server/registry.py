@@ -159,9 +159,9 @@ def front_parts(broker: Broker) -> Parts:
 
     def kernel() -> KernelParts:
         return KernelParts(
-            acks=broker.pops.services.acks,
             invalidation=broker.invalidation,
             metrics=broker.metrics,
+            pops=broker.pops.services,
             sends=broker.kernel_sends_of_calls(),
             storing=broker.storing,
             topics=broker.topics,

@@ -23,8 +23,10 @@ BATCH_ACK_TAG: Final = "bAck"
 
 _MOST_MESSAGES: Final = 32
 """Bits in a bit map; a pop takes no more messages."""
+SEVERAL: Final = -1
+"""The offset in an acknowledgement of several messages."""
 _KEPT: Final = 1024
-"""Names whose JSON is kept."""
+"""Brokers, groups and topics whose JSON is kept."""
 _Text: TypeAlias = str | None
 
 
@@ -101,14 +103,15 @@ class CheckPoint(msgspec.Struct, frozen=True, kw_only=True):
 
     def body(self) -> bytes:
         """The record's body."""
+        names, topic = _names(self.broker, self.group, self.topic)
         differences = "" if self.differences is None else f'"d":{_numbers(self.differences)},'
         renewer = "" if self.renewer is None else f'"rn":{_json(self.renewer)},'
         put_again = "" if self.put_again is None else f'"rp":{_json(self.put_again)},'
         return (
-            f'{{"bm":{self.bit_map},{_broker(self.broker)}"c":{_json(self.group)},{differences}'
+            f'{{"bm":{self.bit_map},{names}{differences}'
             f'"it":{self.invisible_time},"n":{self.count},"pt":{self.pop_time},"q":{self.queue_id},'
             f'"reviveTime":{self.due},{renewer}"ro":{self.revive_offset},{put_again}"so":{self.start_offset},'
-            f'"sp":{"true" if self.suspend else "false"},"t":{_json(self.topic)}}}'
+            f'"sp":{"true" if self.suspend else "false"},{topic}}}'
         ).encode()
 
 
@@ -117,7 +120,7 @@ class Ack(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         topic: As in the check point; the following five, too.
-        offset: The queue offset of the message; -1 of several.
+        offset: The queue offset of the message; `SEVERAL` of several.
         offsets: Those of several messages; None of one.
     """
 
@@ -151,16 +154,17 @@ class Ack(msgspec.Struct, frozen=True, kw_only=True):
 
     def body(self) -> bytes:
         """The record's body."""
+        names, topic = _names(self.broker, self.group, self.topic)
         offsets = "" if self.offsets is None else f'"aol":{_numbers(self.offsets)},'
         return (
-            f'{{"ao":{self.offset},{offsets}{_broker(self.broker)}"c":{_json(self.group)},"pt":{self.pop_time},'
-            f'"q":{self.queue_id},"so":{self.start_offset},"t":{_json(self.topic)}}}'
+            f'{{"ao":{self.offset},{offsets}{names}"pt":{self.pop_time},'
+            f'"q":{self.queue_id},"so":{self.start_offset},{topic}}}'
         ).encode()
 
 
 def ack_of_several(ack: Ack, offsets: Sequence[int]) -> Ack:
     """The acknowledgement of several messages of the check point that another one is about."""
-    return msgspec.structs.replace(ack, offset=-1, offsets=tuple(offsets))
+    return msgspec.structs.replace(ack, offset=SEVERAL, offsets=tuple(offsets))
 
 
 _check_points: Final = msgspec.json.Decoder(CheckPoint)
@@ -199,10 +203,12 @@ def _numbers(numbers: tuple[int, ...]) -> str:
     return _encoder.encode(numbers).decode()
 
 
-@lru_cache(maxsize=_KEPT)
 def _json(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _broker(name: str | None) -> str:
-    return "" if name is None else f'"bn":{_json(name)},'
+@lru_cache(maxsize=_KEPT)
+def _names(broker: str | None, group: str, topic: str) -> tuple[str, str]:
+    """The members for the broker, if it is named, and the group; and that for the topic."""
+    named = "" if broker is None else f'"bn":{_json(broker)},'
+    return f'{named}"c":{_json(group)},', f'"t":{_json(topic)}'

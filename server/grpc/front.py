@@ -26,14 +26,16 @@ from rocketwire.server.grpc.tables.topics import Topics
 from rocketwire.server.messages.storing import Storing
 from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.http2 import server_connection
-from rocketwire.server.pop.acks import Acks
+from rocketwire.server.pop.services import PopServices
 from rocketwire.server.send.kernel import KernelSends
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.topics.topics import BrokerTopics
 
 if TYPE_CHECKING:
+    from rocketwire.server.grpc.calls import Method
     from rocketwire.server.grpc.clients import Client, Clients, Presence
     from rocketwire.server.grpc.consuming.handles import Held
+    from rocketwire.server.grpc.consuming.receiving import ReceivingServices
     from rocketwire.server.grpc.transport.connection import Connection
     from rocketwire.server.grpc.transport.serving import Dispatch, Plain, Serving
     from rocketwire.server.grpc.transport.turns import Turns
@@ -48,10 +50,10 @@ _WINDOW: Final = 16 * _MIB
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelParts:
-    """What the kernel's way of plain sends is made of."""
+    """What the kernel's way of plain calls is made of."""
 
-    acks: Acks
     metrics: Metrics
+    pops: PopServices
     sends: KernelSends | None
     storing: Storing
     topics: BrokerTopics
@@ -203,8 +205,9 @@ class Front:
             clients.line_closed(connection)
             self._line_closed(connection)
 
+        table = methods.methods(services)
         return Serving(
-            methods=methods.methods(services),
+            methods=table,
             streams=methods.streams(services),
             dispatch=self._dispatch,
             peer_closed=self._peer_closed,
@@ -214,12 +217,12 @@ class Front:
             in_flight=self._in_flight,
             works=self._works,
             turns=self._turns,
-            plain=self._plain(clients, held),
+            plain=self._plain(services.receiving, table),
         )
 
-    def _plain(self, clients: Clients, held: Held) -> Mapping[str, Plain]:
+    def _plain(self, receiving: ReceivingServices, methods: Mapping[str, Method]) -> Mapping[str, Plain]:
         from rocketwire.server.grpc import kernel  # noqa: PLC0415 - see `_make`
-        from rocketwire.server.grpc.consuming import plain_acks  # noqa: PLC0415 - see `_make`
+        from rocketwire.server.grpc.consuming import plain, plain_acks, plain_receives  # noqa: PLC0415 - see `_make`
 
         parts = self._parts
         kernel_parts = parts.kernel()
@@ -237,15 +240,22 @@ class Front:
                 note=self._note,
                 invalidation=kernel_parts.invalidation,
             )
-        found[plain_acks.PATH] = plain_acks.PlainAcks(
-            acks=kernel_parts.acks,
+        shared = plain.PlainParts(
             storing=kernel_parts.storing,
             metrics=kernel_parts.metrics,
-            clients=clients,
-            held=held,
-            clock=parts.clock,
             guarded=self._kernel_guarded,
             note=self._note,
+        )
+        pops = kernel_parts.pops
+        found[plain_receives.PATH] = plain_receives.PlainReceives(
+            shared,
+            receiving,
+            methods[plain_receives.PATH],
+            pops=pops,
+            invalidation=kernel_parts.invalidation,
+        )
+        found[plain_acks.PATH] = plain_acks.PlainAcks(
+            shared, acks=pops.acks, clients=receiving.clients, held=receiving.held, clock=parts.clock
         )
         return found
 

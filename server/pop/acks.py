@@ -31,7 +31,7 @@ from rocketwire.wire.headers.pop import (
     ChangeInvisibleTimeResponseHeader,
 )
 from rocketwire.wire.pop_handle import ORDER_REVIVE_QUEUE, PopHandle, decode_pop_handle, topic_of_kind
-from rocketwire.wire.pop_records import Ack, CheckPoint, ack_of_several
+from rocketwire.wire.pop_records import SEVERAL, Ack, CheckPoint
 
 _JSON: Final = int(SerializeType.JSON)
 
@@ -118,12 +118,12 @@ class Acks:
         """
         self._checks.known(queue, remote)
         least, end = self._checks.ends(queue)
-        if not (least <= min(offsets) and max(offsets) <= end):
+        acked = tuple(sorted(set(offsets)))
+        if not (least <= acked[0] and acked[-1] <= end):
             raise NotInQueue
         self._check(point.revive_queue, point.broker, point.due)
-        ack = _ack_of(queue, point.start_offset, point.pop_time, point.broker, offsets[0])
-        if len(offsets) > 1:
-            ack = ack_of_several(ack, sorted(set(offsets)))
+        named = acked if len(offsets) == 1 else (SEVERAL, acked)
+        ack = _ack_of(queue, point.start_offset, point.pop_time, point.broker, *named)
         return self._records.ack(ack, point.revive_queue, point.due, now)
 
     def ack_all(
@@ -165,7 +165,7 @@ class Acks:
             elif offsets:
                 due = each.pop_time + each.invisible_time
                 self._check(each.revive_queue_id, broker or "", due)
-                ack = ack_of_several(_ack_of(queue, each.start_offset, each.pop_time, broker), offsets)
+                ack = _ack_of(queue, each.start_offset, each.pop_time, broker, SEVERAL, tuple(offsets))
                 drafts.append(self._records.ack(ack, each.revive_queue_id, due, now))
         return self._appended(drafts) if drafts else Reply()
 
@@ -253,7 +253,14 @@ def _after(handle: PopHandle, now: int) -> int:
     return max(now, handle.pop_time + 1)
 
 
-def _ack_of(queue: PopQueue, start_offset: int, pop_time: int, broker: str | None, offset: int = 0) -> Ack:
+def _ack_of(
+    queue: PopQueue,
+    start_offset: int,
+    pop_time: int,
+    broker: str | None,
+    offset: int,
+    offsets: tuple[int, ...] | None = None,
+) -> Ack:
     return Ack(
         topic=queue.topic,
         group=queue.group,
@@ -262,6 +269,7 @@ def _ack_of(queue: PopQueue, start_offset: int, pop_time: int, broker: str | Non
         pop_time=pop_time,
         broker=broker,
         offset=offset,
+        offsets=offsets,
     )
 
 

@@ -9,9 +9,7 @@ from rocketwire.server.core.pop_errors import NotInQueue
 from rocketwire.server.core.request import NO_FRAME, Reply, Request
 from rocketwire.server.core.route import Route
 from rocketwire.server.pop.polls import Polls, Wait
-from rocketwire.server.pop.records import check_time
 from rocketwire.server.pop.services import PopServices, WaitingNotification, WaitingPop, line_of
-from rocketwire.server.pop.taking import Ask
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.pop import BatchAckMessageRequestBody
 from rocketwire.wire.codes import PopResponseCode, RequestCode
@@ -38,23 +36,15 @@ def _pop(services: PopServices, request: Request[PopMessageRequestHeader]) -> Re
     fields = request.fields
     remote = request.peer.remote_text
     left = services.left(fields.born_time, fields.poll_time)
-    checks = services.checks
     if left < -_TOO_LATE_MS:
-        host = checks.broker_keys.current.advertised_host
+        host = services.checks.broker_keys.current.advertised_host
         remark = f"the broker[{host}] pop message is timeout too much"
         return Reply(code=PopResponseCode.POLLING_TIMEOUT, remark=remark, ext={})
-    group, topic = fields.consumer_group, fields.topic
-    checks.pop(group, topic, fields.queue_id, fields.max_msg_nums, remote)
-    ask = Ask(fields, services.wanted(fields.exp, fields.exp_type))
-    check_time(fields.invisible_time, checks.timer_keys.current.timer_max_delay_sec)
-    services.pop_topics.check_retry(topic, group)
-    services.pop_topics.make_own()
-    refusal = services.refusal(group, topic)
+    ask = services.ask(fields, remote)
+    refusal = services.refusal(fields.consumer_group, fields.topic)
     if refusal is not None:
         return refusal
-    taken = services.taking.take(ask)
-    if taken.rest and services.polls.held:  # others that wait may get it
-        services.polls.wake_queue(line_of(topic, group, fields.queue_id))
+    taken = services.take(ask)
     if taken.drafts:
         return taken.append()
     if taken.count:

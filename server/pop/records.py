@@ -49,12 +49,12 @@ class PopRecords:
         return self._draft(ack.tag, ack.unique_key, ack.body(), revive_queue, min(due, now), now)
 
     def _draft(self, tag: str, key: str, body: bytes, queue_id: int, deliver: int, now: int) -> Draft:
-        text = f"TAGS\x01{tag}\x02UNIQ_KEY\x01{key}\x02TIMER_DELIVER_MS\x01{deliver}".encode()
-        topic = self._topic
-        if deliver > now:
-            text = with_real_queue(b"%b\x02TIMER_OUT_MS\x01%d" % (text, out_time(deliver)), topic, queue_id)
-            topic, queue_id = TIMER_TOPIC, 0
-        return Draft(topic, queue_id, body, text, 0, 0, now, self._host, 0, 0, _CODES[tag], key)
+        text = f"TAGS\x01{tag}\x02UNIQ_KEY\x01{key}\x02TIMER_DELIVER_MS\x01{deliver}"
+        topic, code = self._topic, _CODES[tag]
+        if deliver <= now:
+            return Draft(topic, queue_id, body, text.encode(), 0, 0, now, self._host, 0, 0, code, key)
+        waiting = with_real_queue(f"{text}\x02TIMER_OUT_MS\x01{out_time(deliver)}".encode(), topic, queue_id)
+        return Draft(TIMER_TOPIC, 0, body, waiting, 0, 0, now, self._host, 0, 0, code, key)
 
 
 def check_time(invisible_time: int, most_seconds: int) -> None:

@@ -19,10 +19,15 @@ from rocketwire.server.pop.ordered import PopQueue
 from rocketwire.server.pop.peeking import Peeking
 from rocketwire.server.pop.polls import ANY_QUEUE, Polls
 from rocketwire.server.pop.pop_topics import PopTopics
+from rocketwire.server.pop.records import check_time
 from rocketwire.server.pop.taken import Taken
 from rocketwire.server.pop.taking import Ask, Taking
 from rocketwire.wire.codes import PopResponseCode, ResponseCode
-from rocketwire.wire.headers.pop import NotificationRequestHeader, NotificationResponseHeader
+from rocketwire.wire.headers.pop import (
+    NotificationRequestHeader,
+    NotificationResponseHeader,
+    PopMessageRequestHeader,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +63,39 @@ class PopServices:
             return EVERYTHING
         most = self.limit_keys.current.max_heartbeat_bytes
         return selection.of_request(self.filter_keys.current, expression, expression_type, most_bytes=most)
+
+    def ask(self, fields: PopMessageRequestHeader, remote: str) -> Ask:
+        """A pop that is served, unless its group is over its quota; `remote` is the client's address, for a refusal.
+
+        Raises:
+            ServerError: it is not served.
+        """
+        group, topic, checks = fields.consumer_group, fields.topic, self.checks
+        checks.pop(group, topic, fields.queue_id, fields.max_msg_nums, remote)
+        ask = Ask(fields, self.wanted(fields.exp, fields.exp_type))
+        check_time(fields.invisible_time, checks.timer_keys.current.timer_max_delay_sec)
+        self.pop_topics.check_retry(topic, group)
+        self.pop_topics.make_own()
+        return ask
+
+    def may_find(self, topic: str, group: str) -> bool:
+        """Whether there may be messages for a pop of a group that reads all queues."""
+        own = self.checks.topics.get(topic)
+        may_find = self.taking.may_find
+        return (own is not None and may_find(own, group)) or any(
+            may_find(each, group) for each in self.pop_topics.retries(topic, group, 0)
+        )
+
+    def take(self, ask: Ask) -> Taken:
+        """What a pop gets now; others that wait are tried if there is more.
+
+        Raises:
+            LimitExceeded, QueueBusy: see `Taking.take`.
+        """
+        taken = self.taking.take(ask)
+        if taken.rest and self.polls.held:
+            self.polls.wake_queue(line_of(ask.fields.topic, ask.fields.consumer_group, ask.fields.queue_id))
+        return taken
 
     def refusal(self, group: str, topic: str) -> Reply | None:
         """The refusal of a group that is over its quota of receives; None: it is not."""

@@ -122,6 +122,11 @@ class Taken:
         """The answer with the messages."""
         return self._reply(ResponseCode.SUCCESS, _FOUND)
 
+    @staticmethod
+    def refused(error: Exception) -> Reply:
+        """The answer with the error for which nothing is taken."""
+        return Reply(code=response_code(error), remark=str(error), ext={})
+
     def in_vain(self, code: PopResponseCode) -> Reply:
         """The answer without messages: the time is up, or too many pops wait."""
         return self._reply(code, _NOTHING)
@@ -162,4 +167,4 @@ class _PopAnswer:
 
     def refused(self, error: Exception) -> Reply:
         """The error for which nothing is taken."""
-        return Reply(code=response_code(error), remark=str(error), ext={})
+        return Taken.refused(error)

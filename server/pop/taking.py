@@ -9,7 +9,7 @@ does not want, and into the queue if it was outside.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Final, NamedTuple
@@ -60,11 +60,22 @@ _PASSED: Final = frozenset(
 )
 
 
+class QueueBusy(Exception):
+    """Another pop has taken messages of a queue, and its check point is not stored yet."""
+
+
 class Ask(NamedTuple):
-    """A pop that is served: its header and its filter."""
+    """A pop that is served.
+
+    Attributes:
+        fields: Its header.
+        wanted: Its filter.
+        busy: The queues of pops whose check points are not stored yet: from these it takes nothing.
+    """
 
     fields: PopMessageRequestHeader
     wanted: MessageFilter
+    busy: Container[PopQueue] = ()
 
 
 class Taking:
@@ -119,6 +130,7 @@ class Taking:
 
         Raises:
             LimitExceeded: the group's offset in a queue is a new one, and too many are kept.
+            QueueBusy: it would take of one of `busy`.
         """
         fields = ask.fields
         group, topic = fields.consumer_group, fields.topic
@@ -136,6 +148,15 @@ class Taking:
         if not retries_first:
             self._take_of_topics(ask, taken, retries, coin)
         return taken
+
+    def may_find(self, topic: TopicConfig, group: str) -> bool:
+        """Whether queues of a topic have messages that a group has not taken yet; its filter may want none."""
+        name, end_of = topic.topic_name, self._store.max_offset
+        offsets = self._offsets.of(group, name)
+        for number in range(topic.read_queue_nums):  # noqa: SIM110 - mostly the first decides, without a generator
+            if offsets.get(number, -1) < end_of(name, number):
+                return True
+        return False
 
     def nothing(self, fields: PopMessageRequestHeader) -> Taken:
         """What a pop gets before it looks: nothing."""
@@ -170,6 +191,8 @@ class Taking:
         if most <= 0 or most_bytes <= 0 or offset == end:
             taken.rest += end - offset
             return
+        if queue in ask.busy:
+            raise QueueBusy
         fetched = self._fetch(queue, offset, most, most_bytes, ask.wanted)
         if fetched.status in _ELSEWHERE:
             offset = fetched.next_offset

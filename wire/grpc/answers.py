@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import Final
 
 from rocketwire.wire.grpc import definition_pb2, service_pb2
 from rocketwire.wire.grpc.codes import Code, joint_code
 from rocketwire.wire.grpc.numbers import number
-from rocketwire.wire.grpc.times import put_timestamp
+from rocketwire.wire.grpc.times import put_timestamp, written_timestamp
 
 # A field begins with its number and, in the lower three bits, the form of its value.
 _ENTRIES: Final = b"\x12"  # of SendMessageResponse
+_DELIVERED: Final = b"\x1a"  # of ReceiveMessageResponse
 _MESSAGE_ID, _OFFSET, _RECALL_HANDLE = b"\x12", b"\x20", b"\x2a"  # of SendResultEntry
 
 
@@ -49,10 +49,9 @@ def delivered_response(now: int) -> service_pb2.ReceiveMessageResponse:
     return response
 
 
-@lru_cache(maxsize=2)
 def last_payload(now: int) -> bytes:
-    """The payload of that response; many receives end in the same millisecond."""
-    return delivered_response(now).SerializeToString()
+    """The payload of that response, without protobuf."""
+    return _DELIVERED + written_timestamp(now)
 
 
 def sent_payload(message_id: str, offset: int, recall_handle: str = "") -> bytes:

@@ -25,16 +25,14 @@ from rocketwire.wire.grpc.property_names import (
     TRACE_CONTEXT,
 )
 from rocketwire.wire.grpc.receiving import delivered_message, offset_id
+from rocketwire.wire.grpc.times import written_timestamp
 from rocketwire.wire.java import INT32_MAX
 from rocketwire.wire.message import Message
 from rocketwire.wire.properties import items_of
 
 _TOPICS_KEPT: Final = 1024
 _HOSTS_KEPT: Final = 1024
-_TIMES_KEPT: Final = 1024
 _MOST_TEXT: Final = NUMBERS_KEPT - 16  # bytes, with room for what stands before a property
-_LAST_MS: Final = 253_402_300_799_999
-_NANOS_OF_MS: Final = 1_000_000
 _NOT_PLAIN: Final = SysFlag.COMPRESSED
 
 _RESERVED: Final = frozenset(name.encode() for name in RESERVED)
@@ -115,10 +113,10 @@ def _plain(record: Message, topic: str, receipt_handle: str, reconsume_times: in
             hashlib.md5(body, usedforsecurity=False).hexdigest().upper().encode(),
             _NORMAL if group is None else _FIFO,
             _BORN,
-            _time(record.born_timestamp),
+            written_timestamp(record.born_timestamp),
             _born(record.born_host) if host is None else _HOST + size[len(host)] + host,
             _STORED,
-            _time(record.store_timestamp),
+            written_timestamp(record.store_timestamp),
             _store(record.store_host),
             _HANDLE,
             size[len(handle)],
@@ -154,14 +152,6 @@ def _is_utf8(text: bytes) -> bool:
 
 def _sized(field: bytes, value: bytes) -> bytes:
     return field + number(len(value)) + value
-
-
-@lru_cache(maxsize=_TIMES_KEPT)  # many messages are born, and stored, in one millisecond
-def _time(ms: int) -> bytes:
-    """The field's value, with its length."""
-    seconds, rest = divmod(min(max(ms, 0), _LAST_MS), 1000)
-    value = b"\x08" + number(seconds) + b"\x10" + number(rest * _NANOS_OF_MS)
-    return number(len(value)) + value
 
 
 @lru_cache(maxsize=_TOPICS_KEPT)

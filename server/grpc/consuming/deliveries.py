@@ -5,11 +5,12 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from rocketwire import native
 from rocketwire.server.core.request import Reply
 from rocketwire.server.grpc.consuming.handles import MARK
+from rocketwire.server.pop.taken import Taken
 from rocketwire.wire import properties as names
 from rocketwire.wire.grpc.fast_delivery import RARE_NAMES
 from rocketwire.wire.grpc.property_names import BORN_HOST, RESERVED
@@ -40,29 +41,69 @@ def _writer() -> Any:  # noqa: ANN401 - the kernel's object, or None
     return None if native.kernel is None else native.kernel.CallDeliveries(names=known_names())
 
 
+class PlainRun(NamedTuple):
+    """What a pop gets of a topic itself, not of retry topics.
+
+    Attributes:
+        records: The records of its messages.
+        starts: Where the check points begin, by queue.
+        pop_time: When it was, in ms since 1970.
+        invisible_time: For how long others do not get the messages, in ms.
+        revive_queue: The queue of its check points.
+    """
+
+    records: bytes | memoryview
+    starts: dict[int, int]
+    pop_time: int
+    invisible_time: int
+    revive_queue: int
+
+
+def run_of(reply: Reply, fields: PopMessageResponseHeader) -> PlainRun | None:
+    """What a pop got, by its answer; None: its messages are not plain."""
+    if fields.order_count_info:
+        return None
+    items = [item.split(" ") for item in (fields.start_offset_info or "").split(";")]
+    starts = {int(queue): int(start) for kind, queue, start in items if kind == NORMAL}
+    records = reply.body[0] if len(reply.body) == 1 else b"".join(reply.body)
+    return PlainRun(records, starts, fields.pop_time, fields.invisible_time, fields.revive_qid)
+
+
+def run_of_taken(taken: Taken, invisible_time: int) -> PlainRun | None:
+    """The same of what a pop takes."""
+    starts: dict[int, int] = {}
+    for each in taken.queues:
+        kind, queue, start, _ = each.popped
+        if kind != NORMAL:
+            return None
+        starts[queue] = start
+    records = taken.queues[0].body if len(starts) == 1 else b"".join([each.body for each in taken.queues])
+    return PlainRun(records, starts, taken.pop_time, invisible_time, taken.revive_queue)
+
+
 def plain_payloads(
-    reply: Reply, *, topic: str, broker: str, tags: Iterable[str] | None, most_attempts: int, renewed: bool
+    run: PlainRun | None, *, topic: str, broker: str, tags: Iterable[str] | None, most_attempts: int, renewed: bool
 ) -> list[bytes] | None:
     """The payloads for all messages of a pop; None: one of them is not plain, or the client does not get it.
 
     Args:
-        reply: To the pop: with messages.
+        run: What it gets; None: it is not plain.
         topic: That the client asked for.
         broker: The broker's name, for the handles.
         tags: Of the messages that the client wants; None: all.
         most_attempts: Messages that were delivered so often go to the dead letters.
         renewed: Whether the server renews the deliveries.
     """
-    writer, fields = _writer(), reply.fields
-    if writer is None or not isinstance(fields, PopMessageResponseHeader) or fields.order_count_info:
+    writer = _writer()
+    if writer is None or run is None:
         return None
     payloads: list[bytes] | None = writer.write(
-        reply.body[0] if len(reply.body) == 1 else b"".join(reply.body),
+        run.records,
         topic.encode(),
-        _starts(fields),
-        fields.pop_time,
-        fields.invisible_time,
-        fields.revive_qid,
+        run.starts,
+        run.pop_time,
+        run.invisible_time,
+        run.revive_queue,
         broker.encode(),
         MARK.encode() if renewed else b"",
         most_attempts,
@@ -71,21 +112,12 @@ def plain_payloads(
     return payloads
 
 
-def plain_handles(reply: Reply, broker: str) -> Iterator[str]:
-    """The handles of the messages of a pop that `plain_payloads` made payloads of, and that the server renews."""
-    fields = reply.fields
-    assert isinstance(fields, PopMessageResponseHeader)  # noqa: S101 - the messages are plain
-    starts = _starts(fields)
-    times = f"{fields.pop_time} {fields.invisible_time} {fields.revive_qid} {NORMAL} {broker}"
-    for body in reply.body:
-        at = 0
-        while at < len(body):
-            size, queue, offset, place = _PLACE.unpack_from(body, at)
-            yield f"{starts[queue]} {times} {queue} {offset} {place}{MARK}"
-            at += size
-
-
-def _starts(fields: PopMessageResponseHeader) -> dict[int, int]:
-    """Where the check points begin, by queue of the topic itself."""
-    items = [item.split(" ") for item in (fields.start_offset_info or "").split(";")]
-    return {int(queue): int(start) for kind, queue, start in items if kind == NORMAL}
+def plain_handles(run: PlainRun, broker: str) -> Iterator[str]:
+    """The handles of the messages that `plain_payloads` made payloads of, and that the server renews."""
+    starts, records = run.starts, run.records
+    times = f"{run.pop_time} {run.invisible_time} {run.revive_queue} {NORMAL} {broker}"
+    at = 0
+    while at < len(records):
+        size, queue, offset, place = _PLACE.unpack_from(records, at)
+        yield f"{starts[queue]} {times} {queue} {offset} {place}{MARK}"
+        at += size

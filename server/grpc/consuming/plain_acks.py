@@ -7,19 +7,16 @@ general way, which says why.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple, Protocol
 
-import trio
-
 from rocketwire.server.core.clocks.clock import Clock
-from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.grpc.clients import Clients
 from rocketwire.server.grpc.consuming.batch_acks import BatchedAcks, answer_of_each, read_acks
 from rocketwire.server.grpc.consuming.handles import Held
+from rocketwire.server.grpc.consuming.plain import PlainParts
 from rocketwire.server.grpc.metadata import CLIENT_ID
 from rocketwire.server.messages.appending import Refusals, refusal_of
-from rocketwire.server.messages.storing import Storing
 from rocketwire.server.pop.acks import ACKED, Acks
 from rocketwire.server.pop.ordered import PopQueue
 from rocketwire.store.append.drafts import Draft
@@ -61,41 +58,21 @@ class PlainAcks:
 
     overtakes: Final = True
 
-    def __init__(
-        self,
-        *,
-        acks: Acks,
-        storing: Storing,
-        metrics: Metrics,
-        clients: Clients,
-        held: Held,
-        clock: Clock,
-        guarded: Callable[[], bool],
-        note: Callable[[int, float, int], None] | None = None,
-        monotonic: Callable[[], float] = trio.current_time,
-    ) -> None:
+    def __init__(self, parts: PlainParts, *, acks: Acks, clients: Clients, held: Held, clock: Clock) -> None:
         """Make it.
 
         Args:
+            parts: Serve them.
             acks: Makes what is stored of them.
-            storing: Stores it.
-            metrics: Counts requests.
             clients: The clients that are here.
             held: The deliveries that are renewed.
             clock: Gives the time in ms since 1970.
-            guarded: Whether dispatch must see every request now.
-            note: Called with a request code, how many seconds its requests took, and their number.
-            monotonic: Measures that.
         """
+        self._parts = parts
         self._acks = acks
-        self._storing = storing
-        self._metrics = metrics
         self._clients = clients
         self._held = held
         self._clock = clock
-        self._guarded = guarded
-        self._note = note
-        self._monotonic = monotonic
 
     def serve(self, events: Sequence[Event], line: Line) -> int:
         """Serve the calls that events begin with, up to the first that is not plain, and return how many these are.
@@ -103,16 +80,16 @@ class PlainAcks:
         Raises:
             OSError: the store failed; nothing is answered.
         """
-        if self._storing.waits or self._guarded():
+        if self._parts.leaves_all:
             return 0
-        began = self._monotonic()
+        began = self._parts.monotonic()
         drafts: list[Draft] = []
         calls = self._calls(events, line.remote_text, drafts)
         if not calls:
             return 0
-        _, refusals = self._storing.append(drafts)
+        _, refusals = self._parts.storing.append(drafts)
         answers = [(each.stream, self._answer(each, refusals)) for each in calls]
-        self._count(calls, self._monotonic() - began)
+        self._count(calls, began)
         line.answer_plain(answers)
         return len(answers)
 
@@ -160,14 +137,8 @@ class PlainAcks:
         reply = ACKED.refused(error)
         return answer_of_each(call.acks, [reply] * len(call.acks.points)).SerializeToString()
 
-    def _count(self, calls: Sequence[_Plain], seconds: float) -> None:
+    def _count(self, calls: Sequence[_Plain], began: float) -> None:
         every = [len(point.offsets) == 1 for call in calls for point in call.acks.points]
         single = sum(every)
-        for code, times in (
-            (RequestCode.ACK_MESSAGE, single),
-            (RequestCode.BATCH_ACK_MESSAGE, len(every) - single),
-        ):
-            if times:
-                self._metrics.requests[code] += times
-                if self._note is not None:
-                    self._note(code, seconds, times)
+        self._parts.count(RequestCode.ACK_MESSAGE, single, began)
+        self._parts.count(RequestCode.BATCH_ACK_MESSAGE, len(every) - single, began)

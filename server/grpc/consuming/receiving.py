@@ -7,7 +7,7 @@ popped for a call that is cancelled becomes visible again at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -16,8 +16,9 @@ from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.grpc.calls import Asking, Call, Payloads
 from rocketwire.server.grpc.clients import Client, Clients
-from rocketwire.server.grpc.consuming.deliveries import plain_handles, plain_payloads
-from rocketwire.server.grpc.consuming.handles import Handle, Held, dead_letter_request
+from rocketwire.server.grpc.consuming.deliveries import plain_handles, plain_payloads, run_of
+from rocketwire.server.grpc.consuming.handles import Held, dead_letter_request
+from rocketwire.server.grpc.consuming.popped import Popped, payload_of, popped_of, sorted_out
 from rocketwire.server.grpc.metadata import read_timeout
 from rocketwire.server.grpc.routing import asked_shares
 from rocketwire.server.grpc.settings import group_config, group_request, most_attempts
@@ -29,18 +30,14 @@ from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.grpc.answers import delivered_response, last_payload, status_response
 from rocketwire.wire.grpc.checks import check_group, check_invisible_ms, check_topic
 from rocketwire.wire.grpc.codes import Code
-from rocketwire.wire.grpc.fast_delivery import delivered_payload
 from rocketwire.wire.grpc.filters import EVERYTHING, TAG, Filter, read_filter
 from rocketwire.wire.grpc.limits import CallLimits
 from rocketwire.wire.grpc.polling import polling_ms
-from rocketwire.wire.grpc.receipt import ReceiptHandle
 from rocketwire.wire.grpc.receiving import offset_id
-from rocketwire.wire.grpc.service_pb2 import ReceiveMessageRequest
+from rocketwire.wire.grpc.service_pb2 import ReceiveMessageRequest, ReceiveMessageResponse
 from rocketwire.wire.grpc.times import duration_ms
 from rocketwire.wire.headers.pop import PopMessageResponseHeader
-from rocketwire.wire.message import Message, decode_record
-from rocketwire.wire.pop_handle import decode_pop_handle, kind_of, order_counts, popped_queues
-from rocketwire.wire.properties import POP_CK, TAGS, UNIQ_KEY, decode_stored_properties, value_of
+from rocketwire.wire.properties import UNIQ_KEY, decode_stored_properties
 
 _LIMITS: Final = CallLimits()
 _MOST_MESSAGES: Final = 32
@@ -50,9 +47,7 @@ _NEWEST: Final = 1
 """Where a new group begins: with new messages, but with all of a queue that has lost none."""
 _REQUEST_TIMEOUT_MS: Final = 3000
 """Of clients whose settings are not known: the default of SDKs."""
-_SIZE: Final = 4
 _ADMITTED: Final = frozenset({Code.OK, Code.MESSAGE_NOT_FOUND})
-_POP_CK: Final = POP_CK.encode()
 _OK: Final = status_response(Code.OK).SerializeToString()
 VERSION: Final = "x-mq-client-version"
 
@@ -68,14 +63,6 @@ class ReceivingServices:
     topics: Topics
 
 
-class Popped(NamedTuple):
-    """A message that was popped."""
-
-    record: Message
-    handle: Handle
-    attempts: int | None
-
-
 def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequest) -> Asking:
     """Pop messages; wait for them as long as the client wants."""
     topic, group = request.message_queue.topic.name, request.group.name
@@ -89,40 +76,26 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
     config = group_config(services.groups, group)
     broker = services.topics.receives_from(request.message_queue.broker.name, topic)
     broker = broker or (yield from _any_broker(services.topics, call, topic))
-    header = RenewedPopRequest(
-        consumer_group=group,
-        topic=topic,
-        queue_id=_ANY_QUEUE,
-        max_msg_nums=min(max(1, request.batch_size), _MOST_MESSAGES),
-        invisible_time=_invisible_ms(request),
-        poll_time=_polling_ms(call, client, request),
-        born_time=now,
-        init_mode=_NEWEST,
-        exp_type=wanted.kind,
-        exp=wanted.text,
-        order=bool(config.consume_message_orderly),
-        attempt_id=request.attempt_id or None,
-        renewer=call.client_id if request.auto_renew else None,
-    )
+    header = pop_request(call, client, request, wanted, in_order=bool(config.consume_message_orderly), now=now)
     (reply,) = yield (call.request(RequestCode.POP_MESSAGE, header, broker=broker),)
     fields, code = reply.fields, code_of_reply(reply)
     if code in _ADMITTED:
         services.clients.admitted(client, call.line)
         client.receives(group, topic, wanted, now)
     if reply.code != ResponseCode.SUCCESS or not isinstance(fields, PopMessageResponseHeader):
-        return [status_response(code, "no new message" if code is Code.MESSAGE_NOT_FOUND else reply.remark or "")]
-    delivery, most, tags = _Delivery(services, call, client, topic, group), most_attempts(config), _tags(wanted)
-    renewed = request.auto_renew
-    payloads = plain_payloads(reply, topic=topic, broker=broker, tags=tags, most_attempts=most, renewed=renewed)
-    if payloads is not None:
-        call.undo = lambda: delivery.give_back(list(_popped(broker, reply, fields, renewed=renewed)))
+        return [refusal(reply)]
+    delivery, most, tags = Delivery(services, call, client, topic, group), most_attempts(config), tags_of(wanted)
+    renewed, run = request.auto_renew, run_of(reply, fields)
+    payloads = plain_payloads(run, topic=topic, broker=broker, tags=tags, most_attempts=most, renewed=renewed)
+    if run is not None and payloads is not None:
+        call.undo = lambda: delivery.give_back(list(popped_of(broker, reply, renewed=renewed)))
         if renewed:
-            services.held.add(client, topic, group, plain_handles(reply, broker))
-        return Payloads([_OK, *payloads, last_payload(fields.pop_time)])
-    popped = list(_popped(broker, reply, fields, renewed=renewed))
+            services.held.add(client, topic, group, plain_handles(run, broker))
+        return Payloads(whole(payloads, fields.pop_time))
+    popped = list(popped_of(broker, reply, renewed=renewed))
     # No undo while requests are on their way: it would make dead letters visible again. A cancelled call comes to its
     # end as well, and gives back then what it keeps.
-    kept, dead, unwanted = _sorted(popped, tags, most)
+    kept, dead, unwanted = sorted_out(popped, tags, most)
     if dead:
         replies = yield [delivery.dead_letter(each) for each in dead]
         unwanted += [each for each, told in zip(dead, replies, strict=True) if told.code == ResponseCode.SUCCESS]
@@ -133,7 +106,43 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
         return [status_response(Code.MESSAGE_NOT_FOUND, "no new message")]
     if renewed:
         services.held.add(client, topic, group, [each.handle.text for each in kept])
-    return [_OK, *(_payload(each, topic) for each in kept), delivered_response(fields.pop_time)]
+    return [_OK, *(payload_of(each, topic) for each in kept), delivered_response(fields.pop_time)]
+
+
+def pop_request(
+    call: Call, client: Client, request: ReceiveMessageRequest, wanted: Filter, *, in_order: bool, now: int
+) -> RenewedPopRequest:
+    """The pop that a call is translated into.
+
+    Raises:
+        CallInvalid: a time in it is not valid.
+    """
+    return RenewedPopRequest(
+        consumer_group=request.group.name,
+        topic=request.message_queue.topic.name,
+        queue_id=_ANY_QUEUE,
+        max_msg_nums=min(max(1, request.batch_size), _MOST_MESSAGES),
+        invisible_time=_invisible_ms(request),
+        poll_time=check_polling(call, client, wanted_polling(request)),
+        born_time=now,
+        init_mode=_NEWEST,
+        exp_type=wanted.kind,
+        exp=wanted.text,
+        order=in_order,
+        attempt_id=request.attempt_id or None,
+        renewer=call.client_id if request.auto_renew else None,
+    )
+
+
+def refusal(reply: Reply) -> ReceiveMessageResponse:
+    """What a receive whose pop got no messages is answered."""
+    code = code_of_reply(reply)
+    return status_response(code, "no new message" if code is Code.MESSAGE_NOT_FOUND else reply.remark or "")
+
+
+def whole(payloads: Sequence[bytes], pop_time: int) -> list[bytes]:
+    """The payloads of an answer around those of its messages."""
+    return [_OK, *payloads, last_payload(pop_time)]
 
 
 def _any_broker(topics: Topics, call: Call, topic: str) -> Asking:
@@ -142,7 +151,7 @@ def _any_broker(topics: Topics, call: Call, topic: str) -> Asking:
     return topics.receives_from("", topic)
 
 
-class _Delivery(NamedTuple):
+class Delivery(NamedTuple):
     """To whom messages are delivered."""
 
     services: ReceivingServices
@@ -172,85 +181,29 @@ def _invisible_ms(request: ReceiveMessageRequest) -> int:
     return ms
 
 
-def _polling_ms(call: Call, client: Client, request: ReceiveMessageRequest) -> int:
+def wanted_polling(request: ReceiveMessageRequest) -> int | None:
+    """For how many ms a receive wants to wait; None: it does not say."""
+    return duration_ms(request.long_polling_timeout) if request.HasField("long_polling_timeout") else None
+
+
+def check_polling(call: Call, client: Client, wanted: int | None) -> int:
+    """For how many ms a receive waits that wants to wait for so many.
+
+    Raises:
+        CallInvalid: its deadline comes too soon.
+    """
     settings = client.said.settings
     timeout = duration_ms(settings.request_timeout) if settings is not None else 0
     return polling_ms(
-        duration_ms(request.long_polling_timeout) if request.HasField("long_polling_timeout") else None,
+        wanted,
         read_timeout(call.headers),
         request_timeout=timeout or _REQUEST_TIMEOUT_MS,
         client_version=call.headers.get(VERSION),
     )
 
 
-def _popped(broker: str, reply: Reply, fields: PopMessageResponseHeader, *, renewed: bool) -> Iterator[Popped]:
-    """The messages of a pop's answer, with the handle of each."""
-    starts = {
-        (each.kind, each.queue_id): each.start_offset
-        for each in popped_queues(fields.start_offset_info or "", fields.msg_offset_info or "")
-    }
-    counts = {
-        (each.kind, each.queue_id, each.offset): each.times for each in order_counts(fields.order_count_info or "")
-    }
-    data = b"".join(reply.body)
-    at = 0
-    while at < len(data):
-        record = decode_record(data, at)
-        at += int.from_bytes(data[at : at + _SIZE])
-        told_handle = value_of(record.properties, _POP_CK)  # of a retried message, which has its first topic's name
-        kind = (
-            kind_of(record.topic)
-            if told_handle is None
-            else decode_pop_handle(str(told_handle, "utf-8", "replace")).kind
-        )
-        queue = record.queue_id
-        receipt = ReceiptHandle(
-            starts[kind, queue],
-            fields.pop_time,
-            fields.invisible_time,
-            fields.revive_qid,
-            kind,
-            broker,
-            queue,
-            record.queue_offset,
-            record.physical_offset,
-        )
-        times = counts.get((kind, queue, record.queue_offset), counts.get((kind, queue, None)))
-        yield Popped(record, Handle(receipt, renewed), times)
-
-
-def _kind(record: Message) -> str:
-    """The kind of the topic that a message was popped from; a retried one has the name of its first topic."""
-    told = value_of(record.properties, _POP_CK)
-    return kind_of(record.topic) if told is None else decode_pop_handle(str(told, "utf-8", "replace")).kind
-
-
-def _tags(wanted: Filter) -> frozenset[str] | None:
+def tags_of(wanted: Filter) -> frozenset[str] | None:
     """The tags of the messages that the client wants; None: all that the pop gives."""
     if wanted.kind != TAG or wanted.text == EVERYTHING:
         return None
     return frozenset(tag.strip() for tag in wanted.text.split("||"))
-
-
-def _sorted(
-    popped: Sequence[Popped], tags: frozenset[str] | None, most: int
-) -> tuple[list[Popped], list[Popped], list[Popped]]:
-    """Those for the client, those for the dead letter topic, and those that the filter does not want."""
-    kept: list[Popped] = []
-    dead: list[Popped] = []
-    unwanted: list[Popped] = []
-    for each in popped:
-        times = each.record.reconsume_times if each.attempts is None else each.attempts
-        if tags is not None and decode_stored_properties(each.record.properties).get(TAGS) not in tags:
-            unwanted.append(each)
-        elif times >= most:
-            dead.append(each)
-        else:
-            kept.append(each)
-    return kept, dead, unwanted
-
-
-def _payload(popped: Popped, topic: str) -> bytes:
-    return delivered_payload(
-        popped.record, topic=topic, receipt_handle=popped.handle.text, reconsume_times=popped.attempts
-    )

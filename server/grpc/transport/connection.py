@@ -125,6 +125,13 @@ class Connection(Writing):
         if not self._closed:
             self._http2.unary_each(answers)
 
+    def answer_stream(self, call: Call, payloads: list[bytes]) -> None:
+        """Answer a call with all messages of its stream; `flush` sends them, and if they do not go out, undoes it."""
+        self._http2.answer(call.stream, payloads)
+        call.closed = True
+        if call.undo is not None:
+            self._returns[call.stream] = call
+
     def serve(self) -> bool:
         """Begin calls, have their requests served, and send what is answered; return whether there is more to do."""
         if self._served:
@@ -312,12 +319,9 @@ class Connection(Writing):
             call.closed = True
             return
         messages = cast("Sequence[Message | bytes]", response)
-        payloads = response if isinstance(response, Payloads) else [_written(each) for each in messages]
+        payloads: list[bytes] = response if isinstance(response, Payloads) else [_written(each) for each in messages]
         if kind is Kind.STREAM:
-            self._http2.answer(stream, payloads)
-            call.closed = True
-            if call.undo is not None:
-                self._returns[stream] = call
+            self.answer_stream(call, payloads)
             return
         for payload in payloads:
             self._http2.message(stream, payload)

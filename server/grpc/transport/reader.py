@@ -1,11 +1,13 @@
 """Reads one HTTP/2 connection: the driver of gRPC connections.
 
-While a client is quiet, or what it sends is served at once, `turns` reads the connection together with others. Its own
-task goes on where something is left to be served after other tasks, and waits while the client does not read.
+While a client is quiet, or what it sends is served at once, `turns` reads the connection together with others, unless
+these are few. Its own task goes on where something is left to be served after other tasks, and waits while the client
+does not read.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 import socket
 from typing import TYPE_CHECKING, Final
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from rocketwire.server.grpc.transport.connection import Connection
 
 _READ_BUFFER_BYTES: Final = 256 * 1024
+
+_LONE_BYTES: Final = 1024
+"""A longer read mostly has several calls."""
 
 _read_buffer = memoryview(bytearray(_READ_BUFFER_BYTES))  # shared by all: each read is parsed before the next begins
 
@@ -36,6 +41,7 @@ class Reader:
         "_connection",
         "_left",
         "_relieved",
+        "_several",
         "_sock",
         "_turns",
         "began",
@@ -50,6 +56,7 @@ class Reader:
         self._connection = connection
         self._turns = turns
         self._closed = False
+        self._several = False
         self._relieved = trio.Event()
         self._left = trio.Event()
         self.held = 0  # what is received and not served is the connection's
@@ -74,6 +81,10 @@ class Reader:
 
     async def run(self, first: bytes) -> None:
         """Serve the connection until either end closes it; `first` is what was read of it before."""
+        with contextlib.nullcontext() if self._turns is None else self._turns.counting():
+            await self._run(first)
+
+    async def _run(self, first: bytes) -> None:
         connection = self._connection
         try:
             connection.receive(memoryview(first))
@@ -99,7 +110,7 @@ class Reader:
 
     async def _read_on(self) -> None:
         """Have the connection read until something is left, or it is closed."""
-        if self._turns is not None:
+        if self._turns is not None and self._turns.wants(several=self._several):
             self._left = trio.Event()
             self._turns.join(self._sock.fileno(), self)
             await self._left.wait()
@@ -126,6 +137,7 @@ class Reader:
             size = self._sock.recv_into(_read_buffer)
             if size:
                 self.last_activity = trio.current_time()
+                self._several = size > _LONE_BYTES
                 connection.receive(_read_buffer[:size])
                 return not self._closed
             connection.close()

@@ -3,11 +3,16 @@
 A client that sleeps is woken by the first bytes that come for it, and that costs the sender: up to half of the time of
 a loop that answers each connection by itself. Answers that leave close together find the client awake. A turn of one
 connection is answered at once.
+
+Finding out which connections can be read costs a system call a turn. So one connection is read by its own task, and so
+are two, as long as their clients make one call at a time.
 """
 
 from __future__ import annotations
 
+import contextlib
 import select
+from collections.abc import Iterator
 from typing import Final, Protocol
 
 import trio
@@ -16,6 +21,8 @@ from rocketwire.server.net.admission.in_flight import InFlight
 
 _MOST: Final = 64
 """How many connections a turn has at most."""
+_FEW: Final = 2
+"""So many connections are read in turns only if their clients have several calls under way."""
 _SECONDS: Final = 0.001
 """How long a turn reads; connections that are left are those of the next one."""
 
@@ -42,6 +49,20 @@ class Turns:
         self._in_flight = in_flight
         self._reading: dict[int, Reading] = {}
         self._left: list[tuple[int, int]] = []
+        self._connections = 0
+
+    def wants(self, *, several: bool) -> bool:
+        """Whether a connection should join, whose client has several calls under way, or one."""
+        return self._connections > (1 if several else _FEW)
+
+    @contextlib.contextmanager
+    def counting(self) -> Iterator[None]:
+        """Count a connection as long as it is open."""
+        self._connections += 1
+        try:
+            yield
+        finally:
+            self._connections -= 1
 
     def join(self, descriptor: int, reading: Reading) -> None:
         """Read a connection from now on, unless reading is over."""

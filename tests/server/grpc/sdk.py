@@ -8,6 +8,7 @@ import ssl
 from collections.abc import Mapping
 from typing import Any, Self
 
+import pytest
 import trio
 from google.protobuf.message import Message
 from h2.config import H2Configuration
@@ -338,3 +339,16 @@ async def create_group(broker: Client, name: str, **changes: Any) -> None:
     body = encode_body(SubscriptionGroupConfig(group_name=name, **changes))
     answer = await broker.ask(RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP, body=body)
     assert answer.header.code == 0, answer.header.remark
+
+
+def counted_serves(monkeypatch: pytest.MonkeyPatch, kind: type[Any]) -> list[int]:
+    """How many calls of each read this class serves together, from now on."""
+    counts: list[int] = []
+    serve = kind.serve
+
+    def counted(self: Any, events: Any, line: Any) -> int:
+        counts.append(serve(self, events, line))
+        return counts[-1]
+
+    monkeypatch.setattr(kind, "serve", counted)
+    return counts

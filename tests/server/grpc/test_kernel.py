@@ -11,7 +11,7 @@ from rocketwire.server.grpc.kernel import KernelCalls
 from rocketwire.wire.grpc import definition_pb2 as d
 from rocketwire.wire.grpc import service_pb2 as s
 from rocketwire.wire.grpc.codes import Code
-from tests.server.grpc.sdk import SERVICE, Sdk, code_of, message, send_request
+from tests.server.grpc.sdk import SERVICE, Sdk, code_of, counted_serves, message, send_request
 from tests.server.harness import NOW, Client, Server, records
 
 pytestmark = pytest.mark.skipif(native.kernel is None, reason="there is no kernel")
@@ -20,15 +20,7 @@ pytestmark = pytest.mark.skipif(native.kernel is None, reason="there is no kerne
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many calls of each read the kernel served."""
-    counts: list[int] = []
-    serve = KernelCalls.serve
-
-    def counted(self: KernelCalls, events: Any, line: Any) -> Any:
-        counts.append(serve(self, events, line))
-        return counts[-1]
-
-    monkeypatch.setattr(KernelCalls, "serve", counted)
-    return counts
+    return counted_serves(monkeypatch, KernelCalls)
 
 
 async def send_all(sdk: Sdk, *sent: d.Message) -> list[Any]:

@@ -33,6 +33,7 @@ def test_a_stream_of_messages() -> None:
     assert read[1].message == message
     assert read[2].delivery_timestamp.ToMilliseconds() == 1_234
     assert last_payload(1_234) == parts[2].SerializeToString()
+    assert service_pb2.ReceiveMessageResponse.FromString(last_payload(2_000)) == delivered_response(2_000)
 
 
 @given(st.text(max_size=200), st.integers(0, 2**63 - 1), st.text(max_size=2000))

@@ -14,7 +14,16 @@ from rocketwire.wire.grpc import definition_pb2 as d
 from rocketwire.wire.grpc import service_pb2 as s
 from rocketwire.wire.grpc.codes import Code
 from tests.server.grpc.consuming.test_receiving import ack, come, messages, take
-from tests.server.grpc.sdk import SERVICE, Sdk, code_of, create_group, message, receive_request, send_request
+from tests.server.grpc.sdk import (
+    SERVICE,
+    Sdk,
+    code_of,
+    counted_serves,
+    create_group,
+    message,
+    receive_request,
+    send_request,
+)
 from tests.server.harness import Client, Server
 
 pytestmark = pytest.mark.skipif(native.kernel is None, reason="there is no kernel")
@@ -23,15 +32,7 @@ pytestmark = pytest.mark.skipif(native.kernel is None, reason="there is no kerne
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many calls of each read were served together."""
-    counts: list[int] = []
-    serve = PlainAcks.serve
-
-    def counted(self: PlainAcks, events: Any, line: Any) -> Any:
-        counts.append(serve(self, events, line))
-        return counts[-1]
-
-    monkeypatch.setattr(PlainAcks, "serve", counted)
-    return counts
+    return counted_serves(monkeypatch, PlainAcks)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import select
 import socket
 from collections.abc import AsyncIterator, Callable
@@ -170,3 +171,42 @@ async def test_a_system_without_epoll_reads_each_connection_in_a_task(
     with Sdk(server.broker_address) as sdk:
         for _ in range(3):
             assert code_of(await sdk.call("SendMessage", send_request(message()))) is Code.OK
+
+
+def noted_joins(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The connections that join from now on."""
+    joined: list[int] = []
+    join = Turns.join
+
+    def noted(self: Turns, descriptor: int, reading: Any) -> None:
+        joined.append(descriptor)
+        join(self, descriptor, reading)
+
+    monkeypatch.setattr(Turns, "join", noted)
+    return joined
+
+
+async def test_only_when_there_are_many_connections_they_are_read_together(
+    monkeypatch: pytest.MonkeyPatch, server: Server, broker: Client
+) -> None:
+    joined = noted_joins(monkeypatch)
+    assert broker is not None
+    with contextlib.ExitStack() as stack:
+        every = [stack.enter_context(Sdk(server.broker_address)) for _ in range(3)]
+        for number, joining in ((0, 0), (1, 0), (2, 1), (0, 2), (0, 2)):  # the first joins with its next read
+            assert code_of(await every[number].call("SendMessage", send_request(message()))) is Code.OK
+            await settle()
+            assert len(joined) == joining
+
+
+async def test_of_two_connections_those_with_several_calls_under_way(
+    monkeypatch: pytest.MonkeyPatch, server: Server, broker: Client
+) -> None:
+    joined = noted_joins(monkeypatch)
+    assert broker is not None
+    with Sdk(server.broker_address) as sdk, Sdk(server.broker_address) as other:
+        for body, joining in ((b"x", 0), (bytes(2000), 1)):
+            for each in (sdk, other):
+                assert code_of(await each.call("SendMessage", send_request(message(body)))) is Code.OK
+            await settle()
+            assert len(joined) == 2 * joining

@@ -1,0 +1,263 @@
+"""ReceiveMessage calls of one read that find messages at once: what `receiving` does, for all of them together.
+
+Their check points are stored as one group, without a request to the broker for each. The first call that finds nothing,
+that would be refused, or whose messages are not plain ends the group; it goes the general way, which takes anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple, Protocol
+
+from rocketwire.server.core.cache_invalidation import CacheInvalidation
+from rocketwire.server.grpc import calls
+from rocketwire.server.grpc.calls import Call, Method
+from rocketwire.server.grpc.clients import Client
+from rocketwire.server.grpc.consuming.deliveries import PlainRun, plain_handles, plain_payloads, run_of_taken
+from rocketwire.server.grpc.consuming.plain import PlainParts
+from rocketwire.server.grpc.consuming.popped import popped_of
+from rocketwire.server.grpc.consuming.receiving import (
+    Delivery,
+    ReceivingServices,
+    check_polling,
+    pop_request,
+    refusal,
+    tags_of,
+    wanted_polling,
+    whole,
+)
+from rocketwire.server.grpc.settings import group_config, most_attempts
+from rocketwire.server.messages.appending import refusal_of
+from rocketwire.server.pop.ordered import PopQueue
+from rocketwire.server.pop.services import PopServices
+from rocketwire.server.pop.taken import Taken
+from rocketwire.server.pop.taking import Ask, QueueBusy
+from rocketwire.store.append.drafts import Draft
+from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.grpc.checks import check_client_id, check_group, check_topic
+from rocketwire.wire.grpc.filters import Filter, read_filter
+from rocketwire.wire.grpc.service_pb2 import ReceiveMessageRequest
+from rocketwire.wire.http2.events import CALL, Event
+
+PATH: Final = "/apache.rocketmq.v2.MessagingService/ReceiveMessage"
+_AT_ONCE: Final = 16
+_MOST_BYTES: Final = 256 << 10
+"""The most calls of a group, and bytes of messages after which it ends: other connections wait for it."""
+_PLANS_KEPT: Final = 256
+_LONGEST_KEPT: Final = 512
+"""Bytes of a request whose plan is kept."""
+
+
+class Line(calls.Line, Protocol):
+    """The connection that calls came on."""
+
+    def answer_stream(self, call: Call, payloads: list[bytes]) -> None:
+        """Answer a call with all messages of its stream."""
+
+
+class _Plan(NamedTuple):
+    """What is decided once for equal requests, until a topic, a group or the configuration changes.
+
+    Attributes:
+        ask: The pop.
+        wanted: Its filter, as the request has it.
+        tags: The tags of the messages that the client wants; None: all.
+        most_attempts: Messages that were delivered so often are not plain.
+        polling: For how many ms the client would wait; None: it does not say.
+        renewed: Whether the server renews the deliveries.
+    """
+
+    ask: Ask
+    wanted: Filter
+    tags: frozenset[str] | None
+    most_attempts: int
+    polling: int | None
+    renewed: bool
+
+
+class _Plain(NamedTuple):
+    """A call, and what it takes."""
+
+    call: Call
+    client: Client
+    plan: _Plan
+    taken: Taken
+    run: PlainRun
+    payloads: list[bytes]
+
+
+class _Group:
+    """Calls whose check points are stored together.
+
+    Attributes:
+        busy: The queues that they take messages of.
+        size: Bytes of these.
+    """
+
+    __slots__ = ("busy", "plain", "size")
+
+    def __init__(self) -> None:
+        self.plain: list[_Plain] = []
+        self.busy: set[PopQueue] = set()
+        self.size = 0
+
+    def add(self, one: _Plain) -> None:
+        """Add a call."""
+        self.plain.append(one)
+        self.busy.update([each.queue for each in one.taken.queues])
+        self.size += one.taken.size
+
+
+class PlainReceives:
+    """The plain receives of 5.x clients.
+
+    Attributes:
+        overtakes: See `Plain`: a client may have sent before what it receives.
+    """
+
+    overtakes: Final = False
+
+    def __init__(
+        self,
+        parts: PlainParts,
+        services: ReceivingServices,
+        method: Method,
+        *,
+        pops: PopServices,
+        invalidation: CacheInvalidation,
+    ) -> None:
+        """Make it.
+
+        Args:
+            parts: Serve them.
+            services: What receives are given.
+            method: ReceiveMessage.
+            pops: Takes messages.
+            invalidation: Says when decisions are to be made again.
+        """
+        self._parts = parts
+        self._services = services
+        self._method = method
+        self._pops = pops
+        self._plans: dict[bytes, _Plan] = {}
+        invalidation.register(self._plans.clear)
+
+    def serve(self, events: Sequence[Event], line: Line) -> int:
+        """Serve the calls that events begin with, up to the first that is not plain, and return how many these are.
+
+        Raises:
+            OSError: the store failed; nothing is answered.
+        """
+        if self._parts.leaves_all:
+            return 0
+        began = self._parts.monotonic()
+        group, served, size = _Group(), 0, 0
+        for kind, *said in events[:_AT_ONCE]:
+            if kind != CALL or said[1] != PATH:
+                break
+            stream, _, headers, payload = said
+            call = Call(line, stream, self._method, headers)
+            try:
+                plain = self._taken(call, payload, group.busy)
+            except QueueBusy:  # what was taken of it before has to be stored first
+                self._store(group, line)
+                group = _Group()
+                plain = self._taken(call, payload, group.busy)
+            if plain is None:
+                break
+            group.add(plain)
+            served += 1
+            size += plain.taken.size
+            if size > _MOST_BYTES:
+                break
+        self._store(group, line)
+        self._parts.count(RequestCode.POP_MESSAGE, served, began)
+        return served
+
+    def _taken(self, call: Call, payload: bytes, busy: set[PopQueue]) -> _Plain | None:
+        """What a call takes; None: it is not plain, and nothing is taken.
+
+        Raises:
+            QueueBusy: it would take of one of `busy`.
+        """
+        try:
+            plan = self._plans.get(payload) or self._planned(call, payload)
+            return None if plan is None else self._take(call, plan, busy)
+        except QueueBusy:
+            raise
+        except Exception:  # noqa: BLE001 - the general way says what is wrong
+            return None
+
+    def _planned(self, call: Call, payload: bytes) -> _Plan | None:
+        """What is decided for a request; None: the general way decides."""
+        request, services = ReceiveMessageRequest.FromString(payload), self._services
+        topic, group = request.message_queue.topic.name, request.group.name
+        config = group_config(services.groups, group)
+        if config.consume_message_orderly or not self._pops.may_find(topic, group):
+            return None
+        check_client_id(call.client_id)
+        check_topic(topic)
+        check_group(group)
+        wanted = read_filter(request.filter_expression)
+        client = services.clients.claimed(call.client_id, call.line)
+        fields = pop_request(call, client, request, wanted, in_order=False, now=services.clock())
+        ask = self._pops.ask(fields, call.remote_text)
+        polling = wanted_polling(request)
+        plan = _Plan(ask, wanted, tags_of(wanted), most_attempts(config), polling, request.auto_renew)
+        # Others name the client, or this one call.
+        if not request.auto_renew and not request.attempt_id and len(payload) <= _LONGEST_KEPT:
+            if len(self._plans) >= _PLANS_KEPT:
+                self._plans.clear()
+            self._plans[payload] = plan
+        return plan
+
+    def _take(self, call: Call, plan: _Plan, busy: set[PopQueue]) -> _Plain | None:
+        services, pops, fields = self._services, self._pops, plan.ask.fields
+        topic, group = fields.topic, fields.consumer_group
+        if not pops.may_find(topic, group) or pops.refusal(group, topic) is not None:
+            return None
+        check_client_id(call.client_id)
+        client = services.clients.claimed(call.client_id, call.line)
+        check_polling(call, client, plan.polling)
+        taken = pops.take(Ask(fields, plan.ask.wanted, busy))
+        run = run_of_taken(taken, fields.invisible_time) if taken.drafts else None
+        payloads = plain_payloads(
+            run,
+            topic=topic,
+            broker=pops.broker_name,
+            tags=plan.tags,
+            most_attempts=plan.most_attempts,
+            renewed=plan.renewed,
+        )
+        return None if run is None or payloads is None else _Plain(call, client, plan, taken, run, payloads)
+
+    def _store(self, group: _Group, line: Line) -> None:
+        """Store the check points of a group, and answer its calls."""
+        if not group.plain:
+            return
+        drafts: list[Draft] = []
+        for each in group.plain:
+            drafts += each.taken.drafts
+        _, refusals = self._parts.storing.append(drafts)
+        end = 0
+        for each in group.plain:
+            first, end = end, end + len(each.taken.drafts)
+            error = refusal_of(refusals, first, end) if refusals else None
+            if error is None:
+                self._deliver(each, line)
+            else:
+                line.answer_stream(each.call, [refusal(Taken.refused(error)).SerializeToString()])
+
+    def _deliver(self, plain: _Plain, line: Line) -> None:
+        """Answer a call whose check points are stored."""
+        call, client, plan, taken, run, payloads = plain
+        topic, group = plan.ask.fields.topic, plan.ask.fields.consumer_group
+        services, broker, renewed = self._services, self._pops.broker_name, plan.renewed
+        taken.stored()
+        services.clients.admitted(client, line)
+        client.receives(group, topic, plan.wanted, taken.pop_time)
+        delivery = Delivery(services, call, client, topic, group)
+        call.undo = lambda: delivery.give_back(list(popped_of(broker, taken.found(), renewed=renewed)))
+        if renewed:
+            services.held.add(client, topic, group, plain_handles(run, broker))
+        line.answer_stream(call, whole(payloads, taken.pop_time))
