@@ -26,8 +26,10 @@ def params_of(request: pytest.FixtureRequest, test: object) -> list[Mapping[str,
     return [item.callspec.params for item in own if item.function is test]
 
 
-def results_of(chosen: Sequence[tuple[Scenario, str]], *, namesrv: str, grpc: str, jobs: int) -> Results:
-    """Run scenarios with clients; the results by scenario and client."""
+def results_of(
+    chosen: Sequence[tuple[Scenario, str]], *, namesrv: str, grpc: str, jobs: int, prefix: str | None = None
+) -> Results:
+    """Run scenarios with clients; the results by scenario and client. `prefix` begins all names; None: any does."""
     clients = {client: adapters()[client] for _, client in chosen}
     helper = adapters()[f"java-{USUAL}"]
     for adapter in {*clients.values(), helper}:
@@ -43,5 +45,6 @@ def results_of(chosen: Sequence[tuple[Scenario, str]], *, namesrv: str, grpc: st
         for scenario, client in sorted(chosen, key=lambda each: -each[0].limit)
     ]
     settings = Settings(engine=Engine.HOST, clients=clients, helper=helper, sides={Side.ENDPOINT: facts}, jobs=jobs)
-    found = Run(settings=settings, tasks=tasks).run(lambda _: None)
+    run = Run(settings=settings, tasks=tasks) if prefix is None else Run(settings=settings, tasks=tasks, prefix=prefix)
+    found = run.run(lambda _: None)
     return {(each.scenario, each.client): each for each in found}

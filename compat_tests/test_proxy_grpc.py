@@ -22,9 +22,9 @@ _SETTINGS = {
     "recallMessageEnable": "true",
 }
 _CHOSEN = (
-    *("grpc-send.normal", "grpc-send.batch", "grpc-send.fifo", "grpc-simple.late-acknowledgement"),
-    *("grpc-push.each-once", "grpc-push.comes-again", "grpc-fifo.failing-keeps-order", "grpc-delay.in-time"),
-    *("grpc-transaction.*", "grpc-filter.*", "grpc-dead-letter.*"),
+    *("grpc-send.normal", "grpc-send.batch", "grpc-fifo.one-queue", "grpc-simple.late-acknowledgement"),
+    *("grpc-push.each-once", "grpc-push.comes-again", "grpc-fifo.failing-keeps-order", "grpc-delay.delivered-then"),
+    *("grpc-transaction.*", "grpc-filter.*", "grpc-mixed.dead-letter"),
 )
 """What a proxy could break, with one client; `rocketwire compat run --grpc PROXY` runs everything. A simple consumer is
 woken at the broker that it waits at only, so `grpc-simple.woken` is for one broker."""

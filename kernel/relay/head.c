@@ -5,6 +5,7 @@
 #include "relay/head.h"
 
 #include "core/decimal.h"
+#include "core/keys_in_text.h"
 
 enum { TYPE_JSON = 0, TYPE_ROCKETMQ = 1 };
 enum { OPAQUE_AT = 5, FLAG_AT = 9, FIXED_BYTES = 13 };
@@ -17,30 +18,19 @@ static bool number_at(const uint8_t *at, const uint8_t *end, int32_t *value)
     return read_int32(span_of(start, (size_t)(at - start)), value);
 }
 
-/* A key with its quotes and colon, and the place of the letter in it that headers have least often: memchr looks for
- * that one, at many bytes a step. */
-typedef struct {
-    span text;
-    size_t rare;
-} key;
-
-#define KEY(text, rare) ((key){span_of(text, sizeof(text) - 1), rare})
-
-static bool find(const uint8_t *at, const uint8_t *end, key wanted, int32_t *value)
+static bool find(const uint8_t *at, const uint8_t *end, text_key wanted, int32_t *value)
 {
-    at += wanted.rare;
-    while (at < end && (at = memchr(at, wanted.text.at[wanted.rare], (size_t)(end - at))) != NULL) {
-        const uint8_t *begin = at++ - wanted.rare;
-        if ((size_t)(end - begin) > wanted.text.len && memcmp(begin, wanted.text.at, wanted.text.len) == 0 &&
-            number_at(begin + wanted.text.len, end, value)) {
+    while ((at = text_key_find(at, end, wanted)) != NULL) {
+        if (number_at(at + wanted.text.len, end, value)) {
             return true;
         }
+        at++;
     }
     return false;
 }
 
 /* First where Java writes it. */
-static bool find_late(span header, key wanted, int32_t *value)
+static bool find_late(span header, text_key wanted, int32_t *value)
 {
     const uint8_t *end = header.at + header.len;
     return (header.len > TAIL && find(end - TAIL, end, wanted, value)) || find(header.at, end, wanted, value);
@@ -53,11 +43,12 @@ bool head_read(span header, uint8_t serialize_type, head *found)
                         (int32_t)get32(header.at + FLAG_AT)};
         return true;
     }
-    if (serialize_type != TYPE_JSON || !find(header.at, header.at + header.len, KEY("\"code\":", 1), &found->code) ||
-        !find_late(header, KEY("\"opaque\":", 4), &found->opaque)) {
+    if (serialize_type != TYPE_JSON ||
+        !find(header.at, header.at + header.len, TEXT_KEY("\"code\":", 1), &found->code) ||
+        !find_late(header, TEXT_KEY("\"opaque\":", 4), &found->opaque)) {
         return false;
     }
-    if (!find_late(header, KEY("\"flag\":", 1), &found->flag)) {
+    if (!find_late(header, TEXT_KEY("\"flag\":", 1), &found->flag)) {
         found->flag = 0;
     }
     return true;

@@ -1,12 +1,12 @@
-#define _GNU_SOURCE
-
 #include "relay/id_hosts.h"
+
+#include "core/keys_in_text.h"
 
 #define NAME "msgId"
 #define IN_JSON "\"" NAME "\":\""
 
 enum { TYPE_JSON = 0, TYPE_ROCKETMQ = 1 };
-enum { NAME_SIZE = sizeof NAME - 1, IN_JSON_SIZE = sizeof IN_JSON - 1 };
+enum { NAME_SIZE = sizeof NAME - 1, IN_JSON_SIZE = sizeof IN_JSON - 1, IN_JSON_RARE = 1 };
 enum { REMARK_LENGTH_AT = 13, NAME_LENGTH = 2, VALUE_LENGTH = 4 };
 
 bool id_hosts_set(id_hosts *hosts, span old, span new_)
@@ -35,14 +35,19 @@ static void rewrite_ids(uint8_t *at, const uint8_t *end, const id_hosts *hosts)
 
 static void rewrite_json(uint8_t *header, const uint8_t *end, const id_hosts *hosts)
 {
-    uint8_t *at = header, *found;
-    while ((found = memmem(at, (size_t)(end - at), IN_JSON, IN_JSON_SIZE)) != NULL) {
+    uint8_t *at = header;
+    const uint8_t *place;
+    while ((place = text_key_find(at, end, TEXT_KEY(IN_JSON, IN_JSON_RARE))) != NULL) {
+        uint8_t *found = header + (place - header);
         at = found + 1;
         if (found == header || (found[-1] != '{' && found[-1] != ',')) {
             continue; /* within a text */
         }
         uint8_t *value = found + IN_JSON_SIZE;
-        for (at = value; at < end && *at != '"' && *at != '\\';) at++;
+        const uint8_t *quote = memchr(value, '"', (size_t)(end - value));
+        at = value + ((quote != NULL ? quote : end) - value);
+        uint8_t *escape = memchr(value, '\\', (size_t)(at - value)); /* no id has one */
+        at = escape != NULL ? escape : at;
         rewrite_ids(value, at, hosts);
     }
 }

@@ -10,18 +10,22 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* What epoll is to report of it. A socket with nothing to report is taken out, since its errors would be reported over
- * and over. False: epoll refuses. */
+enum { READABLE = EPOLLIN | EPOLLRDHUP, FAILED = EPOLLHUP | EPOLLERR };
+
+/* What epoll is to report of it, once for each time that something comes (EPOLLET): otherwise each wait would ask all
+ * sockets again that were readable at the last one. What may have been left is asked for anew. A socket with nothing to
+ * report is taken out. False: epoll refuses. */
 static bool watch(relay *all, side *one)
 {
-    uint32_t events = side_may_read(all, one) ? EPOLLIN : 0;
+    uint32_t events = side_may_read(all, one) ? READABLE : 0;
     events |= waiting_size(&one->unsent) > 0 ? EPOLLOUT : 0;
-    if (events == one->watched) {
+    if (events == one->watched && !(one->more && events & READABLE)) {
         return true;
     }
     int change = one->watched == 0 ? EPOLL_CTL_ADD : events == 0 ? EPOLL_CTL_DEL : EPOLL_CTL_MOD;
-    struct epoll_event event = {.events = events, .data.ptr = one};
+    struct epoll_event event = {.events = events | EPOLLET, .data.ptr = one};
     one->watched = events;
+    one->more = false;
     return epoll_ctl(all->epoll, change, one->fd, &event) == 0;
 }
 
@@ -101,10 +105,14 @@ void pair_serve(relay *all, side *at, uint32_t events)
     if (at->of->ended) {
         return; /* in this round */
     }
-    if (events & (EPOLLOUT | EPOLLHUP | EPOLLERR) && waiting_size(&at->unsent) > 0) {
+    if (events & (EPOLLRDHUP | FAILED)) {
+        at->ending = true;
+    }
+    if (events & (EPOLLOUT | FAILED) && waiting_size(&at->unsent) > 0) {
         side_send(at);
     }
-    if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
+    if (events & (READABLE | FAILED)) {
+        at->more = true; /* unless a read says otherwise: it may have to wait */
         side_read(all, at);
     }
     settle(all, at->of);

@@ -192,7 +192,9 @@ bool side_may_read(const relay *all, const side *from)
 static ssize_t receive(const relay *all, side *from, size_t most)
 {
     size_t room = relay_full(all) ? RELAY_READ_FULL : RELAY_READ_BYTES;
-    ssize_t came = recv(from->fd, all->buffer, most < room ? most : room, MSG_DONTWAIT);
+    size_t asked = most < room ? most : room;
+    ssize_t came = recv(from->fd, all->buffer, asked, MSG_DONTWAIT);
+    from->more = from->ending || came == (ssize_t)asked || (came < 0 && errno == EINTR);
     if (came > 0) {
         atomic_store_explicit(&from->of->moved, all->now, memory_order_relaxed);
     }

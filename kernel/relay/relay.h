@@ -35,6 +35,8 @@ typedef struct {
     pair *of;
     int fd;
     uint32_t watched;     /* events that epoll reports of it; 0: it is not in epoll */
+    bool more;            /* there may be more to read, which epoll has reported already */
+    bool ending;          /* epoll has reported that its stream ends or has failed, behind what is still to be read */
     bool over;            /* nothing more comes from it */
     bool gone;            /* nothing more can be sent to it */
     bool shut;            /* nothing more will be sent to it, and it knows */

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_MOST_WATCHED: Final = 2048
+"""Copied sends of a client that have no answer yet; as many requests the kernel knows of each."""
 _SWEEP_SECONDS: Final = 10.0
 _WATCH_SECONDS: Final = 0.2
 _RELEASE_SECONDS: Final = 5.0
@@ -201,6 +203,8 @@ class KernelRelays:
                 told = self._connections[number].port.copied(header, body)
                 if told is not None:
                     watching[header.opaque] = told
+                    if len(watching) > _MOST_WATCHED:  # the kernel has forgotten the oldest
+                        watching.pop(next(iter(watching)))(None, memoryview(b""))
 
     def _ended(self, number: int, reason: str, handed: _Handed | None) -> None:
         connection = self._connections.pop(number)

@@ -10,8 +10,9 @@ import logging
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from rocketwire.server.core.errors import RequestUnsupported, response_code
 from rocketwire.server.core.metrics import Metrics
@@ -20,8 +21,10 @@ from rocketwire.server.dispatch.guard import Guard
 from rocketwire.server.net.session import Session
 from rocketwire.server.proxy.passing import Passing
 from rocketwire.server.proxy.times import Times
-from rocketwire.server.upstream.cluster import Cluster
+from rocketwire.server.upstream.cluster import BrokerKey, Cluster
 from rocketwire.server.upstream.line import Answer, NotReached
+from rocketwire.server.upstream.questions import Question
+from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.route import ClusterInfo, TopicRouteData
 from rocketwire.wire.codes import STRICT_JSON_VERSION, RequestCode, ResponseCode
@@ -37,6 +40,26 @@ _ROUTES: Final = frozenset({RequestCode.GET_ROUTEINFO_BY_TOPIC, RequestCode.GET_
 _REFUSED: Final = frozenset({RequestCode.REGISTER_BROKER, RequestCode.UNREGISTER_BROKER})
 """A name server forgets a broker with the connection on which it registered, so brokers register there themselves."""
 _MOST_KEPT: Final = 20_000
+_MOST_TOGETHER: Final = 64
+"""Questions for routes; the answers to all of them are in memory at the same time."""
+
+
+class _Asked(NamedTuple):
+    """A request that waits for its answer."""
+
+    header: Header
+    serialize_type: int
+    body: bytes
+    arrived: float
+
+
+@dataclass(slots=True, kw_only=True)
+class _Kept:
+    """The last answer to a question, and what clients were told of it while these were the brokers."""
+
+    answer: Answer
+    brokers: Mapping[BrokerKey, Address] | None = None
+    reply: Reply | None = None
 
 
 class Names(Passing):
@@ -64,62 +87,74 @@ class Names(Passing):
         super().__init__(guards=guards, metrics=metrics, now=now, times=times)
         self._cluster = cluster
         self._proxied = proxied
-        self._kept: OrderedDict[tuple[object, ...], Answer] = OrderedDict()
+        self._kept: OrderedDict[tuple[object, ...], _Kept] = OrderedDict()
 
     def serve(self, session: Session, frames: list[RawFrame]) -> int:
-        """Serve frames in order; each waits for the answer to the one before.
+        """Serve frames in order; each waits for the answer to the one before, but questions for routes in a row do not.
 
         Raises:
             FrameError: a header cannot be read.
         """
-        for handled, frame in enumerate(frames, 1):
+        asked: list[_Asked] = []
+        for handled, frame in enumerate(frames):
             header = decode_header(frame.header, frame.serialize_type)
             if header.is_response:
                 continue
+            if asked and (header.code != RequestCode.GET_ROUTEINFO_BY_TOPIC or len(asked) == _MOST_TOGETHER):
+                return self._engage(session, asked, handled)
             if not self._admitted(session, header, frame):
                 continue
-            body = bytes(frame.body)
-            session.engage(partial(self._answer, session, header, frame.serialize_type, body), len(body))
-            return handled
-        return len(frames)
+            if header.code in _REFUSED:
+                self._refuse(session, header, frame.serialize_type)
+                continue
+            asked.append(_Asked(header, frame.serialize_type, bytes(frame.body), self.now()))
+            if header.code != RequestCode.GET_ROUTEINFO_BY_TOPIC:
+                return self._engage(session, asked, handled + 1)
+        return self._engage(session, asked, len(frames))
 
-    async def _answer(self, session: Session, header: Header, serialize_type: int, body: bytes) -> None:
-        arrived = self.now()
-        session.answer(header, serialize_type, await self._reply(header, body))
+    def _engage(self, session: Session, asked: list[_Asked], handled: int) -> int:
+        if asked:
+            session.engage(partial(self._answer, session, asked), sum(len(each.body) for each in asked))
+        return handled
+
+    def _refuse(self, session: Session, header: Header, serialize_type: int) -> None:
+        error = RequestUnsupported(header.code)
+        reply = Reply(code=response_code(error), remark=str(error), error=error)
+        session.answer(header, serialize_type, reply)
         if self._times is not None:
-            self._times.answered(header.code, arrived)
+            self._times.answered(header.code, self.now())
 
-    async def _reply(self, header: Header, body: bytes) -> Reply:
-        if header.code in _REFUSED:
-            error = RequestUnsupported(header.code)
-            return Reply(code=response_code(error), remark=str(error), error=error)
-        kept = (header.code, header.version >= STRICT_JSON_VERSION, *sorted((header.ext or {}).items()))
-        try:
-            answer = await self._cluster.ask(
-                header.code,
-                header.ext or {},
-                body,
-                language=header.language,
-                version=header.version,
-            )
-        except NotReached as failure:
-            if kept not in self._kept:
-                return Reply(code=ResponseCode.SYSTEM_ERROR, remark=f"no name server of the cluster answers: {failure}")
-            answer = self._kept[kept]
-        else:
-            if header.code in _ROUTES and answer.code == ResponseCode.SUCCESS:
-                self._keep(kept, answer)
-                self._note(header.code, answer.body)
-        told = answer.body
-        if header.code in _ROUTES and answer.code == ResponseCode.SUCCESS:
-            told = with_addresses(told, self._proxied())
-        return Reply(code=answer.code, remark=answer.remark, ext=dict(answer.ext) or None, body=(told,) if told else ())
+    async def _answer(self, session: Session, asked: list[_Asked]) -> None:
+        answers = await self._cluster.ask_together([_question(each) for each in asked])
+        for each, answer in zip(asked, answers, strict=True):
+            session.answer(each.header, each.serialize_type, self._reply(each.header, answer))
+            if self._times is not None:
+                self._times.answered(each.header.code, each.arrived)
 
-    def _keep(self, key: tuple[object, ...], answer: Answer) -> None:
-        self._kept[key] = answer
+    def _reply(self, header: Header, answer: Answer | NotReached) -> Reply:
+        if header.code not in _ROUTES:
+            return _not_reached(answer) if isinstance(answer, NotReached) else _passed(answer, answer.body)
+        key = (header.code, header.version >= STRICT_JSON_VERSION, *sorted((header.ext or {}).items()))
+        kept = self._kept.get(key)
+        if isinstance(answer, NotReached):
+            return _not_reached(answer) if kept is None else self._told(kept)
+        if answer.code != ResponseCode.SUCCESS:
+            return _passed(answer, answer.body)
+        if kept is None or kept.answer != answer:
+            kept = self._kept[key] = _Kept(answer=answer)
+            if len(self._kept) > _MOST_KEPT:
+                self._kept.popitem(last=False)
         self._kept.move_to_end(key)
-        if len(self._kept) > _MOST_KEPT:
-            self._kept.popitem(last=False)
+        if kept.brokers is not self._cluster.brokers:
+            self._note(header.code, answer.body)
+        return self._told(kept)
+
+    def _told(self, kept: _Kept) -> Reply:
+        """What clients are told of an answer: it stays the same as long as the brokers do."""
+        if kept.reply is None or kept.brokers is not self._cluster.brokers:
+            kept.brokers = self._cluster.brokers
+            kept.reply = _passed(kept.answer, with_addresses(kept.answer.body, self._proxied()))
+        return kept.reply
 
     def _note(self, code: int, body: bytes) -> None:
         """Have the brokers of an answer known, also one that came this moment."""
@@ -130,6 +165,19 @@ class Names(Passing):
                 self._cluster.note(decode_body(ClusterInfo, body).broker_addr_table.values())
         except WireError as error:
             log.warning("an answer of a name server cannot be read: %(reason)s", {"reason": error})
+
+
+def _question(asked: _Asked) -> Question:
+    header = asked.header
+    return Question(header.code, header.ext or {}, asked.body, language=header.language, version=header.version)
+
+
+def _not_reached(reason: NotReached) -> Reply:
+    return Reply(code=ResponseCode.SYSTEM_ERROR, remark=f"no name server of the cluster answers: {reason}")
+
+
+def _passed(answer: Answer, body: bytes) -> Reply:
+    return Reply(code=answer.code, remark=answer.remark, ext=dict(answer.ext) or None, body=(body,) if body else ())
 
 
 def with_addresses(body: bytes, proxied: Mapping[str, str]) -> bytes:

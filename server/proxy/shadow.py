@@ -41,6 +41,9 @@ NOT_COMPARED: Final = "not_compared"
 DROPPED: Final = "dropped"
 OUTCOMES: Final = (SAME, DIFFERENT, NOT_COMPARED, DROPPED)
 _SECONDS: Final = 5.0
+_FIRST_SECONDS: Final = 10.0
+"""For the answer of the first cluster: a broker may drop one while the connection stays."""
+_PERIOD_SECONDS: Final = 1.0
 _ROUTE_SECONDS: Final = 10.0
 _MOST_ROUTES: Final = 10_000
 _MILLIONTHS: Final = 1_000_000
@@ -100,7 +103,9 @@ class Shadow:
         self._choose = choose
         self._limits = limits
         self._waiting, self._received = trio.open_memory_channel[_Copy](MOST_COPIES)
-        self._count = 0
+        self._open: dict[
+            _Copy, float
+        ] = {}  # those under way, the oldest first, and until when the first one may answer
         self._bytes = 0
         self._routes: dict[str, tuple[float, TopicRouteData | NotReached | None]] = {}
         self.sampled = 0
@@ -155,13 +160,13 @@ class Shadow:
         if fields is None or is_half(fields, ext):
             return None
         self.sampled += 1
-        if self._count >= MOST_COPIES or self._bytes + len(body) > MOST_BYTES:
+        if len(self._open) >= MOST_COPIES or self._bytes + len(body) > MOST_BYTES:
             self.outcomes[DROPPED] += 1
             return None
         copy = _Copy(broker, header, bytes(body), ext.get(fields.topic, ""), number(ext.get(fields.queue), -1))
-        self._count += 1
+        self._open[copy] = trio.current_time() + _FIRST_SECONDS
         self._bytes += len(copy.body)
-        self._waiting.send_nowait(copy)  # it holds as many as are counted
+        self._waiting.send_nowait(copy)  # it holds as many as may be under way
         return copy
 
     def _answered_frame(self, copy: _Copy, header: Header | None, _body: memoryview) -> None:
@@ -178,6 +183,7 @@ class Shadow:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._lines.run)
             nursery.start_soon(self.cluster.run)
+            nursery.start_soon(self._give_up)
             async for copy in self._received:
                 try:
                     await self._pass_on(copy)
@@ -186,6 +192,15 @@ class Shadow:
                 except Exception as error:  # a bug must not end the proxy
                     log.exception("shadow: a send to %(topic)s", {"topic": copy.topic})
                     self._answered(copy, NotReached(str(error)))
+
+    async def _give_up(self) -> None:
+        """Wait no more for answers of the first cluster that do not come."""
+        while True:
+            await trio.sleep(_PERIOD_SECONDS)
+            now = trio.current_time()
+            for copy in [copy for copy, until in self._open.items() if until < now]:
+                if 0 not in copy.told:
+                    self._tell(copy, 0, None)
 
     async def _pass_on(self, copy: _Copy) -> None:
         """Send a copy; its answer comes later.
@@ -242,7 +257,6 @@ class Shadow:
         return brokers[BrokerKey(name, MASTER)]
 
     def _answered(self, copy: _Copy, found: Answer | NotReached) -> None:
-        self._count -= 1
         self._bytes -= len(copy.body)
         copy.body = b""
         if isinstance(found, NotReached):
@@ -255,9 +269,12 @@ class Shadow:
     # --- comparing
 
     def _tell(self, copy: _Copy, number: int, told: _Told | None) -> None:
-        """Note the answer of a cluster, and compare once both are there."""
+        """Note the answer of a cluster, and compare once both are there. One that comes too late changes nothing."""
+        if number in copy.told:
+            return
         copy.told[number] = told
         if len(copy.told) == _CLUSTERS:
+            del self._open[copy]
             self.outcomes[self._compared(copy, copy.told[0], copy.told[1])] += 1
 
     def _compared(self, copy: _Copy, first: _Told | None, second: _Told | None) -> str:

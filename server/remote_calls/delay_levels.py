@@ -1,4 +1,7 @@
-"""Delivery times for brokers of 4.9, which know delay levels only: a time that a level fits becomes that level."""
+"""Delivery times for brokers of 4.9, which know delay levels only.
+
+A time that a level fits becomes that level, and one that is over none.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ def levels_of(configuration: bytes) -> tuple[int, ...]:
 
 
 def with_level(fields: SendFields, levels: Sequence[int], now: int) -> SendFields | None:
-    """A send with a level instead of its delivery time; None: no level fits.
+    """A send with a level instead of its delivery time, or none if that is over; None: no level fits.
 
     Args:
         fields: The send's fields; a batch has no level.
@@ -38,7 +41,11 @@ def with_level(fields: SendFields, levels: Sequence[int], now: int) -> SendField
     try:
         properties = decode_properties(fields.properties or "")
         delay = int(properties.pop(TIMER_DELIVER_MS)) - now
-        if fields.batch or not levels:
+        if fields.batch:
+            return None
+        if delay <= 0:
+            return replace(fields, properties=encode_properties(properties))
+        if not levels:
             return None
         level = min(range(len(levels)), key=lambda each: abs(levels[each] - delay))
         if abs(levels[level] - delay) > FITS_MS:

@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 import trio
 
-from rocketwire.server.upstream.line import LANGUAGE, Answer, NotReached
+from rocketwire.server.upstream.line import Answer, NotReached
 from rocketwire.server.upstream.lines import Lines
+from rocketwire.server.upstream.questions import Question
 from rocketwire.store.event import Event
 from rocketwire.wire.addresses import Address, AddressInvalid, parse_address
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.route import BrokerData, ClusterInfo, TopicRouteData
-from rocketwire.wire.codes import VERSION_4_9_7, RequestCode, ResponseCode
+from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.route import GetRouteInfoRequestHeader
@@ -62,31 +63,33 @@ class Cluster:
         self._routes: OrderedDict[str, TopicRouteData | None] = OrderedDict()
         self.reached: bool = True
 
-    async def ask(
-        self,
-        code: int,
-        ext: Mapping[str, str],
-        body: bytes = b"",
-        *,
-        language: str = LANGUAGE,
-        version: int = VERSION_4_9_7,
-    ) -> Answer:
-        """The answer of a name server: the first that gives one.
+    async def ask_together(self, questions: Sequence[Question]) -> list[Answer | NotReached]:
+        """The answer of a name server to each question, of the first that gives one, or why the first gave none.
 
         Raises:
-            NotReached: none does.
+            WireError: a question does not fit in a frame.
         """
-        reason: NotReached | None = None
-        for address in tuple(self._name_servers):
-            try:
-                return await self._lines.ask(
-                    address, code, ext, body, seconds=_ANSWER_SECONDS, language=language, version=version
-                )
-            except NotReached as error:
-                reason = reason or error
-                if self._name_servers[0] == address:  # others may have found so, too
-                    self._name_servers.append(self._name_servers.pop(0))
-        raise reason or NotReached("there is no name server")
+        found: list[Answer | NotReached] = [NotReached("there is no name server")] * len(questions)
+        left: Sequence[int] = range(len(questions))
+        for number, address in enumerate(tuple(self._name_servers)):
+            answers = await self._lines.ask_together(
+                address, [questions[place] for place in left], seconds=_ANSWER_SECONDS
+            )
+            for place, answer in zip(left, answers, strict=True):
+                if number == 0 or isinstance(answer, Answer):
+                    found[place] = answer
+            left = [place for place in left if isinstance(found[place], NotReached)]
+            if not left:
+                break
+            if self._name_servers[0] == address:  # others may have found so, too
+                self._name_servers.append(self._name_servers.pop(0))
+        return found
+
+    async def _ask(self, code: int, ext: Mapping[str, str]) -> Answer:
+        (answer,) = await self.ask_together([Question(code, ext)])
+        if isinstance(answer, NotReached):
+            raise answer
+        return answer
 
     async def route(self, topic: str) -> TopicRouteData | None:
         """The brokers and queues of a topic; None: no broker has it. While no name server answers, as told last.
@@ -108,7 +111,7 @@ class Cluster:
 
     async def _asked_route(self, topic: str) -> TopicRouteData | None:
         header = GetRouteInfoRequestHeader(topic=topic, accept_standard_json_only=True)
-        answer = await self.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, encode_ext(header))
+        answer = await self._ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, encode_ext(header))
         return None if answer.code == ResponseCode.TOPIC_NOT_EXIST else _read(TopicRouteData, answer)
 
     async def run(self) -> None:
@@ -120,7 +123,7 @@ class Cluster:
     async def refresh(self) -> bool:
         """Ask for the brokers now; return whether a name server answered."""
         try:
-            answer = await self.ask(RequestCode.GET_BROKER_CLUSTER_INFO, {})
+            answer = await self._ask(RequestCode.GET_BROKER_CLUSTER_INFO, {})
             self._take(_read(ClusterInfo, answer))
         except NotReached as error:
             if self.reached:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import trio
@@ -22,6 +22,7 @@ from rocketwire.server.upstream.line import (
     connect,
     connected,
 )
+from rocketwire.server.upstream.questions import Question, ask_together
 from rocketwire.store.event import Event
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import VERSION_4_9_7
@@ -140,6 +141,20 @@ class Lines:
         """
         line = self.open_line(address) or await self.connected(address)
         return await line.ask(code, ext, body, seconds=seconds, language=language, version=version)
+
+    async def ask_together(
+        self, address: Address, questions: Sequence[Question], *, seconds: float
+    ) -> list[Answer | NotReached]:
+        """The answers of a server, or why there are none.
+
+        Raises:
+            WireError: a question does not fit in a frame.
+        """
+        try:
+            line = self.open_line(address) or await self.connected(address)
+        except NotReached as reason:
+            return [reason] * len(questions)
+        return await ask_together(line, questions, seconds=seconds)
 
     async def connected(self, address: Address) -> Line:
         """The connection to a server.

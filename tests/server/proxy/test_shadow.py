@@ -199,6 +199,34 @@ async def test_copies_are_dropped_when_the_second_cluster_does_not_answer(
         await of.becomes({"dropped": 2, "not_compared": 4})  # there is room again
 
 
+async def test_a_second_cluster_that_is_slower_slows_no_client(tmp_path: Path) -> None:
+    """A thousand copies are under way, the rest is dropped, and all are counted."""
+    silent = FaultKeys(rules=(parse_rule("drop:answer,code=310"),))
+    async with both(tmp_path, of_second={"faults": silent}) as of:
+        client = of.proxy.broker()
+        for _ in range(15):
+            await client.write(b"".join(client.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T")) for _ in range(100)))
+            assert [(await client.receive()).header.code for _ in range(100)] == [0] * 100
+        await of.becomes({"dropped": 500})
+        mock_clock().jump(6)
+        await of.becomes({"dropped": 500, "not_compared": 1000})
+
+
+async def test_an_answer_that_the_first_cluster_loses_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "MOST_COPIES", 1)
+    silent = FaultKeys(rules=(parse_rule("drop:answer,code=310"),))
+    async with both(tmp_path, of_first={"faults": silent}) as of:
+        client = of.proxy.broker()
+        for lost in (1, 2):
+            await client.write(client.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T")))
+            while len(await bodies(of.second)) < lost:
+                await settle()
+            mock_clock().jump(12)
+            await of.becomes({"not_compared": lost})
+
+
 async def test_copies_that_take_too_much_memory_are_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_BYTES", 10)
     async with both(tmp_path) as of:

@@ -30,13 +30,12 @@ def fields(deliver_ms: object) -> SendFields:
 @pytest.mark.parametrize(
     ("delay", "level"),
     [
-        (0, 1),
+        (1, 1),
         (5_000, 2),
         (60_000 - FITS_MS, 3),
         (60_000 + FITS_MS, 3),
         (60_000 + FITS_MS + 1, None),
         (30_000, None),
-        (-1, None),
     ],
 )
 def test_the_nearest_level_counts_if_it_is_near(delay: int, level: int | None) -> None:
@@ -46,6 +45,14 @@ def test_the_nearest_level_counts_if_it_is_near(delay: int, level: int | None) -
     else:
         assert found is not None
         assert decode_properties(found.properties or "") == {"KEYS": "k", "DELAY": str(level)}
+
+
+@pytest.mark.parametrize("levels", [LEVELS, ()], ids=["known", "unknown"])
+@pytest.mark.parametrize("delay", [0, -1, -3_600_000])
+def test_what_is_due_has_neither_a_time_nor_a_level(delay: int, levels: tuple[int, ...]) -> None:
+    found = with_level(fields(NOW + delay), levels, NOW)
+    assert found is not None
+    assert decode_properties(found.properties or "") == {"KEYS": "k"}
 
 
 def test_what_has_no_level() -> None:

@@ -7,8 +7,9 @@ from pathlib import Path
 import trio
 
 from rocketwire.server.upstream.cluster import Cluster
-from rocketwire.server.upstream.line import Answer
+from rocketwire.server.upstream.line import Answer, NotReached
 from rocketwire.server.upstream.lines import Lines
+from rocketwire.server.upstream.questions import Question
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import RequestCode
 from tests.server.harness import free_port, serving
@@ -20,13 +21,26 @@ async def test_all_who_ask_at_once_get_the_answer_of_the_name_server_that_is_lef
         lines = Lines()
         nursery.start_soon(lines.run)
         cluster = Cluster([nobody, server.name_server_address], lines)
-        answers: list[Answer] = []
+        answers: list[Answer | NotReached] = []
 
         async def ask() -> None:
-            answers.append(await cluster.ask(RequestCode.GET_BROKER_CLUSTER_INFO, {}))
+            answers.extend(await cluster.ask_together([Question(RequestCode.GET_BROKER_CLUSTER_INFO, {})] * 2))
 
         async with trio.open_nursery() as asking:
             for _ in range(4):
                 asking.start_soon(ask)
-        assert [each.code for each in answers] == [0] * 4
+        assert [each.code for each in answers if isinstance(each, Answer)] == [0] * 8
+        nursery.cancel_scope.cancel()
+
+
+async def test_without_a_name_server_each_question_has_the_first_reason() -> None:
+    first, second = (Address(host="127.0.0.1", port=free_port()) for _ in range(2))
+    async with trio.open_nursery() as nursery:
+        lines = Lines()
+        nursery.start_soon(lines.run)
+        cluster = Cluster([first, second], lines)
+        reasons = await cluster.ask_together([Question(RequestCode.GET_BROKER_CLUSTER_INFO, {})] * 3)
+        assert len(reasons) == 3
+        assert all(str(each).startswith(f"{first} cannot be reached") for each in reasons)
+        assert not await cluster.refresh()
         nursery.cancel_scope.cancel()
