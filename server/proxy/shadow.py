@@ -103,9 +103,8 @@ class Shadow:
         self._choose = choose
         self._limits = limits
         self._waiting, self._received = trio.open_memory_channel[_Copy](MOST_COPIES)
-        self._open: dict[
-            _Copy, float
-        ] = {}  # those under way, the oldest first, and until when the first one may answer
+        # Those under way, the oldest first, and until when the first cluster may answer.
+        self._open: dict[_Copy, float] = {}
         self._bytes = 0
         self._routes: dict[str, tuple[float, TopicRouteData | NotReached | None]] = {}
         self.sampled = 0
