@@ -1,7 +1,4 @@
-"""The contract of both sources: the jar (java/spark) gives the rows and errors of the Python source.
-
-The jar is asked through Spark. The Python source is asked as Spark's workers ask it, without a JVM (tests/spark/reads).
-"""
+"""The contract of both sources for stores: the jar (java/spark) gives the rows and errors of the Python source."""
 
 from __future__ import annotations
 
@@ -11,18 +8,28 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as fn
 
+from compat_tests.spark.sources import (
+    JAR,
+    PLACES,
+    WHOLE,
+    Row,
+    failed,
+    frame,
+    of_jar,
+    of_python,
+    same,
+    sorted_rows,
+    streamed,
+)
 from rocketwire.spark.errors import SparkSourceError
 from rocketwire.spark.schema import COLUMNS
 from rocketwire.store.store import MessageStore
@@ -30,14 +37,6 @@ from tests.spark.made import Made, fill, make
 from tests.spark.reads import read
 from tests.spark.records import records, stored
 from tests.store.support import Clock, Golden, kill, open_store, small
-
-JAR = "io.github.rocketwire.spark.RocketMQProvider"
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-TIMES = ("born_timestamp", "store_timestamp")
-PLACES = "topic,queue_id,queue_offset,physical_offset,store_size,file,broker"
-WHOLE = "*,_corrupt_record"
-Row = dict[str, Any]
-Value = str | int | bool
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -61,53 +60,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 def copied(made: Made, tmp_path: Path) -> Path:
     shutil.copytree(made.root, tmp_path / "store")
     return tmp_path / "store"
-
-
-def frame(spark: SparkSession, path: Path | str, **options: Value) -> DataFrame:
-    return spark.read.format(JAR).options(**options).load(str(path))
-
-
-def sorted_rows(rows: list[Row]) -> list[str]:
-    """Rows to compare: neither they nor the items of a map have an order."""
-    return sorted(
-        repr(
-            [(name, sorted(value.items()) if isinstance(value, dict) else value) for name, value in sorted(row.items())]
-        )
-        for row in rows
-    )
-
-
-def of_jar(found: DataFrame) -> list[Row]:
-    shown = [fn.unix_micros(name).alias(name) if name in TIMES else fn.col(name) for name in found.columns]
-    rows = [row.asDict() for row in found.select(*shown).collect()]
-    for row in rows:
-        if row.get("body") is not None:
-            row["body"] = bytes(row["body"])
-    return rows
-
-
-def of_python(path: Path | str, **options: Value) -> list[Row]:
-    rows = read(path, **options)
-    for row in rows:
-        for name in TIMES:
-            if row.get(name) is not None:
-                row[name] = (row[name] - EPOCH) // timedelta(microseconds=1)
-        if row.get("properties") is not None:
-            row["properties"] = dict(row["properties"])
-    return rows
-
-
-def same(spark: SparkSession, path: Path | str, **options: Value) -> int:
-    """Compare both; the number of rows."""
-    expected = sorted_rows(of_python(path, **options))
-    assert sorted_rows(of_jar(frame(spark, path, **options))) == expected
-    return len(expected)
-
-
-def failed(action: Callable[[], object]) -> str:
-    with pytest.raises((PySparkException, Py4JJavaError)) as raised:
-        action()
-    return str(raised.value)
 
 
 @pytest.mark.parametrize("version", ["4.9.7", "5.5.0"])
@@ -379,15 +331,6 @@ def test_errors(
     assert str(python.value) in failed(lambda: frame(spark, where, **({"columns": PLACES} | options)).collect())
 
 
-def streamed(spark: SparkSession, source: str, store: Path, folder: Path, **options: Value) -> int:
-    """Read what there is as a stream; the number of micro-batches that have rows."""
-    given = spark.readStream.format(source).options(columns="*", **options).load(str(store))
-    writer = given.writeStream.format("parquet").option("checkpointLocation", str(folder / "checkpoint"))
-    query = writer.trigger(availableNow=True).start(str(folder / "rows"))
-    query.awaitTermination()
-    return sum(progress["numInputRows"] > 0 for progress in query.recentProgress)
-
-
 def test_a_stream_goes_on_with_the_other_source(
     spark: SparkSession, live: tuple[Made, MessageStore], tmp_path: Path
 ) -> None:
@@ -431,8 +374,6 @@ def test_what_the_jar_leaves_to_python(spark: SparkSession, golden: dict[str, Pa
     assert sorted_rows([row.asDict() for row in queues.collect()]) == sorted_rows(
         [row | {"lags": dict(row["lags"])} for row in read(golden["5.5.0"], table="queues")]
     )
-    endpoint = spark.read.format(JAR).options(namesrv="127.0.0.1:1", endpointTimeoutMs=200, topic="T")
-    assert "ROCKETMQ_ENDPOINT_UNREACHABLE" in failed(lambda: endpoint.load().count())
 
 
 def test_the_short_name_is_the_jars_in_a_session_of_ours(golden: dict[str, Path]) -> None:

@@ -1,6 +1,7 @@
 package io.github.rocketwire.spark.read;
 
 import io.github.rocketwire.spark.Columns;
+import io.github.rocketwire.spark.columns.Vector;
 import io.github.rocketwire.spark.plan.LogSpan;
 import io.github.rocketwire.spark.request.Request;
 import io.github.rocketwire.spark.store.Directory;

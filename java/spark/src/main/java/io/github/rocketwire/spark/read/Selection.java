@@ -8,7 +8,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /** Selects the requested records of a buffer. */
-final class Selection {
+public final class Selection {
   /** A topic of the log, and whether its messages are wanted. */
   private record Topic(byte[] name, String text, boolean taken) {}
 
@@ -20,7 +20,7 @@ final class Selection {
   private final boolean byQueue;
   private final boolean byTable;
 
-  Selection(Request request, String broker) {
+  public Selection(Request request, String broker) {
     this.request = request;
     this.broker = broker;
     Options options = request.options;
@@ -30,7 +30,7 @@ final class Selection {
   }
 
   /** Keeps those that match, of records whose topic, queue and offset were checked in their queue's entries. */
-  void ofEntries(byte[] data, Walk walk) {
+  public void ofEntries(byte[] data, Walk walk) {
     if (request.hasTimes()) {
       int kept = 0;
       for (int i = 0; i < walk.count; i++) {

@@ -2,56 +2,13 @@ package io.github.rocketwire.spark.read;
 
 import io.github.rocketwire.spark.plan.LogSpan;
 import io.github.rocketwire.spark.request.Request;
-import io.github.rocketwire.spark.store.Directory;
-import java.io.IOException;
-import org.apache.spark.sql.connector.read.PartitionReader;
-import org.apache.spark.sql.vectorized.ColumnarBatch;
 
-/** Reads the rows of one task, block by block; each kind of read has a subclass. */
-abstract class SpanReader implements PartitionReader<ColumnarBatch> {
-  /** Bytes read at once: few enough to stay in the processor's cache until they are rows. */
-  static final int BLOCK = 2 << 20;
-
+/** Reads a part of one store's log. */
+abstract class SpanReader extends BlockReader {
   protected final LogSpan span;
-  protected final Request request;
-  protected final Rows rows;
-  private ColumnarBatch batch;
-  private boolean ended;
 
   SpanReader(LogSpan span, Request request) {
+    super(request, span.broker());
     this.span = span;
-    this.request = request;
-    rows = new Rows(request, span.broker());
-  }
-
-  /** Gives {@link #rows} some more records; false at the end. */
-  protected abstract boolean more() throws IOException;
-
-  @Override
-  public boolean next() {
-    try {
-      while (true) {
-        batch = rows.next();
-        if (batch != null) {
-          return true;
-        }
-        if (ended) {
-          return false;
-        }
-        ended = !more();
-      }
-    } catch (IOException error) {
-      throw Directory.unreadable(error);
-    }
-  }
-
-  @Override
-  public ColumnarBatch get() {
-    return batch;
-  }
-
-  @Override
-  public void close() throws IOException {
-    rows.close();
   }
 }

@@ -54,6 +54,8 @@ public final class Options implements Serializable {
   public static final String LIGHT = "%LMQ%";
 
   public List<String> paths;
+  /** Addresses of the name servers of an endpoint, in place of paths; else empty. */
+  public String nameServers;
   public Set<String> topics;
   public Pattern topicPattern;
   public Set<Integer> queues;
@@ -106,10 +108,13 @@ public final class Options implements Serializable {
     Map<String, String> given = known(options);
     Options found = new Options();
     found.paths = paths(given);
-    if (found.paths.isEmpty()) {
+    found.nameServers = given.getOrDefault("namesrv", "").strip();
+    if (found.paths.isEmpty() == found.nameServers.isEmpty()) {
       throw new SourceException(
           SourceException.OPTION_INVALID,
-          "neither option path nor namesrv is given",
+          found.paths.isEmpty()
+              ? "neither option path nor namesrv is given"
+              : "both options path and namesrv are given",
           "Give load() the directory of a store, or the option namesrv for a running endpoint");
     }
     found.topics = new LinkedHashSet<>();
