@@ -53,7 +53,7 @@ def of_jar(found: DataFrame) -> list[Row]:
     return rows
 
 
-def of_python(path: Path | str | None, **options: Any) -> list[Row]:
+def of_python(path: Path | str | None, **options: Any) -> list[Row]:  # noqa: ANN401 - what `Read` takes
     """All rows of the Python source, with times in microseconds."""
     rows = Read(path, **options).rows()
     for row in rows:
