@@ -32,6 +32,8 @@ from compat_tests.spark.sources import (
 )
 from rocketwire.spark.errors import SparkSourceError
 from rocketwire.spark.schema import COLUMNS
+from rocketwire.store.archive.columns.extend import extend
+from rocketwire.store.archive.read.directory import discover
 from rocketwire.store.store import MessageStore
 from tests.spark.made import Made, fill, make
 from tests.spark.reads import read
@@ -263,6 +265,86 @@ def test_stores_that_lack_something(spark: SparkSession, copied: Path, change: C
     # Queues that cannot be trusted are not counted by.
     rows = of_python(copied, columns=PLACES, failOnDataLoss=False)
     assert frame(spark, copied, failOnDataLoss=False).count() == len(rows)
+
+
+def columns_of(root: Path, folder: Path) -> Path:
+    """Columns of what a store has now."""
+    extend(discover(str(root)), folder, lambda _: None)
+    return folder
+
+
+CACHED = "topic,queue_id,queue_offset,physical_offset,store_size,tags,born_timestamp,store_timestamp,file,broker"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"includeSystemTopics": True, "maxBytesPerPartition": "1k"},
+        {"columns": "tags,store_timestamp", "topic": "GoldenNormal"},
+        {"columns": "tags,physical_offset", "topicPattern": "Golden[NOK].*", "queues": "0,2"},
+        {"topic": "GoldenNormal", "startingOffsets": '{"GoldenNormal": {"0": 3, "1": -1, "2": -2}}'},
+    ],
+)
+def test_columns_beside_a_store(
+    spark: SparkSession, golden: dict[str, Path], tmp_path: Path, options: dict[str, Any]
+) -> None:
+    store = golden["5.5.0"]
+    cache = str(columns_of(store, tmp_path / "cache"))
+    given = {"columns": f"{CACHED},_corrupt_record"} | options
+    assert same(spark, store, columnCache=cache, **given) == len(of_python(store, **given))
+    times = sorted(row["store_timestamp"] // 1000 for row in of_python(store, columns="store_timestamp"))
+    same(spark, store, columnCache=cache, startingTimestamp=times[len(times) // 2], **given)
+
+
+def test_a_count_by_columns_touches_no_log(
+    spark: SparkSession, live: tuple[Made, MessageStore], tmp_path: Path
+) -> None:
+    made, store = live
+    cache = columns_of(made.root, tmp_path / "cache")
+
+    def counted(**options: str) -> list[Row]:
+        found = frame(spark, made.root, **options).where("tags != 'Tag2'")
+        hour = fn.date_trunc("minute", "store_timestamp").cast("string").alias("minute")
+        return [row.asDict() for row in found.groupBy("topic", "tags", hour).count().collect()]
+
+    assert sorted_rows(counted(columnCache=str(cache))) == sorted_rows(counted())
+    clock = Clock()
+    clock.now += 100_000
+    fill(made, store, clock, 15)  # these are read from the log
+    found = frame(spark, made.root, columnCache=str(cache))
+    assert sorted_rows(counted(columnCache=str(cache))) == sorted_rows(counted())
+    assert found.where("tags = 'Tag1'").count() == sum(one["tags"] == "Tag1" for one in made.messages)
+    # What is in the columns is not read from the log: other bytes in its place change nothing.
+    for one in made.messages[:40]:
+        file = made.root / "commitlog" / f"{one['physical_offset'] // 4096 * 4096:020d}"
+        with file.open("r+b") as opened:
+            opened.seek(one["physical_offset"] % 4096)
+            opened.write(b"\1" * one["size"])
+    assert found.groupBy("tags").count().agg(fn.sum("count")).collect()[0][0] == 75
+
+
+@pytest.mark.parametrize("name", ["manifest", "segment-*/tag/data.ninja", "segment-*/physical_offset/data.ninja"])
+def test_damaged_columns_are_passed_over(spark: SparkSession, made: Made, tmp_path: Path, name: str) -> None:
+    cache = columns_of(made.root, tmp_path / "cache")
+    [file] = cache.glob(name)
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+    assert same(spark, made.root, columnCache=str(cache), columns=CACHED) == 100
+    other = columns_of(make(tmp_path / "other", 20, topics=3).root, tmp_path / "elsewhere")
+    assert same(spark, made.root, columnCache=f"{other},{tmp_path / 'nothing'}", columns=CACHED) == 100
+
+
+def test_damage_beside_columns(spark: SparkSession, copied: Path, tmp_path: Path) -> None:
+    file = sorted((copied / "commitlog").iterdir())[1]
+    data = bytearray(file.read_bytes())
+    data[1000:1004] = bytes(4)
+    data[3000:3300] = bytes(300)
+    file.write_bytes(data)
+    cache = columns_of(copied, tmp_path / "cache")
+    for mode in ("PERMISSIVE", "DROPMALFORMED"):
+        given: dict[str, Any] = {"columns": f"{CACHED},_corrupt_record", "mode": mode, "failOnDataLoss": False}
+        assert same(spark, copied, columnCache=str(cache), **given) == len(of_python(copied, **given))
 
 
 @pytest.fixture

@@ -19,7 +19,6 @@ public final class RecordColumns {
   private static final byte[] TAGS = "TAGS".getBytes(StandardCharsets.US_ASCII);
   private static final byte[] KEYS = "KEYS".getBytes(StandardCharsets.US_ASCII);
   private static final byte[] UNIQ_KEY = "UNIQ_KEY".getBytes(StandardCharsets.US_ASCII);
-  private static final long LAST_MS = Long.MAX_VALUE / 1000;
 
   final byte[] data;
   final int count;
@@ -124,7 +123,7 @@ public final class RecordColumns {
     public long getLong(int row) {
       int at = stored ? Record.storeTimestampAt(sysFlag(row)) : Record.BORN_TIMESTAMP_AT;
       long ms = Record.int64(data, position[row] + at);
-      return ms > LAST_MS ? Long.MAX_VALUE : ms < -LAST_MS ? Long.MIN_VALUE : ms * 1000;
+      return Computed.microseconds(ms);
     }
   }
 

@@ -1,7 +1,7 @@
 package io.github.rocketwire.spark.endpoint;
 
 import io.github.rocketwire.spark.SourceException;
-import io.github.rocketwire.spark.request.Options;
+import io.github.rocketwire.spark.request.OptionValues;
 import java.io.Serializable;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
@@ -58,7 +58,7 @@ public final class EndpointOptions implements Serializable {
     if (problem != null) {
       throw SourceException.option("consumerGroup", group, problem);
     }
-    timeoutMs = (int) Options.whole(
+    timeoutMs = (int) OptionValues.whole(
         "endpointTimeoutMs", given.getOrDefault("endpointTimeoutMs", "15000"), 1, MOST_TIMEOUT_MS);
   }
 

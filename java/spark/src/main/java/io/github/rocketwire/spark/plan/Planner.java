@@ -19,7 +19,7 @@ import java.util.TreeSet;
 import java.util.stream.Collectors;
 
 /**
- * Splits a read into tasks: by entries alone if they have all columns, by the places in entries if topics, queues,
+ * Splits a read into tasks: by entries alone if they have all columns, by columns beside the store likewise, by the places in entries if topics, queues,
  * offsets or tags are restricted, by ids, else by a walk over the log. After a crash queues may lack what the log has, so
  * then the log is walked.
  */
@@ -65,7 +65,7 @@ public final class Planner {
     boolean byQueues = request.needsNoLog() || request.isWorthQueues();
     Set<String> topics = byQueues ? topicsByQueues(store, request) : null;
     if (topics == null) {
-      return WalkPlan.plan(store, request, least, null);
+      return cachedOrWalked(store, request, least);
     }
     Map<QueueKey, long[]> ranges = new TreeMap<>();
     store.selected(request.options).forEach((key, range) -> {
@@ -76,10 +76,19 @@ public final class Planner {
     boolean entriesOnly =
         request.needsNoLog() && ranges.keySet().stream().noneMatch(key -> key.topic().startsWith(Options.LIGHT));
     if (!entriesOnly && !request.isWorthQueues()) {
-      return WalkPlan.plan(store, request, least, null);
+      return cachedOrWalked(store, request, least);
+    }
+    List<LogSpan> cached = entriesOnly ? null : CachePlan.plan(store, request, least);
+    if (cached != null) {
+      return cached;
     }
     return planRanges(
         store, narrowed(store, request, ranges), request.options.maxBytesPerPartition, least, entriesOnly);
+  }
+
+  private static List<LogSpan> cachedOrWalked(Snapshot store, Request request, long least) throws IOException {
+    List<LogSpan> cached = CachePlan.plan(store, request, least);
+    return cached == null ? WalkPlan.plan(store, request, least, null) : cached;
   }
 
   /** The selected topics, if consume queues point to all their messages; else null. */

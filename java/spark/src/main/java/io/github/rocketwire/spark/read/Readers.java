@@ -17,6 +17,8 @@ public record Readers(Request request, Aggregated aggregated, int limit) impleme
     PartitionReader<ColumnarBatch> reader;
     if (span.places() != null) {
       reader = new PlacesReader(span, request);
+    } else if (span.cache() != null) {
+      reader = new CachedReader(span, request);
     } else if (span.queues() == null) {
       reader = new WalkReader(span, request);
     } else if (span.entriesOnly()) {
@@ -24,6 +26,6 @@ public record Readers(Request request, Aggregated aggregated, int limit) impleme
     } else {
       reader = new GatherReader(span, request);
     }
-    return Limited.of(reader, limit);
+    return ColumnarReaders.limited(reader, limit);
   }
 }

@@ -60,13 +60,26 @@ public final class Selection {
   }
 
   private boolean isInTime(byte[] data, int at) {
-    long time = Record.int64(data, at + Record.storeTimestampAt(Record.int32(data, at + Record.SYS_FLAG_AT)));
+    return isInTime(Record.int64(data, at + Record.storeTimestampAt(Record.int32(data, at + Record.SYS_FLAG_AT))));
+  }
+
+  /** Whether messages of a store time (ms) are wanted. */
+  boolean isInTime(long time) {
     return time >= request.since() && time < request.until();
   }
 
+  /** Whether queues, or offsets in them, are restricted. */
+  boolean isByQueue() {
+    return byQueue;
+  }
+
   private boolean takesOffset(String topic, byte[] data, int at) {
-    int queueId = Record.int32(data, at + Record.QUEUE_ID_AT);
-    long offset = Record.int64(data, at + Record.QUEUE_OFFSET_AT);
+    return takesOffset(
+        topic, Record.int32(data, at + Record.QUEUE_ID_AT), Record.int64(data, at + Record.QUEUE_OFFSET_AT));
+  }
+
+  /** Whether these restrictions take a message. */
+  boolean takesOffset(String topic, int queueId, long offset) {
     if (!request.takesQueue(queueId) || offset < request.narrowed.firstOffset || offset >= request.narrowed.endOffset) {
       return false;
     }

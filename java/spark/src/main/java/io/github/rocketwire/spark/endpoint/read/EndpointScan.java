@@ -2,7 +2,6 @@ package io.github.rocketwire.spark.endpoint.read;
 
 import io.github.rocketwire.spark.endpoint.EndpointOptions;
 import io.github.rocketwire.spark.read.ColumnarReaders;
-import io.github.rocketwire.spark.read.Limited;
 import io.github.rocketwire.spark.request.Request;
 import java.util.List;
 import org.apache.spark.sql.connector.read.Batch;
@@ -34,7 +33,7 @@ public final class EndpointScan implements Scan, Batch {
   record Readers(Request request, EndpointOptions endpoint, int limit) implements ColumnarReaders {
     @Override
     public PartitionReader<ColumnarBatch> createColumnarReader(InputPartition partition) {
-      return Limited.of(new PulledReader((BrokerPart) partition, request, endpoint), limit);
+      return ColumnarReaders.limited(new PulledReader((BrokerPart) partition, request, endpoint), limit);
     }
   }
 

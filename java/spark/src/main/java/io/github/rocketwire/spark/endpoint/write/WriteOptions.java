@@ -2,7 +2,7 @@ package io.github.rocketwire.spark.endpoint.write;
 
 import io.github.rocketwire.spark.SourceException;
 import io.github.rocketwire.spark.endpoint.EndpointOptions;
-import io.github.rocketwire.spark.request.Options;
+import io.github.rocketwire.spark.request.OptionValues;
 import io.github.rocketwire.spark.request.Similar;
 import java.io.Serializable;
 import java.util.List;
@@ -33,9 +33,9 @@ final class WriteOptions implements Serializable {
     endpoint = new EndpointOptions(given);
     String named = given.getOrDefault("topic", "").strip();
     topic = named.isEmpty() ? null : named;
-    retries = (int) Options.whole("retries", given.getOrDefault("retries", "3"), 0, 1000);
-    maxBatchBytes = Options.size("maxBatchBytes", given.getOrDefault("maxBatchBytes", "1m"));
-    maxMessageSize = Options.size("maxMessageSize", given.getOrDefault("maxMessageSize", "4m"));
+    retries = (int) OptionValues.whole("retries", given.getOrDefault("retries", "3"), 0, 1000);
+    maxBatchBytes = OptionValues.size("maxBatchBytes", given.getOrDefault("maxBatchBytes", "1m"));
+    maxMessageSize = OptionValues.size("maxMessageSize", given.getOrDefault("maxMessageSize", "4m"));
   }
 
   private static Map<String, String> known(Map<String, String> options) {
