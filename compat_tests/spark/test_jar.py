@@ -267,6 +267,39 @@ def test_stores_that_lack_something(spark: SparkSession, copied: Path, change: C
     assert frame(spark, copied, failOnDataLoss=False).count() == len(rows)
 
 
+@pytest.mark.parametrize("column", ["queue_offset", "physical_offset", "store_timestamp"])
+def test_the_first_rows_in_an_order(spark: SparkSession, live: tuple[Made, MessageStore], column: str) -> None:
+    made, _ = live
+    found = frame(spark, made.root, maxBytesPerPartition="1k")
+    rows = of_jar(found)
+    for condition, own in (("true", rows), ("topic = 'T1'", [row for row in rows if row["topic"] == "T1"])):
+        for descending in (True, False):
+            for count in (1, 7, 500):
+                order = fn.col(column).desc() if descending else fn.col(column).asc_nulls_last()
+                top = found.where(condition).orderBy(order, "physical_offset").limit(count)
+                assert f"for the first {count} by {column}" in top._jdf.queryExecution().toString()  # noqa: SLF001
+                sign = -1 if descending else 1
+                own.sort(key=lambda row: (sign * row[column], row["physical_offset"]))
+                assert of_jar(top) == own[:count]
+
+
+@pytest.mark.parametrize("mode", ["PERMISSIVE", "DROPMALFORMED"])
+@pytest.mark.parametrize("column", ["queue_offset", "physical_offset", "store_timestamp"])
+def test_the_first_rows_where_some_are_damaged(spark: SparkSession, copied: Path, mode: str, column: str) -> None:
+    for file in sorted((copied / "commitlog").iterdir()):
+        data = bytearray(file.read_bytes())
+        data[1200:1204] = bytes(4)
+        at = len(data.rstrip(b"\0")) - 500
+        data[at : at + 200] = b"\x7f" * 200 if at > 1300 else data[at : at + 200]
+        file.write_bytes(data)
+    found = frame(spark, copied, mode=mode, failOnDataLoss=False)
+    rows = [row for row in of_jar(found) if row[column] is not None]
+    for descending in (True, False):
+        order = fn.col(column).desc() if descending else fn.col(column).asc_nulls_last()
+        top = [row[column] for row in of_jar(found.orderBy(order).limit(12))]
+        assert top == sorted((row[column] for row in rows), reverse=descending)[:12]
+
+
 def columns_of(root: Path, folder: Path) -> Path:
     """Columns of what a store has now."""
     extend(discover(str(root)), folder, lambda _: None)

@@ -32,8 +32,8 @@ final class WalkPlan {
   private WalkPlan(Snapshot store, Request request) throws IOException {
     this.store = store;
     this.request = request;
-    low = store.start;
-    high = store.end;
+    low = Math.max(store.start, request.narrowed.firstPlace);
+    high = Math.min(store.end, request.narrowed.endPlace);
     List<QueueFiles> largest = new ArrayList<>(store.files().values());
     largest.sort(Comparator.comparingLong((QueueFiles queue) ->
             queue.files().get(queue.files().size() - 1).end() - queue.files().get(0).start())

@@ -15,7 +15,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
-import java.util.zip.CRC32;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
@@ -99,16 +98,9 @@ public final class Rows {
   }
 
   private void checkBodies() {
-    CRC32 crc = new CRC32();
     int kept = 0;
     for (int i = 0; i < walk.count; i++) {
-      int at = walk.body[i];
-      int length = Record.int32(data, at - 4);
-      crc.reset();
-      crc.update(data, at, length);
-      boolean good = length == 0
-          || ((int) crc.getValue() & Integer.MAX_VALUE) == Record.int32(data, walk.position[i] + Record.BODY_CRC_AT);
-      if (good) {
+      if (Record.isBodyGood(data, walk.position[i], walk.body[i])) {
         walk.move(i, kept++);
       } else {
         note(i, "its body has another CRC than its record says");
