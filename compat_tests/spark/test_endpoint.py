@@ -54,6 +54,13 @@ def namesrv(request: pytest.FixtureRequest, name_servers: Callable[[str], str]) 
     return name_servers(request.param)
 
 
+@pytest.fixture(params=["python", "jar"])
+def source(request: pytest.FixtureRequest) -> str:
+    """The name of each source in turn."""
+    name: str = "rocketmq" if request.param == "python" else request.getfixturevalue("with_jar")
+    return name
+
+
 @pytest.fixture
 def with_jar(jar_without_a_name: Path | None) -> str:
     """The name of the jar's source."""
@@ -66,12 +73,12 @@ def write(frame: DataFrame, namesrv: str, **options: str | int) -> None:
     frame.write.format("rocketmq").mode("append").option("namesrv", namesrv).options(**options).save()
 
 
-def read(spark: SparkSession, namesrv: str, **options: str | int) -> DataFrame:
-    return spark.read.format("rocketmq").option("namesrv", namesrv).options(**options).load()
+def read(spark: SparkSession, namesrv: str, source: str = "rocketmq", **options: str | int) -> DataFrame:
+    return spark.read.format(source).option("namesrv", namesrv).options(**options).load()
 
 
-def stream(spark: SparkSession, namesrv: str, **options: str | int) -> DataFrame:
-    return spark.readStream.format("rocketmq").option("namesrv", namesrv).options(**options).load()
+def stream(spark: SparkSession, namesrv: str, source: str = "rocketmq", **options: str | int) -> DataFrame:
+    return spark.readStream.format(source).option("namesrv", namesrv).options(**options).load()
 
 
 def settled(namesrv: str, topic: str, count: int) -> None:
@@ -96,23 +103,23 @@ def numbers(rows: list[Row]) -> list[int]:
 
 
 def test_what_is_written_is_read_once_in_batches_and_streams(
-    spark: SparkSession, namesrv: str, unique: Unique, tmp_path: Path
+    spark: SparkSession, namesrv: str, unique: Unique, tmp_path: Path, source: str
 ) -> None:
     topic = unique("endpoint")
     write(numbered(spark, 0, MESSAGES), namesrv, topic=topic)
     settled(namesrv, topic, MESSAGES)
-    rows = read(spark, namesrv, topic=topic, columns="*", minPartitions=3).collect()
+    rows = read(spark, namesrv, source, topic=topic, columns="*", minPartitions=3).collect()
     assert numbers(rows) == list(range(MESSAGES))
     assert all((row.tags, row["keys"]) == (f"t{int(row.body) % 3}", [f"k{int(row.body)}"]) for row in rows)
     assert len({row.message_id for row in rows}) == len({row.offset_message_id for row in rows}) == MESSAGES
 
     middle = sorted(row.store_timestamp for row in rows)[MESSAGES // 2]
-    since = read(spark, namesrv, topic=topic, columns="queue_id", startingTimestamp=f"{middle.isoformat()}Z")
+    since = read(spark, namesrv, source, topic=topic, columns="queue_id", startingTimestamp=f"{middle.isoformat()}Z")
     assert since.count() == sum(row.store_timestamp >= middle for row in rows)
 
     def copied() -> list[int]:
         """What a stream into files has, once it has read all that is there now."""
-        sink = stream(spark, namesrv, topic=topic, maxOffsetsPerTrigger=1500, columns="body").writeStream
+        sink = stream(spark, namesrv, source, topic=topic, maxOffsetsPerTrigger=1500, columns="body").writeStream
         sink = sink.format("parquet").option("path", str(tmp_path / "files"))
         query = sink.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start()
         assert query.awaitTermination(240)
@@ -240,8 +247,7 @@ def test_a_stream_is_sent_by_the_jar(
         checkpoint = {"checkpointLocation": str(tmp_path / mode)}
         sink = rows.writeStream.format(with_jar).options(namesrv=namesrv, topic=topic, **checkpoint)
         assert sink.outputMode(mode).trigger(availableNow=True).start().awaitTermination(240)
-    found = spark.read.format(with_jar).options(namesrv=namesrv, topic=topic).load()  # Python's, handed over
-    assert numbers(found.collect()) == sorted([*range(500), *range(500)])
+    assert numbers(read(spark, namesrv, topic=topic).collect()) == sorted([*range(500), *range(500)])
 
 
 @pytest.mark.parametrize("namesrv", ["rocketwire"], indirect=True)

@@ -1,7 +1,4 @@
-"""The contract of both sources: the jar (java/spark) gives the rows and errors of the Python source.
-
-The jar is asked through Spark. The Python source is asked as Spark's workers ask it, without a JVM (tests/spark/reads).
-"""
+"""The contract of both sources for stores: the jar (java/spark) gives the rows and errors of the Python source."""
 
 from __future__ import annotations
 
@@ -11,33 +8,37 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as fn
 
+from compat_tests.spark.sources import (
+    JAR,
+    PLACES,
+    WHOLE,
+    Row,
+    failed,
+    frame,
+    of_jar,
+    of_python,
+    same,
+    sorted_rows,
+    streamed,
+)
 from rocketwire.spark.errors import SparkSourceError
 from rocketwire.spark.schema import COLUMNS
+from rocketwire.store.archive.columns.extend import extend
+from rocketwire.store.archive.read.directory import discover
 from rocketwire.store.store import MessageStore
 from tests.spark.made import Made, fill, make
 from tests.spark.reads import read
 from tests.spark.records import records, stored
 from tests.store.support import Clock, Golden, kill, open_store, small
-
-JAR = "io.github.rocketwire.spark.RocketMQProvider"
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-TIMES = ("born_timestamp", "store_timestamp")
-PLACES = "topic,queue_id,queue_offset,physical_offset,store_size,file,broker"
-WHOLE = "*,_corrupt_record"
-Row = dict[str, Any]
-Value = str | int | bool
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -61,53 +62,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 def copied(made: Made, tmp_path: Path) -> Path:
     shutil.copytree(made.root, tmp_path / "store")
     return tmp_path / "store"
-
-
-def frame(spark: SparkSession, path: Path | str, **options: Value) -> DataFrame:
-    return spark.read.format(JAR).options(**options).load(str(path))
-
-
-def sorted_rows(rows: list[Row]) -> list[str]:
-    """Rows to compare: neither they nor the items of a map have an order."""
-    return sorted(
-        repr(
-            [(name, sorted(value.items()) if isinstance(value, dict) else value) for name, value in sorted(row.items())]
-        )
-        for row in rows
-    )
-
-
-def of_jar(found: DataFrame) -> list[Row]:
-    shown = [fn.unix_micros(name).alias(name) if name in TIMES else fn.col(name) for name in found.columns]
-    rows = [row.asDict() for row in found.select(*shown).collect()]
-    for row in rows:
-        if row.get("body") is not None:
-            row["body"] = bytes(row["body"])
-    return rows
-
-
-def of_python(path: Path | str, **options: Value) -> list[Row]:
-    rows = read(path, **options)
-    for row in rows:
-        for name in TIMES:
-            if row.get(name) is not None:
-                row[name] = (row[name] - EPOCH) // timedelta(microseconds=1)
-        if row.get("properties") is not None:
-            row["properties"] = dict(row["properties"])
-    return rows
-
-
-def same(spark: SparkSession, path: Path | str, **options: Value) -> int:
-    """Compare both; the number of rows."""
-    expected = sorted_rows(of_python(path, **options))
-    assert sorted_rows(of_jar(frame(spark, path, **options))) == expected
-    return len(expected)
-
-
-def failed(action: Callable[[], object]) -> str:
-    with pytest.raises((PySparkException, Py4JJavaError)) as raised:
-        action()
-    return str(raised.value)
 
 
 @pytest.mark.parametrize("version", ["4.9.7", "5.5.0"])
@@ -313,6 +267,119 @@ def test_stores_that_lack_something(spark: SparkSession, copied: Path, change: C
     assert frame(spark, copied, failOnDataLoss=False).count() == len(rows)
 
 
+@pytest.mark.parametrize("column", ["queue_offset", "physical_offset", "store_timestamp"])
+def test_the_first_rows_in_an_order(spark: SparkSession, live: tuple[Made, MessageStore], column: str) -> None:
+    made, _ = live
+    found = frame(spark, made.root, maxBytesPerPartition="1k")
+    rows = of_jar(found)
+    for condition, own in (("true", rows), ("topic = 'T1'", [row for row in rows if row["topic"] == "T1"])):
+        for descending in (True, False):
+            for count in (1, 7, 500):
+                order = fn.col(column).desc() if descending else fn.col(column).asc_nulls_last()
+                top = found.where(condition).orderBy(order, "physical_offset").limit(count)
+                assert f"for the first {count} by {column}" in top._jdf.queryExecution().toString()  # noqa: SLF001
+                sign = -1 if descending else 1
+                own.sort(key=lambda row: (sign * row[column], row["physical_offset"]))
+                assert of_jar(top) == own[:count]
+
+
+@pytest.mark.parametrize("mode", ["PERMISSIVE", "DROPMALFORMED"])
+@pytest.mark.parametrize("column", ["queue_offset", "physical_offset", "store_timestamp"])
+def test_the_first_rows_where_some_are_damaged(spark: SparkSession, copied: Path, mode: str, column: str) -> None:
+    for file in sorted((copied / "commitlog").iterdir()):
+        data = bytearray(file.read_bytes())
+        data[1200:1204] = bytes(4)
+        at = len(data.rstrip(b"\0")) - 500
+        data[at : at + 200] = b"\x7f" * 200 if at > 1300 else data[at : at + 200]
+        file.write_bytes(data)
+    found = frame(spark, copied, mode=mode, failOnDataLoss=False)
+    rows = [row for row in of_jar(found) if row[column] is not None]
+    for descending in (True, False):
+        order = fn.col(column).desc() if descending else fn.col(column).asc_nulls_last()
+        top = [row[column] for row in of_jar(found.orderBy(order).limit(12))]
+        assert top == sorted((row[column] for row in rows), reverse=descending)[:12]
+
+
+def columns_of(root: Path, folder: Path) -> Path:
+    """Columns of what a store has now."""
+    extend(discover(str(root)), folder, lambda _: None)
+    return folder
+
+
+CACHED = "topic,queue_id,queue_offset,physical_offset,store_size,tags,born_timestamp,store_timestamp,file,broker"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"includeSystemTopics": True, "maxBytesPerPartition": "1k"},
+        {"columns": "tags,store_timestamp", "topic": "GoldenNormal"},
+        {"columns": "tags,physical_offset", "topicPattern": "Golden[NOK].*", "queues": "0,2"},
+        {"topic": "GoldenNormal", "startingOffsets": '{"GoldenNormal": {"0": 3, "1": -1, "2": -2}}'},
+    ],
+)
+def test_columns_beside_a_store(
+    spark: SparkSession, golden: dict[str, Path], tmp_path: Path, options: dict[str, Any]
+) -> None:
+    store = golden["5.5.0"]
+    cache = str(columns_of(store, tmp_path / "cache"))
+    given = {"columns": f"{CACHED},_corrupt_record"} | options
+    assert same(spark, store, columnCache=cache, **given) == len(of_python(store, **given))
+    times = sorted(row["store_timestamp"] // 1000 for row in of_python(store, columns="store_timestamp"))
+    same(spark, store, columnCache=cache, startingTimestamp=times[len(times) // 2], **given)
+
+
+def test_a_count_by_columns_touches_no_log(
+    spark: SparkSession, live: tuple[Made, MessageStore], tmp_path: Path
+) -> None:
+    made, store = live
+    cache = columns_of(made.root, tmp_path / "cache")
+
+    def counted(**options: str) -> list[Row]:
+        found = frame(spark, made.root, **options).where("tags != 'Tag2'")
+        hour = fn.date_trunc("minute", "store_timestamp").cast("string").alias("minute")
+        return [row.asDict() for row in found.groupBy("topic", "tags", hour).count().collect()]
+
+    assert sorted_rows(counted(columnCache=str(cache))) == sorted_rows(counted())
+    clock = Clock()
+    clock.now += 100_000
+    fill(made, store, clock, 15)  # these are read from the log
+    found = frame(spark, made.root, columnCache=str(cache))
+    assert sorted_rows(counted(columnCache=str(cache))) == sorted_rows(counted())
+    assert found.where("tags = 'Tag1'").count() == sum(one["tags"] == "Tag1" for one in made.messages)
+    # What is in the columns is not read from the log: other bytes in its place change nothing.
+    for one in made.messages[:40]:
+        file = made.root / "commitlog" / f"{one['physical_offset'] // 4096 * 4096:020d}"
+        with file.open("r+b") as opened:
+            opened.seek(one["physical_offset"] % 4096)
+            opened.write(b"\1" * one["size"])
+    assert found.groupBy("tags").count().agg(fn.sum("count")).collect()[0][0] == 75
+
+
+@pytest.mark.parametrize("name", ["manifest", "segment-*/tag/data.ninja", "segment-*/physical_offset/data.ninja"])
+def test_damaged_columns_are_passed_over(spark: SparkSession, made: Made, tmp_path: Path, name: str) -> None:
+    cache = columns_of(made.root, tmp_path / "cache")
+    [file] = cache.glob(name)
+    data = bytearray(file.read_bytes())
+    data[len(data) // 2] ^= 1
+    file.write_bytes(data)
+    assert same(spark, made.root, columnCache=str(cache), columns=CACHED) == 100
+    other = columns_of(make(tmp_path / "other", 20, topics=3).root, tmp_path / "elsewhere")
+    assert same(spark, made.root, columnCache=f"{other},{tmp_path / 'nothing'}", columns=CACHED) == 100
+
+
+def test_damage_beside_columns(spark: SparkSession, copied: Path, tmp_path: Path) -> None:
+    file = sorted((copied / "commitlog").iterdir())[1]
+    data = bytearray(file.read_bytes())
+    data[1000:1004] = bytes(4)
+    data[3000:3300] = bytes(300)
+    file.write_bytes(data)
+    cache = columns_of(copied, tmp_path / "cache")
+    for mode in ("PERMISSIVE", "DROPMALFORMED"):
+        given: dict[str, Any] = {"columns": f"{CACHED},_corrupt_record", "mode": mode, "failOnDataLoss": False}
+        assert same(spark, copied, columnCache=str(cache), **given) == len(of_python(copied, **given))
+
+
 @pytest.fixture
 def live(tmp_path: Path) -> Iterator[tuple[Made, MessageStore]]:
     store_of = Made(tmp_path / "live")
@@ -379,15 +446,6 @@ def test_errors(
     assert str(python.value) in failed(lambda: frame(spark, where, **({"columns": PLACES} | options)).collect())
 
 
-def streamed(spark: SparkSession, source: str, store: Path, folder: Path, **options: Value) -> int:
-    """Read what there is as a stream; the number of micro-batches that have rows."""
-    given = spark.readStream.format(source).options(columns="*", **options).load(str(store))
-    writer = given.writeStream.format("parquet").option("checkpointLocation", str(folder / "checkpoint"))
-    query = writer.trigger(availableNow=True).start(str(folder / "rows"))
-    query.awaitTermination()
-    return sum(progress["numInputRows"] > 0 for progress in query.recentProgress)
-
-
 def test_a_stream_goes_on_with_the_other_source(
     spark: SparkSession, live: tuple[Made, MessageStore], tmp_path: Path
 ) -> None:
@@ -431,8 +489,6 @@ def test_what_the_jar_leaves_to_python(spark: SparkSession, golden: dict[str, Pa
     assert sorted_rows([row.asDict() for row in queues.collect()]) == sorted_rows(
         [row | {"lags": dict(row["lags"])} for row in read(golden["5.5.0"], table="queues")]
     )
-    endpoint = spark.read.format(JAR).options(namesrv="127.0.0.1:1", endpointTimeoutMs=200, topic="T")
-    assert "ROCKETMQ_ENDPOINT_UNREACHABLE" in failed(lambda: endpoint.load().count())
 
 
 def test_the_short_name_is_the_jars_in_a_session_of_ours(golden: dict[str, Path]) -> None:

@@ -2,6 +2,7 @@
 
 - message ids: the physical offsets in them or in the index (`id_plan`)
 - all columns are among those of consume queues: their entries, and not the log
+- columns beside the store have all columns: these, and the log behind their end (`cache_plan`)
 - topics, queues, offsets or tags are restricted: the entries give the positions to read in the log
 - else a walk over the log, of a time range over the part that can hold it (`walk_plan`)
 
@@ -65,7 +66,7 @@ def _plan_store(store: StoreSnapshot, request: Request, least: int) -> list[LogS
     by_queues = request.needs_no_log or _worth_queues(request)
     topics = _topics_by_queues(store, request) if by_queues else None
     if topics is None:
-        return plan_walk(store, request, least)
+        return _cached_or_walked(store, request, least)
     ranges = {
         (topic, queue_id): found
         for (topic, queue_id), found in store.selected(request.options).items()
@@ -73,10 +74,26 @@ def _plan_store(store: StoreSnapshot, request: Request, least: int) -> list[LogS
     }
     entries_only = request.needs_no_log and not any(topic.startswith(LIGHT_PREFIX) for topic, _ in ranges)
     if not entries_only and not _worth_queues(request):
-        return plan_walk(store, request, least)
+        return _cached_or_walked(store, request, least)
+    if not entries_only and (cached := _cached(store, request, least)) is not None:
+        return cached
     max_bytes = request.options.max_bytes_per_partition
     narrowed = narrowed_ranges(store, request, ranges)
     return plan_ranges(store, narrowed, max_bytes=max_bytes, min_partitions=least, entries_only=entries_only)
+
+
+def _cached_or_walked(store: StoreSnapshot, request: Request, least: int) -> list[LogSpan]:
+    cached = _cached(store, request, least)
+    return plan_walk(store, request, least) if cached is None else cached
+
+
+def _cached(store: StoreSnapshot, request: Request, least: int) -> list[LogSpan] | None:
+    """The tasks that read columns beside the store; None if there are none that fit."""
+    if not request.may_use_cache:
+        return None
+    from rocketwire.spark.plan.cache_plan import plan_cached
+
+    return plan_cached(store, request, least)
 
 
 def _worth_queues(request: Request) -> bool:

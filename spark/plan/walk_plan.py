@@ -57,6 +57,18 @@ def plan_walk(
 def _spans(
     store: StoreSnapshot, request: Request, guides: Sequence[QueueRange], low: int, high: int, size: int
 ) -> Iterator[LogSpan]:
+    for file, start, end in parts_of_files(store, request, low, high):
+        places = [start, *_record_places(file, guides, start, end, size), end]
+        for first, last in pairwise(places):
+            yield LogSpan(broker=store.broker, state=store.directory.state, start=first, end=last, files=(file,))
+
+
+def parts_of_files(store: StoreSnapshot, request: Request, low: int, high: int) -> Iterator[tuple[RowFile, int, int]]:
+    """The files of the log with messages between two physical offsets, and which part of each this is.
+
+    Raises:
+        DataLost: a file is missing, and options make this an error.
+    """
     behind = low
     for file in store.directory.commit_log:
         start, end = max(file.start, low), min(file.end, high)
@@ -66,9 +78,7 @@ def _spans(
             what = f"the {start - behind} bytes of the log before {file.path} are missing"
             lost(what, fail=request.options.fail_on_data_loss)
         behind = end
-        places = [start, *_record_places(file, guides, start, end, size), end]
-        for first, last in pairwise(places):
-            yield LogSpan(broker=store.broker, state=store.directory.state, start=first, end=last, files=(file,))
+        yield file, start, end
 
 
 def _record_places(file: RowFile, guides: Sequence[QueueRange], start: int, end: int, size: int) -> Iterator[int]:

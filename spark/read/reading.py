@@ -39,6 +39,10 @@ def read(span: LogSpan, request: Request) -> Iterator[pa.RecordBatch]:
     rows = Rows(request, span.broker)
     if span.places is not None:
         found = _at_places(span, request, rows)
+    elif span.cache is not None:
+        from rocketwire.spark.read.cached import cached
+
+        found = cached(span, span.cache, request, rows)
     elif span.queues is None:
         found = walked(span, request, rows)
     elif span.entries_only:

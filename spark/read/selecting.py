@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -51,11 +52,43 @@ class WantedRows:
             codes, topics = kernel.topics(buffer, positions)
             taken = np.fromiter(map(self._takes, topics), bool, len(topics))
             passed = taken[codes]
-            if self._edges or self._queues is not None or self._offsets:
+            if self._has_queues:
                 passed &= self._by_heads(buffer, positions, codes, topics)
             if not passed.all():
                 positions = positions[passed]
         return self._by_ids(buffer, self.of_entries(buffer, positions))
+
+    @property
+    def cached_columns(self) -> frozenset[str]:
+        """The columns beside a store that `of_columns` examines."""
+        found = {"topic"}
+        if self._request.has_times:
+            found.add("store_timestamp")
+        if self._tags is not None:
+            found.add("tag")
+        if self._has_queues:
+            found |= {"queue_id", "queue_offset"}
+        return frozenset(found)
+
+    @property
+    def _has_queues(self) -> bool:
+        return bool(self._edges) or self._queues is not None or self._offsets
+
+    def of_columns(
+        self, columns: Mapping[str, NDArray[Any]], topics: Sequence[bytes], tags: Sequence[bytes | None]
+    ) -> NDArray[np.bool_]:
+        """Which rows match, of columns beside a store; `topics` and `tags` are the texts of their codes."""
+        request = self._request
+        codes = columns["topic"]
+        passed: NDArray[np.bool_] = np.fromiter(map(self._takes, topics), bool, len(topics))[codes]
+        if request.has_times:
+            times = columns["store_timestamp"]
+            passed &= (times >= request.since) & (times < request.until)
+        if self._tags is not None:
+            passed &= np.fromiter((tag in self._tags for tag in tags), bool, len(tags))[columns["tag"]]
+        if self._has_queues:
+            passed &= self._by_queues(columns["queue_id"], columns["queue_offset"], codes, topics)
+        return passed
 
     def _takes(self, topic: bytes) -> bool:
         found = self._topics.get(topic)
@@ -69,6 +102,15 @@ class WantedRows:
         self, buffer: Buffer, positions: Positions, codes: NDArray[np.int32], topics: list[bytes]
     ) -> NDArray[np.bool_]:
         queue_ids, offsets = kernel.heads(buffer, positions, ["queue_id", "queue_offset"])
+        return self._by_queues(queue_ids, offsets, codes, topics)
+
+    def _by_queues(
+        self,
+        queue_ids: NDArray[np.integer[Any]],
+        offsets: NDArray[np.int64],
+        codes: NDArray[np.int32],
+        topics: Sequence[bytes],
+    ) -> NDArray[np.bool_]:
         narrowed = self._request.narrowed
         passed: NDArray[np.bool_] = (offsets >= narrowed.first_offset) & (offsets < narrowed.end_offset)
         if self._queues is not None:

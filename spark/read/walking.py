@@ -43,7 +43,12 @@ def walked(span: LogSpan, request: Request, rows: Rows) -> Iterator[pa.RecordBat
         DataLost: a file was removed or cut, and options make this an error.
         RecordMalformed: something is damaged, and options make this an error.
     """
-    wanted = WantedRows(request, span.broker)
+    yield from walked_part(span, request, rows, WantedRows(request, span.broker))
+    yield from rows.rest()
+
+
+def walked_part(span: LogSpan, request: Request, rows: Rows, wanted: WantedRows) -> Iterator[pa.RecordBatch]:
+    """The same of a span that is a part of a task's: the caller asks `rows` for the rest at the end."""
     for file in span.files:
         start, end = max(span.start, file.start), min(span.end, file.end)
         try:
@@ -53,7 +58,6 @@ def walked(span: LogSpan, request: Request, rows: Rows) -> Iterator[pa.RecordBat
         except FileGone:
             what = f"{file.path} was removed since the read was planned"
             lost(what, fail=request.options.fail_on_data_loss)
-    yield from rows.rest()
 
 
 class _Walk:

@@ -33,6 +33,7 @@ NAMES: Final = (
     "startingTimestamp",
     "endingTimestamp",
     "columns",
+    "columnCache",
     "pushFilters",
     "includeSystemTopics",
     "minPartitions",
@@ -99,6 +100,7 @@ def read_options(options: Mapping[str, str]) -> ReadOptions:
         max_bytes_per_trigger=(
             values.size("maxBytesPerTrigger", given["maxBytesPerTrigger"]) if "maxBytesPerTrigger" in given else None
         ),
+        column_cache=values.words("columnCache", given["columnCache"]) if "columnCache" in given else (),
         mode=_mode(given.get("mode", Mode.PERMISSIVE.name)),
         fail_on_data_loss=_boolean(given, "failOnDataLoss", default=True),
         decompress=_boolean(given, "decompress", default=True),

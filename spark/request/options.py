@@ -40,6 +40,7 @@ class ReadOptions:
         min_partitions: The plan has no fewer, if there is so much to split.
         max_bytes_per_partition: Bytes of log that a partition reads, roughly.
         max_offsets_per_trigger, max_bytes_per_trigger: Limits of a micro-batch; None for no limit.
+        column_cache: Folders of columns beside stores, which are read in place of the log where they have all columns.
         mode: How damaged places are handled.
         fail_on_data_loss: Whether missing messages are an error, or only cause a warning.
         decompress: Whether compressed bodies are inflated.
@@ -65,6 +66,7 @@ class ReadOptions:
     max_bytes_per_partition: int = 128 << 20
     max_offsets_per_trigger: int | None = None
     max_bytes_per_trigger: int | None = None
+    column_cache: tuple[str, ...] = ()
     mode: Mode = Mode.PERMISSIVE
     fail_on_data_loss: bool = True
     decompress: bool = True

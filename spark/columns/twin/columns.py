@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from rocketwire.spark.columns.plain_arrays import microseconds
 from rocketwire.spark.columns.twin.endings import last_values
 from rocketwire.spark.columns.twin.gathering import column_of, gathered, octets_of, with_nulls
 from rocketwire.spark.columns.twin.hosts import host_texts, offset_ids
@@ -19,16 +20,12 @@ from rocketwire.spark.columns.twin.texts import Parts, Texts, texts_of
 from rocketwire.spark.schema import arrow_schema
 from rocketwire.store.records.columns import Buffer
 from rocketwire.wire import properties as names_of
-from rocketwire.wire.java import INT64_MAX, INT64_MIN
 
 #: Columns that are made of the properties; for tags alone the rest need not be decoded.
 _OF_TEXTS: Final = frozenset({"message_id", "keys", "properties"})
 _LAST_ASCII: Final = 0x7F
 #: What the schema calls otherwise than the store's columns do.
 _IN_RECORDS: Final = {"store_size": "size", "prepared_transaction_offset": "prepared_offset"}
-_MICROSECONDS: Final = 1000
-#: The last time, in ms before and after 1970, that Arrow's microseconds hold.
-_LAST_TIME: Final = INT64_MAX // _MICROSECONDS
 
 
 def columns(buffer: Buffer, positions: NDArray[np.int64], names: Sequence[str]) -> pa.RecordBatch:
@@ -78,12 +75,7 @@ def _number(name: str) -> Callable[[_Rows, pa.DataType], pa.Array]:
 
 def _time(name: str) -> Callable[[_Rows, pa.DataType], pa.Array]:
     def made(rows: _Rows, kind: pa.DataType) -> pa.Array:
-        ms = rows.number(name)
-        times = ms * _MICROSECONDS
-        if int(ms.max(initial=0)) > _LAST_TIME or int(ms.min(initial=0)) < -_LAST_TIME:
-            times[ms > _LAST_TIME] = INT64_MAX
-            times[ms < -_LAST_TIME] = INT64_MIN
-        return column_of(kind, times)
+        return column_of(kind, microseconds(rows.number(name)))
 
     return made
 

@@ -46,6 +46,11 @@ public final class Columns {
   public static final Set<String> OF_QUEUES =
       Set.of("topic", "queue_id", "queue_offset", "physical_offset", "store_size", "broker", "file");
 
+  /** Columns that columns beside a store have; the last one is null there. */
+  public static final Set<String> CACHED = Set.of(
+      "topic", "queue_id", "queue_offset", "physical_offset", "store_size", "broker", "file", "tags", "born_timestamp",
+      "store_timestamp", CORRUPT_RECORD);
+
   private Columns() {}
 
   /** The schema of these columns, in this order. */

@@ -1,11 +1,12 @@
 package io.github.rocketwire.spark;
 
-import io.github.rocketwire.spark.endpoint.EndpointWrite;
+import io.github.rocketwire.spark.endpoint.EndpointOptions;
+import io.github.rocketwire.spark.endpoint.write.EndpointWrite;
+import io.github.rocketwire.spark.request.Options;
+import java.util.Map;
 import java.util.Set;
-import java.util.function.Supplier;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
-import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
@@ -13,20 +14,20 @@ import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** An endpoint as a table: rows are sent from here; reads are the Python source's. */
+/** An endpoint as a table. Spark makes it before it says whether it will read or write, so options are parsed later. */
 final class EndpointTable implements SupportsRead, SupportsWrite {
   private final StructType schema;
-  private final Supplier<Table> python;
+  private final Map<String, String> given;
 
   /**
    * A table of these columns.
    *
    * @param schema the columns of a read, or those of a frame that is written
-   * @param python gives the Python source's table; it is asked only for a read
+   * @param given the options of a read; a write is given its own
    */
-  EndpointTable(StructType schema, Supplier<Table> python) {
+  EndpointTable(StructType schema, Map<String, String> given) {
     this.schema = schema;
-    this.python = python;
+    this.given = given;
   }
 
   @Override
@@ -58,8 +59,9 @@ final class EndpointTable implements SupportsRead, SupportsWrite {
   }
 
   @Override
-  public ScanBuilder newScanBuilder(CaseInsensitiveStringMap given) {
-    return ((SupportsRead) python.get()).newScanBuilder(given);
+  public ScanBuilder newScanBuilder(CaseInsensitiveStringMap same) {
+    Columns.check(schema);
+    return new EndpointScanBuilder(schema, Options.parse(given), new EndpointOptions(given));
   }
 
   @Override

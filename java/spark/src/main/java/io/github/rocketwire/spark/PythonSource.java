@@ -25,7 +25,7 @@ final class PythonSource {
     } catch (ReflectiveOperationException error) {
       throw new SourceException(
           SourceException.OPTION_INVALID,
-          reason + " needs rocketwire's Python source, which this Spark does not have: the jar reads directories, and writes to endpoints",
+          reason + " needs rocketwire's Python source, which this Spark does not have: the jar reads directories and endpoints",
           "Use Spark 4.2 or newer with pip install 'rocketwire[spark]', or read the directory of a store");
     }
   }

@@ -12,8 +12,8 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * The data source {@code rocketmq}: it reads store directories and writes to endpoints itself. Reads of endpoints,
- * object stores and the table of queues are left to the Python source of the same name, which Spark 4 finds.
+ * The data source {@code rocketmq}: it reads store directories and endpoints, and writes to endpoints. Reads of object
+ * stores and the table of queues are left to the Python source of the same name, which Spark 4 finds.
  */
 public final class RocketMQProvider implements TableProvider, DataSourceRegister {
   private static final Pattern URL = Pattern.compile("(?i)(^|[,\"\\[\\s])(?!file:)[a-z][a-z0-9+.-]*://");
@@ -37,11 +37,11 @@ public final class RocketMQProvider implements TableProvider, DataSourceRegister
   public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> properties) {
     CaseInsensitiveStringMap options = new CaseInsensitiveStringMap(properties);
     String reason = pythons(options);
-    if (isOfEndpoint(options)) {
-      return new EndpointTable(schema, () -> python(reason).getTable(schema, partitioning, properties));
-    }
     if (reason != null) {
       return python(reason).getTable(schema, partitioning, properties);
+    }
+    if (isOfEndpoint(options)) {
+      return new EndpointTable(schema, properties);
     }
     Columns.check(schema);
     return new StoreTable(schema, Options.parse(properties));
@@ -53,11 +53,8 @@ public final class RocketMQProvider implements TableProvider, DataSourceRegister
     return true;
   }
 
-  /** What of a read only the Python source can do; null for a read of store directories. */
+  /** What of a read only the Python source can do; null for one that is done here. */
   private static String pythons(CaseInsensitiveStringMap options) {
-    if (isOfEndpoint(options)) {
-      return "a read with the option namesrv";
-    }
     if (options.getOrDefault("table", "").strip().toLowerCase(Locale.ROOT).equals("queues")) {
       return "the option table";
     }
@@ -66,7 +63,7 @@ public final class RocketMQProvider implements TableProvider, DataSourceRegister
       throw SourceException.option("table", table, "It is messages or queues");
     }
     String paths = options.getOrDefault("path", "") + "," + options.getOrDefault("paths", "");
-    return URL.matcher(paths).find() ? "a path that is a URL" : null;
+    return !isOfEndpoint(options) && URL.matcher(paths).find() ? "a path that is a URL" : null;
   }
 
   private static boolean isOfEndpoint(CaseInsensitiveStringMap options) {

@@ -3,6 +3,7 @@ package io.github.rocketwire.spark;
 import io.github.rocketwire.spark.plan.LogSpan;
 import io.github.rocketwire.spark.plan.Planner;
 import io.github.rocketwire.spark.plan.Stores;
+import io.github.rocketwire.spark.plan.TopN;
 import io.github.rocketwire.spark.read.Aggregated;
 import io.github.rocketwire.spark.read.Readers;
 import io.github.rocketwire.spark.request.Request;
@@ -26,15 +27,18 @@ final class StoreScan implements Scan, Batch {
   private final StructType schema;
   private final Aggregated aggregated;
   private final int limit;
+  private final TopN top;
   private List<Snapshot> stores;
   private InputPartition[] partitions;
 
-  StoreScan(Request request, StructType schema, Aggregated aggregated, List<Snapshot> stores, int limit) {
+  StoreScan(
+      Request request, StructType schema, Aggregated aggregated, List<Snapshot> stores, int limit, TopN top) {
     this.request = request;
     this.schema = schema;
     this.aggregated = aggregated;
     this.stores = stores;
     this.limit = limit;
+    this.top = top;
   }
 
   @Override
@@ -45,7 +49,8 @@ final class StoreScan implements Scan, Batch {
   @Override
   public String description() {
     String counted = aggregated == null ? "" : ", aggregated from consume queues";
-    return "rocketmq " + String.join(",", request.options.paths) + counted;
+    String first = top == null ? "" : ", for the first " + top.count() + " by " + top.column();
+    return "rocketmq " + String.join(",", request.options.paths) + counted + first;
   }
 
   @Override
@@ -59,7 +64,7 @@ final class StoreScan implements Scan, Batch {
     if (partitions == null) {
       try {
         List<Snapshot> opened = stores == null ? Stores.open(request.options) : stores;
-        List<LogSpan> spans = new ArrayList<>(Planner.plan(opened, request));
+        List<LogSpan> spans = new ArrayList<>(Planner.plan(opened, request, top));
         if (aggregated != null && spans.isEmpty()) {
           // A count of nothing is a row, too.
           spans.add(new LogSpan("", 0, 0, List.of(), List.of(), null, true));

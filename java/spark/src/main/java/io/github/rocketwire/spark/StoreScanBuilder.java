@@ -2,59 +2,33 @@ package io.github.rocketwire.spark;
 
 import io.github.rocketwire.spark.plan.Planner;
 import io.github.rocketwire.spark.plan.Stores;
+import io.github.rocketwire.spark.plan.TopN;
 import io.github.rocketwire.spark.read.Aggregated;
-import io.github.rocketwire.spark.request.Narrowed;
 import io.github.rocketwire.spark.request.Options;
 import io.github.rocketwire.spark.request.Request;
 import io.github.rocketwire.spark.store.Snapshot;
 import java.util.List;
+import org.apache.spark.sql.connector.expressions.SortOrder;
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
 import org.apache.spark.sql.connector.read.Scan;
-import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.read.SupportsPushDownAggregates;
-import org.apache.spark.sql.connector.read.SupportsPushDownFilters;
-import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
-import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
-import org.apache.spark.sql.sources.Filter;
+import org.apache.spark.sql.connector.read.SupportsPushDownTopN;
 import org.apache.spark.sql.types.StructType;
 
-/** Takes what Spark pushes down: filters, columns, aggregates that queues alone answer, and a limit. */
-final class StoreScanBuilder
-    implements ScanBuilder,
-        SupportsPushDownFilters,
-        SupportsPushDownRequiredColumns,
-        SupportsPushDownAggregates,
-        SupportsPushDownLimit {
-  private final Options options;
-  private StructType schema;
-  private Narrowed narrowed = new Narrowed();
-  private Filter[] pushed = {};
+/** Takes what Spark pushes down to a read of stores; of aggregates those that queues alone answer. */
+final class StoreScanBuilder extends NarrowingBuilder implements SupportsPushDownAggregates, SupportsPushDownTopN {
   private Aggregated aggregated;
   private List<Snapshot> stores;
-  private int limit = Integer.MAX_VALUE;
+  private TopN top;
 
   StoreScanBuilder(StructType schema, Options options) {
-    this.schema = schema;
-    this.options = options;
-  }
-
-  @Override
-  public Filter[] pushFilters(Filter[] filters) {
-    narrowed = new Narrowed();
-    pushed = filters;
-    return narrowed.by(filters);
-  }
-
-  /** All of them narrow the read, or do nothing; Spark shows them in its plan. */
-  @Override
-  public Filter[] pushedFilters() {
-    return pushed;
+    super(schema, options);
   }
 
   @Override
   public void pruneColumns(StructType required) {
     if (aggregated == null) {
-      schema = required;
+      super.pruneColumns(required);
     }
   }
 
@@ -64,7 +38,7 @@ final class StoreScanBuilder
     if (wanted == null) {
       return false;
     }
-    Request request = new Request(options, narrowed, wanted.columns());
+    Request request = request(wanted.columns());
     if (!request.needsNoLog()) {
       return false;
     }
@@ -78,11 +52,11 @@ final class StoreScanBuilder
     return true;
   }
 
-  /** Each task reads no more batches than it needs; Spark counts again. */
+  /** The read is narrowed to what can be among these rows; Spark sorts, and counts again. */
   @Override
-  public boolean pushLimit(int count) {
-    limit = count;
-    return true;
+  public boolean pushTopN(SortOrder[] orders, int count) {
+    top = aggregated == null ? TopN.of(orders, count) : null;
+    return top != null;
   }
 
   @Override
@@ -93,6 +67,6 @@ final class StoreScanBuilder
   @Override
   public Scan build() {
     List<String> columns = aggregated == null ? List.of(schema.fieldNames()) : aggregated.columns();
-    return new StoreScan(new Request(options, narrowed, columns), schema, aggregated, stores, limit);
+    return new StoreScan(request(columns), schema, aggregated, stores, limit, top);
   }
 }

@@ -16,9 +16,14 @@ import java.net.Socket;
 import java.net.SocketTimeoutException;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Base64;
+import java.util.Deque;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.TreeMap;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
@@ -27,26 +32,42 @@ import javax.crypto.spec.SecretKeySpec;
  * One connection to a name server or broker, in the remoting protocol with headers in JSON. Several requests may be in
  * flight; a peer's own requests are passed over. After an error it cannot be used.
  */
-final class Connection implements Closeable {
+public final class Connection implements Closeable {
   private static final ObjectMapper JSON =
       new ObjectMapper().configure(JsonParser.Feature.ALLOW_UNQUOTED_FIELD_NAMES, true); // as fastjson writes routes
+  /** The code of an answer to a request that was carried out. */
+  public static final int SUCCESS = 0;
+
   private static final int VERSION = 407; // of 4.9.7
   private static final int RESPONSE = 1; // bit of the header's flag
   private static final int MOST = 64 << 20; // bytes of an answer
+  private static final int AT_ONCE = 64;
+  public static final byte[] NO_BODY = {};
 
-  /** A response: its code, remark and body. */
-  record Answer(int code, String remark, byte[] body) {
-    JsonNode json(String what) throws RemotingException {
+  /** A response: its code, remark, fields and body. */
+  public record Answer(int code, String remark, JsonNode fields, byte[] body) {
+    /** The body, which is a table in JSON; an empty one without a body. */
+    public JsonNode json(String what) throws RemotingException {
       try {
-        return JSON.readTree(body);
+        return body.length == 0 ? JSON.createObjectNode() : JSON.readTree(body);
       } catch (IOException error) {
         throw RemotingException.notReached(what, "does not speak RocketMQ's protocol: its answer is no JSON", error);
+      }
+    }
+
+    /** A whole number among the fields. */
+    public long number(String name) throws RemotingException {
+      String text = fields.path(name).asText();
+      try {
+        return Long.parseLong(text);
+      } catch (NumberFormatException error) {
+        throw RemotingException.unreadable("its field " + name + " is " + (text.isEmpty() ? "missing" : text));
       }
     }
   }
 
   /** The peer in errors, as {@code broker 127.0.0.1:10911}. */
-  final String what;
+  public final String what;
 
   private final EndpointOptions endpoint;
   private final Socket socket = new Socket();
@@ -78,12 +99,12 @@ final class Connection implements Closeable {
   }
 
   /** The local address. */
-  byte[] ownAddress() {
+  public byte[] ownAddress() {
     return socket.getLocalAddress().getAddress();
   }
 
   /** Sends a request and returns its opaque, for {@link #answer}. */
-  int send(int code, Map<String, String> fields, byte[] body) throws RemotingException {
+  public int send(int code, Map<String, String> fields, byte[] body) throws RemotingException {
     opaque = opaque == Integer.MAX_VALUE ? 1 : opaque + 1;
     ObjectNode header = JSON.createObjectNode()
         .put("code", code)
@@ -108,7 +129,7 @@ final class Connection implements Closeable {
   }
 
   /** Waits for the answer to a request that was sent. */
-  Answer answer(int wanted) throws RemotingException {
+  public Answer answer(int wanted) throws RemotingException {
     Answer found = early.remove(wanted);
     try {
       while (found == null) {
@@ -126,7 +147,8 @@ final class Connection implements Closeable {
         if ((header.path("flag").asInt() & RESPONSE) == 0) {
           continue;
         }
-        Answer answer = new Answer(header.path("code").asInt(), header.path("remark").textValue(), body);
+        Answer answer = new Answer(
+            header.path("code").asInt(), header.path("remark").textValue(), header.path("extFields"), body);
         if (header.path("opaque").asInt() == wanted) {
           found = answer;
         } else {
@@ -145,9 +167,33 @@ final class Connection implements Closeable {
     return found;
   }
 
-  /** The answer to one request. */
-  Answer ask(int code, Map<String, String> fields) throws RemotingException {
-    return answer(send(code, fields, new byte[0]));
+  /** The answer to one request, whatever its code. */
+  public Answer ask(int code, Map<String, String> fields) throws RemotingException {
+    return answer(send(code, fields, NO_BODY));
+  }
+
+  /** The answers to many requests of one kind, in their order; some are always in flight. */
+  public List<Answer> askAll(int code, List<Map<String, String>> requests, Set<Integer> fine) throws RemotingException {
+    List<Answer> found = new ArrayList<>();
+    Deque<Integer> waiting = new ArrayDeque<>();
+    for (Map<String, String> fields : requests) {
+      waiting.add(send(code, fields, NO_BODY));
+      if (waiting.size() == AT_ONCE) {
+        found.add(checked(answer(waiting.remove()), fine));
+      }
+    }
+    while (!waiting.isEmpty()) {
+      found.add(checked(answer(waiting.remove()), fine));
+    }
+    return found;
+  }
+
+  /** The same answer, if its code is one of these; else it is an error. */
+  public Answer checked(Answer answer, Set<Integer> fine) throws RemotingException {
+    if (!fine.contains(answer.code())) {
+      throw RemotingException.refused(what, answer.code(), answer.remark());
+    }
+    return answer;
   }
 
   @Override

@@ -3,10 +3,10 @@ package io.github.rocketwire.spark.endpoint;
 import io.github.rocketwire.spark.SourceException;
 
 /** The errors of the data source for those of an endpoint. */
-final class EndpointErrors {
+public final class EndpointErrors {
   private EndpointErrors() {}
 
-  static SourceException of(RemotingException error, EndpointOptions endpoint) {
+  public static SourceException of(RemotingException error, EndpointOptions endpoint) {
     SourceException found = switch (error.kind) {
       case NO_SUCH_TOPIC -> new SourceException(
           SourceException.TOPIC_UNKNOWN,
@@ -18,6 +18,8 @@ final class EndpointErrors {
           "Check that " + endpoint.nameServers + " runs, and that driver and executors reach it and the addresses that"
               + " its brokers advertise; the option endpointTimeoutMs says how long an answer may take");
       case REFUSED -> new SourceException(SourceException.ENDPOINT_REFUSED, error.getMessage(), remedy(error.code));
+      case UNREADABLE -> new SourceException(
+          SourceException.ENDPOINT_REFUSED, error.getMessage(), "See the log of the broker");
     };
     found.initCause(error);
     return found;
@@ -27,6 +29,7 @@ final class EndpointErrors {
     return switch (code) {
       case RemotingException.NO_PERMISSION -> "Grant the permission, or choose other topics";
       case RemotingException.TOPIC_NOT_EXIST -> "Check the options topic and namesrv, or create the topic";
+      case RemotingException.GROUP_NOT_EXIST -> "Create the group, or give another by the option consumerGroup";
       case RemotingException.SYSTEM_BUSY -> "Ask for less at once (fewer tasks), or raise what the broker allows";
       case RemotingException.FLOW_CONTROL -> "Ask for less at once (fewer tasks), or raise the broker's quota";
       default -> "See the log of the broker; where it controls access, give the options accessKey and secretKey of an"

@@ -1,36 +1,40 @@
 package io.github.rocketwire.spark.endpoint;
 
 import io.github.rocketwire.spark.SourceException;
-import io.github.rocketwire.spark.request.Options;
-import io.github.rocketwire.spark.request.Similar;
+import io.github.rocketwire.spark.request.OptionValues;
 import java.io.Serializable;
 import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** The options of a write: those of the connection, and those of sending (docs/spark.md, "Columns to write"). */
+/** The options of connections to an endpoint, for reads and writes (docs/spark.md, "Of endpoints"). */
 public final class EndpointOptions implements Serializable {
   private static final long serialVersionUID = 1;
-  private static final List<String> NAMES = List.of(
-      "namesrv", "accessKey", "secretKey", "endpointTimeoutMs", "topic", "retries", "maxBatchBytes", "maxMessageSize");
+  /** The group that RocketMQ's own tools pull with; every broker has it, and nobody commits offsets for it. */
+  private static final String TOOLS_GROUP = "TOOLS_CONSUMER";
+
+  private static final int MOST_GROUP = 255; // characters of a group's name
   private static final int MOST_TIMEOUT_MS = 600_000;
   private static final int MOST_PORT = 65535;
 
-  final String nameServers;
+  public final String nameServers;
   final int timeoutMs;
   /** The account that signs requests; null without access control. */
   final String accessKey;
   final String secretKey;
-  /** The topic of rows that name none; null: they must. */
-  final String topic;
-  final int retries;
-  final long maxBatchBytes;
-  final long maxMessageSize;
+  /** The consumer group in whose name messages are pulled. Its offsets are neither read nor changed. */
+  public final String group;
 
-  private EndpointOptions(Map<String, String> given) {
+  /**
+   * Parses the options of the connection; others are ignored.
+   *
+   * @throws SourceException namesrv is missing, or a value is invalid
+   */
+  public EndpointOptions(Map<String, String> options) {
+    Map<String, String> given = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
+    given.putAll(options);
     nameServers = given.getOrDefault("namesrv", "").strip();
     if (nameServers.isEmpty()) {
       throw new SourceException(
@@ -49,44 +53,26 @@ public final class EndpointOptions implements Serializable {
     }
     accessKey = key.isEmpty() ? null : key;
     secretKey = secret;
-    timeoutMs = (int) Options.whole(
+    group = given.getOrDefault("consumerGroup", TOOLS_GROUP);
+    String problem = groupProblem(group);
+    if (problem != null) {
+      throw SourceException.option("consumerGroup", group, problem);
+    }
+    timeoutMs = (int) OptionValues.whole(
         "endpointTimeoutMs", given.getOrDefault("endpointTimeoutMs", "15000"), 1, MOST_TIMEOUT_MS);
-    String named = given.getOrDefault("topic", "").strip();
-    topic = named.isEmpty() ? null : named;
-    retries = (int) Options.whole("retries", given.getOrDefault("retries", "3"), 0, 1000);
-    maxBatchBytes = Options.size("maxBatchBytes", given.getOrDefault("maxBatchBytes", "1m"));
-    maxMessageSize = Options.size("maxMessageSize", given.getOrDefault("maxMessageSize", "4m"));
   }
 
-  /**
-   * Parses the options of a write.
-   *
-   * @throws SourceException there is no such option, namesrv is missing, or a value is invalid
-   */
-  public static EndpointOptions ofWrite(Map<String, String> options) {
-    Map<String, String> given = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
-    options.forEach((name, text) -> {
-      String lower = name.toLowerCase(Locale.ROOT);
-      if (lower.equals("path")) {
-        if (!text.isBlank()) {
-          throw new SourceException(
-              SourceException.OPTION_INVALID,
-              "messages cannot be written to the path " + text,
-              "Give the option namesrv, and no path");
-        }
-        return;
-      }
-      boolean sparks = lower.startsWith("__") || lower.startsWith("spark.") || lower.startsWith("checkpointlocation");
-      if (NAMES.stream().noneMatch(name::equalsIgnoreCase) && !sparks) {
-        String hint = Similar.to(name, NAMES);
-        throw new SourceException(
-            SourceException.OPTION_INVALID,
-            "there is no option " + name + " of writing",
-            hint.isEmpty() ? "docs/spark.md lists the options" : hint);
-      }
-      given.put(name, text);
-    });
-    return new EndpointOptions(given);
+  /** What is wrong with a group's name, as the official client says it; null for a name that may be. */
+  private static String groupProblem(String name) {
+    if (name.isBlank()) {
+      return "the specified group is blank";
+    }
+    if (name.length() > MOST_GROUP) {
+      return "the specified group is longer than group max length " + MOST_GROUP + ".";
+    }
+    return name.matches("[%|a-zA-Z0-9_-]+")
+        ? null
+        : "the specified group[" + name + "] contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$";
   }
 
   /** The addresses of the name servers, at least one. */

@@ -3,7 +3,7 @@ package io.github.rocketwire.spark.endpoint;
 import java.io.InterruptedIOException;
 
 /** The waits before a failed request is sent again. */
-final class Pauses {
+public final class Pauses {
   private static final long FIRST_MS = 250;
   private static final long LONGEST_MS = 5000;
 
@@ -15,7 +15,7 @@ final class Pauses {
   }
 
   /** Waits so long; an interrupt, by which Spark ends a task, ends the wait. */
-  static void sleep(int failures) throws InterruptedIOException {
+  public static void sleep(int failures) throws InterruptedIOException {
     try {
       Thread.sleep(ms(failures));
     } catch (InterruptedException error) {

@@ -3,11 +3,11 @@ package io.github.rocketwire.spark.endpoint;
 import java.io.IOException;
 
 /** What went wrong between this process and a name server or broker; the text is one line for the user. */
-final class RemotingException extends IOException {
+public final class RemotingException extends IOException {
   private static final long serialVersionUID = 1;
 
   /** What kind of failure it is. */
-  enum Kind {
+  public enum Kind {
     /** No answer, or not in time, or not in RocketMQ's protocol. */
     NOT_REACHED,
     /** No broker of a name is registered. */
@@ -15,12 +15,14 @@ final class RemotingException extends IOException {
     /** The name server has no route for a topic. */
     NO_SUCH_TOPIC,
     /** The peer answered with an error. */
-    REFUSED
+    REFUSED,
+    /** The peer answered something that makes no sense. */
+    UNREADABLE
   }
 
-  final Kind kind;
+  public final Kind kind;
   /** The response code of a refusal, else 0. */
-  final int code;
+  public final int code;
 
   private RemotingException(Kind kind, int code, String text, Throwable cause) {
     super(text, cause);
@@ -28,11 +30,11 @@ final class RemotingException extends IOException {
     this.code = code;
   }
 
-  static RemotingException notReached(String what, String reason, Throwable cause) {
+  public static RemotingException notReached(String what, String reason, Throwable cause) {
     return new RemotingException(Kind.NOT_REACHED, 0, what + ": " + reason, cause);
   }
 
-  static RemotingException noBroker(String nameServer, String name) {
+  public static RemotingException noBroker(String nameServer, String name) {
     return new RemotingException(
         Kind.NO_BROKER, 0, nameServer + ": no broker " + name + " is registered there", null);
   }
@@ -42,7 +44,12 @@ final class RemotingException extends IOException {
         Kind.NO_SUCH_TOPIC, 0, "topic " + topic + ": the name server " + nameServer + " knows no such topic", null);
   }
 
-  static RemotingException refused(String what, int code, String remark) {
+  static RemotingException unreadable(String reason) {
+    return new RemotingException(
+        Kind.UNREADABLE, 0, "the endpoint's answer cannot be read: " + reason, null);
+  }
+
+  public static RemotingException refused(String what, int code, String remark) {
     String text = remark == null ? "" : remark.strip();
     int acl = text.indexOf(ACL);
     if (acl >= 0) {
@@ -56,13 +63,14 @@ final class RemotingException extends IOException {
   private static final String ACL = "org.apache.rocketmq.acl.common.AclException";
 
   /** Whether the broker is busy, or limits the rate: it may do it later. */
-  boolean busy() {
+  public boolean busy() {
     return kind == Kind.REFUSED && (code == SYSTEM_BUSY || code == FLOW_CONTROL);
   }
 
-  static final int SYSTEM_BUSY = 2;
-  static final int MESSAGE_ILLEGAL = 13;
-  static final int NO_PERMISSION = 16;
-  static final int TOPIC_NOT_EXIST = 17;
-  static final int FLOW_CONTROL = 215;
+  public static final int SYSTEM_BUSY = 2;
+  public static final int MESSAGE_ILLEGAL = 13;
+  public static final int NO_PERMISSION = 16;
+  public static final int TOPIC_NOT_EXIST = 17;
+  static final int GROUP_NOT_EXIST = 26;
+  public static final int FLOW_CONTROL = 215;
 }

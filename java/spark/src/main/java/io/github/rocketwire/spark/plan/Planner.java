@@ -19,7 +19,7 @@ import java.util.TreeSet;
 import java.util.stream.Collectors;
 
 /**
- * Splits a read into tasks: by entries alone if they have all columns, by the places in entries if topics, queues,
+ * Splits a read into tasks: by entries alone if they have all columns, by columns beside the store likewise, by the places in entries if topics, queues,
  * offsets or tags are restricted, by ids, else by a walk over the log. After a crash queues may lack what the log has, so
  * then the log is walked.
  */
@@ -33,13 +33,18 @@ public final class Planner {
 
   private Planner() {}
 
-  /** The tasks of a read. */
-  public static List<LogSpan> plan(List<Snapshot> stores, Request request) throws IOException {
-    Options options = request.options;
+  /**
+   * The tasks of a read.
+   *
+   * @param top only what can be among these rows needs to be read; null: everything
+   */
+  public static List<LogSpan> plan(List<Snapshot> stores, Request whole, TopN top) throws IOException {
+    Options options = whole.options;
     if (options.starting != null && "latest".equals(options.starting.word())
         || options.ending != null && "earliest".equals(options.ending.word())) {
       return List.of();
     }
+    Request request = top == null ? whole : top.narrowed(stores, whole);
     long total = stores.stream().mapToLong(store -> Math.max(1, store.end - store.start)).sum();
     List<LogSpan> spans = new ArrayList<>();
     for (Snapshot store : stores) {
@@ -63,9 +68,28 @@ public final class Planner {
       return IdPlan.plan(store, request, least);
     }
     boolean byQueues = request.needsNoLog() || request.isWorthQueues();
-    Set<String> topics = byQueues ? topicsByQueues(store, request) : null;
+    Map<QueueKey, long[]> ranges = byQueues ? ranges(store, request) : null;
+    if (ranges == null) {
+      return cachedOrWalked(store, request, least);
+    }
+    boolean entriesOnly =
+        request.needsNoLog() && ranges.keySet().stream().noneMatch(key -> key.topic().startsWith(Options.LIGHT));
+    if (!entriesOnly && !request.isWorthQueues()) {
+      return cachedOrWalked(store, request, least);
+    }
+    List<LogSpan> cached = entriesOnly ? null : CachePlan.plan(store, request, least);
+    if (cached != null) {
+      return cached;
+    }
+    return planRanges(
+        store, narrowed(store, request, ranges), request.options.maxBytesPerPartition, least, entriesOnly);
+  }
+
+  /** The requested offsets of the selected queues; null unless these point to all messages of their topics. */
+  static Map<QueueKey, long[]> ranges(Snapshot store, Request request) throws IOException {
+    Set<String> topics = topicsByQueues(store, request);
     if (topics == null) {
-      return WalkPlan.plan(store, request, least, null);
+      return null;
     }
     Map<QueueKey, long[]> ranges = new TreeMap<>();
     store.selected(request.options).forEach((key, range) -> {
@@ -73,13 +97,12 @@ public final class Planner {
         ranges.put(key, range);
       }
     });
-    boolean entriesOnly =
-        request.needsNoLog() && ranges.keySet().stream().noneMatch(key -> key.topic().startsWith(Options.LIGHT));
-    if (!entriesOnly && !request.isWorthQueues()) {
-      return WalkPlan.plan(store, request, least, null);
-    }
-    return planRanges(
-        store, narrowed(store, request, ranges), request.options.maxBytesPerPartition, least, entriesOnly);
+    return ranges;
+  }
+
+  private static List<LogSpan> cachedOrWalked(Snapshot store, Request request, long least) throws IOException {
+    List<LogSpan> cached = CachePlan.plan(store, request, least);
+    return cached == null ? WalkPlan.plan(store, request, least, null) : cached;
   }
 
   /** The selected topics, if consume queues point to all their messages; else null. */
@@ -108,17 +131,20 @@ public final class Planner {
       throws IOException {
     long since = request.sinceByClock();
     long until = request.untilByClock();
+    boolean timed = request.hasTimes();
     Map<QueueKey, long[]> found = new TreeMap<>();
     try (Log log = new Log(store.directory.commitLog)) {
       for (var entry : ranges.entrySet()) {
         long first = Math.max(entry.getValue()[0], request.narrowed.firstOffset);
         long end = Math.min(entry.getValue()[1], request.narrowed.endOffset);
         QueueFiles files = store.files().get(entry.getKey());
-        if (first < end && request.hasTimes() && files != null) {
+        if (first < end && (request.hasTimes() || request.narrowed.hasPlaces()) && files != null) {
           try (Entries entries = new Entries(files.files())) {
             // If a time cannot be read, the range is widened.
-            first = entries.bisectPlaces(first, end, place -> time(log, place, Long.MAX_VALUE) < since);
-            end = entries.bisectPlaces(first, end, place -> time(log, place, -Long.MAX_VALUE) < until);
+            first = entries.bisectPlaces(first, end, place ->
+                place < request.narrowed.firstPlace || timed && time(log, place, Long.MAX_VALUE) < since);
+            end = entries.bisectPlaces(first, end, place ->
+                place < request.narrowed.endPlace && (!timed || time(log, place, -Long.MAX_VALUE) < until));
           }
         }
         if (first < end) {

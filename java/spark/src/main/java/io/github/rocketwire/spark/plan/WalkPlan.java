@@ -32,8 +32,8 @@ final class WalkPlan {
   private WalkPlan(Snapshot store, Request request) throws IOException {
     this.store = store;
     this.request = request;
-    low = store.start;
-    high = store.end;
+    low = Math.max(store.start, request.narrowed.firstPlace);
+    high = Math.min(store.end, request.narrowed.endPlace);
     List<QueueFiles> largest = new ArrayList<>(store.files().values());
     largest.sort(Comparator.comparingLong((QueueFiles queue) ->
             queue.files().get(queue.files().size() - 1).end() - queue.files().get(0).start())
@@ -73,6 +73,22 @@ final class WalkPlan {
   }
 
   private void spans(long from, long to, long size, List<LogSpan> spans) throws IOException {
+    for (FilePart part : partsOfFiles(store, request, from, to)) {
+      long first = part.start;
+      for (long cut : recordPlaces(part.file, part.start, part.end, size)) {
+        spans.add(new LogSpan(store.broker, first, cut, List.of(part.file), null, null, false));
+        first = cut;
+      }
+      spans.add(new LogSpan(store.broker, first, part.end, List.of(part.file), null, null, false));
+    }
+  }
+
+  /** A part of a file of the log, between two physical offsets. */
+  record FilePart(RowFile file, long start, long end) {}
+
+  /** The files with messages between two physical offsets; one that is missing is an error, or a warning. */
+  static List<FilePart> partsOfFiles(Snapshot store, Request request, long from, long to) {
+    List<FilePart> found = new ArrayList<>();
     long behind = from;
     for (RowFile file : store.directory.commitLog) {
       long start = Math.max(file.start(), from);
@@ -85,13 +101,9 @@ final class WalkPlan {
         Ranges.lost(what, request.options.failOnDataLoss, Ranges.REMEDY);
       }
       behind = end;
-      long first = start;
-      for (long cut : recordPlaces(file, start, end, size)) {
-        spans.add(new LogSpan(store.broker, first, cut, List.of(file), null, null, false));
-        first = cut;
-      }
-      spans.add(new LogSpan(store.broker, first, end, List.of(file), null, null, false));
+      found.add(new FilePart(file, start, end));
     }
+    return found;
   }
 
   /** Where records begin, about {@code size} bytes from each other. */

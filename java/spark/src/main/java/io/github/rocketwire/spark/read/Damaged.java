@@ -1,7 +1,7 @@
 package io.github.rocketwire.spark.read;
 
 /** A place of the log without a valid message: the values that are certain, and what is wrong. */
-record Damaged(
+public record Damaged(
     String file, Long physicalOffset, String reason, String topic, Integer queueId, Long queueOffset,
     Integer storeSize) {
   static Damaged at(String file, long place, String reason) {

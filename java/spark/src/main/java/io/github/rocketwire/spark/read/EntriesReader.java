@@ -1,15 +1,13 @@
 package io.github.rocketwire.spark.read;
 
 import io.github.rocketwire.spark.Columns;
+import io.github.rocketwire.spark.columns.Computed;
 import io.github.rocketwire.spark.plan.LogSpan;
 import io.github.rocketwire.spark.request.Request;
 import io.github.rocketwire.spark.store.Directory;
 import java.io.IOException;
 import java.util.function.IntFunction;
-import java.util.function.IntToLongFunction;
-import java.util.function.IntUnaryOperator;
 import org.apache.spark.sql.connector.read.PartitionReader;
-import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -48,13 +46,13 @@ final class EntriesReader implements PartitionReader<ColumnarBatch> {
     int[] numbers = span.queues().stream().mapToInt(queue -> queue.queueId()).toArray();
     UTF8String broker = UTF8String.fromString(span.broker());
     return switch (name) {
-      case "topic" -> new Texts(row -> topics[found.queue[row]]);
-      case "file" -> new Texts(row -> files[found.file[row]]);
-      case "broker" -> new Texts(row -> broker);
-      case "queue_id" -> new Ints(row -> numbers[found.queue[row]]);
-      case "store_size" -> new Ints(row -> found.size[row]);
-      case "queue_offset" -> new Longs(row -> found.queueOffset[row]);
-      case "physical_offset" -> new Longs(row -> found.place[row]);
+      case "topic" -> Computed.texts(row -> topics[found.queue[row]]);
+      case "file" -> Computed.texts(row -> files[found.file[row]]);
+      case "broker" -> Computed.texts(row -> broker);
+      case "queue_id" -> Computed.ints(row -> numbers[found.queue[row]]);
+      case "store_size" -> Computed.ints(row -> found.size[row]);
+      case "queue_offset" -> Computed.longs(row -> found.queueOffset[row]);
+      case "physical_offset" -> Computed.longs(row -> found.place[row]);
       default -> throw new IllegalArgumentException(name + " is none of " + Columns.OF_QUEUES);
     };
   }
@@ -74,46 +72,4 @@ final class EntriesReader implements PartitionReader<ColumnarBatch> {
 
   @Override
   public void close() {}
-
-  private static final class Texts extends Vector {
-    private final IntFunction<UTF8String> value;
-
-    Texts(IntFunction<UTF8String> value) {
-      super(DataTypes.StringType);
-      this.value = value;
-    }
-
-    @Override
-    public UTF8String getUTF8String(int row) {
-      return value.apply(row);
-    }
-  }
-
-  private static final class Ints extends Vector {
-    private final IntUnaryOperator value;
-
-    Ints(IntUnaryOperator value) {
-      super(DataTypes.IntegerType);
-      this.value = value;
-    }
-
-    @Override
-    public int getInt(int row) {
-      return value.applyAsInt(row);
-    }
-  }
-
-  private static final class Longs extends Vector {
-    private final IntToLongFunction value;
-
-    Longs(IntToLongFunction value) {
-      super(DataTypes.LongType);
-      this.value = value;
-    }
-
-    @Override
-    public long getLong(int row) {
-      return value.applyAsLong(row);
-    }
-  }
 }

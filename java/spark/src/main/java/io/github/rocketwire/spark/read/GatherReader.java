@@ -15,12 +15,13 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /** Reads the messages that entries of consume queues point to, in the order of the log, each part of it once at most. */
-final class GatherReader extends SpanReader {
+final class GatherReader extends BlockReader {
   /** Bytes between two messages that cost less to read than a second call. */
   private static final int NEAR = 32 << 10;
 
   private static final int HEAD = 8;
 
+  private final LogSpan span;
   private final Selection selection;
   private final Log log;
   private final Walk walk = new Walk();
@@ -31,7 +32,8 @@ final class GatherReader extends SpanReader {
   private int next;
 
   GatherReader(LogSpan span, Request request) {
-    super(span, request);
+    super(request, span.broker());
+    this.span = span;
     selection = new Selection(request, span.broker());
     log = new Log(span.files());
     topics = span.queues().stream()

@@ -11,14 +11,16 @@ import io.github.rocketwire.spark.store.Walk;
 import java.io.IOException;
 
 /** Reads the records at possible places: a place without one belonged to another message, or to one that is gone. */
-final class PlacesReader extends SpanReader {
+final class PlacesReader extends BlockReader {
+  private final LogSpan span;
   private final Selection selection;
   private final Log log;
   private final Walk walk = new Walk();
   private int next;
 
   PlacesReader(LogSpan span, Request request) {
-    super(span, request);
+    super(request, span.broker());
+    this.span = span;
     selection = new Selection(request, span.broker());
     log = new Log(span.files());
   }

@@ -2,6 +2,9 @@ package io.github.rocketwire.spark.read;
 
 import io.github.rocketwire.spark.Columns;
 import io.github.rocketwire.spark.SourceException;
+import io.github.rocketwire.spark.columns.Inflating;
+import io.github.rocketwire.spark.columns.RecordColumns;
+import io.github.rocketwire.spark.columns.Values;
 import io.github.rocketwire.spark.request.Options;
 import io.github.rocketwire.spark.request.Ranges;
 import io.github.rocketwire.spark.request.Request;
@@ -11,14 +14,14 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.zip.CRC32;
+import java.util.Objects;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** Makes the batches of one task: of records in a buffer, and of damaged places by the mode. */
-final class Rows {
+public final class Rows {
   /** Inflated bodies of one batch are no larger than this together, but for a single one. */
   private static final int MOST_INFLATED = 32 << 20;
 
@@ -42,14 +45,14 @@ final class Rows {
     inflating = bodies && request.options.decompress;
   }
 
-  /** Takes whole records of a file, selected ones; {@link #next} makes batches of them. */
-  void of(byte[] buffer, Walk records, String path) {
+  /** Takes whole records of a file (null: of an endpoint), selected ones; {@link #next} makes batches of them. */
+  public void of(byte[] buffer, Walk records, String path) {
     data = buffer;
     walk = records;
     done = 0;
-    if (!path.equals(file)) {
+    if (!Objects.equals(path, file)) {
       file = path;
-      fileText = UTF8String.fromString(path);
+      fileText = text(path);
     }
     if (checked) {
       checkBodies();
@@ -68,7 +71,7 @@ final class Rows {
   }
 
   /** Takes a damaged place, by the mode. */
-  void damaged(Damaged place) {
+  public void damaged(Damaged place) {
     if (request.options.mode == Options.Mode.FAILFAST) {
       throw new SourceException(
           SourceException.RECORD_MALFORMED,
@@ -95,16 +98,9 @@ final class Rows {
   }
 
   private void checkBodies() {
-    CRC32 crc = new CRC32();
     int kept = 0;
     for (int i = 0; i < walk.count; i++) {
-      int at = walk.body[i];
-      int length = Record.int32(data, at - 4);
-      crc.reset();
-      crc.update(data, at, length);
-      boolean good = length == 0
-          || ((int) crc.getValue() & Integer.MAX_VALUE) == Record.int32(data, walk.position[i] + Record.BODY_CRC_AT);
-      if (good) {
+      if (Record.isBodyGood(data, walk.position[i], walk.body[i])) {
         walk.move(i, kept++);
       } else {
         note(i, "its body has another CRC than its record says");

@@ -8,7 +8,7 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /** Selects the requested records of a buffer. */
-final class Selection {
+public final class Selection {
   /** A topic of the log, and whether its messages are wanted. */
   private record Topic(byte[] name, String text, boolean taken) {}
 
@@ -20,7 +20,7 @@ final class Selection {
   private final boolean byQueue;
   private final boolean byTable;
 
-  Selection(Request request, String broker) {
+  public Selection(Request request, String broker) {
     this.request = request;
     this.broker = broker;
     Options options = request.options;
@@ -30,7 +30,7 @@ final class Selection {
   }
 
   /** Keeps those that match, of records whose topic, queue and offset were checked in their queue's entries. */
-  void ofEntries(byte[] data, Walk walk) {
+  public void ofEntries(byte[] data, Walk walk) {
     if (request.hasTimes()) {
       int kept = 0;
       for (int i = 0; i < walk.count; i++) {
@@ -60,13 +60,26 @@ final class Selection {
   }
 
   private boolean isInTime(byte[] data, int at) {
-    long time = Record.int64(data, at + Record.storeTimestampAt(Record.int32(data, at + Record.SYS_FLAG_AT)));
+    return isInTime(Record.int64(data, at + Record.storeTimestampAt(Record.int32(data, at + Record.SYS_FLAG_AT))));
+  }
+
+  /** Whether messages of a store time (ms) are wanted. */
+  boolean isInTime(long time) {
     return time >= request.since() && time < request.until();
   }
 
+  /** Whether queues, or offsets in them, are restricted. */
+  boolean isByQueue() {
+    return byQueue;
+  }
+
   private boolean takesOffset(String topic, byte[] data, int at) {
-    int queueId = Record.int32(data, at + Record.QUEUE_ID_AT);
-    long offset = Record.int64(data, at + Record.QUEUE_OFFSET_AT);
+    return takesOffset(
+        topic, Record.int32(data, at + Record.QUEUE_ID_AT), Record.int64(data, at + Record.QUEUE_OFFSET_AT));
+  }
+
+  /** Whether these restrictions take a message. */
+  boolean takesOffset(String topic, int queueId, long offset) {
     if (!request.takesQueue(queueId) || offset < request.narrowed.firstOffset || offset >= request.narrowed.endOffset) {
       return false;
     }

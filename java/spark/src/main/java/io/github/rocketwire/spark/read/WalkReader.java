@@ -17,13 +17,14 @@ import java.io.IOException;
  * wherever it ends. Records that existed when the read was planned and are gone are lost; bytes that never were a record
  * are damaged, and the next whole one is searched.
  */
-final class WalkReader extends SpanReader {
+final class WalkReader extends BlockReader {
   /** A record ends with its topic, of a character at least, the length of its properties, and these. */
   private static final int RECORDS_END = 3;
 
   private static final String LENGTHS = "its lengths do not fit together";
   private static final String HOLE = "nothing was ever written here, but behind it";
 
+  private final LogSpan span;
   private final Selection selection;
   private final Walk walk = new Walk();
   private byte[] data = new byte[BLOCK];
@@ -41,7 +42,8 @@ final class WalkReader extends SpanReader {
   private int size;
 
   WalkReader(LogSpan span, Request request) {
-    super(span, request);
+    super(request, span.broker());
+    this.span = span;
     selection = new Selection(request, span.broker());
   }
 

@@ -33,11 +33,32 @@ public final class Narrowed implements Serializable {
   public Set<String> offsetMessageIds;
   public long firstOffset = 0;
   public long endOffset = Request.FOREVER;
+  /** Physical offsets, from a record on, up to where one ends. */
+  public long firstPlace = 0;
+  public long endPlace = Request.FOREVER;
   public long since = -Request.FOREVER;
   public long until = Request.FOREVER;
 
   public boolean hasOffsets() {
     return firstOffset != 0 || endOffset != Request.FOREVER;
+  }
+
+  public boolean hasPlaces() {
+    return firstPlace != 0 || endPlace != Request.FOREVER;
+  }
+
+  /** The same restrictions, to be narrowed further. */
+  public Narrowed copy() {
+    Narrowed found = new Narrowed();
+    found.topics = topics;
+    found.queues = queues;
+    found.tags = tags;
+    found.messageIds = messageIds;
+    found.offsetMessageIds = offsetMessageIds;
+    found.offsets(firstOffset, endOffset);
+    found.places(firstPlace, endPlace);
+    found.times(since, until);
+    return found;
   }
 
   /** Narrows by some filters; returns those that Spark has to check again. */
@@ -145,7 +166,8 @@ public final class Narrowed implements Serializable {
     return true;
   }
 
-  private void offsets(long first, long end) {
+  /** Narrows queue offsets. */
+  public void offsets(long first, long end) {
     firstOffset = Math.max(firstOffset, first);
     endOffset = Math.min(endOffset, end);
   }
@@ -168,7 +190,14 @@ public final class Narrowed implements Serializable {
     times(from == null ? -Request.FOREVER : from, to == null ? Request.FOREVER : to + 1);
   }
 
-  private void times(long from, long to) {
+  /** Narrows physical offsets. */
+  public void places(long first, long end) {
+    firstPlace = Math.max(firstPlace, first);
+    endPlace = Math.min(endPlace, end);
+  }
+
+  /** Narrows store times (ms). */
+  public void times(long from, long to) {
     since = Math.max(since, from);
     until = Math.min(until, to);
   }

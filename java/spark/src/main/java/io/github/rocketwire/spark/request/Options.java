@@ -7,11 +7,6 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import io.github.rocketwire.spark.Columns;
 import io.github.rocketwire.spark.SourceException;
 import java.io.Serializable;
-import java.time.DateTimeException;
-import java.time.LocalDate;
-import java.time.LocalDateTime;
-import java.time.OffsetDateTime;
-import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -42,7 +37,7 @@ public final class Options implements Serializable {
 
   private static final List<String> NAMES = List.of(
       "path", "paths", "namesrv", "table", "topic", "topics", "topicPattern", "queues", "startingOffsets",
-      "endingOffsets", "startingTimestamp", "endingTimestamp", "columns", "pushFilters", "includeSystemTopics",
+      "endingOffsets", "startingTimestamp", "endingTimestamp", "columns", "columnCache", "pushFilters", "includeSystemTopics",
       "minPartitions", "maxBytesPerPartition", "maxOffsetsPerTrigger", "maxBytesPerTrigger", "mode", "failOnDataLoss",
       "decompress", "verifyChecksums", "brokers", "prefetchBytes", "accessKey", "secretKey", "endpointTimeoutMs",
       "consumerGroup");
@@ -54,6 +49,8 @@ public final class Options implements Serializable {
   public static final String LIGHT = "%LMQ%";
 
   public List<String> paths;
+  /** Addresses of the name servers of an endpoint, in place of paths; else empty. */
+  public String nameServers;
   public Set<String> topics;
   public Pattern topicPattern;
   public Set<Integer> queues;
@@ -62,6 +59,8 @@ public final class Options implements Serializable {
   public Long since;
   public Long until;
   public List<String> columns;
+  /** Folders of columns beside stores. */
+  public List<String> columnCache;
   public boolean includeSystemTopics;
   public int minPartitions;
   public long maxBytesPerPartition;
@@ -106,40 +105,45 @@ public final class Options implements Serializable {
     Map<String, String> given = known(options);
     Options found = new Options();
     found.paths = paths(given);
-    if (found.paths.isEmpty()) {
+    found.nameServers = given.getOrDefault("namesrv", "").strip();
+    if (found.paths.isEmpty() == found.nameServers.isEmpty()) {
       throw new SourceException(
           SourceException.OPTION_INVALID,
-          "neither option path nor namesrv is given",
+          found.paths.isEmpty()
+              ? "neither option path nor namesrv is given"
+              : "both options path and namesrv are given",
           "Give load() the directory of a store, or the option namesrv for a running endpoint");
     }
     found.topics = new LinkedHashSet<>();
     for (String key : List.of("topic", "topics")) {
       if (given.containsKey(key)) {
-        found.topics.addAll(words(key, given.get(key)));
+        found.topics.addAll(OptionValues.words(key, given.get(key)));
       }
     }
     found.topicPattern = pattern(given);
     if (given.containsKey("queues")) {
       found.queues = new HashSet<>();
-      for (String text : words("queues", given.get("queues"))) {
-        found.queues.add((int) whole("queues", text, 0, Integer.MAX_VALUE));
+      for (String text : OptionValues.words("queues", given.get("queues"))) {
+        found.queues.add((int) OptionValues.whole("queues", text, 0, Integer.MAX_VALUE));
       }
     }
-    found.starting = offsets("startingOffsets", given.get("startingOffsets"));
-    found.ending = offsets("endingOffsets", given.get("endingOffsets"));
-    found.since = moment("startingTimestamp", given.get("startingTimestamp"));
-    found.until = moment("endingTimestamp", given.get("endingTimestamp"));
+    found.starting = OptionValues.offsets("startingOffsets", given.get("startingOffsets"));
+    found.ending = OptionValues.offsets("endingOffsets", given.get("endingOffsets"));
+    found.since = OptionValues.moment("startingTimestamp", given.get("startingTimestamp"));
+    found.until = OptionValues.moment("endingTimestamp", given.get("endingTimestamp"));
     found.columns = columns(given.get("columns"));
-    flag(given, "pushFilters", false);
-    found.includeSystemTopics = flag(given, "includeSystemTopics", false);
-    found.minPartitions = (int) whole("minPartitions", given.getOrDefault("minPartitions", "1"), 1, 1 << 20);
+    found.columnCache =
+        given.containsKey("columnCache") ? OptionValues.words("columnCache", given.get("columnCache")) : List.of();
+    OptionValues.flag(given, "pushFilters", false);
+    found.includeSystemTopics = OptionValues.flag(given, "includeSystemTopics", false);
+    found.minPartitions = (int) OptionValues.whole("minPartitions", given.getOrDefault("minPartitions", "1"), 1, 1 << 20);
     found.maxBytesPerPartition =
-        Math.max(1024, size("maxBytesPerPartition", given.getOrDefault("maxBytesPerPartition", "128m")));
+        Math.max(1024, OptionValues.size("maxBytesPerPartition", given.getOrDefault("maxBytesPerPartition", "128m")));
     if (given.containsKey("maxOffsetsPerTrigger")) {
-      found.maxOffsetsPerTrigger = whole("maxOffsetsPerTrigger", given.get("maxOffsetsPerTrigger"), 1, Long.MAX_VALUE);
+      found.maxOffsetsPerTrigger = OptionValues.whole("maxOffsetsPerTrigger", given.get("maxOffsetsPerTrigger"), 1, Long.MAX_VALUE);
     }
     if (given.containsKey("maxBytesPerTrigger")) {
-      found.maxBytesPerTrigger = size("maxBytesPerTrigger", given.get("maxBytesPerTrigger"));
+      found.maxBytesPerTrigger = OptionValues.size("maxBytesPerTrigger", given.get("maxBytesPerTrigger"));
     }
     String mode = given.getOrDefault("mode", "PERMISSIVE");
     try {
@@ -147,10 +151,10 @@ public final class Options implements Serializable {
     } catch (IllegalArgumentException error) {
       throw SourceException.option("mode", mode, "It is PERMISSIVE, DROPMALFORMED, FAILFAST");
     }
-    found.failOnDataLoss = flag(given, "failOnDataLoss", true);
-    found.decompress = flag(given, "decompress", true);
-    found.verifyChecksums = flag(given, "verifyChecksums", true);
-    found.brokers = brokers(given.get("brokers"));
+    found.failOnDataLoss = OptionValues.flag(given, "failOnDataLoss", true);
+    found.decompress = OptionValues.flag(given, "decompress", true);
+    found.verifyChecksums = OptionValues.flag(given, "verifyChecksums", true);
+    found.brokers = OptionValues.brokers(given.get("brokers"));
     return found;
   }
 
@@ -227,164 +231,6 @@ public final class Options implements Serializable {
     }
   }
 
-  private static List<String> words(String option, String text) {
-    List<String> found = new ArrayList<>();
-    for (String word : text.split(",", -1)) {
-      found.add(word.strip());
-    }
-    if (found.contains("") || new HashSet<>(found).size() < found.size()) {
-      throw SourceException.option(option, text, "Name one or more, with a comma between two, each once");
-    }
-    return found;
-  }
-
-  private static boolean flag(Map<String, String> given, String name, boolean otherwise) {
-    String text = given.getOrDefault(name, Boolean.toString(otherwise)).strip().toLowerCase(Locale.ROOT);
-    if (!text.equals("true") && !text.equals("false")) {
-      throw SourceException.option(name, given.get(name), "It is true or false");
-    }
-    return text.equals("true");
-  }
-
-  private static Long natural(String text) {
-    if (text.isEmpty() || text.length() > 19 || !text.chars().allMatch(sign -> sign >= '0' && sign <= '9')) {
-      return null;
-    }
-    try {
-      return Long.valueOf(text);
-    } catch (NumberFormatException error) {
-      return null;
-    }
-  }
-
-  /** A whole number within bounds; an error names the option. */
-  public static long whole(String option, String text, long least, long most) {
-    Long number = natural(text.strip());
-    if (number == null || number < least || number > most) {
-      throw SourceException.option(option, text, "It is a whole number from " + least + " to " + most);
-    }
-    return number;
-  }
-
-  /** A number of bytes, like {@code 128m}; an error names the option. */
-  public static long size(String option, String text) {
-    String stripped = text.strip().toLowerCase(Locale.ROOT);
-    String digits = stripped.replaceFirst("[bikmgt ]+$", "");
-    String unit = stripped.substring(digits.length()).strip().replaceFirst("b$", "").replaceFirst("i$", "");
-    Long number = natural(digits);
-    int power = List.of("", "k", "m", "g", "t").indexOf(unit);
-    if (number == null || number == 0 || power < 0) {
-      throw SourceException.option(option, text, "It is a number of bytes, or one like 512k, 128m or 1g");
-    }
-    return number << 10 * power;
-  }
-
-  private static Long moment(String option, String text) {
-    if (text == null) {
-      return null;
-    }
-    String stripped = text.strip();
-    if (stripped.length() >= 11 && natural(stripped) != null) {
-      return natural(stripped);
-    }
-    String iso = stripped.replaceFirst("^(\\d{4}-\\d{2}-\\d{2})[ t]", "$1T").replaceFirst("([+-]\\d{2})(\\d{2})$", "$1:$2");
-    try {
-      if (iso.length() <= 10) {
-        return LocalDate.parse(iso).atStartOfDay().toInstant(ZoneOffset.UTC).toEpochMilli();
-      }
-      if (iso.matches(".*([zZ]|[+-]\\d{2}(:\\d{2})?)$") && iso.indexOf('T') > 0) {
-        String zoned = iso.matches(".*[+-]\\d{2}$") ? iso + ":00" : iso;
-        return OffsetDateTime.parse(zoned).toInstant().toEpochMilli();
-      }
-      return LocalDateTime.parse(iso).toInstant(ZoneOffset.UTC).toEpochMilli();
-    } catch (DateTimeException | ArithmeticException error) {
-      throw SourceException.option(
-          option, text, "It is ISO 8601, as 2026-01-31T09:30:00+01:00, or ms since 1970 (11 digits at least)");
-    }
-  }
-
-  private static Asked offsets(String option, String text) {
-    if (text == null) {
-      return null;
-    }
-    String word = text.strip().toLowerCase(Locale.ROOT);
-    if (word.equals("earliest") || word.equals("latest")) {
-      return new Asked(word, Map.of());
-    }
-    try {
-      JsonNode found = JSON.readTree(text);
-      if (found == null || !found.isObject()) {
-        throw new IllegalArgumentException();
-      }
-      boolean byBroker = false;
-      for (JsonNode topics : found) {
-        for (JsonNode queues : topics) {
-          byBroker |= queues.isObject();
-        }
-      }
-      Map<String, Map<String, Map<Integer, Long>>> table = new TreeMap<>();
-      if (byBroker) {
-        found.fields().forEachRemaining(entry -> table.put(entry.getKey(), topics(entry.getValue())));
-      } else {
-        table.put("", topics(found));
-      }
-      return new Asked(null, table);
-    } catch (JsonProcessingException | IllegalArgumentException error) {
-      throw SourceException.option(
-          option,
-          text,
-          "It is earliest, latest, or JSON like {\"Orders\": {\"0\": 100, \"1\": 250}}, of several stores one for each"
-              + " broker");
-    }
-  }
-
-  private static Map<String, Map<Integer, Long>> topics(JsonNode found) {
-    Map<String, Map<Integer, Long>> topics = new TreeMap<>();
-    object(found).fields().forEachRemaining(topic -> {
-      Map<Integer, Long> queues = new TreeMap<>();
-      object(topic.getValue()).fields().forEachRemaining(queue -> {
-        Long number = natural(queue.getKey());
-        JsonNode offset = queue.getValue();
-        if (number == null || number > Integer.MAX_VALUE || !offset.isIntegralNumber() || !offset.canConvertToLong()
-            || offset.asLong() < EARLIEST) {
-          throw new IllegalArgumentException();
-        }
-        queues.put(number.intValue(), offset.asLong());
-      });
-      topics.put(topic.getKey(), queues);
-    });
-    return topics;
-  }
-
-  private static JsonNode object(JsonNode node) {
-    if (!node.isObject()) {
-      throw new IllegalArgumentException();
-    }
-    return node;
-  }
-
-  private static Map<String, String> brokers(String text) {
-    Map<String, String> found = new TreeMap<>();
-    if (text == null) {
-      return found;
-    }
-    try {
-      object(JSON.readTree(text)).fields().forEachRemaining(entry -> {
-        if (!entry.getValue().isTextual() || entry.getValue().asText().isEmpty()) {
-          throw new IllegalArgumentException();
-        }
-        found.put(entry.getKey(), entry.getValue().asText());
-      });
-    } catch (JsonProcessingException | IllegalArgumentException error) {
-      throw SourceException.option(
-          "brokers", text, "It is JSON like {\"/data/a\": \"broker-a\", \"/data/b\": \"broker-b\"}");
-    }
-    if (new HashSet<>(found.values()).size() < found.size()) {
-      throw SourceException.option("brokers", text, "Give each store a name of its own");
-    }
-    return found;
-  }
-
   private static List<String> columns(String text) {
     if (text == null) {
       return Columns.ALL;
@@ -394,7 +240,7 @@ public final class Options implements Serializable {
     listed.add(Columns.CORRUPT_RECORD);
     listed.forEach(name -> known.put(name.toLowerCase(Locale.ROOT), name));
     List<String> names = new ArrayList<>();
-    for (String word : words("columns", text)) {
+    for (String word : OptionValues.words("columns", text)) {
       String name = known.get(word.toLowerCase(Locale.ROOT));
       if (word.equals("*")) {
         names.addAll(Columns.ALL);

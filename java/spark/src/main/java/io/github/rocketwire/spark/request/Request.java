@@ -98,6 +98,16 @@ public final class Request implements Serializable {
     return Columns.OF_QUEUES.containsAll(columns) && !hasTimes() && !hasIds() && narrowed.tags == null;
   }
 
+  /** Whether columns beside the store, which options name, have all requested values. */
+  public boolean mayUseCache() {
+    Set<String> named = topics();
+    return !options.columnCache.isEmpty()
+        && Columns.CACHED.containsAll(columns)
+        && !hasIds()
+        // The messages of light queues are stored with other topics.
+        && (named == null || named.stream().noneMatch(topic -> topic.startsWith(Options.LIGHT)));
+  }
+
   public boolean has(String column) {
     return columns.contains(column);
   }

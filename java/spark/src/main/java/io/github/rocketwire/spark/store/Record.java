@@ -7,6 +7,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
+import java.util.zip.CRC32;
 
 /**
  * The layout of a record of the commit log, and which bytes are one. The conditions are those of rocketwire's recovery
@@ -190,6 +191,14 @@ public final class Record {
   /** The CRC of the body of the record that a head begins. */
   public static int bodyCrc(byte[] head) {
     return int32(head, BODY_CRC_AT);
+  }
+
+  /** Whether the body at a place, of the record at a position, has the CRC that this says; an empty one has none. */
+  public static boolean isBodyGood(byte[] data, int position, int body) {
+    int length = int32(data, body - 4);
+    CRC32 crc = new CRC32();
+    crc.update(data, body, length);
+    return length == 0 || ((int) crc.getValue() & Integer.MAX_VALUE) == int32(data, position + BODY_CRC_AT);
   }
 
   /** Whether a whole record begins at a physical offset of a file. */

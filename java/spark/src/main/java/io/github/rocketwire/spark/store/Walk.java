@@ -11,6 +11,9 @@ public final class Walk {
     FULL
   }
 
+  /** In place of a physical offset: records of any are taken, as an endpoint sends them. */
+  public static final long ANYWHERE = Long.MIN_VALUE;
+
   /** Records that are taken at once. */
   public static final int MOST = 32_768;
 
@@ -28,7 +31,7 @@ public final class Walk {
   /**
    * Fills the arrays.
    *
-   * @param base physical offset of the buffer's first byte
+   * @param base physical offset of the buffer's first byte, or {@link #ANYWHERE}
    * @param whole the end is that of the file: a record that runs past it is damaged
    */
   public void run(byte[] data, long base, int from, int end, boolean whole, int most) {
@@ -51,7 +54,8 @@ public final class Walk {
         ended(size, magic, end - at, whole);
         break;
       }
-      String fault = Record.fault(data, at, end, base + at, parts);
+      long place = base == ANYWHERE ? Record.int64(data, at + Record.PHYSICAL_OFFSET_AT) : base + at;
+      String fault = Record.fault(data, at, end, place, parts);
       if (fault != null) {
         stop = Stop.DAMAGED;
         reason = fault;

@@ -7,7 +7,6 @@ import io.github.rocketwire.spark.store.Log;
 import io.github.rocketwire.spark.store.QueueFiles;
 import io.github.rocketwire.spark.store.QueueKey;
 import io.github.rocketwire.spark.store.Snapshot;
-import io.github.rocketwire.spark.stream.QueueOffsets.MessageQueue;
 import java.io.IOException;
 import java.math.BigInteger;
 import java.util.ArrayList;
@@ -21,7 +20,7 @@ import java.util.TreeMap;
  * Limits a micro-batch by messages and by bytes. The message that has waited longest is taken in any case, so that none
  * waits for ever; the rest is divided among the queues in proportion to their unread messages.
  */
-final class Admission {
+public final class Admission {
   private Admission() {}
 
   /**
@@ -136,7 +135,7 @@ final class Admission {
    * Divides a number among backlogs: everything if it fits, else in proportion. The remainder goes to those that would get
    * nothing, and then to the largest.
    */
-  static Map<MessageQueue, Long> shares(Map<MessageQueue, Long> backlogs, long most) {
+  public static Map<MessageQueue, Long> shares(Map<MessageQueue, Long> backlogs, long most) {
     long total = backlogs.values().stream().mapToLong(Long::longValue).sum();
     if (total <= most) {
       return backlogs;

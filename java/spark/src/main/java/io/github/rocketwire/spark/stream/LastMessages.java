@@ -8,7 +8,6 @@ import io.github.rocketwire.spark.store.QueueKey;
 import io.github.rocketwire.spark.store.Record;
 import io.github.rocketwire.spark.store.Snapshot;
 import io.github.rocketwire.spark.stream.QueueOffsets.LastRead;
-import io.github.rocketwire.spark.stream.QueueOffsets.MessageQueue;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Comparator;

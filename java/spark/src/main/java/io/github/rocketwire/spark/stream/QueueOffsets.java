@@ -5,7 +5,6 @@ import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.github.rocketwire.spark.SourceException;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.TreeMap;
@@ -15,26 +14,9 @@ import org.apache.spark.sql.connector.read.streaming.Offset;
  * The progress of a stream: the next offset of each queue. In a checkpoint it is the JSON that the Python source writes,
  * to the letter, so that a stream may go on with the other source.
  */
-final class QueueOffsets extends Offset {
-  /** A queue of a topic at a broker. */
-  record MessageQueue(String broker, String topic, int queueId) implements Comparable<MessageQueue> {
-    private static final Comparator<MessageQueue> ORDER = Comparator.comparing(MessageQueue::broker)
-        .thenComparing(MessageQueue::topic)
-        .thenComparingInt(MessageQueue::queueId);
-
-    @Override
-    public int compareTo(MessageQueue other) {
-      return ORDER.compare(this, other);
-    }
-
-    @Override
-    public String toString() {
-      return topic + ", queue " + queueId + " of " + broker;
-    }
-  }
-
+public final class QueueOffsets extends Offset {
   /** What tells a message from one of another store at its place. */
-  record LastRead(long physicalOffset, long storeTimestamp, int bodyCrc) {}
+  public record LastRead(long physicalOffset, long storeTimestamp, int bodyCrc) {}
 
   /** Beside the topics of a broker: no topic has such a name. */
   private static final String LAST = "@last";
@@ -42,7 +24,7 @@ final class QueueOffsets extends Offset {
   private static final ObjectMapper JSON = new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
   private static final String REMEDY = "It is that of another source, or damaged; begin with a new checkpointLocation";
 
-  final Map<MessageQueue, Long> offsets;
+  public final Map<MessageQueue, Long> offsets;
 
   /** Of each broker the newest message that was read of its store; checkpoints of before have none. */
   final Map<String, LastRead> last;

@@ -5,69 +5,35 @@ import io.github.rocketwire.spark.plan.LogSpan;
 import io.github.rocketwire.spark.plan.Planner;
 import io.github.rocketwire.spark.plan.Stores;
 import io.github.rocketwire.spark.read.Readers;
-import io.github.rocketwire.spark.request.Options;
 import io.github.rocketwire.spark.request.Ranges;
 import io.github.rocketwire.spark.request.Request;
 import io.github.rocketwire.spark.store.Directory;
 import io.github.rocketwire.spark.store.QueueKey;
 import io.github.rocketwire.spark.store.Snapshot;
 import io.github.rocketwire.spark.stream.QueueOffsets.LastRead;
-import io.github.rocketwire.spark.stream.QueueOffsets.MessageQueue;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
-import java.util.LongSummaryStatistics;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
-import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
-import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
-import org.apache.spark.sql.connector.read.streaming.Offset;
-import org.apache.spark.sql.connector.read.streaming.ReadAllAvailable;
-import org.apache.spark.sql.connector.read.streaming.ReadLimit;
-import org.apache.spark.sql.connector.read.streaming.ReadMaxRows;
-import org.apache.spark.sql.connector.read.streaming.ReportsSourceMetrics;
-import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
 
-/**
- * Follows the consume queues of stores. An offset is that of each queue's next message, so that a repeated micro-batch
- * reads the same messages again. Each poll opens the stores again.
- */
-public final class StoreStream implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics {
+/** Follows the consume queues of stores. Each poll opens the stores again. */
+public final class StoreStream extends QueueStream<List<Snapshot>> {
   private static final String REPLACED =
       "Was the store replaced? Begin with a new checkpointLocation, or set failOnDataLoss to false";
-  private static final String REMOVED =
-      "The broker removed them before they were read; set failOnDataLoss to false to go on without them";
   private static final String OTHERWISE =
       "Use spark.read in place of readStream, or read from the running broker: option namesrv";
 
-  private final Request request;
-  private final Options options;
-  private Map<MessageQueue, Long> target;
-  private Map<MessageQueue, Long> latest;
-
   public StoreStream(Request request) {
-    this.request = request;
-    options = request.options;
-    if (options.ending != null || options.until != null) {
-      String name = options.ending != null ? "endingOffsets" : "endingTimestamp";
-      throw new SourceException(
-          SourceException.OPTION_INVALID,
-          "a stream has no option " + name,
-          "Leave it out, or use spark.read in place of readStream");
-    }
+    super(request, REPLACED);
   }
 
-  /** Asks the stores something; errors of files become those of the data source. */
-  private interface Question<T> {
-    T ask(List<Snapshot> stores) throws IOException;
-  }
-
-  private <T> T ask(Question<T> question) {
+  @Override
+  protected <T> T ask(Question<List<Snapshot>, T> question) {
     try {
       return question.ask(Stores.open(options));
     } catch (IOException error) {
@@ -78,71 +44,31 @@ public final class StoreStream implements MicroBatchStream, SupportsTriggerAvail
   }
 
   @Override
-  public Offset initialOffset() {
-    return ask(stores -> {
-      Map<MessageQueue, Long> found = new TreeMap<>();
-      for (Snapshot store : stores) {
-        checkQueues(store);
-        Map<QueueKey, long[]> ranges = store.selected(options);
-        Map<QueueKey, long[]> narrowed = Planner.narrowed(store, request, ranges);
-        ranges.forEach((key, range) -> found.put(
-            queue(store, key), narrowed.getOrDefault(key, new long[] {range[1], range[1]})[0]));
-      }
-      return new QueueOffsets(found, newest(stores, Map.of(), found, Map.of()));
-    });
+  protected String named(MessageQueue queue) {
+    return queue.topic() + ", queue " + queue.queueId() + " of " + queue.broker();
   }
 
   @Override
-  public Offset deserializeOffset(String json) {
-    return QueueOffsets.parse(json);
-  }
-
-  @Override
-  public ReadLimit getDefaultReadLimit() {
-    if (options.maxOffsetsPerTrigger != null) {
-      return ReadLimit.maxRows(options.maxOffsetsPerTrigger);
+  protected Map<MessageQueue, Long> begin(List<Snapshot> stores) throws IOException {
+    Map<MessageQueue, Long> found = new TreeMap<>();
+    for (Snapshot store : stores) {
+      checkQueues(store);
+      Map<QueueKey, long[]> ranges = store.selected(options);
+      Map<QueueKey, long[]> narrowed = Planner.narrowed(store, request, ranges);
+      ranges.forEach((key, range) -> found.put(
+          queue(store, key), narrowed.getOrDefault(key, new long[] {range[1], range[1]})[0]));
     }
-    // A limit of bytes is not known to Spark 3.5.
-    return options.maxBytesPerTrigger == null ? ReadLimit.allAvailable() : ReadLimit.maxRows(Long.MAX_VALUE);
+    return found;
   }
 
   @Override
-  public Offset latestOffset() {
-    throw new UnsupportedOperationException("latestOffset(Offset, ReadLimit) is asked");
+  protected Map<MessageQueue, Long> admitted(
+      List<Snapshot> stores, Map<MessageQueue, long[]> ranges, Long rows, Long size) throws IOException {
+    return Admission.ends(stores, ranges, rows, size);
   }
 
   @Override
-  public Offset latestOffset(Offset start, ReadLimit limit) {
-    return ask(stores -> {
-      QueueOffsets from = (QueueOffsets) start;
-      Set<String> replaced = replaced(stores, from.last);
-      Map<MessageQueue, Long> begun = without(replaced, from.offsets);
-      Map<String, LastRead> last = new HashMap<>(from.last);
-      last.keySet().removeAll(replaced);
-      Map<MessageQueue, Long> found = new TreeMap<>(begun);
-      found.putAll(taken(stores, begun, replaced, limit));
-      return new QueueOffsets(found, newest(stores, begun, found, last));
-    });
-  }
-
-  private Map<MessageQueue, Long> taken(
-      List<Snapshot> stores, Map<MessageQueue, Long> begun, Set<String> replaced, ReadLimit limit) throws IOException {
-    Map<MessageQueue, long[]> there = bounds(stores);
-    latest = new TreeMap<>(begun);
-    there.forEach((queue, range) -> latest.put(queue, range[1]));
-    Map<MessageQueue, long[]> ranges = ranges(stores, begun, there, replaced);
-    if (limit instanceof ReadAllAvailable) {
-      return Admission.ends(stores, ranges, null, null);
-    }
-    Long rows = options.maxOffsetsPerTrigger;
-    if (limit instanceof ReadMaxRows most) {
-      rows = rows == null ? most.maxRows() : Math.min(rows, most.maxRows());
-    }
-    return Admission.ends(stores, ranges, rows, options.maxBytesPerTrigger);
-  }
-
-  /** The brokers whose store does not have the message that was read last. */
-  private Set<String> replaced(List<Snapshot> stores, Map<String, LastRead> last) throws IOException {
+  protected Set<String> replaced(List<Snapshot> stores, Map<String, LastRead> last) throws IOException {
     Map<String, String> found = LastMessages.differences(stores, last);
     for (String what : found.values()) {
       Ranges.lost(what, options.failOnDataLoss, REPLACED);
@@ -150,8 +76,8 @@ public final class StoreStream implements MicroBatchStream, SupportsTriggerAvail
     return found.keySet();
   }
 
-  /** Of each broker the message farthest in its log, of those read before and those between two offsets. */
-  private static Map<String, LastRead> newest(
+  @Override
+  protected Map<String, LastRead> newest(
       List<Snapshot> stores,
       Map<MessageQueue, Long> begun,
       Map<MessageQueue, Long> ends,
@@ -168,69 +94,20 @@ public final class StoreStream implements MicroBatchStream, SupportsTriggerAvail
     return found;
   }
 
-  private static Map<MessageQueue, Long> without(Set<String> brokers, Map<MessageQueue, Long> offsets) {
-    Map<MessageQueue, Long> found = new TreeMap<>(offsets);
-    found.keySet().removeIf(queue -> brokers.contains(queue.broker()));
-    return found;
-  }
-
+  /** Those of stores that were replaced since begin anew, or wait for the next poll. */
   @Override
-  public Offset reportLatestOffset() {
-    return latest == null ? null : new QueueOffsets(latest, Map.of());
-  }
-
-  @Override
-  public void prepareForTriggerAvailableNow() {
-    target = new TreeMap<>();
-    ask(this::bounds).forEach((queue, range) -> target.put(queue, range[1]));
-  }
-
-  /** How far the stream is behind its queues, named as Kafka's source names them. */
-  @Override
-  public Map<String, String> metrics(Optional<Offset> consumed) {
-    if (latest == null || consumed.isEmpty()) {
-      return Map.of();
-    }
-    Map<MessageQueue, Long> read = consumed.get() instanceof QueueOffsets own
-        ? own.offsets
-        : QueueOffsets.parse(consumed.get().json()).offsets;
-    LongSummaryStatistics behind = latest.entrySet().stream()
-        .mapToLong(entry -> Math.max(0, entry.getValue() - read.getOrDefault(entry.getKey(), entry.getValue())))
-        .summaryStatistics();
-    if (behind.getCount() == 0) {
-      return Map.of();
-    }
-    return Map.of(
-        "minOffsetsBehindLatest", Long.toString(behind.getMin()),
-        "maxOffsetsBehindLatest", Long.toString(behind.getMax()),
-        "avgOffsetsBehindLatest", Double.toString(behind.getAverage()),
-        "offsetsBehindLatest", Long.toString(behind.getSum()));
-  }
-
-  @Override
-  public InputPartition[] planInputPartitions(Offset start, Offset end) {
-    QueueOffsets from = (QueueOffsets) start;
-    QueueOffsets to = (QueueOffsets) end;
-    return ask(stores -> {
-      // Those of stores that were replaced since begin anew, or wait for the next poll.
-      Set<String> gone = replaced(stores, to.last);
-      Map<String, LastRead> first = new HashMap<>(from.last);
-      first.entrySet().removeIf(entry -> entry.getValue().equals(to.last.get(entry.getKey())));
-      Set<String> anew = replaced(stores, first);
-      return plan(stores, without(anew, from.offsets), without(gone, to.offsets));
-    }).toArray(InputPartition[]::new);
+  protected List<LogSpan> plan(List<Snapshot> stores, QueueOffsets from, QueueOffsets to) throws IOException {
+    Set<String> gone = replaced(stores, to.last);
+    Map<String, LastRead> first = new HashMap<>(from.last);
+    first.entrySet().removeIf(entry -> entry.getValue().equals(to.last.get(entry.getKey())));
+    Set<String> anew = replaced(stores, first);
+    return plan(stores, without(anew, from.offsets), without(gone, to.offsets));
   }
 
   @Override
   public PartitionReaderFactory createReaderFactory() {
     return new Readers(request, null, Integer.MAX_VALUE);
   }
-
-  @Override
-  public void commit(Offset end) {}
-
-  @Override
-  public void stop() {}
 
   private static MessageQueue queue(Snapshot store, QueueKey key) {
     return new MessageQueue(store.broker, key.topic(), key.queueId());
@@ -257,7 +134,8 @@ public final class StoreStream implements MicroBatchStream, SupportsTriggerAvail
     }
   }
 
-  private Map<MessageQueue, long[]> bounds(List<Snapshot> stores) throws IOException {
+  @Override
+  protected Map<MessageQueue, long[]> bounds(List<Snapshot> stores) throws IOException {
     Map<MessageQueue, long[]> found = new TreeMap<>();
     for (Snapshot store : stores) {
       store.selectedBounds(options).forEach((key, range) -> found.put(queue(store, key), range));
@@ -265,40 +143,8 @@ public final class StoreStream implements MicroBatchStream, SupportsTriggerAvail
     return found;
   }
 
-  /** All unread offsets of each queue. */
-  private Map<MessageQueue, long[]> ranges(
-      List<Snapshot> stores, Map<MessageQueue, Long> begun, Map<MessageQueue, long[]> there, Set<String> replaced)
-      throws IOException {
-    Map<MessageQueue, long[]> found = new TreeMap<>();
-    for (Map.Entry<MessageQueue, long[]> entry : there.entrySet()) {
-      MessageQueue queue = entry.getKey();
-      if (target != null && !target.containsKey(queue)) {
-        continue;
-      }
-      long least = entry.getValue()[0];
-      long most = entry.getValue()[1];
-      Long first = begun.get(queue);
-      long end = target == null ? most : Math.min(most, target.get(queue));
-      if (replaced.contains(queue.broker())) {
-        first = least;
-      } else if (first == null) {
-        // A new queue is recorded, and read in the next micro-batch: so the checkpoint has its start, and messages that
-        // are removed in between are reported as missing.
-        first = least;
-        end = least;
-      } else if (first > most) {
-        if (isLagging(stores, queue)) {
-          continue;
-        }
-        Ranges.lost(queue + " ends at offset " + most + ", and was read up to " + first, options.failOnDataLoss, REPLACED);
-        first = least;
-      }
-      found.put(queue, new long[] {first, Math.max(first, end)});
-    }
-    return found;
-  }
-
-  private static boolean isLagging(List<Snapshot> stores, MessageQueue queue) throws IOException {
+  @Override
+  protected boolean isLagging(List<Snapshot> stores, MessageQueue queue) throws IOException {
     for (Snapshot store : stores) {
       if (store.broker.equals(queue.broker()) && Lagging.is(store, new QueueKey(queue.topic(), queue.queueId()))) {
         return true;
@@ -340,7 +186,7 @@ public final class StoreStream implements MicroBatchStream, SupportsTriggerAvail
     long most = store.bounds(key)[1];
     // The queue was recorded, or created again: see `ranges`.
     long first = begun == null || begun > end ? least : begun;
-    String where = queue + " has the offsets from " + least + " to " + most;
+    String where = named(queue) + " has the offsets from " + least + " to " + most;
     if (end > most) {
       if (store.directory.state == Directory.State.LIVE && Lagging.is(store, key)) {
         throw new SourceException(

@@ -15,33 +15,27 @@ import org.junit.jupiter.params.provider.CsvSource;
 class EndpointOptionsTest {
   @Test
   void valuesAndDefaults() {
-    EndpointOptions found = EndpointOptions.ofWrite(
-        Map.of("NAMESRV", "a:1;[::1]:2", "maxbatchbytes", "2k", "checkpointLocation", "x", "path", ""));
+    EndpointOptions found = new EndpointOptions(Map.of("NAMESRV", "a:1;[::1]:2", "topic", "T"));
     assertEquals("[a/<unresolved>:1, ::1/<unresolved>:2]", found.addresses().toString().replace("[::1]", "::1"));
-    assertEquals(2048, found.maxBatchBytes);
-    assertEquals(4 << 20, found.maxMessageSize);
     assertEquals(15000, found.timeoutMs);
-    assertEquals(3, found.retries);
-    assertNull(found.topic);
+    assertEquals("TOOLS_CONSUMER", found.group);
     assertNull(found.accessKey);
   }
 
   @ParameterizedTest
   @CsvSource({
-    "retries,x,option retries cannot be 'x'",
     "endpointTimeoutMs,0,option endpointTimeoutMs cannot be '0'",
     "namesrv,host,option namesrv host: allowed is",
     "namesrv,host:70000,option namesrv host:70000: allowed is",
     "namesrv,::1:1,option namesrv ::1:1: allowed is",
     "namesrv,;,option namesrv ;: allowed is",
-    "path,/data,messages cannot be written to the path /data",
-    "retrys,1,there is no option retrys of writing. Did you mean retries?",
+    "consumerGroup,a b,option consumerGroup cannot be 'a b'. the specified group[a b] contains illegal characters",
     "secretKey,s,one of the options accessKey and secretKey is missing"
   })
   void invalid(String name, String text, String expected) {
     Map<String, String> given = new HashMap<>(Map.of("namesrv", "a:1"));
     given.put(name, text);
-    SourceException error = assertThrows(SourceException.class, () -> EndpointOptions.ofWrite(given));
+    SourceException error = assertThrows(SourceException.class, () -> new EndpointOptions(given));
     assertTrue(error.getMessage().startsWith("[ROCKETMQ_OPTION_INVALID] " + expected), error.getMessage());
   }
 }

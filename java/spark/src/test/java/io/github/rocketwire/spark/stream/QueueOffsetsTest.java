@@ -4,7 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import io.github.rocketwire.spark.SourceException;
-import io.github.rocketwire.spark.stream.QueueOffsets.MessageQueue;
+
 import java.util.Map;
 import java.util.TreeMap;
 import org.junit.jupiter.api.Test;

@@ -1,0 +1,265 @@
+"""The contract of both sources for endpoints: the jar (java/spark) gives the rows and errors of the Python source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from compat_tests.spark.sources import (
+    JAR,
+    WHOLE,
+    Row,
+    Value,
+    failed,
+    frame,
+    of_jar,
+    of_python,
+    same,
+    sorted_rows,
+    streamed,
+)
+from rocketwire.spark.errors import SparkSourceError
+from rocketwire.spark.schema import COLUMNS
+from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.message import Message, encode_record
+from tests.cli.endpoint import Answers, Told, fake_server, real_endpoint
+from tests.spark.endpoint.support import rows, written
+
+PULL = RequestCode.PULL_MESSAGE
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _jar(jar_without_a_name: Path | None) -> None:
+    if jar_without_a_name is None:
+        pytest.skip("Maven, which builds the jar, is not here")
+
+
+def send(namesrv: str, topic: str, numbers: range) -> None:
+    """Send messages with numbers for bodies, to four queues in turn."""
+    written(
+        namesrv,
+        rows(
+            body=[b"%04d" % number for number in numbers],
+            tags=[f"t{number % 3}" for number in numbers],
+            keys=[[f"k{number}", "all"] for number in numbers],
+            properties=[[("p", str(number)), ("é", "ü")] for number in numbers],
+            queue_id=[number % 4 for number in numbers],
+        ),
+        topic=topic,
+    )
+
+
+@pytest.fixture(scope="module")
+def namesrv(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The name server of an endpoint with 400 messages of topic Read, and some others."""
+    with real_endpoint(tmp_path_factory.mktemp("store")) as addresses:
+        address = str(addresses.name_server)
+        send(address, "Read", range(400))
+        written(address, rows(body=[b"other"]), topic="Other")
+        written(address, rows(body=[b"again"]), topic="%RETRY%G")
+        yield address
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"topic": "Read"},
+        {"topic": "Read", "minPartitions": 6, "consumerGroup": "Any"},
+        {"topic": "Read", "maxBytesPerPartition": "10k", "queues": "1,3"},
+        {"topicPattern": "Re.*|O.*"},
+        {"includeSystemTopics": True, "topicPattern": r"%RETRY%G|Other"},
+        {"topics": "Other,%RETRY%G"},
+        {"topic": "Read", "startingOffsets": "latest"},
+        {
+            "topic": "Read",
+            "startingOffsets": '{"broker-a": {"Read": {"0": 90, "1": -1, "2": -2}}}',
+            "endingOffsets": '{"Read": {"0": 95, "2": 3, "3": 1}}',
+        },
+        {"topic": "Read", "startingOffsets": '{"Read": {"0": 101}}', "failOnDataLoss": False},
+    ],
+)
+def test_rows(spark: SparkSession, namesrv: str, options: dict[str, Value]) -> None:
+    same(spark, None, namesrv=namesrv, columns=WHOLE, **options)
+
+
+def test_times(spark: SparkSession, namesrv: str) -> None:
+    found = of_python(None, namesrv=namesrv, topic="Read", columns="store_timestamp")
+    times = sorted(row["store_timestamp"] // 1000 for row in found)
+    for since, until in ((times[0], times[-1]), (times[200], times[-1] + 1), (times[-1] + 1, times[-1] + 2)):
+        same(spark, None, namesrv=namesrv, topic="Read", columns="body", startingTimestamp=since, endingTimestamp=until)
+
+
+def test_spark_prunes_and_filters(spark: SparkSession, namesrv: str) -> None:
+    found = frame(spark, None, namesrv=namesrv)
+    assert found.columns == list(COLUMNS)
+    everything = of_jar(found.where("topic = 'Read'"))
+    one = next(row for row in everything if row["body"] == b"0123")
+    time = f"timestamp_micros({one['store_timestamp']})"
+    conditions: dict[str, Callable[[Row], bool]] = {
+        "topic = 'Read' and queue_id in (1, 2) and queue_offset >= 40 and queue_offset < 43": lambda row: (
+            row["queue_id"] in (1, 2) and 40 <= row["queue_offset"] < 43
+        ),
+        f"topic = 'Read' and store_timestamp > {time}": lambda row: row["store_timestamp"] > one["store_timestamp"],
+        f"topic = 'Read' and store_timestamp <= {time}": lambda row: row["store_timestamp"] <= one["store_timestamp"],
+        "topic = 'Read' and tags = 't1' and array_contains(keys, 'k4')": lambda row: row["keys"][0] == "k4",
+        f"message_id = '{one['message_id']}'": lambda row: row["message_id"] == one["message_id"],
+        f"offset_message_id = '{one['offset_message_id']}'": lambda row: row is one,
+    }
+    for condition, holds in conditions.items():
+        assert sorted_rows(of_jar(found.where(condition))) == sorted_rows(list(filter(holds, everything))), condition
+    narrow = found.where("topic = 'Read' and queue_id = 2").select("tags", "properties")
+    expected = of_python(None, namesrv=namesrv, topic="Read", queues="2", columns="tags,properties")
+    assert sorted_rows(of_jar(narrow)) == sorted_rows(expected)
+    assert len(found.limit(7).collect()) == 7
+    assert found.where("topic = 'not there'").count() == 0
+    typed = spark.read.format(JAR).options(namesrv=namesrv, topic="Other").schema("body binary").load()
+    assert [bytes(row.body) for row in typed.collect()] == [b"other"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"topic": "No"},
+        {"topic": "Read", "queues": "0,9"},
+        {"topic": "Read", "startingOffsets": '{"before": {"Read": {"0": 5}}}'},
+        {"topic": "Read", "endingOffsets": '{"Read": {"4": 5}}'},
+        {"topic": "Read", "startingOffsets": '{"Read": {"0": 101}}'},
+        {"topic": "Read", "consumerGroup": "a b"},
+        {"topic": "Read", "secretKey": "s"},
+        {"topic": "Read", "endpointTimeoutMs": 0},
+        {"topic": "Read", "path": "/data"},
+        {"topic": "Read", "columns": "bdy"},
+        {"topic": "Read", "namesrv": "nowhere"},
+    ],
+)
+def test_errors(spark: SparkSession, namesrv: str, options: dict[str, Any]) -> None:
+    path = options.get("path")
+    given = {"namesrv": namesrv, "columns": "body", **{name: options[name] for name in options if name != "path"}}
+    with pytest.raises(SparkSourceError) as python:
+        of_python(path, **given)
+    assert str(python.value) in failed(lambda: frame(spark, path, **given).collect())
+
+
+def test_nobody_answers(spark: SparkSession) -> None:
+    with fake_server() as server:
+        address = server.address
+    told = failed(lambda: frame(spark, None, namesrv=address, topic="T").collect())
+    assert f"[ROCKETMQ_ENDPOINT_UNREACHABLE] name server {address}: cannot be reached" in told
+
+
+def test_streams_go_on_with_the_other_source(spark: SparkSession, namesrv: str, tmp_path: Path) -> None:
+    given: dict[str, Any] = {"namesrv": namesrv, "topic": "Streamed"}
+    send(namesrv, "Streamed", range(50))
+    assert streamed(spark, JAR, None, tmp_path, maxOffsetsPerTrigger=20, **given) == 3
+    send(namesrv, "Streamed", range(50, 70))
+    assert streamed(spark, "rocketmq", None, tmp_path, **given) == 1
+    assert streamed(spark, JAR, None, tmp_path, **given) == 0
+    send(namesrv, "Streamed", range(70, 90))
+    assert streamed(spark, JAR, None, tmp_path, maxBytesPerTrigger=2000, **given) > 1
+    found = of_jar(spark.read.parquet(str(tmp_path / "rows")))
+    assert sorted_rows(found) == sorted_rows(of_python(None, columns="*", **given))
+    assert "a stream has no option endingOffsets" in failed(
+        lambda: streamed(spark, JAR, None, tmp_path / "other", endingOffsets="latest", **given)
+    )
+
+
+def record(number: int, body: bytes) -> bytes:
+    """A stored message of topic T."""
+    return encode_record(Message(topic="T", queue_id=0, body=body, queue_offset=number))
+
+
+class Queue:
+    """What a broker has of queue 0 of T; queue 1 is empty."""
+
+    def __init__(self, records: list[bytes], *, at_once: int = 32) -> None:
+        self.records = records
+        self.at_once = at_once
+
+    def answers(self, **changes: Callable[[dict[str, str]], Told]) -> Answers:
+        return {
+            RequestCode.GET_MIN_OFFSET: lambda _: Told(0, {"offset": "0"}),
+            RequestCode.GET_MAX_OFFSET: lambda ext: Told(
+                0, {"offset": str(len(self.records) if ext["queueId"] == "0" else 0)}
+            ),
+            PULL: changes.get("pull", self.pull),
+        }
+
+    def pull(self, ext: dict[str, str]) -> Told:
+        offset, most = int(ext["queueOffset"]), min(int(ext["maxMsgNums"]), self.at_once)
+        end = min(offset + most, len(self.records))
+        return self.told(0, end, b"".join(self.records[offset:end]))
+
+    def told(self, code: int, reached: int, body: bytes = b"") -> Told:
+        fields = {"suggestWhichBrokerId": 0, "nextBeginOffset": reached, "minOffset": 0, "maxOffset": len(self.records)}
+        return Told(code, {name: str(value) for name, value in fields.items()}, body)
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 1000])
+def test_the_rows_do_not_depend_on_how_many_a_broker_gives_at_once(spark: SparkSession, at_once: int) -> None:
+    numbers = range(300 if at_once == 1 else 30_000)
+    queue = Queue([record(number, b"body %d" % number) for number in numbers], at_once=at_once)
+    with fake_server(queue.answers()) as server:
+        found = frame(spark, None, namesrv=server.address, topic="T").select("body", "queue_offset").collect()
+    assert sorted((row.queue_offset, bytes(row.body)) for row in found) == [
+        (number, b"body %d" % number) for number in numbers
+    ]
+
+
+def test_messages_that_are_gone(spark: SparkSession) -> None:
+    queue = Queue([record(number, b"x") for number in range(100)])
+
+    def pull(ext: dict[str, str]) -> Told:
+        """The offsets 10 to 19 and those from 90 on are gone."""
+        offset = int(ext["queueOffset"])
+        if 10 <= offset < 20:
+            return queue.told(21, 20)
+        if offset >= 90:
+            return queue.told(19, offset)
+        return queue.pull({**ext, "maxMsgNums": str(min(int(ext["maxMsgNums"]), (10 if offset < 10 else 90) - offset))})
+
+    with fake_server(queue.answers(pull=pull)) as server:
+        given: dict[str, Any] = {"namesrv": server.address, "topic": "T", "columns": "queue_offset"}
+        assert same(spark, None, failOnDataLoss=False, **given) == 80
+        with pytest.raises(SparkSourceError) as python:
+            of_python(None, **given)
+        assert str(python.value) in failed(frame(spark, None, **given).collect)
+
+
+def test_damaged_messages(spark: SparkSession) -> None:
+    records = [record(number, b"body %d" % number) for number in range(40)]
+    records[1] = records[1][:20] + b"\x7f" + records[1][21:]  # its offset
+    records[2] = records[2][:4] + b"\0" * 4 + records[2][8:]  # its magic number
+    records[4] = records[4].replace(b"body 4", b"bodY 4")
+    records[37] = records[37][:-20]  # what follows is no record
+    with fake_server(Queue(records).answers()) as server:
+        given: dict[str, Any] = {"namesrv": server.address, "topic": "T", "columns": WHOLE}
+        same(spark, None, **given)
+        same(spark, None, mode="DROPMALFORMED", **given)
+        same(spark, None, verifyChecksums=False, **given)
+        with pytest.raises(SparkSourceError) as python:
+            of_python(None, mode="FAILFAST", **given)
+        assert str(python.value) in failed(frame(spark, None, mode="FAILFAST", **given).collect)
+
+
+def test_a_broker_that_is_busy_or_hangs_up_is_asked_again(spark: SparkSession) -> None:
+    queue = Queue([record(number, b"body %d" % number) for number in range(200)])
+    number = count()
+
+    def pull(ext: dict[str, str]) -> Told:
+        current = next(number)
+        if current == 7:
+            server.hang_up()
+        return Told(215) if 10 <= current < 20 else queue.pull(ext)
+
+    with fake_server(queue.answers(pull=pull)) as server:
+        found = frame(spark, None, namesrv=server.address, topic="T", columns="queue_offset")
+        assert sorted(row.queue_offset for row in found.collect()) == list(range(200))
+        server.answers[PULL] = lambda _: Told(26, remark="no group")
+        told = failed(found.select("queue_offset").collect)
+        assert "[ROCKETMQ_ENDPOINT_REFUSED] broker" in told
+        assert "answered code 26: no group. Create the group" in told

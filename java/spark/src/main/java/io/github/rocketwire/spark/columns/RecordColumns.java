@@ -1,0 +1,343 @@
+package io.github.rocketwire.spark.columns;
+
+import io.github.rocketwire.spark.Columns;
+import io.github.rocketwire.spark.store.Record;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.Map;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.vectorized.ColumnVector;
+import org.apache.spark.sql.vectorized.ColumnarArray;
+import org.apache.spark.sql.vectorized.ColumnarMap;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * The columns of the records in a buffer. They are views of it: a value is decoded when Spark asks for it, and no value
+ * is copied but bodies. So they are valid until the buffer is filled again, as Spark allows.
+ */
+public final class RecordColumns {
+  private static final byte[] TAGS = "TAGS".getBytes(StandardCharsets.US_ASCII);
+  private static final byte[] KEYS = "KEYS".getBytes(StandardCharsets.US_ASCII);
+  private static final byte[] UNIQ_KEY = "UNIQ_KEY".getBytes(StandardCharsets.US_ASCII);
+
+  final byte[] data;
+  final int count;
+  final int[] position;
+  final int[] body;
+  final int[] topic;
+  final int[] topicLength;
+  final int[] properties;
+  /** Bodies that were compressed; null without any. */
+  final byte[][] inflated;
+
+  public RecordColumns(
+      byte[] data, int count, int[] position, int[] body, int[] topic, int[] topicLength, int[] properties,
+      byte[][] inflated) {
+    this.data = data;
+    this.count = count;
+    this.position = position;
+    this.body = body;
+    this.topic = topic;
+    this.topicLength = topicLength;
+    this.properties = properties;
+    this.inflated = inflated;
+  }
+
+  /** A column by its name. */
+  public ColumnVector of(String name, UTF8String broker, UTF8String file) {
+    return switch (name) {
+      case "queue_id" -> new Int32(Record.QUEUE_ID_AT);
+      case "flag" -> new Int32(Record.FLAG_AT);
+      case "sys_flag" -> new Int32(Record.SYS_FLAG_AT);
+      case "body_crc" -> new Int32(Record.BODY_CRC_AT);
+      case "store_size" -> new Int32(0);
+      case "reconsume_times" -> new Int32(Record.RECONSUME_TIMES_AT);
+      case "queue_offset" -> new Int64(Record.QUEUE_OFFSET_AT);
+      case "physical_offset" -> new Int64(Record.PHYSICAL_OFFSET_AT);
+      case "prepared_transaction_offset" -> new Int64(Record.PREPARED_OFFSET_AT);
+      case "born_timestamp" -> new Time(false);
+      case "store_timestamp" -> new Time(true);
+      case "born_host" -> new Host(false);
+      case "store_host" -> new Host(true);
+      case "topic" -> new Topic();
+      case "tags" -> new Property(TAGS);
+      case "message_id" -> new MessageId();
+      case "offset_message_id" -> new OffsetId();
+      case "keys" -> new Keys();
+      case "properties" -> new AllProperties();
+      case "body" -> new Body();
+      case "broker" -> new Constant(broker);
+      case "file" -> new Constant(file);
+      case Columns.CORRUPT_RECORD -> new Constant(null);
+      default -> throw new IllegalArgumentException(name);
+    };
+  }
+
+  private int sysFlag(int row) {
+    return Record.int32(data, position[row] + Record.SYS_FLAG_AT);
+  }
+
+  private int end(int row) {
+    return position[row] + Record.int32(data, position[row]);
+  }
+
+  private final class Int32 extends Vector {
+    private final int at;
+
+    Int32(int at) {
+      super(DataTypes.IntegerType);
+      this.at = at;
+    }
+
+    @Override
+    public int getInt(int row) {
+      int shift = at < Record.RECONSUME_TIMES_AT ? 0 : Record.longer(sysFlag(row));
+      return Record.int32(data, position[row] + at + shift);
+    }
+  }
+
+  private final class Int64 extends Vector {
+    private final int at;
+
+    Int64(int at) {
+      super(DataTypes.LongType);
+      this.at = at;
+    }
+
+    @Override
+    public long getLong(int row) {
+      int shift = at < Record.RECONSUME_TIMES_AT ? 0 : Record.longer(sysFlag(row));
+      return Record.int64(data, position[row] + at + shift);
+    }
+  }
+
+  private final class Time extends Vector {
+    private final boolean stored;
+
+    Time(boolean stored) {
+      super(DataTypes.TimestampType);
+      this.stored = stored;
+    }
+
+    @Override
+    public long getLong(int row) {
+      int at = stored ? Record.storeTimestampAt(sysFlag(row)) : Record.BORN_TIMESTAMP_AT;
+      long ms = Record.int64(data, position[row] + at);
+      return Computed.microseconds(ms);
+    }
+  }
+
+  private abstract static class Text extends Vector {
+    Text() {
+      super(DataTypes.StringType);
+    }
+  }
+
+  /** Hosts of IPv4 that follow each other are mostly the same: the last text is kept. */
+  private final class Host extends Text {
+    private final boolean stored;
+    private long last;
+    private UTF8String text;
+
+    Host(boolean stored) {
+      this.stored = stored;
+    }
+
+    @Override
+    public UTF8String getUTF8String(int row) {
+      int sysFlag = sysFlag(row);
+      int at = stored ? Record.storeTimestampAt(sysFlag) + 8 : Record.BORN_HOST_AT;
+      int place = position[row] + at;
+      if ((sysFlag & (stored ? Record.STORE_V6 : Record.BORN_V6)) != 0) {
+        return Hosts.text(data, place, true);
+      }
+      long host = Record.int64(data, place);
+      if (text == null || host != last) {
+        text = Hosts.text(data, place, false);
+        last = host;
+      }
+      return text;
+    }
+  }
+
+  private final class Topic extends Text {
+    @Override
+    public UTF8String getUTF8String(int row) {
+      return UTF8String.fromBytes(data, topic[row], topicLength[row]);
+    }
+  }
+
+  private final class OffsetId extends Text {
+    @Override
+    public UTF8String getUTF8String(int row) {
+      return Hosts.offsetId(data, position[row]);
+    }
+  }
+
+  private final class MessageId extends Text {
+    @Override
+    public UTF8String getUTF8String(int row) {
+      long found = Properties.find(data, properties[row], end(row), UNIQ_KEY);
+      return found < 0 ? Hosts.offsetId(data, position[row]) : Utf8.text(data, (int) (found >> 32), (int) found);
+    }
+  }
+
+  private final class Property extends Text {
+    private final byte[] name;
+    private int row = -1;
+    private long found;
+
+    Property(byte[] name) {
+      this.name = name;
+    }
+
+    private long find(int number) {
+      if (number != row) {
+        row = number;
+        found = Properties.find(data, properties[row], end(row), name);
+      }
+      return found;
+    }
+
+    @Override
+    public boolean hasNull() {
+      return true;
+    }
+
+    @Override
+    public int numNulls() {
+      int nulls = 0;
+      for (int i = 0; i < count; i++) {
+        nulls += isNullAt(i) ? 1 : 0;
+      }
+      return nulls;
+    }
+
+    @Override
+    public boolean isNullAt(int number) {
+      return find(number) < 0;
+    }
+
+    @Override
+    public UTF8String getUTF8String(int number) {
+      long place = find(number);
+      return Utf8.text(data, (int) (place >> 32), (int) place);
+    }
+  }
+
+  private final class Body extends Vector {
+    Body() {
+      super(DataTypes.BinaryType);
+    }
+
+    @Override
+    public byte[] getBinary(int row) {
+      if (inflated != null && inflated[row] != null) {
+        return inflated[row];
+      }
+      return Arrays.copyOfRange(data, body[row], body[row] + Record.int32(data, body[row] - 4));
+    }
+  }
+
+  private static final class Constant extends Text {
+    private final UTF8String value;
+
+    Constant(UTF8String value) {
+      this.value = value;
+    }
+
+    @Override
+    public boolean hasNull() {
+      return value == null;
+    }
+
+    @Override
+    public boolean isNullAt(int row) {
+      return value == null;
+    }
+
+    @Override
+    public UTF8String getUTF8String(int row) {
+      return value;
+    }
+  }
+
+  /** The words of the keys; made when the first is asked for. */
+  private final class Keys extends Vector {
+    private Values words;
+    private int[] ends;
+
+    Keys() {
+      super(DataTypes.createArrayType(DataTypes.StringType, true));
+    }
+
+    @Override
+    public ColumnarArray getArray(int row) {
+      if (words == null) {
+        make();
+      }
+      int from = row == 0 ? 0 : ends[row - 1];
+      return new ColumnarArray(words, from, ends[row] - from);
+    }
+
+    private void make() {
+      ends = new int[count];
+      UTF8String[] all = new UTF8String[2 * count];
+      int used = 0;
+      for (int row = 0; row < count; row++) {
+        long found = Properties.find(data, properties[row], end(row), KEYS);
+        if (found >= 0) {
+          UTF8String[] own = Properties.words(data, (int) (found >> 32), (int) found);
+          if (used + own.length > all.length) {
+            all = Arrays.copyOf(all, 2 * (used + own.length));
+          }
+          System.arraycopy(own, 0, all, used, own.length);
+          used += own.length;
+        }
+        ends[row] = used;
+      }
+      words = new Values(DataTypes.StringType, all);
+    }
+  }
+
+  /** All properties; made when the first are asked for. */
+  private final class AllProperties extends Vector {
+    private Values names;
+    private Values values;
+    private int[] ends;
+
+    AllProperties() {
+      super(DataTypes.createMapType(DataTypes.StringType, DataTypes.StringType, true));
+    }
+
+    @Override
+    public ColumnarMap getMap(int row) {
+      if (names == null) {
+        make();
+      }
+      int from = row == 0 ? 0 : ends[row - 1];
+      return new ColumnarMap(names, values, from, ends[row] - from);
+    }
+
+    private void make() {
+      ends = new int[count];
+      UTF8String[] keys = new UTF8String[8 * count];
+      UTF8String[] texts = new UTF8String[8 * count];
+      int used = 0;
+      for (int row = 0; row < count; row++) {
+        Map<UTF8String, UTF8String> own = Properties.all(data, properties[row], end(row));
+        if (used + own.size() > keys.length) {
+          keys = Arrays.copyOf(keys, 2 * (used + own.size()));
+          texts = Arrays.copyOf(texts, keys.length);
+        }
+        for (Map.Entry<UTF8String, UTF8String> entry : own.entrySet()) {
+          keys[used] = entry.getKey();
+          texts[used++] = entry.getValue();
+        }
+        ends[row] = used;
+      }
+      names = new Values(DataTypes.StringType, keys);
+      values = new Values(DataTypes.StringType, texts);
+    }
+  }
+}

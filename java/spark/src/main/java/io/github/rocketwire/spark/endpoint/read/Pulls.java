@@ -1,0 +1,68 @@
+package io.github.rocketwire.spark.endpoint.read;
+
+import io.github.rocketwire.spark.endpoint.Connection;
+import io.github.rocketwire.spark.store.Record;
+import io.github.rocketwire.spark.store.Walk;
+import io.github.rocketwire.spark.stream.MessageQueue;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Set;
+
+/** Pull requests without membership of a group: they do not wait, and commit nothing. */
+final class Pulls {
+  static final int PULL_MESSAGE = 11;
+  private static final int PULL_NOT_FOUND = 19;
+  private static final int PULL_RETRY_IMMEDIATELY = 20;
+  private static final int PULL_OFFSET_MOVED = 21;
+  private static final String WITH_SUBSCRIPTION = "4"; // bit of the system flag
+
+  /** The codes of answers that say where the next pull begins; all but success mean that there is no message. */
+  static final Set<Integer> PULLED =
+      Set.of(Connection.SUCCESS, PULL_NOT_FOUND, PULL_RETRY_IMMEDIATELY, PULL_OFFSET_MOVED);
+
+  private Pulls() {}
+
+  /** The fields of a request for messages of a queue from an offset on, whatever their tags. */
+  static Map<String, String> fields(MessageQueue queue, long offset, long most, String group) {
+    Map<String, String> fields = of(queue);
+    fields.put("consumerGroup", group);
+    fields.put("queueOffset", Long.toString(offset));
+    fields.put("maxMsgNums", Long.toString(most));
+    fields.put("sysFlag", WITH_SUBSCRIPTION);
+    fields.put("commitOffset", "0");
+    fields.put("suspendTimeoutMillis", "0");
+    fields.put("subVersion", "0");
+    fields.put("subscription", "*");
+    fields.put("expressionType", "TAG");
+    return fields;
+  }
+
+  /** The fields of a request about a queue. */
+  static Map<String, String> of(MessageQueue queue) {
+    Map<String, String> fields = new HashMap<>();
+    fields.put("topic", queue.topic());
+    fields.put("queueId", Integer.toString(queue.queueId()));
+    return fields;
+  }
+
+  /** How many of an answer's messages are whole, from the first on; no more than so many are looked at. */
+  static int count(Connection.Answer answer, int most) {
+    return walked(answer, most).count;
+  }
+
+  /** Store time in ms of an answer's first message; null when there is none, or it is damaged. */
+  static Long storeTime(Connection.Answer answer) {
+    if (walked(answer, 1).count == 0) {
+      return null;
+    }
+    byte[] data = answer.body();
+    return Record.int64(data, Record.storeTimestampAt(Record.int32(data, Record.SYS_FLAG_AT)));
+  }
+
+  private static Walk walked(Connection.Answer answer, int most) {
+    Walk walk = new Walk();
+    byte[] data = answer.body();
+    walk.run(data, Walk.ANYWHERE, 0, answer.code() == Connection.SUCCESS ? data.length : 0, false, most);
+    return walk;
+  }
+}

@@ -1,0 +1,71 @@
+package io.github.rocketwire.spark.endpoint.read;
+
+import io.github.rocketwire.spark.endpoint.Cluster;
+import io.github.rocketwire.spark.endpoint.EndpointErrors;
+import io.github.rocketwire.spark.endpoint.EndpointOptions;
+import io.github.rocketwire.spark.endpoint.RemotingException;
+import java.io.Closeable;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+
+/** Sends requests to an endpoint, on connections that are kept; all of a question's are repeated when one fails. */
+final class Session implements Closeable {
+  private final EndpointOptions endpoint;
+  private Cluster cluster;
+
+  Session(EndpointOptions endpoint) {
+    this.endpoint = endpoint;
+  }
+
+  /** Some requests to an endpoint. */
+  interface Question<T> {
+    T ask(Cluster cluster) throws IOException;
+  }
+
+  /**
+   * The result of some requests.
+   *
+   * @throws io.github.rocketwire.spark.SourceException it does not answer, or refuses
+   */
+  <T> T ask(Question<T> question) {
+    Patience patience = new Patience();
+    try {
+      while (true) {
+        try {
+          return asked(question);
+        } catch (RemotingException error) {
+          patience.bear(error);
+        }
+      }
+    } catch (RemotingException error) {
+      throw EndpointErrors.of(error, endpoint);
+    } catch (IOException interrupted) {
+      throw new UncheckedIOException(interrupted); // which Spark knows for the end of a query
+    }
+  }
+
+  private <T> T asked(Question<T> question) throws IOException {
+    boolean done = false;
+    try {
+      if (cluster == null) {
+        cluster = new Cluster(endpoint);
+      }
+      T found = question.ask(cluster);
+      done = true;
+      return found;
+    } finally {
+      if (!done) {
+        close(); // some answers may still arrive
+      }
+    }
+  }
+
+  /** Closes the connections; asking opens new ones. */
+  @Override
+  public void close() {
+    if (cluster != null) {
+      cluster.close();
+      cluster = null;
+    }
+  }
+}
