@@ -189,7 +189,7 @@ def test_make_serve_replaces_the_file_that_tox_leaves_in_its_environments_place(
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
     (tmp_path / ".venv").write_text(".tox/unit\n", encoding="utf-8")
     fake = tmp_path / "python"
-    fake.write_text("#!/bin/sh\nmkdir -p .venv/bin && ln -s /bin/true .venv/bin/python\n", encoding="utf-8")
+    fake.write_text("#!/bin/sh\nmkdir -p .venv/bin && ln -sf /bin/true .venv/bin/python\n", encoding="utf-8")
     fake.chmod(0o755)
     subprocess.run(["make", f"PYTHON={fake}", ".venv/installed"], cwd=tmp_path, check=True, capture_output=True)
     assert (tmp_path / ".venv" / "installed").is_file()
