@@ -149,12 +149,15 @@ class StoreStreamReader(QueueStreamReader[Stores]):
 
     def _plan(self, stores: Stores, begun: Offsets, ended: Offsets) -> list[InputPartition]:
         self._check_brokers(stores, ended)
+        unread: dict[str, Offsets] = {}
+        for queue, end in ended.items():
+            if begun.get(queue) != end:
+                unread.setdefault(queue.broker, {})[queue] = end
         spans: list[InputPartition] = []
         for store in stores:
             ranges = {
                 (queue.topic, queue.queue_id): self._there(store, queue, begun.get(queue), end)
-                for queue, end in ended.items()
-                if queue.broker == store.broker and begun.get(queue) != end
+                for queue, end in unread.get(store.broker, {}).items()
             }
             spans += plan_ranges(
                 store,

@@ -23,6 +23,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.TreeSet;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
@@ -35,7 +36,8 @@ import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow
 
 /**
  * Follows the consume queues of stores. An offset is that of each queue's next message, so that a repeated micro-batch
- * reads the same messages again. Each poll opens the stores again.
+ * reads the same messages again. Each poll opens the stores again, and looks for the ends of queues from the former ones
+ * on.
  */
 public final class StoreStream implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics {
   private static final String REPLACED =
@@ -49,6 +51,9 @@ public final class StoreStream implements MicroBatchStream, SupportsTriggerAvail
   private final Options options;
   private Map<MessageQueue, Long> target;
   private Map<MessageQueue, Long> latest;
+  /** The last look at the stores, and the end that a poll found by it. */
+  private List<Snapshot> polled = List.of();
+  private QueueOffsets polledEnd;
 
   public StoreStream(Request request) {
     this.request = request;
@@ -68,8 +73,13 @@ public final class StoreStream implements MicroBatchStream, SupportsTriggerAvail
   }
 
   private <T> T ask(Question<T> question) {
+    return ask(Stores.open(options, polled), question);
+  }
+
+  private <T> T ask(List<Snapshot> stores, Question<T> question) {
+    polled = stores;
     try {
-      return question.ask(Stores.open(options));
+      return question.ask(stores);
     } catch (IOException error) {
       throw Directory.unreadable(error);
     } catch (UncheckedIOException error) {
@@ -121,7 +131,8 @@ public final class StoreStream implements MicroBatchStream, SupportsTriggerAvail
       last.keySet().removeAll(replaced);
       Map<MessageQueue, Long> found = new TreeMap<>(begun);
       found.putAll(taken(stores, begun, replaced, limit));
-      return new QueueOffsets(found, newest(stores, begun, found, last));
+      polledEnd = new QueueOffsets(found, newest(stores, begun, found, last));
+      return polledEnd;
     });
   }
 
@@ -211,7 +222,9 @@ public final class StoreStream implements MicroBatchStream, SupportsTriggerAvail
   public InputPartition[] planInputPartitions(Offset start, Offset end) {
     QueueOffsets from = (QueueOffsets) start;
     QueueOffsets to = (QueueOffsets) end;
-    return ask(stores -> {
+    // What was polled a moment ago is planned by the same look at the stores.
+    List<Snapshot> looked = end == polledEnd ? polled : Stores.open(options, polled);
+    return ask(looked, stores -> {
       // Those of stores that were replaced since begin anew, or wait for the next poll.
       Set<String> gone = replaced(stores, to.last);
       Map<String, LastRead> first = new HashMap<>(from.last);
@@ -309,21 +322,23 @@ public final class StoreStream implements MicroBatchStream, SupportsTriggerAvail
 
   private List<LogSpan> plan(List<Snapshot> stores, Map<MessageQueue, Long> begun, Map<MessageQueue, Long> ended)
       throws IOException {
-    for (MessageQueue queue : ended.keySet()) {
-      if (stores.stream().noneMatch(store -> store.broker.equals(queue.broker()))) {
-        Ranges.lost(
-            "the checkpoint has offsets of " + queue.broker() + ", and none of the stores is of that broker",
-            options.failOnDataLoss,
-            REPLACED);
-      }
+    Map<String, Map<MessageQueue, Long>> endedOf = new TreeMap<>();
+    ended.forEach((queue, end) -> endedOf.computeIfAbsent(queue.broker(), name -> new TreeMap<>()).put(queue, end));
+    Set<String> absent = new TreeSet<>(endedOf.keySet());
+    stores.forEach(store -> absent.remove(store.broker));
+    for (String broker : absent) {
+      Ranges.lost(
+          "the checkpoint has offsets of " + broker + ", and none of the stores is of that broker",
+          options.failOnDataLoss,
+          REPLACED);
     }
     List<LogSpan> spans = new ArrayList<>();
     for (Snapshot store : stores) {
       Map<QueueKey, long[]> ranges = new TreeMap<>();
-      for (Map.Entry<MessageQueue, Long> entry : ended.entrySet()) {
+      for (Map.Entry<MessageQueue, Long> entry : endedOf.getOrDefault(store.broker, Map.of()).entrySet()) {
         MessageQueue queue = entry.getKey();
         Long first = begun.get(queue);
-        if (queue.broker().equals(store.broker) && !entry.getValue().equals(first)) {
+        if (!entry.getValue().equals(first)) {
           ranges.put(new QueueKey(queue.topic(), queue.queueId()), there(store, queue, first, entry.getValue()));
         }
       }
