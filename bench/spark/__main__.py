@@ -16,18 +16,21 @@ from types import FrameType
 from typing import Final
 
 from bench.report import Markers, check_page, machine_facts, write_page
-from bench.spark import kernels, reads, tables
+from bench.spark import kernels, reads, streams, tables
 from bench.spark.made_store import GIB, make_store
 from bench.spark.session import session
 from bench.spark.usage import Peaks, peaks
 from bench.table import render
 from bench.wide_store import WideStore
 from rocketwire.spark.schema import DEFAULT_COLUMNS
+from tools import build_spark_jar
 
 PLACE: Final = Markers(
     begin="<!-- bench-spark:begin (written by python -m bench.spark --markdown) -->", end="<!-- bench-spark:end -->"
 )
-PARTS: Final = ("kernels", "reads", "twin", "export", "queues", "memory")
+PARTS: Final = ("kernels", "reads", "twin", "export", "queues", "memory", "stream")
+#: Those that take minutes, and are measured only when they are named.
+NAMED: Final = frozenset({"twin", "stream"})
 BODIES: Final = kernels.BODIES
 
 
@@ -36,8 +39,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--only",
         metavar="PART,...",
-        default=",".join(set(PARTS) - {"twin"}),
-        help=f"of {', '.join(PARTS)}; without: all but twin",
+        default=",".join(set(PARTS) - NAMED),
+        help=f"of {', '.join(PARTS)}; without: all but {', '.join(sorted(NAMED))}",
     )
     parser.add_argument("--rounds", type=int, default=3, help="turns that count (default 3)")
     parser.add_argument("--warming", type=int, default=3, help="turns before them, for the JVM's compilers (default 3)")
@@ -66,6 +69,7 @@ class _Bench:
             "export": self._export,
             "queues": self._queues,
             "memory": self._memory,
+            "stream": self._stream,
         }
         yield from parts[name]()
 
@@ -126,6 +130,17 @@ class _Bench:
             shutil.rmtree(store)
         yield "Peaks of resident memory, six columns of bodies of 1 KiB, counted twice (the heap may grow to 1 GiB):"
         yield tables.memory(found)
+
+    def _stream(self) -> Iterator[str]:
+        found = []
+        for what, jars in (("Python", []), ("jar", [build_spark_jar.build()])):
+            with session(self._root / "spark", jars=jars) as spark:
+                found.append(streams.measure(spark, what, self._root / "fed"))
+            shutil.rmtree(self._root / "fed")
+        queues = f"{streams.BROKERS * streams.QUEUES:,} queues of {streams.BROKERS} brokers"
+        load = f"{streams.RATE:,} messages of 100 B a second for {streams.SECONDS} s, a trigger of a second, to nothing"
+        yield f"{queues}, {load} (min / median / max of the batches):"
+        yield streams.table(found)
 
     def _store(self, body: int, size: int) -> Path:
         store = self._root / "store"

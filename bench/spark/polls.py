@@ -21,59 +21,11 @@ import numpy as np
 from pyspark.sql.datasource import CaseInsensitiveDict, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
+from bench.spark.feed import Broker
 from pyspark_rocketmq import DefaultSource
 from rocketwire.spark.stream.stream import StoreStreamReader
-from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
-from rocketwire.store.settings import StoreSettings
-from rocketwire.wire.message import Message, encode_record
 
-_QUEUES_OF_A_TOPIC: Final = 8
 _NEW: Final = 10
-_NOW: Final = 1_700_000_000_000
-_SETTINGS: Final = StoreSettings(root=Path())
-
-
-class Broker:
-    """A store directory, to which messages are appended by writing its files."""
-
-    def __init__(self, root: Path, queues: int) -> None:
-        (root / "commitlog").mkdir(parents=True)
-        self._log = (root / "commitlog" / f"{0:020d}").open("wb", buffering=1 << 20)
-        self._log.truncate(_SETTINGS.commit_log_file_size)
-        self._end = self._offset = 0
-        self._paths: dict[tuple[str, int], Path] = {}
-        for number in range(queues):
-            topic, queue_id = f"Topic{number // _QUEUES_OF_A_TOPIC}", number % _QUEUES_OF_A_TOPIC
-            folder = root / "consumequeue" / topic / str(queue_id)
-            folder.mkdir(parents=True)
-            path = self._paths[topic, queue_id] = folder / f"{0:020d}"
-            with path.open("wb") as file:
-                file.truncate(_SETTINGS.consume_queue_file_size)
-
-    def append(self, count: int) -> None:
-        """Append so many messages to each queue."""
-        for (topic, queue_id), path in self._paths.items():
-            entries = b""
-            for number in range(self._offset, self._offset + count):
-                record = encode_record(
-                    Message(
-                        topic=topic,
-                        queue_id=queue_id,
-                        body=b"x" * 100,
-                        queue_offset=number,
-                        physical_offset=self._end,
-                        born_timestamp=_NOW,
-                        store_timestamp=_NOW,
-                    )
-                )
-                self._log.write(record)
-                entries += ENTRY_STRUCT.pack(self._end, len(record), 0)
-                self._end += len(record)
-            with path.open("r+b") as file:
-                file.seek(self._offset * ENTRY_STRUCT.size)
-                file.write(entries)
-        self._log.flush()
-        self._offset += count
 
 
 def _paid(name: str, times: dict[str, list[float]], call: Callable[..., Any], *arguments: Any) -> Any:  # noqa: ANN401 - any call
@@ -96,9 +48,9 @@ def main() -> None:
     times: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as folder:
         roots = [Path(folder) / f"broker-{number}" for number in range(options.brokers)]
-        brokers = [Broker(root, options.queues) for root in roots]
+        brokers = [Broker(root, options.queues, _NEW) for root in roots]
         for broker in brokers:
-            broker.append(_NEW)
+            broker.append()
         texts = {"path": ",".join(map(str, roots)), "columns": "topic,queue_id,queue_offset,body"}
         source = DefaultSource(CaseInsensitiveDict(texts))
         reader = StoreStreamReader(source.options, source.schema())
@@ -110,7 +62,7 @@ def main() -> None:
         for _ in range(options.turns):
             _paid("latestOffset, nothing new", times, reader.latestOffset, offsets, ReadAllAvailable())
             for broker in brokers:
-                broker.append(_NEW)
+                broker.append()
             end = _paid("latestOffset", times, reader.latestOffset, offsets, ReadAllAvailable())
             tasks = _paid("planning", times, reader.partitions, offsets, end)
             rows += _paid("reading", times, _read, reader, tasks)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,14 @@ LOOPBACK = "127.0.0.1"
 
 
 @contextmanager
-def session(folder: Path, *, kernel: str = "", memory: str = "1g") -> Iterator[SparkSession]:
+def session(folder: Path, *, kernel: str = "", memory: str = "1g", jars: Sequence[Path] = ()) -> Iterator[SparkSession]:
     """A session of its own, with a JVM of its own, which ends with it.
 
     Args:
         folder: for its temporary files.
         kernel: its workers' ROCKETWIRE_KERNEL; empty for the kernel if there is one.
         memory: of the JVM's heap.
+        jars: on its class path; that of the data source takes the place of the Python source.
     """
     settings = {
         "spark.driver.bindAddress": LOOPBACK,
@@ -34,6 +35,8 @@ def session(folder: Path, *, kernel: str = "", memory: str = "1g") -> Iterator[S
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
+    if jars:
+        settings["spark.jars"] = ",".join(map(str, jars))
     saved = dict(os.environ)
     os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": LOOPBACK}
     os.environ.pop("ROCKETWIRE_KERNEL", None)

@@ -7,16 +7,17 @@ record are a torn tail. At rest they are damage, and the log ends with its file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from heapq import nlargest
 from typing import Final, NamedTuple
 
 from rocketwire.spark.files.together import in_slices
+from rocketwire.spark.stores.tails import TailsNow
 from rocketwire.store.archive.read.directory import Directory, QueueFiles, RowFile, State
 from rocketwire.store.archive.read.log import Block, LogFile
 from rocketwire.store.archive.read.opening import FileGone
 from rocketwire.store.archive.read.queues import Queue
-from rocketwire.store.archive.read.salvage import is_record, next_record
+from rocketwire.store.archive.read.salvage import WholeRecord, next_record, record_at
 from rocketwire.store.archive.read.scan import is_written
 from rocketwire.store.disk.input_files import written_at
 from rocketwire.store.records.walk import Stop
@@ -25,6 +26,8 @@ from rocketwire.store.records.walk import Stop
 _ASKED: Final = 16
 #: Bytes read at once: mostly little follows the newest known record.
 _BLOCK: Final = 64 << 10
+#: A record's size and magic number where none was ever written.
+_NOTHING: Final = bytes(8)
 
 
 class LogEnd(NamedTuple):
@@ -41,12 +44,12 @@ class LogEnd(NamedTuple):
     queued: int = -1
 
 
-def log_end(directory: Directory, known: Mapping[tuple[str, int], int] | None = None) -> LogEnd:
+def log_end(directory: Directory, known: TailsNow | None = None) -> LogEnd:
     """Find the end.
 
     Args:
         directory: The store.
-        known: If queues were not listed now, the physical offsets in the newest entries of those that were read.
+        known: If queues were not listed now, the ends of those that were read.
 
     Raises:
         StoreUnreadable: a file cannot be read. (A removed one is skipped.)
@@ -63,11 +66,12 @@ def log_end(directory: Directory, known: Mapping[tuple[str, int], int] | None = 
         return LogEnd(last.start, last, queued)
 
 
-def _end_in(file: LogFile, directory: Directory, start: int) -> int:
-    end, torn = start, None
+def _end_in(file: LogFile, directory: Directory, known: WholeRecord | None) -> int:
+    """Where the file ends, by a walk that begins behind a known record; None begins with the file."""
+    end, torn = (file.start, None) if known is None else (known.end, _torn_start(known))
     while True:
         stop = Stop.UNWRITTEN
-        for block in file.blocks(end, block=_BLOCK):
+        for block in () if file.read(end, len(_NOTHING)) == _NOTHING else file.blocks(end, block=_BLOCK):
             end, stop = block.next, block.stop
             torn = _torn(block) if len(block.records.position) else torn
         if stop is Stop.BLANK:
@@ -83,6 +87,12 @@ def _end_in(file: LogFile, directory: Directory, start: int) -> int:
         end = found
 
 
+def _torn_start(known: WholeRecord) -> int | None:
+    """The same as `_torn` of a single record."""
+    message = known.message
+    return message.physical_offset if message.properties.endswith(b"\0") else None
+
+
 def _torn(block: Block) -> int | None:
     """Where the last record of a block begins, if its last bytes may not be written yet."""
     records = block.records
@@ -91,10 +101,10 @@ def _torn(block: Block) -> int | None:
     return int(records.physical_offset[-1]) if ends_with_zero else None
 
 
-def _known_record(file: LogFile, newest: Sequence[int]) -> int:
-    """Physical offset of the newest record of a file that a queue points to; else the file's start."""
+def _known_record(file: LogFile, newest: Sequence[int]) -> WholeRecord | None:
+    """The newest record of a file that a queue points to."""
     places = sorted((place for place in newest if place > file.start), reverse=True)
-    return next((place for place in places if is_record(file, place)), file.start)
+    return next((known for known in (record_at(file, place) for place in places) if known is not None), None)
 
 
 def _newest(directory: Directory) -> list[int]:
@@ -103,11 +113,11 @@ def _newest(directory: Directory) -> list[int]:
     return in_slices(directory.files, _newest_of, nlargest(_ASKED, written, key=lambda queue: queue.files[-1].modified))
 
 
-def _newest_beside(directory: Directory, known: Mapping[tuple[str, int], int]) -> list[int]:
+def _newest_beside(directory: Directory, known: TailsNow) -> list[int]:
     """The same, if some are known; the times of writing in the directory are old."""
     others = [queue for queue in directory.queues if queue.files and (queue.topic, queue.queue_id) not in known]
     latest = nlargest(_ASKED, others, key=lambda queue: written_at(queue.files[-1].path) or 0)
-    return [*nlargest(_ASKED, known.values()), *_newest_of(latest)]
+    return [*known.newest(_ASKED), *_newest_of(latest)]
 
 
 def _newest_of(queues: Sequence[QueueFiles]) -> Iterator[int]:

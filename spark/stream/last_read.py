@@ -7,7 +7,7 @@ A message that its broker removed meanwhile, as too old, shows nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from rocketwire.spark.plan.entries import Entries
@@ -65,18 +65,37 @@ def newest(stores: Iterable[StoreSnapshot], before: Mapping[MessageQueue, int], 
     Raises:
         StoreUnreadable: a file cannot be read.
     """
-    opened = {store.broker: store for store in stores}
+    found: dict[str, LastRead] = {}
+    rest: dict[str, StoreSnapshot] = {}
+    for store in stores:
+        message = _newest_of(store, _newest_known(store, before, ends))
+        if message is None:
+            rest[store.broker] = store
+        else:
+            found[store.broker] = message
     places: dict[str, list[int]] = {}
     for queue, end in ends.items():
-        if end != before.get(queue) and queue.broker in opened:
-            place = _last_place(opened[queue.broker], queue, end)
+        if end != before.get(queue) and queue.broker in rest:
+            place = _last_place(rest[queue.broker], queue, end)
             if place is not None:
                 places.setdefault(queue.broker, []).append(place)
-    found = ((broker, _newest_of(opened[broker], mine)) for broker, mine in places.items())
-    return {broker: message for broker, message in found if message is not None}
+    others = ((broker, _newest_of(rest[broker], mine)) for broker, mine in places.items())
+    return found | {broker: message for broker, message in others if message is not None}
 
 
-def _newest_of(store: StoreSnapshot, places: Iterable[int]) -> LastRead | None:
+def _newest_known(store: StoreSnapshot, before: Mapping[MessageQueue, int], ends: Offsets) -> list[int]:
+    """Where a store's newest message is, if its queue is read up to it: for thousands of queues one look."""
+    newest = store.newest_queue
+    if newest is None:
+        return []
+    (topic, queue_id), end, place = newest
+    queue = MessageQueue(store.broker, topic, queue_id)
+    return [place] if ends.get(queue) == end != before.get(queue) else []
+
+
+def _newest_of(store: StoreSnapshot, places: Sequence[int]) -> LastRead | None:
+    if not places:
+        return None
     with Log(store.directory.commit_log) as log:
         for place in sorted(places, reverse=True):
             try:

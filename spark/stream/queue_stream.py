@@ -47,7 +47,8 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Gen
         self._options = stream_options_for(options, schema)
         self._request = request_of(self._options)
         self._target: Offsets | None = None
-        self._latest: Offsets | None = None
+        #: Where the last query began, and what there was.
+        self._latest: tuple[Offsets, Ranges] | None = None
         #: The last answer, in both forms: mostly the next query begins with it.
         self._ended: tuple[Nested, Offsets, Last] = ({}, {}, {})
 
@@ -77,7 +78,10 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Gen
 
     def reportLatestOffset(self) -> Nested | None:  # noqa: N802 - Spark's name
         """The ends of the queues at their last query, for the progress that Spark reports."""
-        return None if self._latest is None else nested(self._latest)
+        if self._latest is None:
+            return None
+        begun, there = self._latest
+        return nested(begun | {queue: end for queue, (_, end) in there.items()})
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
         """Fix the query's end at the present ends of the queues.
@@ -134,7 +138,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Gen
 
     def _taken(self, source: Source, begun: Offsets, replaced: frozenset[str], limit: ReadLimit) -> Offsets:
         there = self._bounds(source)
-        self._latest = begun | {queue: end for queue, (_, end) in there.items()}
+        self._latest = begun, there
         ranges = self._ranges(source, begun, there, replaced)
         if isinstance(limit, ReadAllAvailable):
             return {queue: end for queue, (_, end) in ranges.items()}
@@ -143,10 +147,14 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Gen
     def _ranges(self, source: Source, begun: Offsets, there: Ranges, replaced: frozenset[str]) -> Ranges:
         """All unread offsets of each queue."""
         found: Ranges = {}
-        for queue, (least, most) in there.items():
+        plain = self._target is None and not replaced
+        for (queue, (least, most)), at in zip(there.items(), map(begun.get, there), strict=True):
+            if plain and at is not None and at <= most:  # nearly all queues, of thousands
+                found[queue] = at, most
+                continue
             if self._target is not None and queue not in self._target:
                 continue
-            first, end = begun.get(queue), most if self._target is None else min(most, self._target[queue])
+            first, end = at, most if self._target is None else min(most, self._target[queue])
             if queue.broker in replaced:
                 first = least
             elif first is None:

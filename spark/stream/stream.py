@@ -24,7 +24,7 @@ from rocketwire.spark.stores.remembered import Remembered
 from rocketwire.spark.stores.snapshot import StoreSnapshot
 from rocketwire.spark.stream.admission import admitted
 from rocketwire.spark.stream.last_read import differences, newest
-from rocketwire.spark.stream.offsets import MessageQueue, Offsets, Ranges, checked, last_read
+from rocketwire.spark.stream.offsets import MessageQueue, Offsets, QueuesOf, Ranges, checked, last_read
 from rocketwire.spark.stream.queue_stream import Last, QueueStreamReader, without
 from rocketwire.store.archive.read.directory import State
 from rocketwire.store.disk.input_files import KeptFiles
@@ -48,10 +48,12 @@ class StoreStreamReader(QueueStreamReader[Stores]):
         """Take the options: see `QueueStreamReader`."""
         super().__init__(options, schema)
         self._memory: Memory = defaultdict(partial(Remembered, KeptFiles()))
+        #: The queues of each broker: making thousands anew takes as long as finding their ends.
+        self._queues: dict[str, QueuesOf] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what only the polls of the driver need."""
-        return self.__dict__ | {"_memory": defaultdict(Remembered)}
+        return self.__dict__ | {"_memory": defaultdict(Remembered), "_queues": {}}
 
     def partitions(self, start: dict, end: dict) -> list[InputPartition]:  # type: ignore[type-arg] # Spark's signature
         """The tasks that read the messages between two offsets.
@@ -106,11 +108,12 @@ class StoreStreamReader(QueueStreamReader[Stores]):
                 raise TopicUnknown(f"{topic} is a batch topic of 5.x, whose queues no stream can follow", _OTHERWISE)
 
     def _bounds(self, source: Stores) -> Ranges:
-        return {
-            MessageQueue(store.broker, topic, queue_id): bounds
-            for store in source
-            for (topic, queue_id), bounds in store.selected_bounds(self._options).items()
-        }
+        found: Ranges = {}
+        for store in source:
+            bounds = store.selected_bounds(self._options)
+            names = self._queues.setdefault(store.broker, QueuesOf(store.broker))
+            found.update(zip(map(names.__getitem__, bounds), bounds.values(), strict=True))
+        return found
 
     def _admitted(self, source: Stores, ranges: Ranges, rows: int | None, size: int | None) -> Offsets:
         return admitted(source, ranges, rows, size)
@@ -146,12 +149,15 @@ class StoreStreamReader(QueueStreamReader[Stores]):
 
     def _plan(self, stores: Stores, begun: Offsets, ended: Offsets) -> list[InputPartition]:
         self._check_brokers(stores, ended)
+        unread: dict[str, Offsets] = {}
+        for queue, end in ended.items():
+            if begun.get(queue) != end:
+                unread.setdefault(queue.broker, {})[queue] = end
         spans: list[InputPartition] = []
         for store in stores:
             ranges = {
                 (queue.topic, queue.queue_id): self._there(store, queue, begun.get(queue), end)
-                for queue, end in ended.items()
-                if queue.broker == store.broker and begun.get(queue) != end
+                for queue, end in unread.get(store.broker, {}).items()
             }
             spans += plan_ranges(
                 store,

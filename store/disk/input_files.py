@@ -10,10 +10,16 @@ import fcntl
 import os
 import resource
 import stat
-from collections.abc import Iterable
-from typing import NamedTuple, Self
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Final, NamedTuple, Self
 
 from rocketwire.store.disk.files import FLOCK
+
+#: Without O_NONBLOCK the opening of a named pipe waits for a writer.
+_READ: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+#: No more files are asked for than so many: an unlimited number may be a very large one.
+_MOST_OPEN: Final = 1 << 17
 
 
 class InputFile:
@@ -32,8 +38,7 @@ class InputFile:
         """
         self._fd = -1
         self.path = path
-        # Without O_NONBLOCK the opening of a named pipe waits for a writer.
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+        fd = os.open(path, _READ)
         if not stat.S_ISREG(os.fstat(fd).st_mode):
             os.close(fd)
             raise OSError(errno.EINVAL, "it is not a regular file", path)
@@ -86,15 +91,15 @@ class InputFile:
 
 
 class KeptFiles:
-    """Files that are known to be regular ones, read a little of again and again: they stay open.
+    """Descriptors of files that are known to be regular ones, and are read a little of again and again.
 
     No more than half of what this process may open; others are opened for each read. A file that was removed can be
     read as long as it stays open.
     """
 
     def __init__(self, most: int | None = None) -> None:
-        """Keep `most` files at most; None for half of what the process may open."""
-        self._most = resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2 if most is None else most
+        """Keep `most` files at most; None for half of what the process may open, which is raised to what it can be."""
+        self._most = _all_allowed() // 2 if most is None else most
         self._open: dict[str, int] = {}
 
     def __del__(self) -> None:
@@ -107,28 +112,41 @@ class KeptFiles:
             if fd is not None:
                 os.close(fd)
 
-    def read(self, path: str, offset: int, length: int) -> bytes:
-        """Bytes of a file from an offset on; fewer where it ends.
+    def keep(self, path: str) -> int:
+        """The descriptor of a file, which stays open until `close`; -1 when no more files may.
 
         Raises:
             OSError: there is none, or it may not be read.
         """
-        fd = self._open.get(path)
-        if fd is not None:
-            return os.pread(fd, length, offset)
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
-        if len(self._open) < self._most:
-            self._open[path] = fd
-            return os.pread(fd, length, offset)
-        try:
-            return os.pread(fd, length, offset)
-        finally:
-            os.close(fd)
+        fd = self._open.get(path, -1)
+        if fd < 0 and len(self._open) < self._most:
+            fd = self._open[path] = os.open(path, _READ)
+        return fd
 
-    def is_there(self, path: str) -> bool:
-        """Whether the file that was read last under this path was not removed since."""
-        fd = self._open.get(path)
-        return fd is None or os.fstat(fd).st_nlink > 0
+
+@contextmanager
+def opened_once(path: str) -> Iterator[int]:
+    """A descriptor of a file that is known to be a regular one, for one read.
+
+    Raises:
+        OSError: there is none, or it may not be read.
+    """
+    fd = os.open(path, _READ)
+    try:
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def _all_allowed() -> int:
+    """How many files this process may open, after the limit is raised to what it can be, as the JVM does it."""
+    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MOST_OPEN if most == resource.RLIM_INFINITY else min(most, _MOST_OPEN)
+    if 0 <= allowed < wanted:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+            return wanted
+    return allowed
 
 
 def written_at(path: str) -> int | None:
@@ -183,7 +201,7 @@ def locked_by_another(path: str) -> bool:
         OSError: the file may not be read.
     """
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+        fd = os.open(path, _READ)
     except FileNotFoundError:
         return False
     try:

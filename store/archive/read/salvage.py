@@ -13,9 +13,18 @@ from typing import Final, NamedTuple
 
 from rocketwire.store.archive.read.log import BLOCK, Block, LogFile
 from rocketwire.store.layout.record import SMALLEST
-from rocketwire.store.records.lost_pages import PAGE
-from rocketwire.store.records.walk import Stop, walk
-from rocketwire.wire.message import MAGIC_AT, MAGIC_V1, MAGIC_V2, PHYSICAL_OFFSET_AT, TOTAL_SIZE_AT
+from rocketwire.store.records.walk import Stop
+from rocketwire.wire.errors import WireError
+from rocketwire.wire.message import (
+    MAGIC_AT,
+    MAGIC_V1,
+    MAGIC_V2,
+    PHYSICAL_OFFSET_AT,
+    TOTAL_SIZE_AT,
+    Message,
+    body_crc,
+    decode_record,
+)
 
 _INT32: Final = struct.Struct(">i")
 _INT64: Final = struct.Struct(">q")
@@ -42,6 +51,13 @@ class Tail(NamedTuple):
     start: int
     stop: Stop
     reason: str
+
+
+class WholeRecord(NamedTuple):
+    """A record, and the physical offset behind it."""
+
+    end: int
+    message: Message
 
 
 def sweep(file: LogFile, *, limit: int | None = None, check_crc: bool = True) -> Iterator[Block | Lost | Tail]:
@@ -104,13 +120,24 @@ def is_record(file: LogFile, offset: int) -> bool:
     Raises:
         StoreUnreadable: a read failed.
     """
-    before = (offset - file.start) % PAGE
-    head = file.read(offset + TOTAL_SIZE_AT, _INT32.size)
-    if len(head) < _INT32.size:
-        return False
-    (size,) = _INT32.unpack(head)
-    if size < SMALLEST or offset + size > file.start + file.size:
-        return False
-    buffer = file.read(offset - before, before + size)
-    walked = walk(buffer, base=offset - before, position=before, whole=True, most=1)
-    return len(walked.records.position) == 1
+    return record_at(file, offset) is not None
+
+
+def record_at(file: LogFile, offset: int) -> WholeRecord | None:
+    """The whole record, by the checks of a walk, that begins at a physical offset of a file; None when there is none.
+
+    Raises:
+        StoreUnreadable: a read failed.
+    """
+    head = file.read(offset, _HEAD)
+    if len(head) < _HEAD:
+        return None
+    size, own = _INT32.unpack_from(head, TOTAL_SIZE_AT)[0], _INT64.unpack_from(head, PHYSICAL_OFFSET_AT)[0]
+    if own != offset or size < SMALLEST or offset + size > file.end:
+        return None
+    try:
+        message = decode_record(file.read(offset, size), check_crc=False)
+    except WireError:
+        return None
+    good = not message.body or body_crc(message.body) == message.body_crc
+    return WholeRecord(offset + size, message) if good else None

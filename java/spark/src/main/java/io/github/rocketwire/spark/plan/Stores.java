@@ -7,6 +7,7 @@ import io.github.rocketwire.spark.store.Directory;
 import io.github.rocketwire.spark.store.OpenFile;
 import io.github.rocketwire.spark.store.Queue;
 import io.github.rocketwire.spark.store.QueueFiles;
+import io.github.rocketwire.spark.store.QueueKey;
 import io.github.rocketwire.spark.store.Record;
 import io.github.rocketwire.spark.store.RowFile;
 import io.github.rocketwire.spark.store.Snapshot;
@@ -38,6 +39,17 @@ public final class Stores {
    * @throws SourceException one is no store, or cannot be read; or no store has a topic or queue of the options
    */
   public static List<Snapshot> open(Options options) {
+    return open(options, List.of());
+  }
+
+  /**
+   * The same.
+   *
+   * @param former snapshots taken before, whose ends of queues save most of the search for the present ones
+   */
+  public static List<Snapshot> open(Options options, List<Snapshot> former) {
+    Map<String, Map<QueueKey, long[]>> known = new HashMap<>();
+    former.forEach(store -> known.put(store.broker, store.knownBounds()));
     List<String> roots = roots(options.paths);
     Map<String, String> names = new HashMap<>();
     options.brokers.forEach((path, broker) -> names.put(canonical(path), broker));
@@ -54,7 +66,8 @@ public final class Stores {
       for (String root : roots) {
         Directory directory = Directory.look(root);
         checkLog(directory);
-        stores.add(new Snapshot(names.getOrDefault(root, root), directory));
+        String broker = names.getOrDefault(root, root);
+        stores.add(new Snapshot(broker, directory, known.getOrDefault(broker, Map.of())));
       }
       checkNames(stores, options);
       return stores;

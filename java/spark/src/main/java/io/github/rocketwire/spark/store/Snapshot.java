@@ -11,6 +11,8 @@ import java.util.TreeSet;
 
 /** One store as it is when a read is planned: later messages do not belong to the read. */
 public final class Snapshot {
+  private static final long[] NOTHING = {0, 0};
+
   public final String broker;
   public final Directory directory;
   public final long start;
@@ -18,11 +20,18 @@ public final class Snapshot {
   private final LogEnd logEnd;
   private final Map<QueueKey, QueueFiles> files = new TreeMap<>();
   private final Map<QueueKey, long[]> bounds = new HashMap<>();
+  private final Map<QueueKey, long[]> former;
   private LostTail lostTail;
   private boolean lostTailKnown;
 
-  public Snapshot(String broker, Directory directory) throws IOException {
+  /**
+   * Takes a snapshot.
+   *
+   * @param former the bounds of queues that an earlier one found, from which their ends are looked for
+   */
+  public Snapshot(String broker, Directory directory, Map<QueueKey, long[]> former) throws IOException {
     this.broker = broker;
+    this.former = former;
     this.directory = directory;
     start = directory.start();
     logEnd = LogEnd.of(directory);
@@ -56,6 +65,11 @@ public final class Snapshot {
         && !directory.hasOtherQueues();
   }
 
+  /** The bounds of the queues that were asked for so far. */
+  public Map<QueueKey, long[]> knownBounds() {
+    return bounds;
+  }
+
   /** The consume queues that have files. */
   public Map<QueueKey, QueueFiles> files() {
     return files;
@@ -84,7 +98,7 @@ public final class Snapshot {
     }
     long[] found = bounds.get(key);
     if (found == null) {
-      try (Queue opened = new Queue(queue, start)) {
+      try (Queue opened = new Queue(queue, start, former.getOrDefault(key, NOTHING)[1])) {
         found = new long[] {opened.min, endOf(opened)};
       }
       bounds.put(key, found);
