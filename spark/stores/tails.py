@@ -74,7 +74,9 @@ class Tails:
     def forget(self) -> None:
         """Know none any more."""
         self._files.close(self._paths)
-        self.__init__(self._files)  # type: ignore[misc] # as new
+        self._rows = bytearray()
+        self._paths = []
+        self._numbers = {}
 
     def add(self, key: QueueKey, queue: Queue, path: str, at: int, room: int) -> None:
         """Know an open queue, whose last entry is at a position of its last file, of so many bytes.
