@@ -195,6 +195,12 @@ def test_make_serve_replaces_the_file_that_tox_leaves_in_its_environments_place(
     assert (tmp_path / ".venv" / "installed").is_file()
 
 
+def test_no_merge_is_half_done() -> None:
+    marks = [f"-e^{mark * 7}{end}" for mark, end in (("<", " "), ("=", "$"), (">", " "))]
+    found = subprocess.run(["git", "grep", "-l", *marks], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert found.stdout == ""
+
+
 MOST_FILES = 15
 """The most files of a room beside its sub-rooms: more are several subjects."""
 

@@ -42,6 +42,8 @@ public abstract class QueueStream<S> implements MicroBatchStream, SupportsTrigge
 
   private Map<MessageQueue, Long> target;
   private Map<MessageQueue, Long> latest;
+  /** The end that the last poll found. */
+  private QueueOffsets polled;
 
   protected QueueStream(Request request, String remedy) {
     this.request = request;
@@ -63,6 +65,11 @@ public abstract class QueueStream<S> implements MicroBatchStream, SupportsTrigge
 
   /** Asks the source something; its errors become those of the data source. */
   protected abstract <T> T ask(Question<S, T> question);
+
+  /** Asks the source as it was asked last, if that is known, instead of looking at it anew. */
+  protected <T> T askAgain(Question<S, T> question) {
+    return ask(question);
+  }
 
   /** Where a stream without a checkpoint begins, by its options. */
   protected abstract Map<MessageQueue, Long> begin(S source) throws IOException;
@@ -137,7 +144,8 @@ public abstract class QueueStream<S> implements MicroBatchStream, SupportsTrigge
       last.keySet().removeAll(replaced);
       Map<MessageQueue, Long> found = new TreeMap<>(begun);
       found.putAll(taken(source, begun, replaced, limit));
-      return new QueueOffsets(found, newest(source, begun, found, last));
+      polled = new QueueOffsets(found, newest(source, begun, found, last));
+      return polled;
     });
   }
 
@@ -236,7 +244,9 @@ public abstract class QueueStream<S> implements MicroBatchStream, SupportsTrigge
 
   @Override
   public InputPartition[] planInputPartitions(Offset start, Offset end) {
-    return ask(source -> plan(source, (QueueOffsets) start, (QueueOffsets) end)).toArray(InputPartition[]::new);
+    Question<S, List<? extends InputPartition>> plan =
+        source -> plan(source, (QueueOffsets) start, (QueueOffsets) end);
+    return (end == polled ? askAgain(plan) : ask(plan)).toArray(InputPartition[]::new);
   }
 
   @Override

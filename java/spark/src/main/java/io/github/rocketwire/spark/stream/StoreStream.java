@@ -19,62 +19,36 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
-<<<<<<< HEAD
-=======
 import java.util.TreeSet;
-import org.apache.spark.sql.connector.read.InputPartition;
->>>>>>> stream
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 
-<<<<<<< HEAD
-/** Follows the consume queues of stores. Each poll opens the stores again. */
-public final class StoreStream extends QueueStream<List<Snapshot>> {
-=======
 /**
- * Follows the consume queues of stores. An offset is that of each queue's next message, so that a repeated micro-batch
- * reads the same messages again. Each poll opens the stores again, and looks for the ends of queues from the former ones
- * on.
+ * Follows the consume queues of stores. Each poll opens the stores again, and looks for the ends of queues from the former
+ * ones on.
  */
-public final class StoreStream implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics {
->>>>>>> stream
+public final class StoreStream extends QueueStream<List<Snapshot>> {
   private static final String REPLACED =
       "Was the store replaced? Begin with a new checkpointLocation, or set failOnDataLoss to false";
   private static final String OTHERWISE =
       "Use spark.read in place of readStream, or read from the running broker: option namesrv";
 
-<<<<<<< HEAD
-=======
-  private final Request request;
-  private final Options options;
-  private Map<MessageQueue, Long> target;
-  private Map<MessageQueue, Long> latest;
-  /** The last look at the stores, and the end that a poll found by it. */
-  private List<Snapshot> polled = List.of();
-  private QueueOffsets polledEnd;
+  /** The last look at the stores. */
+  private List<Snapshot> looked = List.of();
 
->>>>>>> stream
   public StoreStream(Request request) {
     super(request, REPLACED);
   }
 
-<<<<<<< HEAD
   @Override
   protected <T> T ask(Question<List<Snapshot>, T> question) {
-=======
-  /** Asks the stores something; errors of files become those of the data source. */
-  private interface Question<T> {
-    T ask(List<Snapshot> stores) throws IOException;
+    looked = Stores.open(options, looked);
+    return askAgain(question);
   }
 
-  private <T> T ask(Question<T> question) {
-    return ask(Stores.open(options, polled), question);
-  }
-
-  private <T> T ask(List<Snapshot> stores, Question<T> question) {
-    polled = stores;
->>>>>>> stream
+  @Override
+  protected <T> T askAgain(Question<List<Snapshot>, T> question) {
     try {
-      return question.ask(stores);
+      return question.ask(looked);
     } catch (IOException error) {
       throw Directory.unreadable(error);
     } catch (UncheckedIOException error) {
@@ -107,42 +81,7 @@ public final class StoreStream implements MicroBatchStream, SupportsTriggerAvail
   }
 
   @Override
-<<<<<<< HEAD
   protected Set<String> replaced(List<Snapshot> stores, Map<String, LastRead> last) throws IOException {
-=======
-  public Offset latestOffset(Offset start, ReadLimit limit) {
-    return ask(stores -> {
-      QueueOffsets from = (QueueOffsets) start;
-      Set<String> replaced = replaced(stores, from.last);
-      Map<MessageQueue, Long> begun = without(replaced, from.offsets);
-      Map<String, LastRead> last = new HashMap<>(from.last);
-      last.keySet().removeAll(replaced);
-      Map<MessageQueue, Long> found = new TreeMap<>(begun);
-      found.putAll(taken(stores, begun, replaced, limit));
-      polledEnd = new QueueOffsets(found, newest(stores, begun, found, last));
-      return polledEnd;
-    });
-  }
-
-  private Map<MessageQueue, Long> taken(
-      List<Snapshot> stores, Map<MessageQueue, Long> begun, Set<String> replaced, ReadLimit limit) throws IOException {
-    Map<MessageQueue, long[]> there = bounds(stores);
-    latest = new TreeMap<>(begun);
-    there.forEach((queue, range) -> latest.put(queue, range[1]));
-    Map<MessageQueue, long[]> ranges = ranges(stores, begun, there, replaced);
-    if (limit instanceof ReadAllAvailable) {
-      return Admission.ends(stores, ranges, null, null);
-    }
-    Long rows = options.maxOffsetsPerTrigger;
-    if (limit instanceof ReadMaxRows most) {
-      rows = rows == null ? most.maxRows() : Math.min(rows, most.maxRows());
-    }
-    return Admission.ends(stores, ranges, rows, options.maxBytesPerTrigger);
-  }
-
-  /** The brokers whose store does not have the message that was read last. */
-  private Set<String> replaced(List<Snapshot> stores, Map<String, LastRead> last) throws IOException {
->>>>>>> stream
     Map<String, String> found = LastMessages.differences(stores, last);
     for (String what : found.values()) {
       Ranges.lost(what, options.failOnDataLoss, REPLACED);
@@ -170,61 +109,12 @@ public final class StoreStream implements MicroBatchStream, SupportsTriggerAvail
 
   /** Those of stores that were replaced since begin anew, or wait for the next poll. */
   @Override
-<<<<<<< HEAD
   protected List<LogSpan> plan(List<Snapshot> stores, QueueOffsets from, QueueOffsets to) throws IOException {
     Set<String> gone = replaced(stores, to.last);
     Map<String, LastRead> first = new HashMap<>(from.last);
     first.entrySet().removeIf(entry -> entry.getValue().equals(to.last.get(entry.getKey())));
     Set<String> anew = replaced(stores, first);
     return plan(stores, without(anew, from.offsets), without(gone, to.offsets));
-=======
-  public Offset reportLatestOffset() {
-    return latest == null ? null : new QueueOffsets(latest, Map.of());
-  }
-
-  @Override
-  public void prepareForTriggerAvailableNow() {
-    target = new TreeMap<>();
-    ask(this::bounds).forEach((queue, range) -> target.put(queue, range[1]));
-  }
-
-  /** How far the stream is behind its queues, named as Kafka's source names them. */
-  @Override
-  public Map<String, String> metrics(Optional<Offset> consumed) {
-    if (latest == null || consumed.isEmpty()) {
-      return Map.of();
-    }
-    Map<MessageQueue, Long> read = consumed.get() instanceof QueueOffsets own
-        ? own.offsets
-        : QueueOffsets.parse(consumed.get().json()).offsets;
-    LongSummaryStatistics behind = latest.entrySet().stream()
-        .mapToLong(entry -> Math.max(0, entry.getValue() - read.getOrDefault(entry.getKey(), entry.getValue())))
-        .summaryStatistics();
-    if (behind.getCount() == 0) {
-      return Map.of();
-    }
-    return Map.of(
-        "minOffsetsBehindLatest", Long.toString(behind.getMin()),
-        "maxOffsetsBehindLatest", Long.toString(behind.getMax()),
-        "avgOffsetsBehindLatest", Double.toString(behind.getAverage()),
-        "offsetsBehindLatest", Long.toString(behind.getSum()));
-  }
-
-  @Override
-  public InputPartition[] planInputPartitions(Offset start, Offset end) {
-    QueueOffsets from = (QueueOffsets) start;
-    QueueOffsets to = (QueueOffsets) end;
-    // What was polled a moment ago is planned by the same look at the stores.
-    List<Snapshot> looked = end == polledEnd ? polled : Stores.open(options, polled);
-    return ask(looked, stores -> {
-      // Those of stores that were replaced since begin anew, or wait for the next poll.
-      Set<String> gone = replaced(stores, to.last);
-      Map<String, LastRead> first = new HashMap<>(from.last);
-      first.entrySet().removeIf(entry -> entry.getValue().equals(to.last.get(entry.getKey())));
-      Set<String> anew = replaced(stores, first);
-      return plan(stores, without(anew, from.offsets), without(gone, to.offsets));
-    }).toArray(InputPartition[]::new);
->>>>>>> stream
   }
 
   @Override
