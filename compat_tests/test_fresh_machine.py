@@ -88,7 +88,7 @@ def test_the_first_command_of_the_readme(target: str, clean_copy: Path, programs
     server = Process("the first command", run, cwd=clean_copy, env=os.environ)
     try:
         server.wait_for("Installing rocketwire", within=SET_UP_WITHIN)
-        server.wait_for("Successfully installed", within=SET_UP_WITHIN)
+        server.wait_for(" s  installed", within=SET_UP_WITHIN)
         ready = server.wait_for("ready", within=SET_UP_WITHIN)
         assert "127.0.0.1:9876" in ready
         assert "127.0.0.1:10911" in ready
