@@ -128,39 +128,6 @@ class Line:
 
     # --- asking
 
-    async def ask(
-        self,
-        code: int,
-        ext: Mapping[str, str],
-        body: Buffer = b"",
-        *,
-        seconds: float = CONNECT_SECONDS,
-        language: str = LANGUAGE,
-        version: int = VERSION_4_9_7,
-    ) -> Answer:
-        """The answer to a request.
-
-        Raises:
-            NotReached: the connection ended, or there was no answer in time.
-        """
-        here = trio.Event()
-        found: list[Answer | NotReached] = []
-
-        def done(answer: Answer | NotReached) -> None:
-            found.append(answer)
-            here.set()
-
-        opaque = self.send(code, ext, body, seconds=seconds, done=done, language=language, version=version)
-        self.flush()
-        try:
-            await here.wait()
-        finally:
-            self.forget(opaque)
-        (answer,) = found
-        if isinstance(answer, NotReached):
-            raise answer
-        return answer
-
     def send(
         self,
         code: int,

@@ -9,7 +9,6 @@ import trio
 
 from rocketwire.server.upstream.line import (
     CONNECT_SECONDS,
-    LANGUAGE,
     Answer,
     Asked,
     Connecting,
@@ -22,10 +21,9 @@ from rocketwire.server.upstream.line import (
     connect,
     connected,
 )
-from rocketwire.server.upstream.questions import Question, ask_together
+from rocketwire.server.upstream.questions import Question, ask, ask_together
 from rocketwire.store.event import Event
 from rocketwire.wire.addresses import Address
-from rocketwire.wire.codes import VERSION_4_9_7
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.frame import Buffer
 
@@ -131,8 +129,6 @@ class Lines:
         body: Buffer = b"",
         *,
         seconds: float = CONNECT_SECONDS,
-        language: str = LANGUAGE,
-        version: int = VERSION_4_9_7,
     ) -> Answer:
         """The answer of a server to a request.
 
@@ -140,7 +136,7 @@ class Lines:
             NotReached: it cannot be reached, closed the connection, or did not answer within `seconds`.
         """
         line = self.open_line(address) or await self.connected(address)
-        return await line.ask(code, ext, body, seconds=seconds, language=language, version=version)
+        return await ask(line, Question(code, ext, body), seconds=seconds)
 
     async def ask_together(
         self, address: Address, questions: Sequence[Question], *, seconds: float

@@ -1,4 +1,4 @@
-"""Requests to one server that leave with one write; none waits for the answer to another."""
+"""Requests to one server whose answers are waited for: one, or several that leave with one write."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import trio
 
-from rocketwire.server.upstream.line import LANGUAGE, Answer, Line, NotReached
+from rocketwire.server.upstream.line import CONNECT_SECONDS, LANGUAGE, Answer, Line, NotReached
 from rocketwire.wire.codes import VERSION_4_9_7
+from rocketwire.wire.frame import Buffer
 
 
 class Question(NamedTuple):
@@ -17,9 +18,22 @@ class Question(NamedTuple):
 
     code: int
     ext: Mapping[str, str]
-    body: bytes = b""
+    body: Buffer = b""
     language: str = LANGUAGE
     version: int = VERSION_4_9_7
+
+
+async def ask(line: Line, question: Question, *, seconds: float = CONNECT_SECONDS) -> Answer:
+    """The answer to a request.
+
+    Raises:
+        NotReached: the connection ended, or there was no answer within `seconds`.
+        WireError: the request does not fit in a frame.
+    """
+    (answer,) = await ask_together(line, [question], seconds=seconds)
+    if isinstance(answer, NotReached):
+        raise answer
+    return answer
 
 
 async def ask_together(line: Line, questions: Sequence[Question], *, seconds: float) -> list[Answer | NotReached]:

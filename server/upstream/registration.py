@@ -17,6 +17,7 @@ from rocketwire.server.core.threads import in_turns
 from rocketwire.server.name_server.registration import PERIOD_SECONDS
 from rocketwire.server.name_server.routes import BrokerIdentity
 from rocketwire.server.upstream.line import Line, NotReached, connect
+from rocketwire.server.upstream.questions import Question, ask
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies.fastjson import in_steps
 from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
@@ -111,7 +112,9 @@ class RemoteRegistration:
             broker_id=self._identity.broker_id,
             body_crc32=body_crc(body),
         )
-        answer = await line.ask(RequestCode.REGISTER_BROKER, encode_ext(header), body, seconds=_ANSWER_SECONDS)
+        answer = await ask(
+            line, Question(RequestCode.REGISTER_BROKER, encode_ext(header), body), seconds=_ANSWER_SECONDS
+        )
         if answer.code != ResponseCode.SUCCESS:
             raise NotReached(f"{server.address} refused the registration with {answer.code}: {answer.remark}")
         server.succeeded()
@@ -126,7 +129,7 @@ class RemoteRegistration:
         async with trio.open_nursery() as nursery:
             try:
                 line = await connect(server.address, nursery)
-                await line.ask(RequestCode.UNREGISTER_BROKER, encode_ext(header))
+                await ask(line, Question(RequestCode.UNREGISTER_BROKER, encode_ext(header)))
             except NotReached:
                 log.debug("not unregistered from the name server %(name_server)s", {"name_server": server.address})
             nursery.cancel_scope.cancel()

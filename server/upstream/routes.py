@@ -14,6 +14,7 @@ from typing import Final
 import trio
 
 from rocketwire.server.upstream.line import Line, NotReached, connect
+from rocketwire.server.upstream.questions import Question, ask
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.route import QueueData, TopicRouteData
@@ -95,7 +96,7 @@ class RemoteRoutes:
 
     async def _asked(self, line: Line, topic: str) -> tuple[QueueData, ...]:
         header = GetRouteInfoRequestHeader(topic=topic, accept_standard_json_only=True)
-        answer = await line.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, encode_ext(header))
+        answer = await ask(line, Question(RequestCode.GET_ROUTEINFO_BY_TOPIC, encode_ext(header)))
         if answer.code != ResponseCode.SUCCESS:
             return ()
         try:

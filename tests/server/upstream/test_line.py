@@ -11,6 +11,7 @@ import trio
 
 from rocketwire.server.upstream.line import Answer, Line, NotReached, NotSent, connect
 from rocketwire.server.upstream.lines import Lines
+from rocketwire.server.upstream.questions import Question, ask
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import FLAG_RESPONSE
 from rocketwire.wire.connection import FrameReader
@@ -59,14 +60,14 @@ async def test_who_gives_up_waiting_leaves_the_others_their_connection(pair: Pai
     found: list[Answer] = []
     async with trio.open_nursery() as nursery:
 
-        async def ask() -> None:
-            found.append(await pair.line.ask(CODE, {"topic": "T"}))
+        async def asking() -> None:
+            found.append(await ask(pair.line, Question(CODE, {"topic": "T"})))
 
         with trio.move_on_after(1):
-            nursery.start_soon(ask)
+            nursery.start_soon(asking)
             await settle()
             mock_clock().autojump_threshold = 0
-            await pair.line.ask(CODE, {"topic": "given up"}, seconds=60)
+            await ask(pair.line, Question(CODE, {"topic": "given up"}), seconds=60)
         mock_clock().autojump_threshold = float("inf")
         first, second = pair.received()
         for each in (second, first):
