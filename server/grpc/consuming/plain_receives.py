@@ -91,21 +91,18 @@ class _Group:
 
     Attributes:
         busy: The queues that they take messages of.
-        size: Bytes of these.
     """
 
-    __slots__ = ("busy", "plain", "size")
+    __slots__ = ("busy", "plain")
 
     def __init__(self) -> None:
         self.plain: list[_Plain] = []
         self.busy: set[PopQueue] = set()
-        self.size = 0
 
     def add(self, one: _Plain) -> None:
         """Add a call."""
         self.plain.append(one)
         self.busy.update([each.queue for each in one.taken.queues])
-        self.size += one.taken.size
 
 
 class PlainReceives:
