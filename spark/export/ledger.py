@@ -25,6 +25,7 @@ from typing import Any, Final, Self
 from rocketwire.spark.errors import ExportImpossible
 from rocketwire.spark.export.ranges import Range, merged
 from rocketwire.spark.export.table import Commit, Table
+from rocketwire.store.disk.replacing import replace_file, sync_folder
 
 _NAME: Final = "_rocketwire"
 _DONE: Final = "done.json"
@@ -182,7 +183,7 @@ class Ledger:
             with contextlib.suppress(FileNotFoundError):
                 (self._to / source).replace(target)
         for folder in folders:
-            _sync(folder)
+            sync_folder(folder)
         if self._table is not None and commit["moves"]:
             done = commit["done"]
             files = tuple(place for _, place in commit["moves"])
@@ -202,19 +203,4 @@ class Ledger:
 
     def _write(self, name: str, value: Mapping[str, Any]) -> None:
         """Replace a file atomically, and flush it."""
-        new = self._folder / f"{name}.new"
-        with new.open("w", encoding="utf-8") as file:
-            json.dump(value, file)
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(self._folder / name)
-        _sync(self._folder)
-
-
-def _sync(folder: Path) -> None:
-    """Flush the names of new files."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+        replace_file(self._folder / name, json.dumps(value).encode())

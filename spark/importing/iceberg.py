@@ -7,7 +7,6 @@ one, and how many files of the next are sent.
 from __future__ import annotations
 
 import json
-import os
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -18,6 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from rocketwire.spark.errors import ImportImpossible, OptionInvalid, PackageMissing
+from rocketwire.store.disk.replacing import replace_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -195,12 +195,7 @@ def _progress(table: Table, checkpoint: Path) -> Progress:
 def _keep(checkpoint: Path, progress: Progress) -> None:
     """Replace the checkpoint; it is whole at any moment."""
     checkpoint.mkdir(parents=True, exist_ok=True)
-    new = checkpoint / f"{_STATE}.new"
-    with new.open("w") as file:
-        json.dump(asdict(progress), file)
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(checkpoint / _STATE)
+    replace_file(checkpoint / _STATE, json.dumps(asdict(progress)).encode())
 
 
 # --- reading

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -10,6 +9,8 @@ from typing import Final
 import crc32c
 import msgspec
 import numpy as np
+
+from rocketwire.store.disk.replacing import replace_file
 
 #: Another number means other columns: they are made anew.
 FORMAT: Final = 2
@@ -92,19 +93,4 @@ def load(folder: Path) -> Manifest | None:
 def save(folder: Path, manifest: Manifest) -> None:
     """Replace the manifest of a folder; what it names must be on the disk."""
     text = msgspec.json.encode(manifest)
-    temporary = folder / f"{_NAME}.tmp"
-    with temporary.open("wb") as file:
-        file.write(b"%08x\n" % crc32c.crc32c(text) + text)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(folder / _NAME)
-    sync_folder(folder)
-
-
-def sync_folder(folder: Path) -> None:
-    """Have the disk keep the names in a folder."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    replace_file(folder / _NAME, b"%08x\n" % crc32c.crc32c(text) + text)

@@ -19,7 +19,8 @@ from mmap_ninja import numpy as maps
 from numpy.typing import NDArray
 
 from rocketwire.store.archive.columns.grouping import grouped
-from rocketwire.store.archive.columns.manifest import CHECKSUM, KEY, ColumnsUnfit, Segment, sync_folder
+from rocketwire.store.archive.columns.manifest import CHECKSUM, KEY, ColumnsUnfit, Segment
+from rocketwire.store.disk.replacing import sync_folder
 
 #: Rows of a block, and items of a block of anything but keys.
 BLOCK: Final = 1 << 16
