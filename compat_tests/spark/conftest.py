@@ -41,6 +41,14 @@ def jar_without_a_name(tmp_path_factory: pytest.TempPathFactory) -> Path | None:
 
 
 @pytest.fixture(scope="session")
+def jar(jar_without_a_name: Path | None) -> Path:
+    """The jar in the session; tests that need it are skipped where it cannot be built."""
+    if jar_without_a_name is None:
+        pytest.skip("Maven, which builds the jar, is not here")
+    return jar_without_a_name
+
+
+@pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory, jar_without_a_name: Path | None) -> Iterator[SparkSession]:
     """Spark with two tasks at a time, times in UTC; it stays on loopback and keeps its files in a temporary folder.
 

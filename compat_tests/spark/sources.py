@@ -72,6 +72,12 @@ def same(spark: SparkSession, path: Path | str | None, **options: Value) -> int:
     return len(expected)
 
 
+def plan_of(found: DataFrame) -> str:
+    """How Spark carries out a query, with the descriptions of its scans."""
+    shown: str = found._jdf.queryExecution().toString()  # noqa: SLF001 - the JVM alone knows it
+    return shown
+
+
 def failed(action: Callable[[], object]) -> str:
     """The error of an action of Spark."""
     with pytest.raises((PySparkException, Py4JJavaError)) as raised:

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from compat_tests.endpoints import TARGETS
+from compat_tests.spark.sources import JAR
 from rocketwire.compat.brokers.endpoint import Endpoint, running
 from rocketwire.compat.clients.client import Client, Clients
 from rocketwire.compat.messages import SYSTEM_PROPERTIES
@@ -62,11 +63,10 @@ def source(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def with_jar(jar_without_a_name: Path | None) -> str:
+def with_jar(jar: Path) -> str:
     """The name of the jar's source."""
-    if jar_without_a_name is None:
-        pytest.skip("Maven, which builds the jar, is not here")
-    return "io.github.rocketwire.spark.RocketMQProvider"
+    assert jar.is_file()
+    return JAR
 
 
 def write(frame: DataFrame, namesrv: str, **options: str | int) -> None:

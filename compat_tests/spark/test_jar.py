@@ -26,6 +26,7 @@ from compat_tests.spark.sources import (
     frame,
     of_jar,
     of_python,
+    plan_of,
     same,
     sorted_rows,
     streamed,
@@ -40,11 +41,7 @@ from tests.spark.reads import read
 from tests.spark.records import records, stored
 from tests.store.support import Clock, Golden, kill, open_store, small
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _jar(jar_without_a_name: Path | None) -> None:
-    if jar_without_a_name is None:
-        pytest.skip("Maven, which builds the jar, is not here")
+pytestmark = pytest.mark.usefixtures("jar")
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +149,7 @@ def test_counts_and_limits(spark: SparkSession, golden: dict[str, Path]) -> None
     counted = found.groupBy("topic", "queue_id").agg(
         fn.count("*").alias("n"), fn.min("queue_offset").alias("a"), fn.max("physical_offset").alias("z")
     )
-    assert "aggregated from consume queues" in counted._jdf.queryExecution().toString()  # noqa: SLF001
+    assert "aggregated from consume queues" in plan_of(counted)
     for row in counted.collect():
         own = [one for one in rows if (one["topic"], one["queue_id"]) == (row["topic"], row["queue_id"])]
         assert (row["n"], row["a"], row["z"]) == (
@@ -277,7 +274,7 @@ def test_the_first_rows_in_an_order(spark: SparkSession, live: tuple[Made, Messa
             for count in (1, 7, 500):
                 order = fn.col(column).desc() if descending else fn.col(column).asc_nulls_last()
                 top = found.where(condition).orderBy(order, "physical_offset").limit(count)
-                assert f"for the first {count} by {column}" in top._jdf.queryExecution().toString()  # noqa: SLF001
+                assert f"for the first {count} by {column}" in plan_of(top)
                 sign = -1 if descending else 1
                 own.sort(key=lambda row: (sign * row[column], row["physical_offset"]))
                 assert of_jar(top) == own[:count]
@@ -396,7 +393,7 @@ def test_a_live_store(spark: SparkSession, live: tuple[Made, MessageStore]) -> N
         assert same(spark, made.root, **options) == 60
     counted = frame(spark, made.root)
     assert counted.count() == 60
-    assert "aggregated" in counted.groupBy().count()._jdf.queryExecution().toString()  # noqa: SLF001
+    assert "aggregated" in plan_of(counted.groupBy().count())
     clock = Clock()
     fill(made, store, clock, 10)
     assert counted.count() == 70  # each query looks at the store again

@@ -33,10 +33,7 @@ from tests.spark.endpoint.support import rows, written
 PULL = RequestCode.PULL_MESSAGE
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _jar(jar_without_a_name: Path | None) -> None:
-    if jar_without_a_name is None:
-        pytest.skip("Maven, which builds the jar, is not here")
+pytestmark = pytest.mark.usefixtures("jar")
 
 
 def send(namesrv: str, topic: str, numbers: range) -> None:

@@ -14,36 +14,26 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.List;
-import org.apache.spark.sql.connector.read.Batch;
-import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
-import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.types.StructType;
 
 /** A read of stores: of a batch, which is planned once, or of a stream. */
-final class StoreScan implements Scan, Batch {
+final class StoreScan extends PlannedScan {
   private final Request request;
-  private final StructType schema;
   private final Aggregated aggregated;
   private final int limit;
   private final TopN top;
   private List<Snapshot> stores;
-  private InputPartition[] partitions;
 
   StoreScan(
       Request request, StructType schema, Aggregated aggregated, List<Snapshot> stores, int limit, TopN top) {
+    super(schema);
     this.request = request;
-    this.schema = schema;
     this.aggregated = aggregated;
     this.stores = stores;
     this.limit = limit;
     this.top = top;
-  }
-
-  @Override
-  public StructType readSchema() {
-    return schema;
   }
 
   @Override
@@ -54,30 +44,21 @@ final class StoreScan implements Scan, Batch {
   }
 
   @Override
-  public Batch toBatch() {
-    return this;
-  }
-
-  /** Examines the stores, and splits the requested messages into tasks. */
-  @Override
-  public synchronized InputPartition[] planInputPartitions() {
-    if (partitions == null) {
-      try {
-        List<Snapshot> opened = stores == null ? Stores.open(request.options) : stores;
-        List<LogSpan> spans = new ArrayList<>(Planner.plan(opened, request, top));
-        if (aggregated != null && spans.isEmpty()) {
-          // A count of nothing is a row, too.
-          spans.add(new LogSpan("", 0, 0, List.of(), List.of(), null, true));
-        }
-        partitions = spans.toArray(InputPartition[]::new);
-      } catch (IOException error) {
-        throw Directory.unreadable(error);
-      } catch (UncheckedIOException error) {
-        throw Directory.unreadable(error.getCause());
+  protected List<LogSpan> plan() {
+    try {
+      List<Snapshot> opened = stores == null ? Stores.open(request.options) : stores;
+      List<LogSpan> spans = new ArrayList<>(Planner.plan(opened, request, top));
+      if (aggregated != null && spans.isEmpty()) {
+        // A count of nothing is a row, too.
+        spans.add(new LogSpan("", 0, 0, List.of(), List.of(), null, true));
       }
       stores = null;
+      return spans;
+    } catch (IOException error) {
+      throw Directory.unreadable(error);
+    } catch (UncheckedIOException error) {
+      throw Directory.unreadable(error.getCause());
     }
-    return partitions;
   }
 
   @Override

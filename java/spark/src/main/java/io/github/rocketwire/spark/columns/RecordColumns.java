@@ -81,6 +81,11 @@ public final class RecordColumns {
     return position[row] + Record.int32(data, position[row]);
   }
 
+  /** Where a number of the head is; behind the hosts it depends on their length. */
+  private int place(int row, int at) {
+    return position[row] + at + (at < Record.RECONSUME_TIMES_AT ? 0 : Record.longer(sysFlag(row)));
+  }
+
   private final class Int32 extends Vector {
     private final int at;
 
@@ -91,8 +96,7 @@ public final class RecordColumns {
 
     @Override
     public int getInt(int row) {
-      int shift = at < Record.RECONSUME_TIMES_AT ? 0 : Record.longer(sysFlag(row));
-      return Record.int32(data, position[row] + at + shift);
+      return Record.int32(data, place(row, at));
     }
   }
 
@@ -106,8 +110,7 @@ public final class RecordColumns {
 
     @Override
     public long getLong(int row) {
-      int shift = at < Record.RECONSUME_TIMES_AT ? 0 : Record.longer(sysFlag(row));
-      return Record.int64(data, position[row] + at + shift);
+      return Record.int64(data, place(row, at));
     }
   }
 

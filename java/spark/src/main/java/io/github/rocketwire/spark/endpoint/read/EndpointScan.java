@@ -1,31 +1,28 @@
 package io.github.rocketwire.spark.endpoint.read;
 
+import io.github.rocketwire.spark.PlannedScan;
 import io.github.rocketwire.spark.endpoint.EndpointOptions;
 import io.github.rocketwire.spark.read.ColumnarReaders;
 import io.github.rocketwire.spark.request.Request;
 import java.util.List;
-import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
-import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /** A read of an endpoint: of the messages that brokers have when it is planned, or of a stream. */
-public final class EndpointScan implements Scan, Batch {
+public final class EndpointScan extends PlannedScan {
   private final Request request;
   private final EndpointOptions endpoint;
-  private final StructType schema;
   private final int limit;
-  private InputPartition[] partitions;
 
   /** A read of these columns; each task reads no more batches than it needs for the limit. */
   public EndpointScan(Request request, EndpointOptions endpoint, StructType schema, int limit) {
+    super(schema);
     this.request = request;
     this.endpoint = endpoint;
-    this.schema = schema;
     this.limit = limit;
   }
 
@@ -38,35 +35,19 @@ public final class EndpointScan implements Scan, Batch {
   }
 
   @Override
-  public StructType readSchema() {
-    return schema;
-  }
-
-  @Override
   public String description() {
     return "rocketmq " + endpoint.nameServers;
   }
 
   @Override
-  public Batch toBatch() {
-    return this;
-  }
-
-  /** Asks for the queues and their offsets, and splits the requested messages into tasks. */
-  @Override
-  public synchronized InputPartition[] planInputPartitions() {
-    if (partitions == null) {
-      try (Session session = new Session(endpoint)) {
-        List<BrokerPart> parts = session.ask(cluster -> {
-          var ranges = Queues.requested(cluster, request, endpoint.group);
-          long size = Queues.meanSize(cluster, ranges, endpoint.group);
-          return BrokerPart.plan(
-              ranges, size, request.options.maxBytesPerPartition, request.options.minPartitions);
-        });
-        partitions = parts.toArray(InputPartition[]::new);
-      }
+  protected List<BrokerPart> plan() {
+    try (Session session = new Session(endpoint)) {
+      return session.ask(cluster -> {
+        var ranges = Queues.requested(cluster, request, endpoint.group);
+        long size = Queues.meanSize(cluster, ranges, endpoint.group);
+        return BrokerPart.plan(ranges, size, request.options.maxBytesPerPartition, request.options.minPartitions);
+      });
     }
-    return partitions;
   }
 
   @Override
