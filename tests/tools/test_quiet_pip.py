@@ -10,7 +10,7 @@ import pytest
 from tools import quiet_pip
 
 LINES = """\
-Obtaining file:///work/rocketwire
+Obtaining file:///src/rocketwire
   Installing build dependencies: started
 Collecting pyspark<5,>=4.2 (from rocketwire==0.1.0)
   Downloading pyspark-4.3.0.tar.gz (457.1 MB)
