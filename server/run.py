@@ -9,7 +9,6 @@ import contextlib
 import gc
 import logging
 import resource
-import secrets
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Iterator
@@ -22,6 +21,7 @@ import trio
 from rocketwire.server.announcing import NotAnnounced, announcing, telling
 from rocketwire.server.config.keys import ConfigError
 from rocketwire.server.configuration import ServerConfig
+from rocketwire.server.core.chance import Chance
 from rocketwire.server.core.clocks.clock import system_clock
 from rocketwire.server.core.logs import complain
 from rocketwire.server.core.works import SWITCH_SECONDS
@@ -148,7 +148,7 @@ async def _serve_and_announce(config: ServerConfig) -> None:
         await serve(
             config,
             clock=system_clock,
-            choose=secrets.randbelow,
+            choose=Chance(),
             run_sync=trio.to_thread.run_sync,
             run_flush=flush_thread,
             ready=ready,
@@ -164,9 +164,7 @@ async def _proxy_and_announce(settings: ProxySettings) -> None:
             _set_the_collector()
             tell(standing.document(), standing.lines)
 
-        await serve_proxy(
-            settings, clock=system_clock, choose=secrets.randbelow, run_sync=trio.to_thread.run_sync, ready=ready
-        )
+        await serve_proxy(settings, clock=system_clock, choose=Chance(), run_sync=trio.to_thread.run_sync, ready=ready)
 
 
 def _set_the_collector() -> None:

@@ -20,6 +20,7 @@ from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.filters import MessageFilter
 from rocketwire.server.guards.throttle.throttle import Throttle
 from rocketwire.server.offsets.consumed import commit_offset
+from rocketwire.server.pop.checks import MOST_MESSAGES
 from rocketwire.server.pop.keys import PERCENT, PopKeys
 from rocketwire.server.pop.ordered import Ordered, OrderedBatch, PopQueue
 from rocketwire.server.pop.pop_topics import PopTopics
@@ -46,6 +47,7 @@ _FROM_MIN: Final = 0
 _PLACE: Final = struct.Struct(">i16xq")
 """Size and queue offset, with which each record begins."""
 _POP_CK: Final = property_names.POP_CK.encode()
+_IN_A_ROW: Final = [tuple(range(count)) for count in range(MOST_MESSAGES + 1)]
 _ELSEWHERE: Final = frozenset(
     {FetchStatus.OFFSET_TOO_SMALL, FetchStatus.OFFSET_OVERFLOW_BADLY, FetchStatus.OFFSET_FOUND_NULL}
 )
@@ -194,7 +196,7 @@ class Taking:
         if queue in ask.busy:
             raise QueueBusy
         fetched = self._fetch(queue, offset, most, most_bytes, ask.wanted)
-        if fetched.status in _ELSEWHERE:
+        if not fetched.count and fetched.status in _ELSEWHERE:
             offset = fetched.next_offset
             self._move(queue, offset)
             fetched = self._fetch(queue, offset, most, most_bytes, ask.wanted)
@@ -226,7 +228,7 @@ class Taking:
         topic, group, queue_id = queue
         if fetched.count == fetched.next_offset - offset:
             offsets: Sequence[int] = range(offset, fetched.next_offset)
-            differences = tuple(range(fetched.count))
+            differences = _IN_A_ROW[fetched.count]
         else:
             offsets = [_PLACE.unpack_from(chunk, at)[1] for chunk, at, _ in _records(fetched.chunks)]
             differences = tuple([each - offset for each in offsets])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from rocketwire.server.config.broker_keys import BrokerKeys
@@ -87,6 +87,7 @@ class BrokerTopics:
     """Topic configurations of one broker.
 
     Attributes:
+        get: gives a topic's configuration, or None.
         changed: called after each change with the changed topics; None: any may have changed.
         own: the names of the broker's own topics, once created.
         particular: topics for which sends need checks: RocketMQ's own, those with invalid names (from Apache's file, or
@@ -97,6 +98,7 @@ class BrokerTopics:
     def __init__(self, table: TopicTable, keys: Live[TopicKeys], room: TopicRoom | None = None) -> None:
         """Use a table; without `room` it has no limit."""
         self._table = table
+        self.get: Callable[[str], TopicConfig | None] = table.get
         self._keys = keys
         self._room = room
         self.changed = Event[[Sequence[TopicConfig] | None]]()
@@ -117,10 +119,6 @@ class BrokerTopics:
                 self.typed[name] = accepted
             if accepted is not None or name.startswith(_PARTICULAR) or names.topic_problem(name):
                 self.particular.add(name)
-
-    def get(self, topic: str) -> TopicConfig | None:
-        """A topic's configuration, or None."""
-        return self._table.get(topic)
 
     @property
     def table(self) -> TopicTable:

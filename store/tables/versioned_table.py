@@ -89,6 +89,7 @@ class VersionedTable(ABC, Generic[C, W]):
     """Configurations C by name, saved as a body W. Every change raises the data version; `persist` writes changes.
 
     Attributes:
+        get: Gives the configuration of a name; the dict's own method, since every request looks up a topic or more.
         changed: Called after each change except the addition of an entry.
         counted: Called with each name that is added (1) or removed (-1).
         replacements: The number of changes that were not additions.
@@ -107,6 +108,7 @@ class VersionedTable(ABC, Generic[C, W]):
         self._files = files
         self._clock = clock
         self._configs = dict(configs)
+        self.get: Callable[[str], C | None] = self._configs.get
         self._version = version if version.timestamp else replace(version, timestamp=clock())
         self._unknown = loaded.unknown
         self._file = loaded.file
@@ -148,10 +150,6 @@ class VersionedTable(ABC, Generic[C, W]):
     def configs(self) -> Mapping[str, C]:
         """All configurations, read-only."""
         return MappingProxyType(self._configs)
-
-    def get(self, name: str) -> C | None:
-        """The configuration of a name."""
-        return self._configs.get(name)
 
     def names(self) -> list[str]:
         """All names, in the order of creation."""

@@ -72,12 +72,21 @@ def put_timestamp(timestamp: Timestamp, ms: int) -> None:
     timestamp.nanos = rest * _NANOS_OF_MS
 
 
-@lru_cache(maxsize=_TIMES_KEPT)  # many messages are born, stored and delivered in one millisecond
 def written_timestamp(ms: int) -> bytes:
     """What `put_timestamp` sets, written without protobuf: the value of a field, with its length."""
     seconds, rest = divmod(min(max(ms, 0), _LAST_MS), _MS_OF_SECOND)
-    value = b"\x08" + number(seconds) + b"\x10" + number(rest * _NANOS_OF_MS)
+    value = _written_seconds(seconds) + _written_rest(rest)
     return number(len(value)) + value
+
+
+@lru_cache(maxsize=_TIMES_KEPT)  # most messages are born, stored and delivered within some seconds
+def _written_seconds(seconds: int) -> bytes:
+    return b"\x08" + number(seconds)
+
+
+@lru_cache(maxsize=_MS_OF_SECOND)
+def _written_rest(ms: int) -> bytes:
+    return b"\x10" + number(ms * _NANOS_OF_MS)
 
 
 @lru_cache(maxsize=256)

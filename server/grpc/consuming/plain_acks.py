@@ -138,7 +138,12 @@ class PlainAcks:
         return answer_of_each(call.acks, [reply] * len(call.acks.points)).SerializeToString()
 
     def _count(self, calls: Sequence[_Plain], began: float) -> None:
-        every = [len(point.offsets) == 1 for call in calls for point in call.acks.points]
-        single = sum(every)
+        single = several = 0
+        for call in calls:
+            for point in call.acks.points:
+                if len(point.offsets) == 1:
+                    single += 1
+                else:
+                    several += 1
         self._parts.count(RequestCode.ACK_MESSAGE, single, began)
-        self._parts.count(RequestCode.BATCH_ACK_MESSAGE, len(every) - single, began)
+        self._parts.count(RequestCode.BATCH_ACK_MESSAGE, several, began)

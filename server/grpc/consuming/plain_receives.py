@@ -26,6 +26,7 @@ from rocketwire.server.grpc.consuming.receiving import (
     wanted_polling,
     whole,
 )
+from rocketwire.server.grpc.metadata import read_timeout
 from rocketwire.server.grpc.settings import group_config, most_attempts
 from rocketwire.server.messages.appending import refusal_of
 from rocketwire.server.pop.ordered import PopQueue
@@ -36,6 +37,7 @@ from rocketwire.store.append.drafts import Draft
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.grpc.checks import check_client_id, check_group, check_topic
 from rocketwire.wire.grpc.filters import Filter, read_filter
+from rocketwire.wire.grpc.polling import never_too_soon
 from rocketwire.wire.grpc.service_pb2 import ReceiveMessageRequest
 from rocketwire.wire.http2.events import CALL, Event
 
@@ -211,11 +213,12 @@ class PlainReceives:
     def _take(self, call: Call, plan: _Plan, busy: set[PopQueue]) -> _Plain | None:
         services, pops, fields = self._services, self._pops, plan.ask.fields
         topic, group = fields.topic, fields.consumer_group
-        if not pops.may_find(topic, group) or pops.refusal(group, topic) is not None:
+        if pops.refusal(group, topic) is not None:
             return None
         check_client_id(call.client_id)
         client = services.clients.claimed(call.client_id, call.line)
-        check_polling(call, client, plan.polling)
+        if not never_too_soon(read_timeout(call.headers)):
+            check_polling(call, client, plan.polling)
         taken = pops.take(Ask(fields, plan.ask.wanted, busy))
         run = run_of_taken(taken, fields.invisible_time) if taken.drafts else None
         payloads = plain_payloads(

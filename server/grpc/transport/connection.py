@@ -116,7 +116,7 @@ class Connection(Writing):
                 left.append(event)
                 at += 1
                 tried = ""
-            if trio.current_time() > until:
+            if at < len(events) and trio.current_time() > until:
                 break
         return left + events[at:]
 
