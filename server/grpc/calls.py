@@ -196,7 +196,10 @@ class Call:
         """
         self._replies[index] = reply
         self._missing -= 1
-        return () if self._missing else self._wait_for(self._steps.send(self._replies))
+        if self._missing:
+            return ()
+        self.asked = ()  # their peer is the call: a cycle, which only the collector would find
+        return self._wait_for(self._steps.send(self._replies))
 
     def _wait_for(self, requests: Sequence[Request[Any]]) -> Sequence[Request[Any]]:
         self._missing = len(requests)

@@ -76,7 +76,8 @@ class Writing(Outgoing):
         """Forget the answers that the socket has taken."""
         leaving, sent = self._leaving, self._put - self._outbox.size
         while leaving and leaving[0][0] <= sent:
-            leaving.popleft()
+            _, call = leaving.popleft()
+            call.undo = None  # it holds the call and all messages: a cycle, which only the collector would find
 
     def _count_taken(self) -> None:
         http2 = self._http2

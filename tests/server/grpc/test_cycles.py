@@ -1,0 +1,39 @@
+"""Answered calls are freed at once: what only the collector finds keeps its messages for thousands of calls."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from rocketwire.server.grpc.calls import Call
+from rocketwire.server.grpc.transport.connection import Connection
+from tests.server.grpc.consuming.test_receiving import ack, take
+from tests.server.grpc.sdk import Sdk, message, send_request
+from tests.server.harness import Client
+
+
+@pytest.fixture
+def no_collector() -> Iterator[None]:
+    """Switch the collector off."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.parametrize("plain", [True, False])
+@pytest.mark.usefixtures("no_collector")
+async def test_an_answered_call_is_freed_without_the_collector(
+    sdk: Sdk, broker: Client, monkeypatch: pytest.MonkeyPatch, *, plain: bool
+) -> None:
+    if not plain:
+        monkeypatch.setattr(Connection, "_serve_plain", lambda _, events: events)
+    for number in range(20):
+        await sdk.call("SendMessage", send_request(message(b"x", f"id{number}")))
+        (received,) = await take(sdk)
+        await sdk.call("AckMessage", ack(received))
+    alive = [each for each in gc.get_objects() if isinstance(each, Call)]
+    assert len(alive) <= 2  # of the last read
+    assert broker is not None
