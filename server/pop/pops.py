@@ -26,6 +26,7 @@ from rocketwire.server.pop.polls import Polls
 from rocketwire.server.pop.pop_topics import PopTopics
 from rocketwire.server.pop.records import PopRecords
 from rocketwire.server.pop.renewals import Renewals
+from rocketwire.server.pop.reviving.coming_again import ComingAgain
 from rocketwire.server.pop.reviving.reviver import Delivered, Reviver
 from rocketwire.server.pop.services import PopServices
 from rocketwire.server.pop.taking import Taking
@@ -131,19 +132,27 @@ class Pops:
         self._polls = self.services.polls, self.services.notifications
         self.reviver: Reviver | None = None
         if timer is not None:
-            self.reviver = Reviver(
+            coming_again = ComingAgain(
                 store=store,
                 storing=storing,
                 offsets=offsets,
                 pop_topics=pop_topics,
                 records=records,
                 groups=groups,
-                timer=timer,
                 clock=clock,
                 wake=wake,
                 broker_name=broker_name,
                 host=store_host,
                 renewals=renewals,
+            )
+            self.reviver = Reviver(
+                store=store,
+                offsets=offsets,
+                topic=pop_topics.revive,
+                timer=timer,
+                clock=clock,
+                broker_name=broker_name,
+                coming_again=coming_again,
             )
             due_time.moved.subscribe(self.reviver.moved)
 

@@ -1,0 +1,75 @@
+"""Reading the revive topic: which check points are out, and what is acknowledged of them."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from rocketwire.server.messages.stored_message import stored_message
+from rocketwire.server.pop.reviving.counts import PopCounts
+from rocketwire.server.pop.reviving.joining import Points
+from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
+from rocketwire.store.protocol import Messages
+from rocketwire.wire import properties as property_names
+from rocketwire.wire.errors import PopRecordInvalid, RecordInvalid
+from rocketwire.wire.java import natural_number
+from rocketwire.wire.pop_records import ACK_TAG, BATCH_ACK_TAG, CHECK_POINT_TAG, decode_ack, decode_check_point
+from rocketwire.wire.properties import reader_of
+
+log = logging.getLogger(__name__)
+
+_READ_AT_ONCE: Final = 256
+_tags: Final = reader_of(property_names.TAGS.encode())
+_deliver_at: Final = reader_of(property_names.TIMER_DELIVER_MS.encode())
+_ACK_TAGS: Final = (ACK_TAG.encode(), BATCH_ACK_TAG.encode())
+_CK_TAG: Final = CHECK_POINT_TAG.encode()
+
+
+class ReviveTopic:
+    """Reads the queues of the revive topic.
+
+    Args:
+        store: The store.
+        topic: The revive topic's name.
+        counts: Counts records that are neither check points nor acknowledgements.
+    """
+
+    def __init__(self, store: Messages, topic: str, counts: PopCounts) -> None:
+        self._store = store
+        self._topic = topic
+        self._counts = counts
+
+    def read(self, queue_id: int, points: Points) -> None:
+        """Read some records of a queue that were not read yet.
+
+        Raises:
+            StoreError, OSError: they cannot be read now.
+        """
+        first, entries = self._store.queue_entries(self._topic, queue_id, points.read_to, _READ_AT_ONCE)
+        if not entries:
+            points.read_to = max(first, self._store.max_offset(self._topic, queue_id))
+            return
+        offset = first
+        for place, size, _ in ENTRY_STRUCT.iter_unpack(entries):
+            record = self._store.record_at(place, size)
+            if record is not None:
+                self._note(points, offset, record)
+            offset += 1
+        points.read_to = offset
+
+    def _note(self, points: Points, offset: int, record: memoryview) -> None:
+        """Add a record to what is known."""
+        try:
+            message = stored_message(record)
+            tag = _tags(message.properties)
+            if tag == _CK_TAG:
+                points.add(decode_check_point(message.body), offset, message.prepared_offset or message.physical_offset)
+            elif tag in _ACK_TAGS:
+                points.ack(decode_ack(message.body))
+            else:
+                self._counts.unreadable += 1
+        except (RecordInvalid, PopRecordInvalid) as error:
+            self._counts.unreadable += 1
+            log.warning("revive topic: record at %(offset)d: %(reason)s", {"offset": offset, "reason": error})
+        else:
+            points.seen = max(points.seen, natural_number(_deliver_at(message.properties) or b"") or 0)
