@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include "core/values.h"
+
 bool event_add(Http2 *self, PyObject *event)
 {
     if (event == NULL || PyList_Append(self->events, event) < 0) self->raised = true;
@@ -222,10 +224,10 @@ bool call_end(Http2 *self, call *of)
     } else if (held != of->size) {
         done = refuse(self, of, GRPC_INTERNAL, "the request ends within a message");
     } else {
-        PyObject *payload = taken(of);
-        done = payload != NULL &&
-               event_add(self, Py_BuildValue("(iiNNN)", EVENT_CALL, of->in.stream, of->path, of->fields, payload));
+        PyObject *parts[] = {PyLong_FromLong(EVENT_CALL), PyLong_FromLong(of->in.stream), of->path, of->fields,
+                             taken(of)};
         of->path = of->fields = NULL;
+        done = event_add(self, tuple_of(parts, sizeof parts / sizeof *parts));
     }
     intake_drop(&self->intake, &of->in);
     let_in(self);

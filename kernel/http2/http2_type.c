@@ -4,6 +4,8 @@
 
 #include <limits.h>
 
+#include "core/values.h"
+
 enum { MOST_WINDOW = INT32_MAX };
 
 static const char wrong_windows[] =
@@ -126,14 +128,11 @@ static PyObject *message(PyObject *object, PyObject *args)
     Py_RETURN_NONE;
 }
 
-/* The message of a list; false: it is none, and an exception is set. */
-static bool payload_at(PyObject *payloads, Py_ssize_t index, span *payload)
+/* The bytes of a message; false: it is none, and an exception is set. */
+static bool payload_of(PyObject *message, span *payload)
 {
-    char *start;
-    Py_ssize_t length;
-    if (PyBytes_AsStringAndSize(PyList_GetItem(payloads, index), &start, &length) < 0) return false;
-    *payload = span_of(start, (size_t)length);
-    if ((uint64_t)length <= UINT32_MAX) return true;
+    if (!span_of_bytes(message, payload)) return false;
+    if ((uint64_t)payload->len <= UINT32_MAX) return true;
     PyErr_SetString(PyExc_ValueError, "a message is shorter than 4 GiB");
     return false;
 }
@@ -144,12 +143,12 @@ static bool send_messages(Http2 *self, call *to, PyObject *payloads)
     size_t size = 0;
     span payload;
     for (Py_ssize_t i = 0; i < count; i++) {
-        if (!payload_at(payloads, i, &payload)) return false;
+        if (!payload_of(PyList_GetItem(payloads, i), &payload)) return false;
         size += MESSAGE_PREFIX + payload.len;
     }
     if (queue_room(&to->out, size) == NULL && size > 0) return false;
     for (Py_ssize_t i = 0; i < count; i++) {
-        if (!payload_at(payloads, i, &payload) || !answer_message(self, to, payload)) return false;
+        if (!payload_of(PyList_GetItem(payloads, i), &payload) || !answer_message(self, to, payload)) return false;
     }
     return true;
 }
@@ -167,6 +166,21 @@ static PyObject *answer(PyObject *object, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* Answer a call: its stream and the message. False: an exception is set. */
+static bool send_answer(PyObject *object, PyObject *answer)
+{
+    if (!PyTuple_Check(answer) || PyTuple_Size(answer) != 2) {
+        PyErr_SetString(PyExc_TypeError, "an answer is a stream and a message");
+        return false;
+    }
+    long stream = PyLong_AsLong(PyTuple_GetItem(answer, 0));
+    span payload;
+    if (PyErr_Occurred() || !payload_of(PyTuple_GetItem(answer, 1), &payload)) return false;
+    call *to = stream >= 0 && stream <= INT32_MAX ? answered(object, (int)stream) : NULL;
+    return to == NULL ||
+           (answer_message((Http2 *)object, to, payload) && answer_finish((Http2 *)object, to, GRPC_OK, NULL));
+}
+
 static PyObject *unary_each(PyObject *object, PyObject *answers)
 {
     if (!PyList_Check(answers)) {
@@ -174,9 +188,7 @@ static PyObject *unary_each(PyObject *object, PyObject *answers)
         return NULL;
     }
     for (Py_ssize_t i = 0; i < PyList_Size(answers); i++) {
-        PyObject *done = unary(object, PyList_GetItem(answers, i));
-        if (done == NULL) return NULL;
-        Py_DECREF(done);
+        if (!send_answer(object, PyList_GetItem(answers, i))) return NULL;
     }
     Py_RETURN_NONE;
 }

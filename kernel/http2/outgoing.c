@@ -13,11 +13,17 @@ static const nghttp2_nv begin[] = {
     STATIC_HEADER("content-type", "application/grpc"),
 };
 
+static const nghttp2_nv status_ok = STATIC_HEADER("grpc-status", "0");
+
 enum { BEGIN = sizeof begin / sizeof *begin, TRAILERS = 2 };
 
 /* The trailers of a call; `number` is room for the status. */
 static size_t trailers(const call *of, nghttp2_nv *to, char number[12])
 {
+    if (of->status == GRPC_OK && of->text == NULL) {
+        to[0] = status_ok;
+        return 1;
+    }
     int digits = snprintf(number, 12, "%d", of->status);
     to[0] = (nghttp2_nv){(uint8_t *)"grpc-status", (uint8_t *)number, 11, (size_t)digits, NGHTTP2_NV_FLAG_NO_COPY_NAME};
     if (of->text == NULL || PyBytes_Size(of->text) == 0) return 1;

@@ -1,8 +1,9 @@
 /* Headers that are those of the request before, but for a few values: most clients repeat them.
  *
- * nghttp2 has each field of its dynamic table once, so that a field that a client repeats is the same object. As long
- * as the fields of a request are those of the one before, nothing is read. Other values of some fields (the number of a
- * request, its time, its path) are put in place of those before; whatever else differs has all fields read. */
+ * nghttp2 has each field of its dynamic table once, so that a field that a client repeats is the same object; one that
+ * no table has is compared. As long as the fields of a request are those of the one before, nothing is read. Other
+ * values of some fields (the number of a request, its time, its path) are put in place of those before; whatever else
+ * differs has all fields read. */
 
 #include "http2/http2.h"
 
@@ -74,15 +75,16 @@ static bool differs(Http2 *self)
     return true;
 }
 
-/* Whether the next field differs from that before in its value only, which may do so. */
-static bool take_other(Http2 *self, nghttp2_rcbuf *name, nghttp2_rcbuf *value)
+/* Whether the next field is that before, or differs from it in its value only, which may do so. */
+static bool take_next(Http2 *self, nghttp2_rcbuf *name, nghttp2_rcbuf *value)
 {
     same_head *same = &self->same;
     const head_field *field = &same->fields[same->met];
-    if (field->kind == FIELD_FIXED || same->other_count == OTHER_VALUES) return false;
     if (field->name != name && !equal(content_of(field->name), content_of(name))) return false;
-    span content = content_of(value);
-    size_t size = same->size + content.len - content_of(field->value).len;
+    span content = content_of(value), before = content_of(field->value);
+    if (field->value == value || equal(before, content)) return true;
+    if (field->kind == FIELD_FIXED || same->other_count == OTHER_VALUES) return false;
+    size_t size = same->size + content.len - before.len;
     if (size > self->max_header_list || !head_may_have(field->kind, content)) return false;
     same->size = size;
     nghttp2.rcbuf_incref(value);
@@ -105,9 +107,7 @@ bool same_head_add(Http2 *self, nghttp2_rcbuf *name, nghttp2_rcbuf *value)
 {
     same_head *same = &self->same;
     if (same->follows) {
-        const head_field *next = &same->fields[same->met];
-        bool there = same->met < same->count;
-        if (there && ((next->name == name && next->value == value) || take_other(self, name, value))) {
+        if (same->met < same->count && take_next(self, name, value)) {
             same->met++;
             return true;
         }

@@ -97,6 +97,34 @@ def received_by_4(case: Case) -> None:
 
 
 @scenario(
+    id="grpc-mixed.filtered-by-sql",
+    feature="grpc-mixed",
+    proves="An SQL expression accepts the same messages of clients of 4.x and of 5.x, for consumers of both.",
+    source=_SOURCE,
+    needs=(Need.SQL,),
+    programs=("Publish", *SIMPLE),
+    background=("SendSync", "PushSql"),
+    limit=90,
+)
+def filtered_by_sql(case: Case) -> None:
+    topic = case.topic(2, kind="NORMAL")
+    of_4, of_5 = (
+        [Outgoing(body=f"{version}: {n}", tags="AB"[n % 2], properties={"n": str(n)}) for n in range(4)]
+        for version in (4, 5)
+    )
+    case.doing("SendSync").run("SendSync", topic=topic, message=of_4)
+    publish(case, topic, of_5)
+    sql, wanted = "n > 0 AND TAGS = 'B'", ["4: 1", "4: 3", "5: 1", "5: 3"]
+    with simple(case, topic, case.consumers(), sql=sql) as consumer:
+        received = consumer.receive(4, ack=True) + consumer.rest(1)
+    assert sorted(event["text"] for event in received) == wanted
+    received = case.doing("PushSql").only(
+        "received", "PushSql", topic=topic, group=case.group(), sql=[sql], count=4, settle=500, message=[]
+    )
+    assert sorted(event["text"] for event in received) == wanted
+
+
+@scenario(
     id="grpc-mixed.ordered-by-4",
     feature="grpc-mixed",
     proves="A message group of 5.x is in order for an orderly consumer of 4.x.",

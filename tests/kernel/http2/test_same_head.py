@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hpack import Encoder
 from hyperframe.frame import DataFrame, HeadersFrame
 from hypothesis import example, given
@@ -32,13 +33,14 @@ few = st.lists(variants(), min_size=1, max_size=4).flatmap(
 )
 
 
-def read(heads: list[list[tuple[str, str]]], server: Any, *, ends: bool) -> list[Any]:
-    """What a connection says of calls with these headers, and what it holds after each."""
+def read(heads: list[list[tuple[str, str]]], server: Any, *, ends: bool, tables: bool = True) -> list[Any]:
+    """What a connection says of calls with these headers, which tables may have, and what it holds after each."""
     encoder = Encoder()
     said: list[Any] = [server.receive(PREFACE)]
     for number, head in enumerate(heads):
         stream = 2 * number + 1
-        frames = HeadersFrame(stream, encoder.encode(head), flags=["END_HEADERS"]).serialize()
+        block = encoder.encode([(name, value, not tables) for name, value in head])
+        frames = HeadersFrame(stream, block, flags=["END_HEADERS"]).serialize()
         flags = ["END_STREAM"] if ends else []
         frames += DataFrame(stream, with_prefix(b"x"), flags=flags).serialize()
         said += [[event[:4] if event[0] != 5 else event[:2] for event in server.receive(frames)], server.heads]
@@ -47,14 +49,17 @@ def read(heads: list[list[tuple[str, str]]], server: Any, *, ends: bool) -> list
     return said
 
 
-@given(few, st.booleans())
-@example([[*request(method="GET"), ("content-length", "6")]], True)  # answered before its data comes
-@example([[(":method", "POST"), ("content-length", "a")]], False)
-@example([[*BASE, ("content-length", "a\n")]], False)
-@example([[*BASE, ("content-length", "6"), ("content-length", "06")]], True)
-@example([[*BASE, ("content-length", "6"), ("content-length", "7")]], True)
-def test_they_are_read_as_the_twin_reads_them(heads: list[list[tuple[str, str]]], ends: bool) -> None:
-    assert read(heads, kernel.Http2(**LIMITS), ends=ends) == read(heads, Connection(**LIMITS), ends=ends)
+@given(few, st.booleans(), st.booleans())
+@example([[*request(method="GET"), ("content-length", "6")]], True, True)  # answered before its data comes
+@example([[(":method", "POST"), ("content-length", "a")]], False, True)
+@example([[*BASE, ("content-length", "a\n")]], False, True)
+@example([[*BASE, ("content-length", "6"), ("content-length", "06")]], True, True)
+@example([[*BASE, ("content-length", "6"), ("content-length", "7")]], True, True)
+def test_they_are_read_as_the_twin_reads_them(heads: list[list[tuple[str, str]]], ends: bool, tables: bool) -> None:
+    ours, twins = (
+        read(heads, server, ends=ends, tables=tables) for server in (kernel.Http2(**LIMITS), Connection(**LIMITS))
+    )
+    assert ours == twins
 
 
 def test_many_headers() -> None:
@@ -63,7 +68,8 @@ def test_many_headers() -> None:
     assert read(heads, kernel.Http2(**LIMITS), ends=True) == read(heads, Connection(**LIMITS), ends=True)
 
 
-def test_calls_share_their_headers() -> None:
-    said = read([BASE, BASE, BASE], kernel.Http2(**LIMITS), ends=True)
+@pytest.mark.parametrize("tables", [True, False])
+def test_calls_share_their_headers(tables: bool) -> None:
+    said = read([BASE, BASE, BASE], kernel.Http2(**LIMITS), ends=True, tables=tables)
     first, second, third = (said[at][0][3] for at in (1, 3, 5))
     assert first is second is third

@@ -1,15 +1,17 @@
 """POP over stops of every kind, against a list of who has which message until when.
 
 What happens: sends, pops by two groups, acknowledgements, changes of the time, messages given back, time that passes or
-jumps; stops that are clean, and kills at rest and at any write, which lose the offsets that were not saved. Nothing is
-lost, nothing is given while it is out or after it was acknowledged, and what is not acknowledged comes again when its
-time is over, and no later than 100 ms after.
+jumps; stops that are clean, and kills, which lose the offsets that were not saved: at rest, at any write, and in a
+request, the answer of which is lost then. Nothing is lost, nothing is given while it is out or after it was
+acknowledged, and what is not acknowledged comes again when its time is over, and no later than 100 ms after.
 """
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,15 +19,18 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
+from rocketwire.server.core.request import Reply
 from rocketwire.server.pop.ordered import PopQueue
 from rocketwire.store.disk.files import RealFileSystem
 from tests.server.harness import Clock
 from tests.server.pop.asking import Got
 from tests.server.pop.rooms import SAVE_MS, PopTimers
-from tests.server.timer.lives import LifeOf
+from tests.server.timer.lives import Killed, LifeOf
 
 GROUPS = st.sampled_from(["G", "G", "H"])
 TIMES = st.sampled_from([50, 500, 999, 1000, 1500, 3000, 10_000, 60_000])
+FUSES = st.sampled_from([None] * 6 + [0, 1, 2, 3])
+"""After how many writes of a request a kill comes."""
 MOST_LATE = 100
 
 
@@ -37,7 +42,7 @@ class State:
     """As it was got last, with its newest handle."""
     acked: bool = False
     open: bool = False
-    """A kill came while something was done with it: either way is right."""
+    """A kill came while it may have been popped, acknowledged or changed: either way is right."""
     tries: list[int] = field(default_factory=list)
 
 
@@ -71,6 +76,25 @@ class PopModel(RuleBasedStateMachine):
 
     # --- requests ---
 
+    def answered(self, request: Callable[[], object], fuse: int | None, *keys: tuple[str, bytes]) -> bool:
+        """Whether a request gets its answer before a kill; if not, it may have done something to these messages."""
+        with contextlib.suppress(Killed):
+            assert self.life.do(lambda: self.succeed(request, fuse))
+            self.life.rest()
+            return True
+        assert fuse is not None
+        self.life.kill()
+        self.begin()
+        for key in keys:
+            self.states[key].open = True
+        return False
+
+    def succeed(self, request: Callable[[], object], fuse: int | None) -> None:
+        self.life.fuse = fuse
+        answer = request()
+        self.life.fuse = None  # if it is killed, the fuse stays: nothing is written after a kill
+        assert not isinstance(answer, Reply) or answer.code == 0
+
     @rule(count=st.integers(1, 8), queue_id=st.integers(0, 1))
     def send(self, count: int, queue_id: int) -> None:
         for _ in range(count):
@@ -81,13 +105,16 @@ class PopModel(RuleBasedStateMachine):
     def put(self, body: bytes, queue_id: int) -> None:
         assert self.room.put(body, queue_id)
 
-    @rule(group=GROUPS, most=st.integers(1, 32), invisible_time=TIMES)
-    def pop(self, group: str, most: int, invisible_time: int) -> None:
+    @rule(group=GROUPS, most=st.integers(1, 32), invisible_time=TIMES, fuse=FUSES)
+    def pop(self, group: str, most: int, invisible_time: int, fuse: int | None) -> None:
         found: list[Got] = []
-        self.life.do(lambda: found.extend(self.room.pop(group, most, invisible_time)))
-        self.life.rest()
-        for got in found:
-            self.note(group, got)
+        due = [key for key, state in self.states.items() if key[0] == group and self.may_come(state)]
+        if self.answered(lambda: found.extend(self.room.pop(group, most, invisible_time)), fuse, *due):
+            for got in found:
+                self.note(group, got)
+
+    def may_come(self, state: State) -> bool:
+        return state.got is not None and not state.acked and state.got.handle.due <= self.latest
 
     def note(self, group: str, got: Got) -> None:
         state = self.state(group, got.body)
@@ -107,17 +134,17 @@ class PopModel(RuleBasedStateMachine):
         ]
 
     @precondition(lambda self: self.out())
-    @rule(data=st.data())
-    def ack(self, data: st.DataObject) -> None:
-        state = self.states[data.draw(st.sampled_from(self.out()))]
-        got = state.got
+    @rule(data=st.data(), fuse=FUSES)
+    def ack(self, data: st.DataObject, fuse: int | None) -> None:
+        key = data.draw(st.sampled_from(self.out()))
+        got = self.states[key].got
         assert got is not None
-        assert self.life.do(lambda: self.check(self.room.ack(got)))
-        state.acked = True
+        if self.answered(lambda: self.room.ack(got), fuse, key):
+            self.states[key].acked = True
 
     @precondition(lambda self: self.out())
-    @rule(data=st.data())
-    def ack_all(self, data: st.DataObject) -> None:
+    @rule(data=st.data(), fuse=FUSES)
+    def ack_all(self, data: st.DataObject, fuse: int | None) -> None:
         """Acknowledge all or some messages of a check point."""
         group, body = data.draw(st.sampled_from(self.out()))
         first = self.states[group, body].got
@@ -130,23 +157,19 @@ class PopModel(RuleBasedStateMachine):
         ]
         chosen = data.draw(st.lists(st.sampled_from(same), min_size=1, unique=True))
         messages = [got for key in chosen if (got := self.states[key].got) is not None]
-        assert self.life.do(lambda: self.check(self.room.ack_all(*messages)))
-        for key in chosen:
-            self.states[key].acked = True
-
-    def check(self, reply: object) -> None:
-        assert getattr(reply, "code", None) == 0
+        if self.answered(lambda: self.room.ack_all(*messages), fuse, *chosen):
+            for key in chosen:
+                self.states[key].acked = True
 
     @precondition(lambda self: self.out())
-    @rule(data=st.data(), invisible_time=TIMES | st.just(0), suspend=st.booleans())
-    def change(self, data: st.DataObject, invisible_time: int, suspend: bool) -> None:
-        state = self.states[data.draw(st.sampled_from(self.out()))]
-        got = state.got
+    @rule(data=st.data(), invisible_time=TIMES | st.just(0), suspend=st.booleans(), fuse=FUSES)
+    def change(self, data: st.DataObject, invisible_time: int, suspend: bool, fuse: int | None) -> None:
+        key = data.draw(st.sampled_from(self.out()))
+        got = self.states[key].got
         assert got is not None
         changed: list[Got] = []
-        assert self.life.do(lambda: changed.append(self.room.change(got, invisible_time, suspend=suspend)))
-        (state.got,) = changed
-        self.life.rest()
+        if self.answered(lambda: changed.append(self.room.change(got, invisible_time, suspend=suspend)), fuse, key):
+            (self.states[key].got,) = changed
 
     @precondition(lambda self: self.out())
     @rule(data=st.data())
@@ -185,7 +208,9 @@ class PopModel(RuleBasedStateMachine):
         late = {
             key
             for key, state in self.states.items()
-            if state.got is not None and not state.acked and state.got.handle.due + MOST_LATE < self.clock.now
+            if state.got is not None
+            and not (state.acked or state.open)
+            and state.got.handle.due + MOST_LATE < self.clock.now
         }
         if late:
             self.turn(5)  # the timer has to be past their time
@@ -248,7 +273,7 @@ class PopModel(RuleBasedStateMachine):
             for body in self.sent:
                 state = self.state(group, body)
                 assert state.got is not None, f"{body!r} is lost to {group}"
-                assert state.acked or len(state.tries) > 1
+                assert state.acked or state.open or len(state.tries) > 1
         counts = self.room.pops.reviver.counts if self.room.pops.reviver is not None else None
         assert counts is not None
         assert (counts.unreadable, counts.lost) == (0, 0)

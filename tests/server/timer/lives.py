@@ -198,8 +198,10 @@ class LifeOf(Generic[T]):
         self.timers.kill()
 
     def _end(self) -> None:
-        if self._token is not None:
-            self._token.run_sync_soon(self._stop.cancel)
+        token = self._token
+        if token is not None:
+            with contextlib.suppress(trio.RunFinishedError):  # it may be being killed just now
+                token.run_sync_soon(self._stop.cancel)
         self._thread.join()
 
     # --- what there is ---

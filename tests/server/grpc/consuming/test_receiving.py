@@ -296,6 +296,35 @@ async def test_too_short_a_deadline_is_refused(sdk: Sdk) -> None:
     assert Code(response.status.code) is Code.ILLEGAL_POLLING_TIME
 
 
+async def test_an_attempt_that_got_no_answer_is_made_again(sdk: Sdk, server: Server, broker: Client) -> None:
+    await create_group(broker, "G", consume_message_orderly=True)
+    for body in (b"1", b"2"):
+        await broker.send("T", body)
+    for _ in range(2):
+        received = await take(sdk, attempt_id="a")
+        assert [each.body for each in received] == [b"1", b"2"]
+    assert await come(sdk, server, attempt_id="b") == []
+    assert code_of(await sdk.call("AckMessage", ack(*received))) is Code.OK
+    assert await come(sdk, server, 40, attempt_id="a") == []
+
+
+async def test_receives_have_the_quotas_of_all(sdk: Sdk, broker: Client) -> None:
+    await broker.set_config(groupQuotas="G=-/1")
+    for body in (b"1", b"2"):
+        await broker.send("T", body)
+    assert len(await take(sdk)) == 2
+    assert codes(await sdk.receive(receive_request(), SOON)) == [Code.TOO_MANY_REQUESTS]
+
+
+async def test_no_more_receives_wait_than_pops_may(sdk: Sdk, server: Server, broker: Client) -> None:
+    await broker.set_config(popPollingSize="1")
+    streams = [await sdk.begin("ReceiveMessage", receive_request(polling=5), SOON) for _ in range(2)]
+    await sdk.rest()
+    (full,) = [sdk.incoming[each] for each in streams if sdk.incoming[each].over]
+    assert codes(full.messages(s.ReceiveMessageResponse)) == [Code.TOO_MANY_REQUESTS]
+    await server.pass_time(6, step=0.5)
+
+
 async def dead_letters(broker: Client) -> list[Any]:
     return records((await broker.pull("%DLQ%G")).body)
 

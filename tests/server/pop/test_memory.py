@@ -1,0 +1,56 @@
+"""What messages in flight cost in memory: while they are out, and when the time of all of them is up at once."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from rocketwire.wire.codes import RequestCode
+from tests.server.harness import send_ext
+from tests.server.pop.asking import pop_ext
+from tests.server.processes import Caller, Process, eventually, process
+
+COUNT = 50_000
+BYTES_EACH = 200
+INVISIBLE = 8000  # ms
+AT_ONCE = 1000
+
+
+@pytest.mark.slow
+def test_a_message_that_is_out_costs_few_bytes(tmp_path: Path) -> None:
+    """A million took 0.1 bytes each while they were out, and 80 when all had come again."""
+    with process(tmp_path / "store") as server, Caller(server.broker) as caller:
+        fill(caller)
+        before = server.anonymous()
+        deadline = time.monotonic() + INVISIBLE / 1000
+        taken = 0
+        while taken < COUNT:
+            frame = caller.ask(RequestCode.POP_MESSAGE, pop_ext("T", invisible_time=INVISIBLE))
+            assert frame.header.code == 0
+            taken += 32
+        assert time.monotonic() < deadline, "too slow: some are visible again"
+        assert server.anonymous() - before < COUNT * BYTES_EACH
+        assert most_until_all_come_again(server, caller) - before < COUNT * BYTES_EACH
+
+
+def fill(caller: Caller) -> None:
+    caller.create_topic("T")
+    frame = caller.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"x" * 100)
+    for _ in range(COUNT // AT_ONCE):
+        caller.write(frame * AT_ONCE)
+        assert {caller.receive().header.code for _ in range(AT_ONCE)} == {0}
+
+
+def most_until_all_come_again(server: Process, caller: Caller) -> int:
+    most = 0
+
+    def all_there() -> bool:
+        nonlocal most
+        most = max(most, server.anonymous())
+        answer = caller.ask(RequestCode.GET_MAX_OFFSET, {"topic": "%RETRY%G_T", "queueId": "0"})
+        return answer.header.ext == {"offset": str(COUNT)}
+
+    assert eventually(all_there)
+    return most
