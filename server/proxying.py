@@ -30,6 +30,7 @@ from rocketwire.server.net.session import Dispatcher, Session
 from rocketwire.server.net.tls.contexts import loaded_contexts
 from rocketwire.server.net.tls.gate import TlsGate
 from rocketwire.server.operations.faults.start import allowed_faults, banner_lines
+from rocketwire.server.proxy.itself import Itself
 from rocketwire.server.proxy.kernel import KernelRelays, PlainPort, relay_kernel
 from rocketwire.server.proxy.names import Names
 from rocketwire.server.proxy.ports import Ports
@@ -47,7 +48,6 @@ from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.upstream.cluster import MASTER, BrokerKey, Cluster
 from rocketwire.server.upstream.dialling import DESCRIPTORS, TlsDialling, upstream_context
 from rocketwire.server.upstream.keys import UpstreamKeys
-from rocketwire.server.upstream.line import connected
 from rocketwire.server.upstream.lines import Lines
 from rocketwire.server.upstream.signing import Account
 from rocketwire.store.disk.files import RealFileSystem
@@ -166,7 +166,9 @@ class _Proxy:
         self._admission = Admission(self._in_flight, connections, self._descriptors.farewells)
         tls = loaded_contexts(config.tls, clock=clock, run_sync=run_sync)
         self._gate = TlsGate(tls, self._in_flight)
-        self._connecting = connected if context is None else TlsDialling(context, self._in_flight).connected
+        self._itself = Itself()
+        plain = self._itself.connected
+        self._connecting = plain if context is None else TlsDialling(context, self._in_flight, plain).connected
         self._account = Account(live[UpstreamKeys])
         live.changed.subscribe(self._account.changed)
         self._times = Times(trio.current_time) if config.http is not None and config.upstream.request_times else None
@@ -329,6 +331,7 @@ class _Proxy:
         early: Early | None = None,
         http2: Http2 | None = None,
     ) -> Listener:
+        self._itself.listens(sock)
         served: Dispatcher = frames
         if self._faults is not None:
             served, on_close = self._faults.in_front_of_frames(frames, on_close, name)

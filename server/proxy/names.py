@@ -22,7 +22,8 @@ from rocketwire.server.net.session import Session
 from rocketwire.server.proxy.passing import Passing
 from rocketwire.server.proxy.times import Times
 from rocketwire.server.upstream.cluster import BrokerKey, Cluster
-from rocketwire.server.upstream.line import Answer, NotReached
+from rocketwire.server.upstream.errors import NotReached
+from rocketwire.server.upstream.line import Answer
 from rocketwire.server.upstream.questions import Question
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body

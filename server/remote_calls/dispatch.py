@@ -29,7 +29,8 @@ from rocketwire.server.remote_calls.groups import RemoteGroups
 from rocketwire.server.remote_calls.members import Members
 from rocketwire.server.remote_calls.pulls.service import PULLED, Pulls, pulled_here
 from rocketwire.server.remote_calls.topics import RemoteTopics
-from rocketwire.server.upstream.line import Answer, Done, Line, NotReached, NotSent
+from rocketwire.server.upstream.errors import NotReached, NotSent
+from rocketwire.server.upstream.line import Answer, Done, Line
 from rocketwire.server.upstream.lines import Lines
 from rocketwire.wire.bodies import decode_body, encode_body
 from rocketwire.wire.bodies.pop import BatchAckMessageRequestBody

@@ -14,7 +14,8 @@ from typing import Final, NamedTuple, TypeVar
 
 import trio
 
-from rocketwire.server.upstream.line import Answer, NotReached
+from rocketwire.server.upstream.errors import NotReached
+from rocketwire.server.upstream.line import Answer
 from rocketwire.server.upstream.lines import Lines
 from rocketwire.server.upstream.questions import Question
 from rocketwire.store.event import Event
@@ -81,6 +82,8 @@ class Cluster:
             left = [place for place in left if isinstance(found[place], NotReached)]
             if not left:
                 break
+            if len(left) == len(answers):
+                self._lines.drop(address)  # nothing may come by this connection any more
             if self._name_servers[0] == address:  # others may have found so, too
                 self._name_servers.append(self._name_servers.pop(0))
         return found

@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 import trio
 
-from rocketwire.server.upstream.line import CONNECT_SECONDS, LANGUAGE, Answer, Line, NotReached
+from rocketwire.server.upstream.connecting import CONNECT_SECONDS
+from rocketwire.server.upstream.errors import NotReached
+from rocketwire.server.upstream.line import LANGUAGE, Answer, Line
 from rocketwire.wire.codes import VERSION_4_9_7
 from rocketwire.wire.frame import Buffer
 

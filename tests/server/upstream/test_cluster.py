@@ -7,7 +7,8 @@ from pathlib import Path
 import trio
 
 from rocketwire.server.upstream.cluster import Cluster
-from rocketwire.server.upstream.line import Answer, NotReached
+from rocketwire.server.upstream.errors import NotReached
+from rocketwire.server.upstream.line import Answer
 from rocketwire.server.upstream.lines import Lines
 from rocketwire.server.upstream.questions import Question
 from rocketwire.wire.addresses import Address
