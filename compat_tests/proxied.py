@@ -7,7 +7,8 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -15,12 +16,17 @@ from compat_tests.readme import ROOT
 from rocketwire.compat.brokers.apache import COMMIT_LOG_FILE_SIZE, ApacheBroker, ApacheNameServer
 from rocketwire.compat.brokers.ports import LOOPBACK, free_rows
 from rocketwire.compat.brokers.processes import READY_WITHIN, Process
+from rocketwire.remoting.admin.topics import put_topic
+from rocketwire.remoting.connection import Connection
+from rocketwire.wire.addresses import parse_address
+from rocketwire.wire.bodies.topic import TopicConfig
 
 APACHE_4: Final = "4.9.7"
 APACHE_5: Final = "5.5.0"
 OURS: Final = "rocketwire"
 
-
+QUEUES: Final = 4
+"""Of a topic that `create_topic` makes, at each broker."""
 ALSO_GRPC: Final = ("--grpc", f"{LOOPBACK}:0")
 """Options of a proxy that serves clients of 5.x, too."""
 
@@ -195,3 +201,17 @@ class Proxied:
         """Restart the proxy."""
         self.proxy.stop()
         self.proxy.start()
+
+
+def create_topic(address: str, topic: str) -> None:
+    """Make a topic with `QUEUES` queues on a broker."""
+    with Connection("broker", parse_address(address)) as broker:
+        put_topic(broker, TopicConfig(topic_name=topic, read_queue_nums=QUEUES, write_queue_nums=QUEUES))
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Wait until it is so."""
+    end = time.monotonic() + READY_WITHIN
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)

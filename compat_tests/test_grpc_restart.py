@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from compat_tests.endpoints import GRPC_TARGETS, Rocketwire
+from compat_tests.proxied import APACHE_5, Proxied
 from rocketwire.compat.brokers.endpoint import ApacheProxy, running
 from rocketwire.compat.case import Case
 from rocketwire.compat.clients.adapter import Engine
@@ -26,6 +27,7 @@ _MESSAGES = 400
 _PAUSE = 10  # ms
 _BEFORE = 50  # messages that are sent before the endpoint stops
 _WITHIN = 120.0  # seconds
+_BETWEEN = 1.0  # seconds from the restart of a proxy to its end
 
 Endpoint = Rocketwire | ApacheProxy
 
@@ -61,10 +63,33 @@ def test_nothing_is_lost(
     again: Callable[[Endpoint], None], own_grpc_endpoint: Endpoint, two_processes: tuple[Clients, Clients]
 ) -> None:
     endpoint = own_grpc_endpoint
-    facts = probe(Access(namesrv=endpoint.namesrv, grpc=endpoint.grpc))
-    always = {"endpoints": endpoint.grpc}
+    access = Access(namesrv=endpoint.namesrv, grpc=endpoint.grpc)
+    _account_of_all(access, lambda: again(endpoint), two_processes)
+
+
+@pytest.mark.usefixtures("only_rocketwire")
+def test_nothing_is_lost_while_a_proxy_is_restarted_and_killed(
+    tmp_path: Path, two_processes: tuple[Clients, Clients]
+) -> None:
+    """It stands in front of two brokers of Apache's."""
+    with running(Proxied(tmp_path, kind=APACHE_5)) as proxied:
+
+        def again() -> None:
+            proxied.restart()
+            time.sleep(_BETWEEN)
+            proxied.proxy.kill()
+            proxied.proxy.start()
+
+        access = Access(namesrv=proxied.namesrv, grpc=proxied.namesrv)  # the one port serves both
+        _account_of_all(access, again, two_processes)
+
+
+def _account_of_all(access: Access, again: Callable[[], None], two_processes: tuple[Clients, Clients]) -> None:
+    """Send and consume while something is done to the endpoint: what was sent is received."""
+    facts = probe(access)
+    always = {"endpoints": access.grpc}
     producer, consumer = (
-        Client(clients=each, id=_CLIENT, namesrv=endpoint.namesrv, always=always) for each in two_processes
+        Client(clients=each, id=_CLIENT, namesrv=access.namesrv, always=always) for each in two_processes
     )
     case = Case(client=consumer, offered=adapters()[_CLIENT].programs, helper=None, endpoint=facts, prefix="restart")
     topic, group = case.topic(4, kind="NORMAL"), case.consumers()
@@ -87,7 +112,7 @@ def test_nothing_is_lost(
         load = threading.Thread(target=publish)
         load.start()
         assert enough.wait(_WITHIN)
-        again(endpoint)
+        again()
         load.join()
         assert set(sent) == set(bodies)  # each was taken in the end
         end = time.monotonic() + _WITHIN

@@ -38,6 +38,7 @@ _SCENARIOS: Final = {
         ("retry.first-try", "java-4.9.7"),
         ("transaction.at-once", "java-4.9.7"),
         ("query.by-key-and-ids", "java-4.9.7"),
+        ("trace.send-and-consume", "java-4.9.7"),
         ("broadcast.to-all", "java-5.5.0"),
     ),
     APACHE_5: (
@@ -54,6 +55,12 @@ _SCENARIOS: Final = {
         ("pull.by-tag", "java-4.9.7"),
     ),
 }
+_OF_ONE_BROKER: Final = (
+    (APACHE_4, "request.replies", "java-4.9.7"),
+    (APACHE_4, "order.join-and-leave", "java-4.9.7"),
+    (OURS, "request.replies", "java-5.5.0"),
+)
+"""Scenarios that are about the only broker of a cluster."""
 _OTHERS: Final = (
     (APACHE_4, "send.sync", "go-2.1"),
     (APACHE_4, "push.concurrent", "node"),
@@ -70,15 +77,16 @@ class _Current:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._stack = contextlib.ExitStack()
-        self._kind = ""
+        self._asked = ("", 0)
         self._made: Proxied | None = None
 
-    def of(self, kind: str) -> Proxied:
-        """A proxy in front of brokers of a kind; those of another kind are stopped."""
-        if self._made is None or kind != self._kind:
+    def of(self, kind: str, brokers: int | None = None) -> Proxied:
+        """A proxy in front of brokers of a kind, as many as usual or so many; others are stopped."""
+        asked = kind, _BROKERS[kind] if brokers is None else brokers
+        if self._made is None or asked != self._asked:
             self.close()
-            made = Proxied(self._folder / kind, kind=kind, brokers=_BROKERS[kind])
-            self._kind, self._made = kind, self._stack.enter_context(running(made))
+            made = Proxied(self._folder / f"{kind}-{asked[1]}", kind=kind, brokers=asked[1])
+            self._asked, self._made = asked, self._stack.enter_context(running(made))
         return self._made
 
     def close(self) -> None:
@@ -105,6 +113,13 @@ def test_scenario_through_the_proxy(
     current: _Current, kind: str, scenario: str, client: str, clients: Clients, unique: Callable[[str], str]
 ) -> None:
     check(catalogue()[scenario], client, clients=clients, endpoint=current.of(kind), prefix=unique("proxied"))
+
+
+@pytest.mark.parametrize(("kind", "scenario", "client"), _OF_ONE_BROKER)
+def test_scenario_of_one_broker_through_the_proxy(
+    current: _Current, kind: str, scenario: str, client: str, clients: Clients, unique: Callable[[str], str]
+) -> None:
+    check(catalogue()[scenario], client, clients=clients, endpoint=current.of(kind, 1), prefix=unique("proxied"))
 
 
 @pytest.mark.parametrize(("kind", "scenario", "client"), _OTHERS)

@@ -22,17 +22,12 @@ from typing import Final
 import pytest
 
 from compat_tests.programs import Programs
-from compat_tests.proxied import APACHE_4, OURS, Proxied, ProxyProcess
+from compat_tests.proxied import APACHE_4, OURS, Proxied, ProxyProcess, create_topic, wait_for
 from rocketwire.compat.brokers.endpoint import running
 from rocketwire.compat.brokers.ports import free_rows
-from rocketwire.compat.brokers.processes import READY_WITHIN
 from rocketwire.compat.clients.client import Client, Clients
 from rocketwire.compat.clients.process import ProgramFailed
 from rocketwire.compat.messages import Event, Outgoing
-from rocketwire.remoting.admin.topics import put_topic
-from rocketwire.remoting.connection import Connection
-from rocketwire.wire.addresses import parse_address
-from rocketwire.wire.bodies.topic import TopicConfig
 
 MESSAGES: Final = 6000  # more than are sent until the test ends the producer
 PAUSE: Final = 20  # ms between two sends
@@ -136,7 +131,7 @@ def test_nothing_acknowledged_is_lost_and_sends_go_on(
         producer, consumer = (Client(clients=java(), id=f"java-{each}", namesrv=both) for each in (sends_by, "5.5.0"))
         topic = unique("Killed")
         for address in proxies[0].brokers.values():
-            create(address, topic)
+            create_topic(address, topic)
         traffic = Traffic(producer, consumer, topic, unique("killed"))
         traffic.join()
         with ThreadPoolExecutor(2) as pool:
@@ -162,12 +157,6 @@ def test_nothing_acknowledged_is_lost_and_sends_go_on(
     assert max(max(each) for each in pauses.values()) < GO_ON_WITHIN[sends_by], pauses
 
 
-def create(address: str, topic: str) -> None:
-    """Make a topic with four queues on a broker."""
-    with Connection("broker", parse_address(address)) as broker:
-        put_topic(broker, TopicConfig(topic_name=topic, read_queue_nums=4, write_queue_nums=4))
-
-
 def killed_one_by_one(
     cluster: Proxied, proxies: Sequence[ProxyProcess], victims: Sequence[str]
 ) -> list[tuple[str, float]]:
@@ -188,11 +177,3 @@ def killed_one_by_one(
         start()
         time.sleep(UP)
     return kills
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    """Wait until it is so."""
-    end = time.monotonic() + READY_WITHIN
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)

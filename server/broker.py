@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import trio
 
 from rocketwire import native
+from rocketwire.server.access import access_control
 from rocketwire.server.admin.runtime_info import Disk, RuntimeInfo
 from rocketwire.server.admin.timer_info import TimerInfo
 from rocketwire.server.admin.topic_removal import TopicRemoval, finish_deletions
@@ -99,9 +100,6 @@ from rocketwire.wire.codes import VERSION_4_9_7
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.send_answers import SendAnswers
 
-if TYPE_CHECKING:
-    from rocketwire.server.guards.acl.control import AccessControl
-
 _FILTERS_INTERVAL: Final = 10_000  # ms; Apache has no key for it
 _METRICS_INTERVAL: Final = 10_000  # ms
 _ORDER_INTERVAL: Final = 10_000  # ms
@@ -139,7 +137,7 @@ class Broker:
         self._run_flush = run_flush
         self.config = live = LiveConfig(config, clock)
         # Before the store is touched: its file may be wrong.
-        self.access = self._access_control(config) if config.acl.acl_enable else None
+        self.access = access_control(config, live, clock, metrics, owner_at=lambda offset: owner_at(self.store, offset))
         self.in_flight = InFlight(Limits(live[LimitKeys], metrics))
         # Records and message ids hold addresses, no names.
         self.store_host = encode_host(ip_address(advertised.host, option="--advertise, brokerIP1"), advertised.port)
@@ -187,19 +185,6 @@ class Broker:
             region=config.broker.region_id, trace_on=config.broker.trace_on, version=VERSION_4_9_7
         )
         self.kernel_sends = self._kernel_sends()
-
-    def _access_control(self, config: ServerConfig) -> AccessControl:
-        from rocketwire.server.guards.acl.control import AccessControl  # noqa: PLC0415 - it brings a YAML reader along
-
-        return AccessControl(
-            str(config.acl.path(config.store.folder)),
-            RealFileSystem(),
-            self.clock,
-            self.metrics,
-            limit_keys=self.config[LimitKeys],
-            owner_at=lambda offset: owner_at(self.store, offset),
-            reply_topic=names.reply_topic(config.broker.broker_cluster_name),
-        )
 
     def _open_tables(self, config: ServerConfig) -> None:
         folder = self.store.settings.root / "config"

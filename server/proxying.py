@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from rocketwire.server.access import access_control
 from rocketwire.server.banner import about_access, reached
-from rocketwire.server.configuration import LiveConfig, ServerConfig
+from rocketwire.server.configuration import LiveConfig
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.threads import RunSync
@@ -46,16 +47,14 @@ from rocketwire.server.remote_calls.front import remote_front
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.upstream.cluster import MASTER, BrokerKey, Cluster
 from rocketwire.server.upstream.dialling import DESCRIPTORS, TlsDialling, upstream_context
+from rocketwire.server.upstream.itself import Itself
 from rocketwire.server.upstream.keys import UpstreamKeys
-from rocketwire.server.upstream.line import connected
 from rocketwire.server.upstream.lines import Lines
 from rocketwire.server.upstream.signing import Account
 from rocketwire.store.disk.files import RealFileSystem
-from rocketwire.wire import names
 from rocketwire.wire.addresses import Address
 
 if TYPE_CHECKING:
-    from rocketwire.server.guards.acl.control import AccessControl
     from rocketwire.server.operations.faults.faulty import Frames
     from rocketwire.server.proxy.monitoring import ProxyMonitoring
 
@@ -110,20 +109,6 @@ def _shown(key: BrokerKey) -> str:
     return f"broker {key.name}" if key.broker_id == MASTER else f"slave {key.broker_id} of {key.name}"
 
 
-def _access_control(config: ServerConfig, live: LiveConfig, clock: Clock, metrics: Metrics) -> AccessControl:
-    from rocketwire.server.guards.acl.control import AccessControl  # noqa: PLC0415 - it brings a YAML reader along
-
-    return AccessControl(
-        str(config.acl.path(config.store.folder)),
-        RealFileSystem(),
-        clock,
-        metrics,
-        limit_keys=live[LimitKeys],
-        owner_at=None,
-        reply_topic=names.reply_topic(config.broker.broker_cluster_name),
-    )
-
-
 async def serve_proxy(
     settings: ProxySettings,
     *,
@@ -166,7 +151,9 @@ class _Proxy:
         self._admission = Admission(self._in_flight, connections, self._descriptors.farewells)
         tls = loaded_contexts(config.tls, clock=clock, run_sync=run_sync)
         self._gate = TlsGate(tls, self._in_flight)
-        self._connecting = connected if context is None else TlsDialling(context, self._in_flight).connected
+        self._itself = Itself()
+        plain = self._itself.connected
+        self._connecting = plain if context is None else TlsDialling(context, self._in_flight, plain).connected
         self._account = Account(live[UpstreamKeys])
         live.changed.subscribe(self._account.changed)
         self._times = Times(trio.current_time) if config.http is not None and config.upstream.request_times else None
@@ -174,7 +161,7 @@ class _Proxy:
         self._lines = Lines(self._connecting, self._account.signed, took, lambda: self._account.active)
         self._cluster = Cluster(settings.upstream, self._lines)
         self._faults = allowed_faults(config.faults, choose, self._metrics)
-        self._access = _access_control(config, live, clock, self._metrics) if config.acl.acl_enable else None
+        self._access = access_control(config, live, clock, self._metrics, owner_at=None)
         throttle = Throttle(live[ThrottleKeys], {}, self._metrics)
         live.changed.subscribe(throttle.changed)
         self._throttle = throttle
@@ -329,6 +316,7 @@ class _Proxy:
         early: Early | None = None,
         http2: Http2 | None = None,
     ) -> Listener:
+        self._itself.listens(sock)
         served: Dispatcher = frames
         if self._faults is not None:
             served, on_close = self._faults.in_front_of_frames(frames, on_close, name)

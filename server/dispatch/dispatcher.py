@@ -20,7 +20,7 @@ import msgspec
 from msgspec.structs import replace
 
 from rocketwire.server.core.append import Append
-from rocketwire.server.core.errors import RequestUnsupported, ServerError, response_code
+from rocketwire.server.core.errors import RequestUnsupported, response_code
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.metrics import UNSERVED, Metrics
 from rocketwire.server.core.request import Reply, Request, SharedReply
@@ -29,12 +29,12 @@ from rocketwire.server.core.works import Paused, Steps, Work, Works
 from rocketwire.server.dispatch.caller import CallCaller, Caller
 from rocketwire.server.dispatch.group import AppendGroup
 from rocketwire.server.dispatch.guard import Guard
+from rocketwire.server.dispatch.refusal import is_foreseen, refusal
 from rocketwire.server.messages.storing import Storing
 from rocketwire.server.net.session import Session
-from rocketwire.store.errors import StoreError
 from rocketwire.wire.codes import FLAG_RESPONSE, SerializeType
 from rocketwire.wire.connection import RawFrame
-from rocketwire.wire.errors import EntriesTooMany, HeaderTooLarge, WireError
+from rocketwire.wire.errors import HeaderTooLarge
 from rocketwire.wire.fast_headers import FastHeader
 from rocketwire.wire.header import Header, decode_header
 from rocketwire.wire.headers import WireHeader, decode_ext, encode_ext
@@ -337,20 +337,9 @@ class FrameDispatcher:
 
     def _refusal(self, caller: Caller, header: Header, error: Exception, *, told: bool = True) -> Reply:
         """The answer with an error; with `told` it also names a bug."""
-        if isinstance(error, EntriesTooMany):
-            error = LimitExceeded("bodyEntries", error.most)
-        if isinstance(error, LimitExceeded):
-            caller.limited(error)
-        remark = str(error)
-        if isinstance(error, ServerError | StoreError | WireError):
+        if is_foreseen(error):
             self._meet(error)
-        else:
-            log.error(
-                "request %(code)d from %(peer)s", {"code": header.code, "peer": caller.remote_text}, exc_info=error
-            )
-            remark = f"{type(error).__name__}: {error}" if told else type(error).__name__
-        ext = self.empty_fields(header.code) if told else None
-        return Reply(code=response_code(error), remark=remark, ext=ext, error=error)
+        return refusal(caller, header, error, told=told, ext=self.empty_fields(header.code) if told else None)
 
     def empty_fields(self, code: int) -> dict[str, str] | None:
         """The response fields of a refused request: Apache writes the response header without fields."""

@@ -160,10 +160,21 @@ class Session(Answering):
 
     def engage(self, task: Callable[[], Awaitable[None]], size: int) -> None:
         """Carry out a long request of `size` bytes; the client's later requests wait until it is done."""
-        self._engaged += 1
-        self._engaged_bytes += size
-        self.in_flight.add(size)
+        self._begin(size)
         self._nursery.start_soon(self._carry_out, task, size)
+
+    def engage_until(self, start: Callable[[Callable[[], None]], None], size: int) -> None:
+        """As `engage`, but without a task: `start` begins the request, and gets what is called once it is answered."""
+        self._begin(size)
+        starts = True
+
+        def ended() -> None:
+            self._end(size)
+            if not starts:
+                self._go_on()
+
+        start(ended)
+        starts = False
 
     async def _carry_out(self, task: Callable[[], Awaitable[None]], size: int) -> None:
         try:
@@ -171,9 +182,20 @@ class Session(Answering):
         except Exception as error:  # noqa: BLE001 - it is logged: a bug in one request must not end the others
             self.failed(error)
         finally:
-            self._engaged -= 1
-            self._engaged_bytes -= size
-            self.in_flight.add(-size)
+            self._end(size)
+        self._go_on()
+
+    def _begin(self, size: int) -> None:
+        self._engaged += 1
+        self._engaged_bytes += size
+        self.in_flight.add(size)
+
+    def _end(self, size: int) -> None:
+        self._engaged -= 1
+        self._engaged_bytes -= size
+        self.in_flight.add(-size)
+
+    def _go_on(self) -> None:
         self.flush()
         if not self._closed and not self.stalled:
             self.driver.resume()

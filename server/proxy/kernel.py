@@ -24,7 +24,8 @@ from rocketwire.server.net.session import HTTP2_PREFACE, TLS_HANDSHAKE, Session
 from rocketwire.server.proxy.shadow import Shadow
 from rocketwire.server.proxy.times import RelayedTimes, sorted_codes
 from rocketwire.server.proxy.tunnels import HIGH_WATER, Begun, Relocation, Watching
-from rocketwire.server.upstream.line import NotReached, nonblocking
+from rocketwire.server.upstream.connecting import nonblocking
+from rocketwire.server.upstream.errors import NotReached
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.frame import PREFIX, TYPE_SHIFT, Buffer
@@ -288,7 +289,7 @@ class PlainPort:
         await trio.lowlevel.wait_readable(sock)
         first = sock.recv(1, socket.MSG_PEEK)
         address, relocation = self._where()
-        if address is None or not self.plain() or (first and first[0] in _OTHERS):
+        if not first or address is None or not self.plain() or first[0] in _OTHERS:
             return None
         try:
             broker = await self._connecting(address)

@@ -5,15 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 
-from rocketwire.server.core.errors import ServerError, response_code
-from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.metrics import UNSERVED, Metrics
-from rocketwire.server.core.request import Reply
 from rocketwire.server.dispatch.guard import Guard
+from rocketwire.server.dispatch.refusal import refusal
 from rocketwire.server.net.session import Session
 from rocketwire.server.proxy.times import CODES, Times
 from rocketwire.wire.connection import RawFrame
-from rocketwire.wire.errors import WireError
 from rocketwire.wire.header import Header
 
 log = logging.getLogger(__name__)
@@ -64,12 +61,8 @@ class Passing:
             for guard in self._guards:
                 if guard.active:
                     guard.admit(session, header, frame.body)
-        except Exception as error:  # an undecided request is refused
-            if isinstance(error, LimitExceeded):
-                session.limited(error)
-            elif not isinstance(error, ServerError | WireError):
-                log.exception("request %(code)d is refused", {"code": header.code})
-            session.answer(header, frame.serialize_type, Reply(code=response_code(error), remark=str(error), ext={}))
+        except Exception as error:  # noqa: BLE001 - it is logged; an undecided request is refused
+            session.answer(header, frame.serialize_type, refusal(session, header, error, told=False, ext={}))
             if self._times is not None:
                 self._times.answered(header.code, arrived)
             return False

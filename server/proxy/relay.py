@@ -17,7 +17,7 @@ from rocketwire.server.proxy.shadow import Shadow
 from rocketwire.server.proxy.times import Times
 from rocketwire.server.proxy.tunnels import Begun, Passed, Relocation, Tunnel, Watching
 from rocketwire.server.upstream.cluster import BrokerKey, Cluster
-from rocketwire.server.upstream.line import Connecting, connected
+from rocketwire.server.upstream.connecting import Connecting, connected
 from rocketwire.server.upstream.signing import Account
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import ResponseCode

@@ -22,7 +22,8 @@ from rocketwire.server.limits.limits import Limits
 from rocketwire.server.proxy.sends import SENDS, is_half, number
 from rocketwire.server.proxy.tunnels import Watching
 from rocketwire.server.upstream.cluster import MASTER, BrokerKey, Cluster
-from rocketwire.server.upstream.line import Answer, Done, NotReached
+from rocketwire.server.upstream.errors import NotReached
+from rocketwire.server.upstream.line import Answer, Done
 from rocketwire.server.upstream.lines import Lines
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies.route import TopicRouteData

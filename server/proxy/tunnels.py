@@ -18,7 +18,8 @@ from rocketwire.server.core.request import Reply
 from rocketwire.server.net.outbox import Outbox
 from rocketwire.server.net.session import Session
 from rocketwire.server.proxy.times import Times
-from rocketwire.server.upstream.line import Connecting, NotReached, connected
+from rocketwire.server.upstream.connecting import Connecting, connected
+from rocketwire.server.upstream.errors import NotReached
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import FLAG_RESPONSE, ResponseCode
 from rocketwire.wire.connection import FrameReader, RawFrame

@@ -14,13 +14,13 @@ import trio
 from msgspec.structs import replace
 
 from rocketwire.server.core.clocks.clock import Clock
-from rocketwire.server.core.errors import ServerError, TopicNotFound, response_code
-from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.core.errors import TopicNotFound
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.dispatch.caller import CallCaller
 from rocketwire.server.dispatch.dispatcher import ext_of_fast
 from rocketwire.server.dispatch.guard import Guard
+from rocketwire.server.dispatch.refusal import refusal
 from rocketwire.server.grpc.calls import NotStored
 from rocketwire.server.grpc.clients import Client
 from rocketwire.server.net.admission.in_flight import InFlight
@@ -29,7 +29,8 @@ from rocketwire.server.remote_calls.groups import RemoteGroups
 from rocketwire.server.remote_calls.members import Members
 from rocketwire.server.remote_calls.pulls.service import PULLED, Pulls, pulled_here
 from rocketwire.server.remote_calls.topics import RemoteTopics
-from rocketwire.server.upstream.line import Answer, Done, Line, NotReached, NotSent
+from rocketwire.server.upstream.errors import NotReached, NotSent
+from rocketwire.server.upstream.line import Answer, Done, Line
 from rocketwire.server.upstream.lines import Lines
 from rocketwire.wire.bodies import decode_body, encode_body
 from rocketwire.wire.bodies.pop import BatchAckMessageRequestBody
@@ -129,8 +130,8 @@ class RemoteDispatch:
                 self._began[caller, request.header.opaque] = trio.current_time()
             try:
                 line = self._serve(caller, request, guards)
-            except Exception as error:  # noqa: BLE001 - the call is told; one that is not foreseen is logged there
-                self._answer(caller, request.header, _refusal(caller, error), request.serialize_type)
+            except Exception as error:  # noqa: BLE001 - the call is told; a bug is logged
+                self._answer(caller, request.header, refusal(caller, request.header, error), request.serialize_type)
             else:
                 if line is not None:
                     written[line] = None
@@ -312,9 +313,9 @@ class RemoteDispatch:
     async def _load_topic(self, caller: CallCaller, header: Header, topic: str) -> None:
         try:
             known = await self._topics.load(topic)
-            reply = Reply() if known else _refusal(caller, TopicNotFound(topic))
+            reply = Reply() if known else refusal(caller, header, TopicNotFound(topic))
         except NotReached as error:
-            reply = _refusal(caller, NotStored(Code.INTERNAL_SERVER_ERROR, str(error)))
+            reply = refusal(caller, header, NotStored(Code.INTERNAL_SERVER_ERROR, str(error)))
         self._answer(caller, header, reply)
         caller.flush()
 
@@ -337,14 +338,6 @@ def _batch(code: int, fields: object, body: Buffer) -> BatchAckMessageRequestBod
         return None
     acks = fields if isinstance(fields, BatchAckMessageRequestBody) else decode_body(BatchAckMessageRequestBody, body)
     return acks if acks.acks and acks.acks[0].revive_queue_id == PULLED else None
-
-
-def _refusal(caller: CallCaller, error: Exception) -> Reply:
-    if isinstance(error, LimitExceeded):
-        caller.limited(error)
-    foreseen = isinstance(error, ServerError | WireError | CallInvalid)
-    code = response_code(error) if not isinstance(error, CallInvalid) else ResponseCode.SYSTEM_ERROR
-    return Reply(code=code, remark=str(error) if foreseen else f"{type(error).__name__}: {error}", error=error)
 
 
 def reply_of(code: int, found: Answer | NotReached) -> Reply:

@@ -29,7 +29,8 @@ from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.remote_calls.dispatch import SECONDS, RemoteDispatch, reply_of
 from rocketwire.server.remote_calls.topics import RemoteTopics
 from rocketwire.server.send.keys import SendKeys
-from rocketwire.server.upstream.line import LANGUAGE, Answer, Line, NotReached
+from rocketwire.server.upstream.errors import NotReached
+from rocketwire.server.upstream.line import LANGUAGE, Answer, Line
 from rocketwire.server.upstream.lines import Lines
 from rocketwire.wire import names
 from rocketwire.wire.codes import VERSION_4_9_7, Permission, RequestCode, SerializeType

@@ -11,8 +11,8 @@ import trio
 
 from rocketwire.server.config.live import Live
 from rocketwire.server.remote_calls.topics import UNUSED_SECONDS, RemoteTopics
+from rocketwire.server.upstream.errors import NotReached
 from rocketwire.server.upstream.keys import UpstreamKeys
-from rocketwire.server.upstream.line import NotReached
 from rocketwire.server.upstream.lines import Lines
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body

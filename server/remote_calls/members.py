@@ -14,7 +14,8 @@ from typing import Final
 from rocketwire.server.core.request import Answer as ClientAnswer
 from rocketwire.server.grpc.clients import Client
 from rocketwire.server.remote_calls.topics import RemoteTopics
-from rocketwire.server.upstream.line import Answer, Done, Line, NotReached, NotSent
+from rocketwire.server.upstream.errors import NotReached, NotSent
+from rocketwire.server.upstream.line import Answer, Done, Line
 from rocketwire.server.upstream.lines import Lines
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import FLAG_ONEWAY, ResponseCode

@@ -17,7 +17,8 @@ from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.grpc.clients import Client
 from rocketwire.server.grpc.consuming.handles import MARK, Handle, Held, change_header, read_handle
 from rocketwire.server.pop.renewals import STEP_MS, Renewals
-from rocketwire.server.upstream.line import Answer, NotReached
+from rocketwire.server.upstream.errors import NotReached
+from rocketwire.server.upstream.line import Answer
 from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.grpc.codes import Code

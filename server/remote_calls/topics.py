@@ -18,7 +18,7 @@ from rocketwire.server.grpc.tables.topics import Share
 from rocketwire.server.remote_calls.delay_levels import levels_of
 from rocketwire.server.topics.message_types import MESSAGE_TYPE, MessageType
 from rocketwire.server.upstream.cluster import MASTER, BrokerKey, Cluster
-from rocketwire.server.upstream.line import NotReached
+from rocketwire.server.upstream.errors import NotReached
 from rocketwire.server.upstream.lines import Lines
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeVar
 
 import trio
 
-from rocketwire.server.upstream.line import Answer, NotReached
+from rocketwire.server.upstream.errors import NotReached
+from rocketwire.server.upstream.line import Answer
 from rocketwire.server.upstream.lines import Lines
-from rocketwire.server.upstream.questions import Question
+from rocketwire.server.upstream.questions import Question, ask_then
 from rocketwire.store.event import Event
 from rocketwire.wire.addresses import Address, AddressInvalid, parse_address
 from rocketwire.wire.bodies import decode_body
@@ -81,9 +82,44 @@ class Cluster:
             left = [place for place in left if isinstance(found[place], NotReached)]
             if not left:
                 break
-            if self._name_servers[0] == address:  # others may have found so, too
-                self._name_servers.append(self._name_servers.pop(0))
+            self._pass_over(address, silent=len(left) == len(answers))
         return found
+
+    def ask_then(self, questions: Sequence[Question], told: Callable[[list[Answer] | None], None]) -> bool:
+        """Ask the name server that answered last, without a task that waits, if there is a connection to it now.
+
+        Args:
+            questions: The requests.
+            told: Gets the answers; or None: not all came, and another name server is first now.
+
+        Returns:
+            Whether it is asked.
+
+        Raises:
+            WireError: a question does not fit in a frame.
+        """
+        line = self._lines.open_line(self._name_servers[0]) if self._name_servers else None
+        if line is None:
+            return False
+        address = line.address
+
+        def take(found: list[Answer | NotReached]) -> None:
+            answers = [each for each in found if isinstance(each, Answer)]
+            if len(answers) == len(found):
+                told(answers)
+            else:
+                self._pass_over(address, silent=not answers)
+                told(None)
+
+        ask_then(line, questions, seconds=_ANSWER_SECONDS, told=take)
+        return True
+
+    def _pass_over(self, address: Address, *, silent: bool) -> None:
+        """Ask others before a name server that left questions without an answer; `silent`: all of them."""
+        if silent:
+            self._lines.drop(address)  # nothing may come by this connection any more
+        if self._name_servers[0] == address:  # others may have found so, too
+            self._name_servers.append(self._name_servers.pop(0))
 
     async def _ask(self, code: int, ext: Mapping[str, str]) -> Answer:
         (answer,) = await self.ask_together([Question(code, ext)])

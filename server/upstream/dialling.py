@@ -19,8 +19,9 @@ from rocketwire.server.net.tls.client import client_context, read_client_setting
 from rocketwire.server.net.tls.connection import Connection
 from rocketwire.server.net.tls.engine import Engine, TlsFault
 from rocketwire.server.net.tls.settings import TlsInvalid
+from rocketwire.server.upstream.connecting import CONNECT_SECONDS, Connecting
+from rocketwire.server.upstream.errors import NotSent
 from rocketwire.server.upstream.keys import UpstreamKeys
-from rocketwire.server.upstream.line import CONNECT_SECONDS, NotSent, connected
 from rocketwire.wire.addresses import Address
 
 log = logging.getLogger(__name__)
@@ -49,10 +50,12 @@ class TlsDialling:
     Args:
         context: Says which certificates are accepted.
         in_flight: Counts what waits in them.
+        connecting: Makes the connections that are then encrypted.
     """
 
-    def __init__(self, context: ssl.SSLContext, in_flight: InFlight) -> None:
+    def __init__(self, context: ssl.SSLContext, in_flight: InFlight, connecting: Connecting) -> None:
         self._context = context
+        self._connecting = connecting
         self._in_flight = in_flight
         self._held: set[BufferedBytes] = set()
         in_flight.relieve_of(self._held)
@@ -65,7 +68,7 @@ class TlsDialling:
         Raises:
             NotSent: there is none within twice CONNECT_SECONDS.
         """
-        outer = await connected(address, nursery)
+        outer = await self._connecting(address, nursery)
         try:
             inner, end = socket.socketpair()
         except OSError as error:

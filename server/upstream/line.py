@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 import trio
 
 from rocketwire.server.net.outbox import Outbox
+from rocketwire.server.upstream.connecting import Connecting, connected
+from rocketwire.server.upstream.errors import NotReached, NotSent
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, VERSION_4_9_7
 from rocketwire.wire.connection import FrameReader
@@ -23,21 +25,12 @@ from rocketwire.wire.header import Header, decode_header
 
 log = logging.getLogger(__name__)
 
-CONNECT_SECONDS: Final = 3.0
 LANGUAGE: Final = "PYTHON"
 FORWARDED: Final = 1 << 30
 """The first opaque of requests that `Forwarded` writes; the others have lower ones. As in kernel/forward."""
 _READ: Final = 64 * 1024
 _MOST_WAITING: Final = 50_000
 _MOST_UNSENT: Final = 64 << 20
-
-
-class NotReached(Exception):
-    """The other server cannot be reached, does not answer, or does not speak the protocol."""
-
-
-class NotSent(NotReached):
-    """The request was not sent: nothing came of it."""
 
 
 class Answer(NamedTuple):
@@ -57,8 +50,6 @@ Signing: TypeAlias = Callable[[Header, Buffer], Header]
 """Signs a request with a body."""
 Took: TypeAlias = Callable[[int, float], None]
 """Called with the code of a request and the seconds until its answer came."""
-Connecting: TypeAlias = Callable[[Address, trio.Nursery], Awaitable[socket.socket]]
-"""Gives a connected socket that does not block, and that tasks of the nursery may carry; or raises NotSent."""
 
 
 class Forwarded(Protocol):
@@ -361,26 +352,3 @@ async def connect(
     )
     nursery.start_soon(line.receive)
     return line
-
-
-async def connected(address: Address, _nursery: trio.Nursery) -> socket.socket:
-    """A connected socket that does not block, and needs no task.
-
-    Raises:
-        NotSent: there is none within CONNECT_SECONDS.
-    """
-    try:
-        with trio.fail_after(CONNECT_SECONDS):
-            stream = await trio.open_tcp_stream(address.host, address.port)
-    except trio.TooSlowError:
-        raise NotSent(f"{address} cannot be reached: no answer in time") from None
-    except OSError as error:
-        raise NotSent(f"{address} cannot be reached: {error.strerror or error}") from error
-    return nonblocking(stream.socket.detach())
-
-
-def nonblocking(descriptor: int) -> socket.socket:
-    """The socket of a descriptor, which must not block."""
-    sock = socket.socket(fileno=descriptor)
-    sock.settimeout(0)
-    return sock

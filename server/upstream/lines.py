@@ -7,20 +7,9 @@ from typing import Any
 
 import trio
 
-from rocketwire.server.upstream.line import (
-    CONNECT_SECONDS,
-    Answer,
-    Asked,
-    Connecting,
-    Done,
-    Line,
-    NotReached,
-    NotSent,
-    Signing,
-    Took,
-    connect,
-    connected,
-)
+from rocketwire.server.upstream.connecting import CONNECT_SECONDS, Connecting, connected
+from rocketwire.server.upstream.errors import NotReached, NotSent
+from rocketwire.server.upstream.line import Answer, Asked, Done, Line, Signing, Took, connect
 from rocketwire.server.upstream.questions import Question, ask, ask_together
 from rocketwire.store.event import Event
 from rocketwire.wire.addresses import Address
@@ -164,6 +153,12 @@ class Lines:
             if line is None:
                 line = self._lines[address] = await self.dial(address)
         return line
+
+    def drop(self, address: Address) -> None:
+        """Close the connection to a server; the next request to it makes another."""
+        line = self._lines.get(address)
+        if line is not None:
+            line.close()
 
     async def dial(self, address: Address, asked: Asked | None = None) -> Line:
         """A connection that is not shared: whoever asks for it closes it.

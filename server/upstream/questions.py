@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
 import trio
 
-from rocketwire.server.upstream.line import CONNECT_SECONDS, LANGUAGE, Answer, Line, NotReached
+from rocketwire.server.upstream.connecting import CONNECT_SECONDS
+from rocketwire.server.upstream.errors import NotReached
+from rocketwire.server.upstream.line import LANGUAGE, Answer, Line
 from rocketwire.wire.codes import VERSION_4_9_7
 from rocketwire.wire.frame import Buffer
 
@@ -43,13 +45,45 @@ async def ask_together(line: Line, questions: Sequence[Question], *, seconds: fl
         WireError: one does not fit in a frame.
     """
     here = trio.Event()
+    found: list[Answer | NotReached] = []
+
+    def told(answers: list[Answer | NotReached]) -> None:
+        found.extend(answers)
+        here.set()
+
+    opaques = ask_then(line, questions, seconds=seconds, told=told)
+    try:
+        await here.wait()
+    finally:
+        for opaque in opaques:
+            line.forget(opaque)
+    return found
+
+
+def ask_then(
+    line: Line, questions: Sequence[Question], *, seconds: float, told: Callable[[list[Answer | NotReached]], None]
+) -> list[int]:
+    """Ask without a task that waits.
+
+    Args:
+        line: The connection to the server.
+        questions: The requests.
+        seconds: How long each answer is waited for.
+        told: Gets what `ask_together` returns, perhaps before this returns.
+
+    Returns:
+        What `Line.forget` takes, of each question.
+
+    Raises:
+        WireError: one does not fit in a frame; none is waited for.
+    """
     found: dict[int, Answer | NotReached] = {}
     opaques: list[int] = []
 
     def done(place: int, answer: Answer | NotReached) -> None:
         found[place] = answer
         if len(found) == len(questions):
-            here.set()
+            told([found[place] for place in range(len(questions))])
 
     try:
         for place, (code, ext, body, language, version) in enumerate(questions):
@@ -58,9 +92,9 @@ async def ask_together(line: Line, questions: Sequence[Question], *, seconds: fl
                     code, ext, body, seconds=seconds, done=partial(done, place), language=language, version=version
                 )
             )
-        line.flush()
-        await here.wait()
-    finally:
+    except BaseException:
         for opaque in opaques:
             line.forget(opaque)
-    return [found[place] for place in range(len(questions))]
+        raise
+    line.flush()
+    return opaques

@@ -16,7 +16,8 @@ import trio
 from rocketwire.server.core.threads import in_turns
 from rocketwire.server.name_server.registration import PERIOD_SECONDS
 from rocketwire.server.name_server.routes import BrokerIdentity
-from rocketwire.server.upstream.line import Line, NotReached, connect
+from rocketwire.server.upstream.errors import NotReached
+from rocketwire.server.upstream.line import Line, connect
 from rocketwire.server.upstream.questions import Question, ask
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies.fastjson import in_steps

@@ -13,7 +13,8 @@ from typing import Final
 
 import trio
 
-from rocketwire.server.upstream.line import Line, NotReached, connect
+from rocketwire.server.upstream.errors import NotReached
+from rocketwire.server.upstream.line import Line, connect
 from rocketwire.server.upstream.questions import Question, ask
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body

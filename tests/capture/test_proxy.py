@@ -29,6 +29,7 @@ from rocketwire.wire.addresses import Address, parse_address
 from rocketwire.wire.codes import RequestCode
 from tests.capture.support import LOCAL, Peer, recording, request
 from tests.cli.endpoint import real_endpoint
+from tests.server.proxy.process import ProxyProcess
 
 
 def frames_of(path: Path) -> list[Frame]:
@@ -58,6 +59,24 @@ def test_clients_reach_name_server_and_broker_through_it(tmp_path: Path) -> None
     ]
     assert all(each.latency > 0 for each in frames if each.latency is not None)
     assert running.warnings == []
+
+
+def test_it_records_what_passes_to_rocketwires_proxy(tmp_path: Path) -> None:
+    with real_endpoint(tmp_path / "store") as endpoint:
+        behind = ProxyProcess(str(endpoint.name_server))
+        try:
+            with recording(tmp_path / "session", behind.names) as running, Cluster(str(running.address)) as cluster:
+                (connection,) = cluster.all_brokers().values()
+                assert connection.address[1] != parse_address(behind.broker).port
+                connection.ask(RequestCode.GET_BROKER_CONFIG)
+        finally:
+            behind.stop()
+    opened = [(each.role, each.server) for each in running.events() if isinstance(each, Opened)]
+    assert opened == [(Role.NAME_SERVER, behind.names), (Role.BROKER, behind.broker)]
+    assert [each.code_name for each in frames_of(tmp_path / "session") if each.header.is_response] == [
+        "GET_BROKER_CLUSTER_INFO",
+        "GET_BROKER_CONFIG",
+    ]
 
 
 def test_the_vip_port_leads_to_the_brokers(tmp_path: Path) -> None:

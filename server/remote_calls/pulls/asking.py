@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, TypeVar
 
-from rocketwire.server.upstream.line import Answer, NotReached, NotSent
+from rocketwire.server.upstream.errors import NotReached, NotSent
+from rocketwire.server.upstream.line import Answer
 from rocketwire.server.upstream.lines import Lines
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body, encode_body

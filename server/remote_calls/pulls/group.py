@@ -17,7 +17,7 @@ import trio
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.remote_calls.pulls.asking import Asking, Wanted
 from rocketwire.server.remote_calls.pulls.queue import Held, PulledQueue
-from rocketwire.server.upstream.line import NotReached
+from rocketwire.server.upstream.errors import NotReached
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.headers.pop import PopMessageRequestHeader
 from rocketwire.wire.names import retry_topic

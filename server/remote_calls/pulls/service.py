@@ -19,7 +19,8 @@ from rocketwire.server.remote_calls.pulls.asking import Asking
 from rocketwire.server.remote_calls.pulls.group import CLIENT_PREFIX, GroupAtBroker, Taken
 from rocketwire.server.remote_calls.pulls.queue import PulledQueue
 from rocketwire.server.remote_calls.topics import RemoteTopics
-from rocketwire.server.upstream.line import Answer, Done, NotReached
+from rocketwire.server.upstream.errors import NotReached
+from rocketwire.server.upstream.line import Answer, Done
 from rocketwire.server.upstream.lines import Lines
 from rocketwire.wire.bodies.pop import BatchAck, BatchAckMessageRequestBody, bits
 from rocketwire.wire.codes import Permission, PopResponseCode, ResponseCode

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Container
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from rocketwire.wire.codes import FLAG_RESPONSE, RequestCode, ResponseCode
 from rocketwire.wire.connection import FrameReader
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header, decode_header
-from tests.server.harness import send_ext, serving, settle
+from tests.server.harness import mock_clock, send_ext, serving, settle
 from tests.server.proxy.proxied import proxying
 
 Answers = Callable[[int], tuple[int, bytes] | None]
@@ -27,15 +28,17 @@ Answers = Callable[[int], tuple[int, bytes] | None]
 
 
 @contextlib.asynccontextmanager
-async def name_server(answers: Answers) -> AsyncIterator[Address]:
-    """A name server that answers so."""
+async def name_server(answers: Answers, *, deaf: Container[int] = ()) -> AsyncIterator[Address]:
+    """A name server that answers so, but not on `deaf` ones of its connections, which are counted from 0."""
+    numbers = count()
 
     async def serve(stream: trio.SocketStream) -> None:
+        number = next(numbers)
         frames = FrameReader()
         async for data in stream:
             for frame in frames.receive(memoryview(data))[0]:
                 asked = decode_header(frame.header, frame.serialize_type)
-                told = answers(asked.code)
+                told = None if number in deaf else answers(asked.code)
                 if told is not None:
                     header = Header(code=told[0], opaque=asked.opaque, flag=FLAG_RESPONSE)
                     await stream.send_all(encode_frame(header, told[1]))
@@ -81,6 +84,22 @@ async def test_a_broker_that_nobody_reaches_is_answered_for(tmp_path: Path) -> N
         await proxy.broker("liar").tell(310, send_ext("T"), b"one way, so nobody is told")
 
 
+async def test_a_name_server_that_says_the_proxy_is_its_own_broker(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    told = [(0, brokers("127.0.0.1:1"))]
+    async with name_server(lambda _: told[0]) as address, proxying(tmp_path / "p", address) as proxy:
+        own = proxy.address("liar")
+        told[0] = (0, brokers(str(own)))
+        await proxy.names().ask(RequestCode.GET_BROKER_CLUSTER_INFO)
+        answer = await proxy.broker("liar").send("T")
+        assert answer.header.code == ResponseCode.SERVICE_NOT_AVAILABLE
+        assert f"{own} is the proxy itself" in (answer.header.remark or "")
+        assert [each.message for each in caplog.records if each.levelno == logging.ERROR] == [
+            f"{own} is this proxy itself: it cannot be behind it"
+        ]
+
+
 async def test_a_silent_name_server_is_passed_over(tmp_path: Path) -> None:
     async with name_server(lambda _: None) as silent, serving(tmp_path / "store") as server:
         await server.broker().create_topic("T")
@@ -98,6 +117,20 @@ async def test_a_silent_name_server_is_passed_over(tmp_path: Path) -> None:
                     0: str(proxy.address())
                 }
             nursery.cancel_scope.cancel()
+
+
+async def test_a_connection_by_which_nothing_comes_any_more_is_made_anew(tmp_path: Path) -> None:
+    """The name server's machine was started again, say, and knows nothing of the connection."""
+    deaf: set[int] = set()
+    async with name_server(lambda _: (0, b"{}"), deaf=deaf) as address, proxying(tmp_path / "p", address) as proxy:
+        names = proxy.names()
+        assert (await names.ask(RequestCode.GET_KV_CONFIG)).header.code == 0
+        deaf.add(0)
+        await names.write(names.frame(RequestCode.GET_KV_CONFIG))
+        await settle()
+        mock_clock().jump(4)
+        assert (await names.receive()).header.code == ResponseCode.SYSTEM_ERROR
+        assert (await names.ask(RequestCode.GET_KV_CONFIG)).header.code == 0
 
 
 async def test_a_broker_that_does_not_read_stops_its_client_and_nobody_else(tmp_path: Path) -> None:

@@ -7,13 +7,8 @@ time can be read. Run it with `--log-cli-level=INFO` to see the figures.
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
-import os
 import resource
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -25,8 +20,9 @@ from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.route import TopicRouteData
 from rocketwire.wire.codes import FLAG_RESPONSE, RequestCode, ResponseCode
 from rocketwire.wire.frame import Frame
-from tests.server.harness import consumer, free_port, heartbeat, pull_ext, records, send_ext, subscription, topic_ext
-from tests.server.processes import ROOT, Caller, Process, process
+from tests.server.harness import consumer, heartbeat, pull_ext, records, send_ext, subscription, topic_ext
+from tests.server.processes import Caller, Process, process
+from tests.server.proxy.process import ProxyProcess
 
 pytestmark = pytest.mark.slow
 
@@ -41,36 +37,6 @@ CONNECTION_BYTES: Final = 16 * 1024
 REQUEST_SECONDS: Final = 0.001
 """Of processor time of the proxy, for any of these requests: some times what it takes."""
 FRAME_SECONDS: Final = 0.0005
-
-
-class Proxy:
-    """`rocketwire proxy` as a process.
-
-    Attributes:
-        pid: Of the process.
-        names: Its address as a name server.
-        broker: Its address of the only broker.
-    """
-
-    def __init__(self, upstream: str) -> None:
-        command = [sys.executable, "-m", "rocketwire", "proxy", "--upstream", upstream, "--json-ready"]
-        command += ["--listen", f"127.0.0.1:{free_port()}", "--broker-ports", "0", "--advertise", "127.0.0.1"]
-        command += ["--set", "fastRemoting=false"]
-        self._process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
-        self.pid = self._process.pid
-        assert self._process.stdout is not None
-        ready = json.loads(self._process.stdout.readline())
-        self.names: str = ready["namesrv"]
-        (self.broker,) = ready["brokers"].values()
-
-    def rss(self) -> int:
-        """Resident bytes."""
-        return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-    def stop(self) -> None:
-        """Stop it."""
-        self._process.send_signal(signal.SIGTERM)
-        self._process.communicate(timeout=60)
 
 
 @contextlib.contextmanager
@@ -117,7 +83,7 @@ GROUPS: Final = [range(start, start + AT_ONCE) for start in range(0, CLIENTS, AT
 
 
 def test_a_thousand_clients_with_ten_thousand_queues(behind: Process) -> None:
-    proxy = Proxy(behind.name_server)
+    proxy = ProxyProcess(behind.name_server)
     try:
         with Caller(proxy.broker) as first:  # what the first client costs is no client's part
             beat(first, "first", ["T0"])

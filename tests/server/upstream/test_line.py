@@ -9,7 +9,8 @@ from typing import NamedTuple
 import pytest
 import trio
 
-from rocketwire.server.upstream.line import Answer, Line, NotReached, NotSent, connect
+from rocketwire.server.upstream.errors import NotReached, NotSent
+from rocketwire.server.upstream.line import Answer, Line, connect
 from rocketwire.server.upstream.lines import Lines
 from rocketwire.server.upstream.questions import Question, ask
 from rocketwire.wire.addresses import Address

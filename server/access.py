@@ -1,0 +1,46 @@
+"""The access control of a broker or a proxy, from its configuration."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rocketwire.server.configuration import LiveConfig, ServerConfig
+from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.limits.keys import LimitKeys
+from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.wire import names
+
+if TYPE_CHECKING:
+    from rocketwire.server.guards.acl.control import AccessControl
+    from rocketwire.server.guards.acl.resources import OwnerAt
+
+
+def access_control(
+    config: ServerConfig, live: LiveConfig, clock: Clock, metrics: Metrics, *, owner_at: OwnerAt | None
+) -> AccessControl | None:
+    """Who may do what; None: there are no accounts, and everybody may do everything.
+
+    Args:
+        config: Says whether there are accounts, and in which file.
+        live: The same while the server runs.
+        clock: As for `AccessControl`.
+        metrics: Likewise.
+        owner_at: Likewise.
+
+    Raises:
+        ConfigError: the accounts' file cannot be used.
+    """
+    if not config.acl.acl_enable:
+        return None
+    from rocketwire.server.guards.acl.control import AccessControl  # noqa: PLC0415 - it brings a YAML reader along
+
+    return AccessControl(
+        str(config.acl.path(config.store.folder)),
+        RealFileSystem(),
+        clock,
+        metrics,
+        limit_keys=live[LimitKeys],
+        owner_at=owner_at,
+        reply_topic=names.reply_topic(config.broker.broker_cluster_name),
+    )

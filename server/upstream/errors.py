@@ -1,0 +1,11 @@
+"""Why a request to another server has no answer."""
+
+from __future__ import annotations
+
+
+class NotReached(Exception):
+    """The other server cannot be reached, does not answer, or does not speak the protocol."""
+
+
+class NotSent(NotReached):
+    """The request was not sent: nothing came of it."""

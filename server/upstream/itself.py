@@ -1,0 +1,54 @@
+"""Keeps a proxy from connecting to itself: a name server that says so, or a mistake, would have a request go round."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from typing import Final
+
+import trio
+
+from rocketwire.server.upstream.connecting import connected
+from rocketwire.server.upstream.errors import NotSent
+from rocketwire.wire.addresses import Address
+
+log = logging.getLogger(__name__)
+
+_ANY: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - they are compared with
+
+
+class Itself:
+    """Makes connections to others, and knows where the proxy listens."""
+
+    def __init__(self) -> None:
+        self._listens: set[tuple[str, int]] = set()
+        self._told: set[Address] = set()
+
+    def listens(self, sock: socket.socket) -> None:
+        """Note a socket that the proxy listens on."""
+        self._listens.add(sock.getsockname()[:2])
+
+    async def connected(self, address: Address, nursery: trio.Nursery) -> socket.socket:
+        """As the function of that name in `upstream`.
+
+        Raises:
+            NotSent: there is none within CONNECT_SECONDS, or it led to the proxy.
+        """
+        sock = await connected(address, nursery)
+        try:
+            itself = self._is_own(sock)
+        except OSError:  # it has ended already
+            itself = False
+        if itself:
+            sock.close()
+            if address not in self._told:
+                self._told.add(address)
+                log.error("%(address)s is this proxy itself: it cannot be behind it", {"address": address})
+            raise NotSent(f"{address} is the proxy itself")
+        return sock
+
+    def _is_own(self, sock: socket.socket) -> bool:
+        host, port = sock.getpeername()[:2]
+        if (host, port) in self._listens:
+            return True
+        return host == sock.getsockname()[0] and any((each, port) in self._listens for each in _ANY)
