@@ -25,14 +25,18 @@ from compat_tests.spark import older_spark
 PLACE: Final = Markers(
     begin="<!-- bench-spark:begin (written by python -m bench.spark --markdown) -->", end="<!-- bench-spark:end -->"
 )
-#: The parts with places of their own, since they are measured alone.
+#: The parts with places of their own: they were measured alone.
 PLACES: Final = {
+    "small": Markers(
+        begin="<!-- bench-spark-small:begin (written by python -m bench.spark --only small --markdown) -->",
+        end="<!-- bench-spark-small:end -->",
+    ),
     "kafka": Markers(
         begin="<!-- bench-spark-kafka:begin (written by python -m bench.spark --only kafka --markdown) -->",
         end="<!-- bench-spark-kafka:end -->",
-    )
+    ),
 }
-PARTS: Final = ("kernels", "reads", "twin", "export", "queues", "memory", "stream", "kafka")
+PARTS: Final = ("kernels", "reads", "twin", "export", "queues", "memory", "stream", "small", "kafka")
 #: Those that take minutes, and are measured only when they are named.
 NAMED: Final = frozenset({"twin", "stream", "kafka"})
 

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from bench.spark import beside_kafka, kafka, kernels, reads, streams, tables
+from bench.spark import beside_kafka, kafka, kernels, reads, small, streams, tables
 from bench.spark.kernels import BODIES
 from bench.spark.made_store import GIB, MIB, make_store
 from bench.spark.session import session
@@ -39,6 +39,7 @@ class Bench:
             "queues": self._queues,
             "memory": self._memory,
             "stream": self._stream,
+            "small": self._small,
             "kafka": self._kafka,
         }
         yield from parts[name]()
@@ -111,6 +112,17 @@ class Bench:
         load = f"{streams.RATE:,} messages of 100 B a second for {streams.SECONDS} s, a trigger of a second, to nothing"
         yield f"{queues}, {load} (min / median / max of the batches):"
         yield streams.table(found)
+
+    def _small(self) -> Iterator[str]:
+        jar = build_spark_jar.unnamed(self._root / "unnamed.jar")
+        for body in BODIES:
+            store, work = self._store(body, self._size), self._root / "small"
+            with session(self._root / "spark", jars=[jar]) as spark:
+                rows = small.measure(spark, store, work, self._turns)
+            for path in (store, work):
+                shutil.rmtree(path)
+            yield f"Bodies of {body} B, {self._size / GIB:g} GiB:"
+            yield tables.times(rows)
 
     def _kafka(self) -> Iterator[str]:
         turns = self._turns._replace(warming=min(1, self._turns.warming))

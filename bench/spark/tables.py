@@ -41,19 +41,20 @@ def rates(rows: Sequence[Row]) -> str:
 
 
 def times(rows: Sequence[Row]) -> str:
-    """Seconds on the clock and of processors, and how many times the base's on the clock that is."""
+    """Seconds on the clock and of processors, how many times the base's on the clock that is, and bars if there are."""
+    bars = any(row.bar for row in rows)
     lines = [
         [
             row.what,
             _spread((cost.wall for cost in row.costs), "{:.2f}"),
             _spread((cost.cpu for cost in row.costs), "{:.2f}"),
             _held(rows, row, lambda cost, base: cost.wall / base.wall, "{:.2f} x", name=True),
-            row.bar,
+            *([row.bar] if bars else []),
         ]
         for row in rows
         if row.costs
     ]
-    return render(["what", "seconds", "CPU-seconds", "of", "asked"], lines)
+    return render(["what", "seconds", "CPU-seconds", "of", *(["asked"] if bars else [])], lines)
 
 
 def sources(rows: Sequence[Row], messages: int, base: str) -> str:
