@@ -11,6 +11,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +19,8 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 PROJECT: Final = ROOT / "java" / "spark"
 JAR: Final = PROJECT / "target" / "rocketwire-spark.jar"
 _SECONDS: Final = 900
+#: What gives the jar's source its short name.
+_REGISTERED: Final = "META-INF/services/"
 
 
 class BuildFailed(Exception):
@@ -54,6 +57,21 @@ def build(*, tests: bool = False) -> Path:
     if done.returncode or not JAR.exists():
         raise BuildFailed(f"Maven failed: {(done.stdout + done.stderr)[-2000:].strip()}")
     return JAR
+
+
+def unnamed(to: Path) -> Path:
+    """Write the jar without its registration; the file's path.
+
+    In a session with it `rocketmq` is the Python source, and the jar's is named by its class.
+
+    Raises:
+        BuildFailed: as `build`.
+    """
+    with zipfile.ZipFile(build()) as whole, zipfile.ZipFile(to, "w") as copy:
+        for entry in whole.infolist():
+            if not entry.filename.startswith(_REGISTERED):
+                copy.writestr(entry, whole.read(entry))
+    return to
 
 
 def main() -> int:

@@ -97,7 +97,7 @@ def measure_reads(spark: SparkSession, store: Path, turns: Turns) -> list[Row]:
         actions.append(partial(_cost_of_counts, spark, store, columns))
     rows.append(Row(what="stream of the six, 256 MiB a batch", size=size, base=CAT))
     actions.append(lambda: cost_of(lambda: streamed(spark, store)))
-    _go_round(rows, actions, turns)
+    go_round(rows, actions, turns)
     return rows
 
 
@@ -141,7 +141,7 @@ def measure_exports(spark: SparkSession, store: Path, turns: Turns) -> list[Row]
         lambda: cost(lambda: written("json", json)),
         lambda: cost(lambda: written("parquet", parquet)),
     ]
-    _go_round(rows, actions, turns)
+    go_round(rows, actions, turns)
     for path in (json, parquet, to):
         shutil.rmtree(path)
     return rows
@@ -169,11 +169,12 @@ def measure_queues(spark: SparkSession, store: Path, turns: Turns) -> list[Row]:
         Row(what="messages and lags of each queue", size=0, bar="under 2"),
         Row(what="with bytes", size=0, bar="under 2"),
     ]
-    _go_round(rows, [lambda: asked(plain), lambda: asked(f"{plain},bytes")], turns)
+    go_round(rows, [lambda: asked(plain), lambda: asked(f"{plain},bytes")], turns)
     return rows
 
 
-def _go_round(rows: list[Row], actions: list[Callable[[], Cost]], turns: Turns) -> None:
+def go_round(rows: list[Row], actions: list[Callable[[], Cost]], turns: Turns) -> None:
+    """Do all actions in each turn, so that other load of the machine affects all; costs go to the rows."""
     for turn in range(turns.warming + turns.counted):
         for row, action in zip(rows, actions, strict=True):
             cost = action()

@@ -41,19 +41,38 @@ def rates(rows: Sequence[Row]) -> str:
 
 
 def times(rows: Sequence[Row]) -> str:
-    """Seconds on the clock and of processors, and how many times the base's on the clock that is."""
+    """Seconds on the clock and of processors, how many times the base's on the clock that is, and bars if there are."""
+    bars = any(row.bar for row in rows)
     lines = [
         [
             row.what,
             _spread((cost.wall for cost in row.costs), "{:.2f}"),
             _spread((cost.cpu for cost in row.costs), "{:.2f}"),
             _held(rows, row, lambda cost, base: cost.wall / base.wall, "{:.2f} x", name=True),
-            row.bar,
+            *([row.bar] if bars else []),
         ]
         for row in rows
         if row.costs
     ]
-    return render(["what", "seconds", "CPU-seconds", "of", "asked"], lines)
+    return render(["what", "seconds", "CPU-seconds", "of", *(["asked"] if bars else [])], lines)
+
+
+def sources(rows: Sequence[Row], messages: int, base: str) -> str:
+    """MiB and messages a second, seconds of processors, and both beside the base's: above 1 is better."""
+    lines = [
+        [
+            row.what,
+            _spread(row.size / _MIB / cost.wall for cost in row.costs),
+            _spread(messages / cost.wall for cost in row.costs),
+            _spread((cost.cpu for cost in row.costs), "{:.2f}"),
+            _held(rows, row, lambda cost, base: base.wall / cost.wall, "{:.2f}"),
+            _held(rows, row, lambda cost, base: base.cpu / cost.cpu, "{:.2f}"),
+        ]
+        for row in rows
+        if row.costs
+    ]
+    head = ["what", "MiB a second", "messages a second", "CPU-seconds", f"speed / {base}", f"{base} CPU / CPU"]
+    return render(head, lines)
 
 
 def memory(found: Sequence[tuple[int, Peaks]]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -18,26 +17,13 @@ from tools import build_spark_jar
 _JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
-#: What gives the jar's source its short name.
-_REGISTERED: Final = "META-INF/services/"
-
-
 @pytest.fixture(scope="session")
 def jar_without_a_name(tmp_path_factory: pytest.TempPathFactory) -> Path | None:
-    """The jar without its registration: `rocketmq` is the Python source, and the jar's is named by its class.
-
-    None where there is no Maven to build it.
-    """
+    """The jar without its registration, or None where there is no Maven to build it."""
     try:
-        built = build_spark_jar.build()
+        return build_spark_jar.unnamed(tmp_path_factory.mktemp("jar") / "unnamed.jar")
     except build_spark_jar.BuildFailed:
         return None
-    to = tmp_path_factory.mktemp("jar") / "unnamed.jar"
-    with zipfile.ZipFile(built) as whole, zipfile.ZipFile(to, "w") as unnamed:
-        for entry in whole.infolist():
-            if not entry.filename.startswith(_REGISTERED):
-                unnamed.writestr(entry, whole.read(entry))
-    return to
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from typing import Final
 
 from deltalake import DeltaTable
 
-from compat_tests.spark import delta_spark
+from compat_tests.spark import delta_spark, older_spark
 from compat_tests.spark.test_exactly_once import job
 from compat_tests.spark.test_live_store import COLUMNS as PICTURE
 from compat_tests.spark.test_live_store import SMALL, number_of, picture, sending
@@ -23,7 +23,7 @@ CLUSTER: Final = {"master": "local-cluster[2,1,640]", "set.spark.executor.memory
 
 def test_each_message_is_in_the_table_once_whatever_is_killed(tmp_path: Path) -> None:
     chance = random.Random(23)
-    environment = delta_spark.environment()
+    environment = older_spark.environment()
     settings = {f"set.{key}": value for key, value in delta_spark.SETTINGS.items()}
     options = {"sink": "delta", "set.spark.executorEnv.PYTHONPATH": environment["PYTHONPATH"], **settings, **CLUSTER}
     store = tmp_path / "store"

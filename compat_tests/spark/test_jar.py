@@ -365,6 +365,18 @@ def test_damaged_columns_are_passed_over(spark: SparkSession, made: Made, tmp_pa
     assert same(spark, made.root, columnCache=f"{other},{tmp_path / 'nothing'}", columns=CACHED) == 100
 
 
+def test_streams_leave_columns_alone(spark: SparkSession, copied: Path, tmp_path: Path) -> None:
+    cache = columns_of(copied, tmp_path / "cache")
+    log = sorted((copied / "commitlog").iterdir())[1]
+    with log.open("r+b") as file:
+        file.write(bytes(8))  # of a record: only who reads the log sees it
+    options = {"columns": "topic,tags,store_timestamp", "columnCache": str(cache), "failOnDataLoss": "false"}
+    assert frame(spark, copied, **options).where("tags is not null").count() == 100
+    read = spark.readStream.format(JAR).options(**options).load(str(copied))
+    read.writeStream.format("memory").queryName("found").trigger(availableNow=True).start().awaitTermination()
+    assert spark.table("found").where("tags is not null").count() == 99
+
+
 def test_damage_beside_columns(spark: SparkSession, copied: Path, tmp_path: Path) -> None:
     file = sorted((copied / "commitlog").iterdir())[1]
     data = bytearray(file.read_bytes())

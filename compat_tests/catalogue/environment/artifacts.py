@@ -183,11 +183,38 @@ def _copy_jars(sets: Sequence[tuple[str, str]], folder: Path) -> None:
     modules = "".join(f"<module>{kind}-{version}</module>" for kind, version in sets)
     pom = folder / "pom.xml"
     pom.write_text(_pom("all", f"<modules>{modules}</modules>"), "utf-8")
-    copy = f"-DoutputDirectory={folder}/jars/${{project.artifactId}}"
+    _copy_dependencies(pom, f"{folder}/jars/${{project.artifactId}}")
+
+
+def jars_of(group: str, artifact: str, version: str, *, without: Sequence[str] = ()) -> Path:
+    """The directory of any jar with its dependencies, less those of the groups `without`.
+
+    Raises ArtifactError when Maven can't bring them.
+    """
+
+    def fetch(target: Path) -> None:
+        ensure_programs({name: PACKAGES[name] for name in ("mvn", "java")})
+        left_out = "".join(
+            f"<exclusion><groupId>{each}</groupId><artifactId>*</artifactId></exclusion>" for each in without
+        )
+        dependency = (
+            f"<dependency><groupId>{group}</groupId><artifactId>{artifact}</artifactId><version>{version}</version>"
+            f"<exclusions>{left_out}</exclusions></dependency>"
+        )
+        with tempfile.TemporaryDirectory(prefix=".pom-", dir=CACHE) as scratch:
+            pom = Path(scratch) / "pom.xml"
+            pom.write_text(_pom(artifact, f"<dependencies>{dependency}</dependencies>"), "utf-8")
+            _copy_dependencies(pom, target)
+
+    return cached(f"jars/{artifact}-{version}", fetch)
+
+
+def _copy_dependencies(pom: Path, to: Path | str) -> None:
+    """Copy what a project needs when it runs to the folder `to`."""
     # A short life: start fast.
     options = f"{os.environ.get('MAVEN_OPTS', '')} -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
     run(
-        ["mvn", "-q", "-B", "-f", pom, _COPY_GOAL, "-DincludeScope=runtime", copy],
+        ["mvn", "-q", "-B", "-f", pom, _COPY_GOAL, "-DincludeScope=runtime", f"-DoutputDirectory={to}"],
         env={**os.environ, "MAVEN_OPTS": options},
     )
 

@@ -1,0 +1,149 @@
+"""The parts of the benchmark: each makes its stores, measures, and removes them."""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from bench.spark import beside_kafka, kafka, kernels, reads, small, streams, tables
+from bench.spark.kernels import BODIES
+from bench.spark.made_store import GIB, MIB, make_store
+from bench.spark.session import session
+from bench.spark.usage import Peaks, peaks
+from bench.table import render
+from bench.wide_store import WideStore
+from compat_tests.spark import older_spark
+from rocketwire.spark.schema import DEFAULT_COLUMNS
+from tools import build_spark_jar
+
+
+class Bench:
+    """All parts, by name."""
+
+    def __init__(self, root: Path, turns: reads.Turns, *, size: int, most: int) -> None:
+        """Measure stores of so many bytes, and the memory with one of `most`, in a folder for them."""
+        self._turns = turns
+        self._size = size
+        self._most = most
+        self._root = root
+
+    def part(self, name: str) -> Iterator[str]:
+        """The text of a part, piece by piece."""
+        parts: dict[str, Callable[[], Iterator[str]]] = {
+            "kernels": self._kernels,
+            "reads": self._reads,
+            "twin": lambda: self._reads("python"),
+            "export": self._export,
+            "queues": self._queues,
+            "memory": self._memory,
+            "stream": self._stream,
+            "small": self._small,
+            "kafka": self._kafka,
+        }
+        yield from parts[name]()
+
+    def _kernels(self) -> Iterator[str]:
+        for body in BODIES:
+            path = self._root / "log"
+            log = kernels.Log(path, body, min(self._size, GIB))
+            found = kernels.measured(log, self._turns.counted)
+            path.unlink()
+            bases = (kernels.CAT, kernels.MEMCPY)
+            lines = [
+                [
+                    name,
+                    f"{min(rates):,.0f} / {statistics.median(rates):,.0f} / {max(rates):,.0f}",
+                    *(f"{_part(rates, found[base]):.1%}" for base in bases),
+                ]
+                for name, rates in found.items()
+            ]
+            yield f"Bodies of {body} B, {log.size / GIB:.2f} GiB, without Spark, MiB a CPU-second:"
+            yield render(["what", "min / median / max", *(f"of {base}" for base in bases)], lines)
+
+    def _reads(self, kernel: str = "") -> Iterator[str]:
+        for body in BODIES:
+            store = self._store(body, self._size)
+            with session(self._root / "spark", kernel=kernel) as spark:
+                rows = reads.measure_reads(spark, store, self._turns)
+            shutil.rmtree(store)
+            twin = ", with the numpy twin" if kernel else ""
+            yield f"Bodies of {body} B, {self._size / GIB:g} GiB, through Spark{twin}:"
+            yield tables.rates(rows)
+
+    def _export(self) -> Iterator[str]:
+        for body in BODIES:
+            store = self._store(body, self._size // 8)
+            with session(self._root / "spark") as spark:
+                rows = reads.measure_exports(spark, store, self._turns)
+            shutil.rmtree(store)
+            yield f"Bodies of {body} B, {self._size / 8 / GIB:g} GiB, to Parquet by topic and day:"
+            yield tables.times(rows)
+
+    def _queues(self) -> Iterator[str]:
+        store = self._root / "wide"
+        WideStore().make(store)
+        with session(self._root / "spark") as spark:
+            rows = reads.measure_queues(spark, store, self._turns)
+        shutil.rmtree(store)
+        yield "10,000 queues of 1,000 messages and 1,000 files of log, `table` = `queues`:"
+        yield tables.times(rows)
+
+    def _memory(self) -> Iterator[str]:
+        found: list[tuple[int, Peaks]] = []
+        for size in (GIB, self._most):
+            store = self._store(1024, size)
+            with session(self._root / "spark") as spark:
+                for _ in range(2):
+                    reads.counted(spark, store, DEFAULT_COLUMNS).collect()
+                found.append((size, peaks()))
+            shutil.rmtree(store)
+        yield "Peaks of resident memory, six columns of bodies of 1 KiB, counted twice (the heap may grow to 1 GiB):"
+        yield tables.memory(found)
+
+    def _stream(self) -> Iterator[str]:
+        found = []
+        for what, jars in (("Python", []), ("jar", [build_spark_jar.build()])):
+            with session(self._root / "spark", jars=jars) as spark:
+                found.append(streams.measure(spark, what, self._root / "fed"))
+            shutil.rmtree(self._root / "fed")
+        queues = f"{streams.BROKERS * streams.QUEUES:,} queues of {streams.BROKERS} brokers"
+        load = f"{streams.RATE:,} messages of 100 B a second for {streams.SECONDS} s, a trigger of a second, to nothing"
+        yield f"{queues}, {load} (min / median / max of the batches):"
+        yield streams.table(found)
+
+    def _small(self) -> Iterator[str]:
+        jar = build_spark_jar.unnamed(self._root / "unnamed.jar")
+        for body in BODIES:
+            store, work = self._store(body, self._size), self._root / "small"
+            with session(self._root / "spark", jars=[jar]) as spark:
+                rows = small.measure(spark, store, work, self._turns)
+            for path in (store, work):
+                shutil.rmtree(path)
+            yield f"Bodies of {body} B, {self._size / GIB:g} GiB:"
+            yield tables.times(rows)
+
+    def _kafka(self) -> Iterator[str]:
+        turns = self._turns._replace(warming=min(1, self._turns.warming))
+        jars = [build_spark_jar.unnamed(self._root / "unnamed.jar"), *kafka.source_jars()]
+        yield f"Spark {older_spark.VERSION}, Kafka {kafka.VERSION}:"
+        for body in BODIES:
+            store, work = self._root / "store", self._root / "kafka"
+            messages = make_store(store, body=body, size=self._size // 8)
+            work.mkdir()
+            with session(self._root / "spark", jars=jars, memory="2g") as spark:
+                rows = beside_kafka.measure(spark, store, work, messages * body, turns)
+            for path in (store, work):
+                shutil.rmtree(path)
+            yield f"{messages:,} messages with bodies of {body} B, {messages * body / MIB:.0f} MiB:"
+            yield tables.sources(rows, messages, beside_kafka.BASE)
+
+    def _store(self, body: int, size: int) -> Path:
+        store = self._root / "store"
+        make_store(store, body=body, size=size)
+        return store
+
+
+def _part(rates: Sequence[float], base: Sequence[float]) -> float:
+    return statistics.median(rate / other for rate, other in zip(rates, base, strict=True))
