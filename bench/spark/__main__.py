@@ -17,10 +17,11 @@ from typing import Final
 import pyspark
 
 from bench.report import Markers, check_page, machine_facts, write_page
+from bench.spark import kafka
 from bench.spark.made_store import GIB
 from bench.spark.parts import Bench
 from bench.spark.reads import Turns
-from compat_tests.spark import older_spark
+from compat_tests.spark import other_spark
 
 PLACE: Final = Markers(
     begin="<!-- bench-spark:begin (written by python -m bench.spark --markdown) -->", end="<!-- bench-spark:end -->"
@@ -76,9 +77,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not parts or options.rounds < 1 or options.warming < 0:
         print("bench.spark: no such part, or no round", file=sys.stderr)
         return 2
-    if "kafka" in parts and pyspark.__version__ != older_spark.VERSION:
+    if "kafka" in parts and pyspark.__version__ != kafka.SPARK:
         command = [sys.executable, "-m", "bench.spark", *(sys.argv[1:] if arguments is None else arguments)]
-        os.execve(sys.executable, command, {**os.environ, **older_spark.environment()})
+        os.execve(sys.executable, command, {**os.environ, **other_spark.environment(kafka.SPARK)})
     places: dict[Markers, list[str]] = {}
     for name in parts:
         places.setdefault(PLACES.get(name, PLACE), []).append(name)

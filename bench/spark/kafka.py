@@ -14,12 +14,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from bench.spark.made_store import QUEUES, TOPICS
-from compat_tests.spark import older_spark
 from rocketwire.compat.brokers.ports import LOOPBACK, free_ports
 from rocketwire.compat.brokers.processes import EndpointError, Process
 from rocketwire.compat.environment import artifacts
 
 VERSION: Final = "4.1.1"
+SPARK: Final = "4.2.0"
+"""The newest Spark that Kafka's source is published for."""
 _SCALA: Final = "2.13"
 #: Any id; the storage is formatted with it.
 _CLUSTER: Final = "MkU3OEVBNTcwNTJENDM2Qg"
@@ -43,7 +44,7 @@ _PATIENCE: Final = 120.0
 def source_jars() -> list[Path]:
     """Kafka's source for Spark, with what PySpark lacks; Maven fetches it the first time."""
     folder = artifacts.jars_of(
-        "org.apache.spark", f"spark-sql-kafka-0-10_{_SCALA}", older_spark.VERSION, without=["org.apache.hadoop"]
+        "org.apache.spark", f"spark-sql-kafka-0-10_{_SCALA}", SPARK, without=["org.apache.hadoop"]
     )
     return sorted(folder.glob("*.jar"))
 

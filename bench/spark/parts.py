@@ -14,7 +14,6 @@ from bench.spark.session import session
 from bench.spark.usage import Peaks, peaks
 from bench.table import render
 from bench.wide_store import WideStore
-from compat_tests.spark import older_spark
 from rocketwire.spark.schema import DEFAULT_COLUMNS
 from tools import build_spark_jar
 
@@ -127,7 +126,7 @@ class Bench:
     def _kafka(self) -> Iterator[str]:
         turns = self._turns._replace(warming=min(1, self._turns.warming))
         jars = [build_spark_jar.unnamed(self._root / "unnamed.jar"), *kafka.source_jars()]
-        yield f"Spark {older_spark.VERSION}, Kafka {kafka.VERSION}:"
+        yield f"Spark {kafka.SPARK}, Kafka {kafka.VERSION}:"
         for body in BODIES:
             store, work = self._root / "store", self._root / "kafka"
             messages = make_store(store, body=body, size=self._size // 8)

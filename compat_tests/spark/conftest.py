@@ -10,6 +10,7 @@ from typing import Any, Final
 import pytest
 from pyspark.sql import SparkSession
 
+from compat_tests.spark import reference
 from rocketwire.compat.brokers.ports import LOOPBACK
 from tools import build_spark_jar
 
@@ -19,8 +20,13 @@ _JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 @pytest.fixture(scope="session")
 def jar_without_a_name(tmp_path_factory: pytest.TempPathFactory) -> Path | None:
-    """The jar without its registration, or None where there is no Maven to build it."""
+    """The jar without its registration: `rocketmq` is the Python source, and the jar's is named by its class.
+
+    With a Spark that has no Python source for us it keeps the name. None where there is no Maven to build it.
+    """
     try:
+        if not reference.IS_HERE:
+            return build_spark_jar.build()
         return build_spark_jar.unnamed(tmp_path_factory.mktemp("jar") / "unnamed.jar")
     except build_spark_jar.BuildFailed:
         return None

@@ -1,6 +1,6 @@
 """Holds both sources against each other: the jar (java/spark), asked through Spark, and the Python source.
 
-The Python source is asked as Spark's workers ask it, without a JVM (tests/spark/reads).
+The Python source is asked as Spark's workers ask it, without a JVM (reference.py).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
-from tests.spark.reads import Read
+from compat_tests.spark import reference
 
 JAR: Final = "io.github.rocketwire.spark.RocketMQProvider"
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -55,7 +55,7 @@ def of_jar(found: DataFrame) -> list[Row]:
 
 def of_python(path: Path | str | None, **options: Any) -> list[Row]:  # noqa: ANN401 - what `Read` takes
     """All rows of the Python source, with times in microseconds."""
-    rows = Read(path, **options).rows()
+    rows = reference.read(path, **options)
     for row in rows:
         for name in TIMES:
             if row.get(name) is not None:

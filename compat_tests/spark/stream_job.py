@@ -3,8 +3,8 @@
     python -m compat_tests.spark.stream_job STORE SINK CHECKPOINT [OPTION=VALUE]...
 
 It prints `batch N` when micro-batch N is done, and runs until it is killed; with availableNow=true until it has read
-what was there. sink=FORMAT is that of the files (parquet), master=URL Spark's, set.KEY=VALUE one of its settings. Other
-options are the data source's.
+what was there. sink=FORMAT is that of the files (parquet), into=TABLE a table of that format in a catalog instead of
+SINK, master=URL Spark's, set.KEY=VALUE one of its settings. Other options are the data source's.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ def main(store: str, to: str, checkpoint: str, *options: str) -> None:
     given = dict(option.split("=", 1) for option in options)
     now = given.pop("availableNow", "") == "true"
     files = given.pop("sink", "parquet")
+    table = given.pop("into", "")
     builder = SparkSession.builder.master(given.pop("master", "local[2]"))
     for key in [key for key in given if key.startswith("set.")]:
         builder = builder.config(key.removeprefix("set."), given.pop(key))
@@ -59,7 +60,9 @@ def main(store: str, to: str, checkpoint: str, *options: str) -> None:
     spark.streams.addListener(_Told())
     reader = spark.readStream.format("rocketmq").options(**given)
     writer = reader.load(store).writeStream.format(files).option("checkpointLocation", checkpoint)
-    query = (writer.trigger(availableNow=True) if now else writer).start(to)
+    if now:
+        writer = writer.trigger(availableNow=True)
+    query = writer.toTable(table) if table else writer.start(to)
     query.awaitTermination()
     spark.stop()
 

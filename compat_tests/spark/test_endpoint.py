@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from compat_tests.endpoints import TARGETS
+from compat_tests.spark import reference
 from compat_tests.spark.sources import JAR
 from rocketwire.compat.brokers.endpoint import Endpoint, running
 from rocketwire.compat.clients.client import Client, Clients
@@ -22,7 +23,6 @@ from rocketwire.compat.messages import SYSTEM_PROPERTIES
 from rocketwire.remoting.cluster import Cluster
 from rocketwire.spark.endpoint.queues import bounds
 from rocketwire.spark.endpoint.write.messages import OWN_NAMES
-from rocketwire.spark.endpoint.write.writing import batch_writer
 from rocketwire.spark.errors import SparkSourceError
 from rocketwire.spark.stream.offsets import MessageQueue
 
@@ -282,6 +282,6 @@ def test_the_jar_refuses_what_the_python_source_refuses(
     frame = spark.sql(query)
     with pytest.raises((PySparkException, Py4JJavaError), match=rf"\[ROCKETMQ_{error}"):
         frame.write.format(with_jar).mode(mode).options(**given).save()
-    batches = frame.toArrow().to_batches()
+    rows = [row.asDict() for row in frame.collect()]
     with pytest.raises(SparkSourceError, match=rf"\[ROCKETMQ_{error}"):
-        batch_writer(frame.schema, given, overwrite=mode == "overwrite").write(iter(batches))
+        reference.write_batch(rows, frame.schema.jsonValue(), given, overwrite=mode == "overwrite")

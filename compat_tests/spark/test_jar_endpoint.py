@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from compat_tests.spark import reference
 from compat_tests.spark.sources import (
     JAR,
     WHOLE,
@@ -28,7 +29,6 @@ from rocketwire.spark.schema import COLUMNS
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.message import Message, encode_record
 from tests.cli.endpoint import Answers, Told, fake_server, real_endpoint
-from tests.spark.endpoint.support import rows, written
 
 PULL = RequestCode.PULL_MESSAGE
 
@@ -38,17 +38,14 @@ pytestmark = pytest.mark.usefixtures("jar")
 
 def send(namesrv: str, topic: str, numbers: range) -> None:
     """Send messages with numbers for bodies, to four queues in turn."""
-    written(
-        namesrv,
-        rows(
-            body=[b"%04d" % number for number in numbers],
-            tags=[f"t{number % 3}" for number in numbers],
-            keys=[[f"k{number}", "all"] for number in numbers],
-            properties=[[("p", str(number)), ("é", "ü")] for number in numbers],
-            queue_id=[number % 4 for number in numbers],
-        ),
-        topic=topic,
-    )
+    columns: dict[str, list[Any]] = {
+        "body": [b"%04d" % number for number in numbers],
+        "tags": [f"t{number % 3}" for number in numbers],
+        "keys": [[f"k{number}", "all"] for number in numbers],
+        "properties": [[("p", str(number)), ("é", "ü")] for number in numbers],
+        "queue_id": [number % 4 for number in numbers],
+    }
+    reference.write(namesrv, columns, topic=topic)
 
 
 @pytest.fixture(scope="module")
@@ -57,8 +54,8 @@ def namesrv(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with real_endpoint(tmp_path_factory.mktemp("store")) as addresses:
         address = str(addresses.name_server)
         send(address, "Read", range(400))
-        written(address, rows(body=[b"other"]), topic="Other")
-        written(address, rows(body=[b"again"]), topic="%RETRY%G")
+        reference.write(address, {"body": [b"other"]}, topic="Other")
+        reference.write(address, {"body": [b"again"]}, topic="%RETRY%G")
         yield address
 
 

@@ -16,27 +16,15 @@ from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.route import BrokerData, ClusterInfo, QueueData, TopicRouteData
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.message import Message, encode_record
-from tests.cli.endpoint import Answers, Told, fake_server, real_endpoint
+from tests.cli.endpoint import Answers, Told, fake_server
+from tests.spark.endpoint.accounts import ACCOUNT, guarded_endpoint
 from tests.spark.endpoint.support import rows, written
 from tests.spark.reads import Read
 
-ACCOUNTS = """
-accounts:
-  - accessKey: sparkuser
-    secretKey: 12345678
-    defaultTopicPerm: PUB|SUB
-    defaultGroupPerm: DENY
-    groupPerms:
-      - readers=SUB
-"""
-
 
 def test_who_is_let_in(tmp_path: Path) -> None:
-    accounts = tmp_path / "plain_acl.yml"
-    accounts.write_text(ACCOUNTS)
-    with real_endpoint(tmp_path / "store", acl_enable=True, acl_file=str(accounts)) as addresses:
-        namesrv = str(addresses.name_server)
-        account: dict[str, Any] = {"accessKey": "sparkuser", "secretKey": "12345678"}
+    with guarded_endpoint(tmp_path) as namesrv:
+        account: dict[str, Any] = dict(ACCOUNT)
         assert written(namesrv, rows(body=[b"a", b"b"]), topic="Guarded", **account) == 2
         found = Read(None, namesrv=namesrv, topic="Guarded", columns="body", consumerGroup="readers", **account)
         assert sorted(row["body"] for row in found.rows()) == [b"a", b"b"]

@@ -4,7 +4,6 @@ import io.github.rocketwire.spark.Columns;
 import io.github.rocketwire.spark.store.Record;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
-import java.util.Map;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarArray;
@@ -19,6 +18,7 @@ public final class RecordColumns {
   private static final byte[] TAGS = "TAGS".getBytes(StandardCharsets.US_ASCII);
   private static final byte[] KEYS = "KEYS".getBytes(StandardCharsets.US_ASCII);
   private static final byte[] UNIQ_KEY = "UNIQ_KEY".getBytes(StandardCharsets.US_ASCII);
+  private static final long SPACES = Bytes.wordOf(' ');
 
   final byte[] data;
   final int count;
@@ -29,6 +29,8 @@ public final class RecordColumns {
   final int[] properties;
   /** Bodies that were compressed; null without any. */
   final byte[][] inflated;
+  /** Once the map of all properties was asked for. */
+  private Items items;
 
   public RecordColumns(
       byte[] data, int count, int[] position, int[] body, int[] topic, int[] topicLength, int[] properties,
@@ -79,6 +81,11 @@ public final class RecordColumns {
 
   private int end(int row) {
     return position[row] + Record.int32(data, position[row]);
+  }
+
+  /** Where the value of a property begins, in the high half, and ends; -1 without one. */
+  private long property(int row, byte[] name) {
+    return items == null ? Properties.find(data, properties[row], end(row), name) : items.find(row, name);
   }
 
   /** Where a number of the head is; behind the hosts it depends on their length. */
@@ -136,11 +143,14 @@ public final class RecordColumns {
     }
   }
 
-  /** Hosts of IPv4 that follow each other are mostly the same: the last text is kept. */
+  /** Few hosts of IPv4 send most messages: the texts of some are kept. */
   private final class Host extends Text {
+    private static final int KEPT_BITS = 8;
+    private static final long SPREAD = 0x9E3779B97F4A7C15L;
+
     private final boolean stored;
-    private long last;
-    private UTF8String text;
+    private final long[] hosts = new long[1 << KEPT_BITS];
+    private final UTF8String[] texts = new UTF8String[1 << KEPT_BITS];
 
     Host(boolean stored) {
       this.stored = stored;
@@ -155,11 +165,12 @@ public final class RecordColumns {
         return Hosts.text(data, place, true);
       }
       long host = Record.int64(data, place);
-      if (text == null || host != last) {
-        text = Hosts.text(data, place, false);
-        last = host;
+      int kept = (int) (host * SPREAD >>> Long.SIZE - KEPT_BITS);
+      if (texts[kept] == null || hosts[kept] != host) {
+        texts[kept] = Hosts.text(data, place, false);
+        hosts[kept] = host;
       }
-      return text;
+      return texts[kept];
     }
   }
 
@@ -180,7 +191,7 @@ public final class RecordColumns {
   private final class MessageId extends Text {
     @Override
     public UTF8String getUTF8String(int row) {
-      long found = Properties.find(data, properties[row], end(row), UNIQ_KEY);
+      long found = property(row, UNIQ_KEY);
       return found < 0 ? Hosts.offsetId(data, position[row]) : Utf8.text(data, (int) (found >> 32), (int) found);
     }
   }
@@ -197,7 +208,7 @@ public final class RecordColumns {
     private long find(int number) {
       if (number != row) {
         row = number;
-        found = Properties.find(data, properties[row], end(row), name);
+        found = property(row, name);
       }
       return found;
     }
@@ -265,10 +276,10 @@ public final class RecordColumns {
     }
   }
 
-  /** The words of the keys; made when the first is asked for. */
+  /** The words of the keys; found when the first are asked for. */
   private final class Keys extends Vector {
-    private Values words;
-    private int[] ends;
+    private Spans words;
+    private int[] rowEnds;
 
     Keys() {
       super(DataTypes.createArrayType(DataTypes.StringType, true));
@@ -277,70 +288,52 @@ public final class RecordColumns {
     @Override
     public ColumnarArray getArray(int row) {
       if (words == null) {
-        make();
+        find();
       }
-      int from = row == 0 ? 0 : ends[row - 1];
-      return new ColumnarArray(words, from, ends[row] - from);
+      int from = row == 0 ? 0 : rowEnds[row - 1];
+      return new ColumnarArray(words, from, rowEnds[row] - from);
     }
 
-    private void make() {
-      ends = new int[count];
-      UTF8String[] all = new UTF8String[2 * count];
+    private void find() {
+      rowEnds = new int[count];
+      int[] begins = new int[2 * count];
+      int[] ends = new int[2 * count];
       int used = 0;
       for (int row = 0; row < count; row++) {
-        long found = Properties.find(data, properties[row], end(row), KEYS);
-        if (found >= 0) {
-          UTF8String[] own = Properties.words(data, (int) (found >> 32), (int) found);
-          if (used + own.length > all.length) {
-            all = Arrays.copyOf(all, 2 * (used + own.length));
+        long found = property(row, KEYS);
+        int end = (int) found;
+        for (int at = found < 0 ? end : (int) (found >> 32); at < end; ) {
+          int stop = Bytes.next(data, at, end, SPACES);
+          if (stop > at) {
+            if (used == begins.length) {
+              begins = Arrays.copyOf(begins, 2 * used);
+              ends = Arrays.copyOf(ends, 2 * used);
+            }
+            begins[used] = at;
+            ends[used++] = stop;
           }
-          System.arraycopy(own, 0, all, used, own.length);
-          used += own.length;
+          at = stop + 1;
         }
-        ends[row] = used;
+        rowEnds[row] = used;
       }
-      words = new Values(DataTypes.StringType, all);
+      words = new Spans(data, begins, ends, 0, false);
     }
   }
 
-  /** All properties; made when the first are asked for. */
+  /** All properties; found when the first are asked for. */
   private final class AllProperties extends Vector {
-    private Values names;
-    private Values values;
-    private int[] ends;
-
     AllProperties() {
       super(DataTypes.createMapType(DataTypes.StringType, DataTypes.StringType, true));
     }
 
     @Override
     public ColumnarMap getMap(int row) {
-      if (names == null) {
-        make();
+      if (items == null) {
+        int[] stops = new int[count];
+        Arrays.setAll(stops, RecordColumns.this::end);
+        items = new Items(data, Arrays.copyOf(properties, count), stops);
       }
-      int from = row == 0 ? 0 : ends[row - 1];
-      return new ColumnarMap(names, values, from, ends[row] - from);
-    }
-
-    private void make() {
-      ends = new int[count];
-      UTF8String[] keys = new UTF8String[8 * count];
-      UTF8String[] texts = new UTF8String[8 * count];
-      int used = 0;
-      for (int row = 0; row < count; row++) {
-        Map<UTF8String, UTF8String> own = Properties.all(data, properties[row], end(row));
-        if (used + own.size() > keys.length) {
-          keys = Arrays.copyOf(keys, 2 * (used + own.size()));
-          texts = Arrays.copyOf(texts, keys.length);
-        }
-        for (Map.Entry<UTF8String, UTF8String> entry : own.entrySet()) {
-          keys[used] = entry.getKey();
-          texts[used++] = entry.getValue();
-        }
-        ends[row] = used;
-      }
-      names = new Values(DataTypes.StringType, keys);
-      values = new Values(DataTypes.StringType, texts);
+      return items.map(row);
     }
   }
 }

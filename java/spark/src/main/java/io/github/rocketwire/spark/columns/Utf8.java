@@ -14,10 +14,7 @@ final class Utf8 {
 
   /** A text, over the same bytes if they are UTF-8. */
   static UTF8String text(byte[] data, int from, int end) {
-    int at = from;
-    while (at < end && data[at] >= 0) {
-      at++;
-    }
+    int at = Bytes.notAscii(data, from, end);
     while (at < end) {
       int length = sequence(data, at, end);
       if (length < 0) {

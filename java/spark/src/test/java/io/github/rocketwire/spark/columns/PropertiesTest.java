@@ -3,16 +3,13 @@ package io.github.rocketwire.spark.columns;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import java.nio.charset.StandardCharsets;
-import java.util.Arrays;
-import java.util.Map;
-import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 class PropertiesTest {
   /** Separators are written as = and ; here. */
-  private static byte[] text(String shown) {
+  static byte[] text(String shown) {
     return shown.replace('=', '\1').replace(';', '\2').getBytes(StandardCharsets.UTF_8);
   }
 
@@ -37,25 +34,10 @@ class PropertiesTest {
   }
 
   @Test
-  void aMapHasTheLastOfEqualNames() {
-    byte[] data = text("a=1;b=;=c;d;a=2;e=5;");
-    Map<String, String> found = Properties.all(data, 0, data.length).entrySet().stream()
-        .collect(Collectors.toMap(entry -> entry.getKey().toString(), entry -> entry.getValue().toString()));
-    assertEquals(Map.of("a", "2", "e", "5"), found);
-  }
-
-  @Test
   void bytesThatAreNotTextAreReplaced() {
     byte[] data = {'a', (byte) 0xFF, 'b'};
     assertEquals("a\uFFFDb", Utf8.text(data, 0, 3).toString());
     byte[] surrogate = {(byte) 0xED, (byte) 0xA0, (byte) 0x80, 'a', (byte) 0xE6, (byte) 0x97};
     assertEquals("\uFFFD\uFFFD\uFFFDa\uFFFD", Utf8.text(surrogate, 0, 6).toString());
-  }
-
-  @Test
-  void wordsOfKeys() {
-    byte[] data = text(" one  two ");
-    assertEquals("[one, two]", Arrays.toString(Properties.words(data, 0, data.length)));
-    assertEquals(0, Properties.words(data, 0, 1).length);
   }
 }

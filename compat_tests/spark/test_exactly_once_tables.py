@@ -1,4 +1,4 @@
-"""Streams into a Delta table over kill -9 of an executor, the broker and the driver: each message is there once."""
+"""Streams into tables over kill -9 of an executor, the broker and the driver: each message is there once."""
 
 from __future__ import annotations
 
@@ -8,24 +8,44 @@ import time
 from pathlib import Path
 from typing import Final
 
-from deltalake import DeltaTable
+import pytest
 
-from compat_tests.spark import delta_spark, older_spark
+from compat_tests.spark import other_spark
+from compat_tests.spark.table_kinds import DELTA, ICEBERG, Kind
 from compat_tests.spark.test_exactly_once import job
 from compat_tests.spark.test_live_store import COLUMNS as PICTURE
 from compat_tests.spark.test_live_store import SMALL, number_of, picture, sending
 from tests.server.processes import process
 from tests.spark.reads import Read
+from tools import build_spark_jar
 
 #: A master in the driver, and two executors of one core that are processes of their own.
 CLUSTER: Final = {"master": "local-cluster[2,1,640]", "set.spark.executor.memory": "512m"}
 
 
-def test_each_message_is_in_the_table_once_whatever_is_killed(tmp_path: Path) -> None:
+@pytest.fixture(params=["delta", "iceberg"])
+def kind(request: pytest.FixtureRequest) -> Kind:
+    """Each kind of table in turn."""
+    found = {"delta": DELTA, "iceberg": ICEBERG}[request.param]
+    if found.by_jar:
+        request.getfixturevalue("jar")  # or skip the test
+    return found
+
+
+def test_each_message_is_in_the_table_once_whatever_is_killed(tmp_path: Path, kind: Kind) -> None:
     chance = random.Random(23)
-    environment = older_spark.environment()
-    settings = {f"set.{key}": value for key, value in delta_spark.SETTINGS.items()}
-    options = {"sink": "delta", "set.spark.executorEnv.PYTHONPATH": environment["PYTHONPATH"], **settings, **CLUSTER}
+    environment = other_spark.environment(kind.spark)
+    if kind.by_jar:  # as an option of the command: a setting would replace the jars of packages
+        environment["PYSPARK_SUBMIT_ARGS"] = f"--jars {build_spark_jar.build()} pyspark-shell"
+    settings = {f"set.{key}": value for key, value in kind.settings(tmp_path).items()}
+    options = {
+        "sink": kind.format,
+        "set.spark.executorEnv.PYTHONPATH": environment["PYTHONPATH"],
+        **settings,
+        **CLUSTER,
+    }
+    if kind.into is not None:
+        options["into"] = kind.into
     store = tmp_path / "store"
     store.mkdir()
     sent: list[int] = []
@@ -46,5 +66,4 @@ def test_each_message_is_in_the_table_once_whatever_is_killed(tmp_path: Path) ->
         sent = stored
     with job(tmp_path, environment, availableNow="true", **options) as rest:
         rest.wait()
-    table = DeltaTable(str(tmp_path / "sink")).to_pyarrow_table()
-    assert sorted(number_of(data) for data in table.column("body").to_pylist()) == sent
+    assert sorted(map(number_of, kind.bodies(tmp_path))) == sent
