@@ -73,11 +73,13 @@ class Ask(NamedTuple):
         fields: Its header.
         wanted: Its filter.
         busy: The queues of pops whose check points are not stored yet: from these it takes nothing.
+        counts_rest: Whether `Taken.rest` is wanted of queues that come when the pop has all it may get.
     """
 
     fields: PopMessageRequestHeader
     wanted: MessageFilter
     busy: Container[PopQueue] = ()
+    counts_rest: bool = True
 
 
 class Taking:
@@ -172,6 +174,8 @@ class Taking:
             topic, queues = config.topic_name, config.read_queue_nums
             offsets = self._offsets.of(group, topic)
             for number in range(first, first + queues):
+                if taken.count >= fields.max_msg_nums and not ask.counts_rest:
+                    return
                 queue_id = number % queues
                 offset = offsets.get(queue_id, -1)
                 if offset >= 0 and not fields.order:  # most queues are empty, or come when the pop has all it may get

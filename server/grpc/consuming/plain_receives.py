@@ -219,7 +219,7 @@ class PlainReceives:
         client = services.clients.claimed(call.client_id, call.line)
         if not never_too_soon(read_timeout(call.headers)):
             check_polling(call, client, plan.polling)
-        taken = pops.take(Ask(fields, plan.ask.wanted, busy))
+        taken = pops.take(Ask(fields, plan.ask.wanted, busy, counts_rest=pops.polls.held > 0))
         run = run_of_taken(taken, fields.invisible_time) if taken.drafts else None
         payloads = plain_payloads(
             run,
