@@ -102,6 +102,14 @@ def sunk(spark: SparkSession, folder: Path) -> list[int]:
     return sorted(number_of(bytes(row.body)) for row in rows)
 
 
+def stored_by(store: Path, acknowledged: list[int]) -> list[int]:
+    """The numbers of the messages in a store: those whose sends were acknowledged, and perhaps the next one."""
+    stored = picture(Read(store, columns=PICTURE).rows())
+    assert stored[: len(acknowledged)] == acknowledged
+    assert len(stored) - len(acknowledged) in {0, 1}  # one whose answer was lost
+    return stored
+
+
 def test_each_message_comes_once_whatever_is_killed(tmp_path: Path, spark: SparkSession) -> None:
     chance = random.Random(9)
     store = tmp_path / "store"
@@ -116,10 +124,7 @@ def test_each_message_comes_once_whatever_is_killed(tmp_path: Path, spark: Spark
                 time.sleep(chance.random())
                 running.kill()
             sent += sender.end()
-        stored = picture(Read(store, columns=PICTURE).rows())
-        assert stored[: len(sent)] == sent
-        assert len(stored) - len(sent) in {0, 1}  # one whose answer was lost
-        sent = stored
+        sent = stored_by(store, sent)
     with job(tmp_path, availableNow="true", maxBytesPerTrigger="1m") as rest:
         rest.wait()
     assert sunk(spark, tmp_path) == sent

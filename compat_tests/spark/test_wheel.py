@@ -17,6 +17,7 @@ from rocketwire.spark.schema import COLUMNS
 from tests.server.processes import ROOT
 from tests.store.support import Golden
 from tools import build_spark_jar
+from tools.release.build import hatchling
 
 _PROGRAM: Final = """
 import json, sys
@@ -33,9 +34,7 @@ print(json.dumps([rocketwire.__file__, str(spark.jar()), found.columns, counted.
 @pytest.fixture
 def installed(tmp_path: Path) -> Path:
     """The Python of an environment with the wheel; it has what rocketwire depends on from this one's environment."""
-    wheel = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path / "dist")]
-    jar = {"ROCKETWIRE_SPARK_JAR": str(build_spark_jar.build())}
-    subprocess.run(wheel, cwd=ROOT, env=os.environ | jar, check=True, timeout=400)
+    hatchling(ROOT, "-t", "wheel", "-d", str(tmp_path / "dist"), ROCKETWIRE_SPARK_JAR=str(build_spark_jar.build()))
     environment = tmp_path / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
     (packages,) = environment.glob("lib/python*/site-packages")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import socket
 import struct
 import sys
@@ -53,7 +54,7 @@ async def test_a_connection_ends_when_nothing_is_acknowledged(
         while (error := sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)) == 0:
             assert time.monotonic() < end
             time.sleep(0.05)  # noqa: ASYNC251 - it is the system's time that passes
-        assert error == 110  # ETIMEDOUT
+        assert error == errno.ETIMEDOUT
 
 
 async def test_each_connection_is_watched(server: socket.socket, nursery: trio.Nursery) -> None:
