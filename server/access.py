@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rocketwire.server.config.keys import ConfigError
 from rocketwire.server.configuration import LiveConfig, ServerConfig
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.metrics import Metrics
@@ -29,9 +30,11 @@ def access_control(
         owner_at: Likewise.
 
     Raises:
-        ConfigError: the accounts' file cannot be used.
+        ConfigError: the accounts' file cannot be used, or there is none for the quotas of accounts.
     """
     if not config.acl.acl_enable:
+        if config.throttle.account_quotas:
+            raise ConfigError("accountQuotas needs aclEnable=true: without access control nobody has an account")
         return None
     from rocketwire.server.guards.acl.control import AccessControl  # noqa: PLC0415 - it brings a YAML reader along
 

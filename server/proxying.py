@@ -165,7 +165,7 @@ class _Proxy:
         throttle = Throttle(live[ThrottleKeys], {}, self._metrics)
         live.changed.subscribe(throttle.changed)
         self._throttle = throttle
-        self._quotas = Quotas(throttle)
+        self._quotas = Quotas(throttle, accounts=self._access is not None)
         self._reloading = (
             None
             if settings.file is None
@@ -213,6 +213,7 @@ class _Proxy:
             send_keys=live[SendKeys],
             upstream_keys=live[UpstreamKeys],
             guards=[each for each in self._guards if each.active or settings.file is not None],
+            charging=self._quotas.charging,
             copying=None if self._shadow is None else self._shadow.around,
             answered=None if self._times is None else self._times.answered,
             took=None if self._times is None else self._times.sent,

@@ -15,6 +15,7 @@ from rocketwire.wire.codes import FLAG_RESPONSE, VERSION_4_9_7, ResponseCode
 from rocketwire.wire.frame import Buffer, FrameHeads
 from rocketwire.wire.header import Header
 from rocketwire.wire.headers import WireHeader, encode_ext
+from rocketwire.wire.signature import ACCESS_KEY
 
 if TYPE_CHECKING:  # for annotations only: `works` imports this module
     from rocketwire.server.core.works import Steps
@@ -110,11 +111,19 @@ class Proof(NamedTuple):
     signature: bytes = b""
 
 
+def account_of(header: Header, proof: Proof | None) -> str:
+    """The account that a request names; empty: none. `proof` shows who asks if the header's fields do not."""
+    if proof is not None:
+        return proof.access_key
+    return "" if header.ext is None else header.ext.get(ACCESS_KEY, "")
+
+
 class Request(msgspec.Struct, Generic[FieldsT], frozen=True, kw_only=True, gc=False):
     """One request with its extension fields decoded.
 
     `body` is a view into the read buffer: valid until the handler returns. `serialize_type` is `NO_FRAME` if the
-    request came in no frame; then `proof` may show who asks, and `broker` names the one that it is for.
+    request came in no frame; then `proof` may show who asks, and `broker` names the one that it is for. `account` is
+    the one that it names, if guards have admitted it.
     """
 
     peer: Peer
@@ -124,6 +133,7 @@ class Request(msgspec.Struct, Generic[FieldsT], frozen=True, kw_only=True, gc=Fa
     fields: FieldsT
     proof: Proof | None = None
     broker: str | None = None
+    account: str = ""
 
     def held(self) -> Request[None]:
         """A copy with only what the answer needs: the header may be large, and the body's buffer will be reused."""

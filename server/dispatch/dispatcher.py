@@ -23,7 +23,7 @@ from rocketwire.server.core.append import Append
 from rocketwire.server.core.errors import RequestUnsupported, response_code
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.metrics import UNSERVED, Metrics
-from rocketwire.server.core.request import Reply, Request, SharedReply
+from rocketwire.server.core.request import Reply, Request, SharedReply, account_of
 from rocketwire.server.core.route import Family, Made, Route
 from rocketwire.server.core.works import Paused, Steps, Work, Works
 from rocketwire.server.dispatch.caller import CallCaller, Caller
@@ -177,17 +177,15 @@ class FrameDispatcher:
             session.answer(start, frame.serialize_type, Reply(code=response_code(refused), remark=str(refused)))
         return None
 
-    def _admitted(self, session: Session, frame: RawFrame, guards: tuple[Guard, ...]) -> bool:
-        """Whether all guards admit a frame; a refused request is answered."""
+    def _admitted(self, session: Session, frame: RawFrame, guards: tuple[Guard, ...]) -> Header | None:
+        """The header of a frame that all guards admit; None: it is refused, and answered."""
         header = self._header(session, frame)
-        if header is None:
-            return False
-        if header.flag & FLAG_RESPONSE:
-            return True
+        if header is None or header.flag & FLAG_RESPONSE:
+            return header
         request = Request(
             peer=session, header=header, serialize_type=frame.serialize_type, body=frame.body, fields=None
         )
-        return self._admits(guards, session, request)
+        return header if self._admits(guards, session, request) else None
 
     def _admits(self, guards: tuple[Guard, ...], caller: Caller, request: Request[Any]) -> bool:
         """Whether all guards admit a request, whose header has all fields; a refused one is answered."""
@@ -212,8 +210,12 @@ class FrameDispatcher:
 
     def _serve_one(self, session: Session, frame: RawFrame, guards: tuple[Guard, ...]) -> None:
         """Decode one request and carry it out."""
-        if guards and not self._admitted(session, frame, guards):
-            return
+        account = ""
+        if guards:
+            admitted = self._admitted(session, frame, guards)
+            if admitted is None:
+                return
+            account = account_of(admitted, None)
         serialize_type = frame.serialize_type
         frequent = self._fast.get(bytes(frame.header[:_START_LENGTH])) if serialize_type == _JSON else None
         found = None if frequent is None else frequent.decode(frame.header)
@@ -226,15 +228,22 @@ class FrameDispatcher:
             header, route, services, fields = found, frequent.route, frequent.services, found.fields
             self._metrics.requests[header.code] += 1
         request: Request[Any] = Request(
-            peer=session, header=header, serialize_type=serialize_type, body=frame.body, fields=fields
+            peer=session,
+            header=header,
+            serialize_type=serialize_type,
+            body=frame.body,
+            fields=fields,
+            account=account,
         )
         self._carry_out(session, route, services, request)
 
     def _serve_request(self, caller: Caller, request: Request[Any], guards: tuple[Guard, ...]) -> None:
         """Carry out one request whose header fields are typed."""
         header = request.header
-        if guards and not self._admits(guards, caller, self.with_ext(request)):
-            return
+        if guards:
+            if not self._admits(guards, caller, self.with_ext(request)):
+                return
+            request = replace(request, account=account_of(header, request.proof))
         known = self._by_call.get(header.code)
         self._metrics.requests[UNSERVED if known is None else header.code] += 1
         if known is None:

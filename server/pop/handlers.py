@@ -40,8 +40,8 @@ def _pop(services: PopServices, request: Request[PopMessageRequestHeader]) -> Re
         host = services.checks.broker_keys.current.advertised_host
         remark = f"the broker[{host}] pop message is timeout too much"
         return Reply(code=PopResponseCode.POLLING_TIMEOUT, remark=remark, ext={})
-    ask = services.ask(fields, remote)
-    refusal = services.refusal(fields.consumer_group, fields.topic)
+    ask = services.ask(fields, remote, request.account)
+    refusal = services.refusal(fields.consumer_group, fields.topic, request.account)
     if refusal is not None:
         return refusal
     taken = services.take(ask)
@@ -84,7 +84,7 @@ def _change(services: PopServices, request: Request[ChangeInvisibleTimeRequestHe
 def _peek(services: PopServices, request: Request[PeekMessageRequestHeader]) -> Reply:
     fields = request.fields
     config = services.checks.peek(fields.consumer_group, fields.topic, fields.queue_id, request.peer.remote_text)
-    refusal = services.refusal(fields.consumer_group, fields.topic)
+    refusal = services.refusal(fields.consumer_group, fields.topic, request.account)
     return refusal or services.peeking.peek(fields, config)
 
 

@@ -64,15 +64,15 @@ class PopServices:
         most = self.limit_keys.current.max_heartbeat_bytes
         return selection.of_request(self.filter_keys.current, expression, expression_type, most_bytes=most)
 
-    def ask(self, fields: PopMessageRequestHeader, remote: str) -> Ask:
-        """A pop that is served, unless its group is over its quota; `remote` is the client's address, for a refusal.
+    def ask(self, fields: PopMessageRequestHeader, remote: str, account: str = "") -> Ask:
+        """A pop of an account that is served, unless it is over a quota; `remote` is its address, for a refusal.
 
         Raises:
             ServerError: it is not served.
         """
         group, topic, checks = fields.consumer_group, fields.topic, self.checks
         checks.pop(group, topic, fields.queue_id, fields.max_msg_nums, remote)
-        ask = Ask(fields, self.wanted(fields.exp, fields.exp_type))
+        ask = Ask(fields, self.wanted(fields.exp, fields.exp_type), account=account)
         check_time(fields.invisible_time, checks.timer_keys.current.timer_max_delay_sec)
         self.pop_topics.check_retry(topic, group)
         self.pop_topics.make_own()
@@ -97,10 +97,10 @@ class PopServices:
             self.polls.wake_queue(line_of(ask.fields.topic, ask.fields.consumer_group, ask.fields.queue_id))
         return taken
 
-    def refusal(self, group: str, topic: str) -> Reply | None:
-        """The refusal of a group that is over its quota of receives; None: it is not."""
+    def refusal(self, group: str, topic: str, account: str) -> Reply | None:
+        """The refusal of a group or an account that is over its quota of receives; None: it is not."""
         throttle = self.throttle
-        gate = throttle.receive(topic, group) if throttle.receives else None
+        gate = throttle.receive(topic, group, account) if throttle.receives else None
         if gate is None or throttle.passes(RECEIVE, gate):
             return None
         return Reply(code=ResponseCode.FLOW_CONTROL, remark=throttle.receive_remark, ext={})
@@ -144,11 +144,12 @@ class WaitingPop:
         taken = services.taking.take(self._ask)
         if not taken.count:
             return None
-        return services.refusal(fields.consumer_group, fields.topic) or taken
+        return services.refusal(fields.consumer_group, fields.topic, self._ask.account) or taken
 
     def time_up(self) -> Reply:
         """The answer without messages."""
-        return self._services.taking.nothing(self._ask.fields).in_vain(PopResponseCode.POLLING_TIMEOUT)
+        ask = self._ask
+        return self._services.taking.nothing(ask.fields, ask.account).in_vain(PopResponseCode.POLLING_TIMEOUT)
 
     def undone(self, taken: Taken) -> None:
         """Make the messages visible again."""

@@ -57,6 +57,7 @@ class Taken:
     """
 
     __slots__ = (
+        "_account",
         "_counts",
         "_fields",
         "_taken",
@@ -73,12 +74,14 @@ class Taken:
     def __init__(
         self,
         fields: PopMessageRequestHeader,
+        account: str,
         pop_time: int,
         revive_queue: int,
-        taken: Callable[[Taken, PopMessageRequestHeader], None],
+        taken: Callable[[Taken, PopMessageRequestHeader, str], None],
     ) -> None:
         """Begin; `taken` is called when the check points are stored."""
         self._fields = fields
+        self._account = account
         self._taken = taken
         self._counts: list[OrderCount] = []
         self.pop_time = pop_time
@@ -99,7 +102,7 @@ class Taken:
 
     def stored(self) -> None:
         """Move the group's offsets, and count: the check points are stored."""
-        self._taken(self, self._fields)
+        self._taken(self, self._fields, self._account)
 
     def handles(self, broker: str) -> Iterator[tuple[PopQueue, PopHandle]]:
         """The queue and the handle of each message."""

@@ -74,12 +74,14 @@ class Ask(NamedTuple):
         wanted: Its filter.
         busy: The queues of pops whose check points are not stored yet: from these it takes nothing.
         counts_rest: Whether `Taken.rest` is wanted of queues that come when the pop has all it may get.
+        account: Who asks; empty: there are no accounts.
     """
 
     fields: PopMessageRequestHeader
     wanted: MessageFilter
     busy: Container[PopQueue] = ()
     counts_rest: bool = True
+    account: str = ""
 
 
 class Taking:
@@ -139,7 +141,7 @@ class Taking:
         fields = ask.fields
         group, topic = fields.consumer_group, fields.topic
         coin = self._choose(PERCENT)
-        taken = self.nothing(fields)
+        taken = self.nothing(fields, ask.account)
         retries = [] if fields.order else list(self._pop_topics.retries(topic, group, coin))
         retries_first = coin < self._keys.current.pop_from_retry_probability
         if retries_first:
@@ -162,10 +164,10 @@ class Taking:
                 return True
         return False
 
-    def nothing(self, fields: PopMessageRequestHeader) -> Taken:
-        """What a pop gets before it looks: nothing."""
+    def nothing(self, fields: PopMessageRequestHeader, account: str) -> Taken:
+        """What a pop of an account gets before it looks: nothing."""
         revive_queue = ORDER_REVIVE_QUEUE if fields.order else next(self._numbers) % self._pop_topics.revive_queues
-        return Taken(fields, self._clock(), revive_queue, self._count)
+        return Taken(fields, account, self._clock(), revive_queue, self._count)
 
     def _take_of_topics(self, ask: Ask, taken: Taken, topics: Sequence[TopicConfig], first: int) -> None:
         fields, end_of = ask.fields, self._store.max_offset
@@ -313,7 +315,7 @@ class Taking:
                 return 0
         return max(0, store.max_offset(topic, queue_id) - 1)
 
-    def _count(self, taken: Taken, fields: PopMessageRequestHeader) -> None:
+    def _count(self, taken: Taken, fields: PopMessageRequestHeader, account: str) -> None:
         """Move the offsets of a group, whose check points are stored, and count what it gets."""
         group = fields.consumer_group
         for batch in taken.batches:
@@ -324,7 +326,7 @@ class Taking:
             self._deliveries.add((group, queue.topic), len(popped.offsets), len(body))
         self._metrics.delivered(taken.count, taken.size)
         throttle = self._throttle
-        gate = throttle.receive(fields.topic, group) if throttle.receives else None
+        gate = throttle.receive(fields.topic, group, account) if throttle.receives else None
         if gate is not None:
             throttle.received(gate, [memoryview(each.body) for each in taken.queues])
 

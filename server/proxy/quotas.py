@@ -9,12 +9,13 @@ from typing import Final
 
 from rocketwire.server.core.guard_errors import QuotaExceeded
 from rocketwire.server.core.metrics import RECEIVE, SEND
-from rocketwire.server.core.request import Peer, Proof
+from rocketwire.server.core.request import Peer, Proof, account_of
 from rocketwire.server.guards.throttle.throttle import Gate, Throttle
 from rocketwire.server.proxy.sends import PULLS, SENDS, SendFields, is_half
 from rocketwire.store.append.drafts import Draft
 from rocketwire.wire import names
 from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.frame import Buffer
 from rocketwire.wire.header import Header
 from rocketwire.wire.properties import DELAY, reader_of
 
@@ -23,10 +24,16 @@ _DELAYED: Final = reader_of(DELAY.encode())
 
 
 class Quotas:
-    """A guard that counts sends and pulls, and refuses those over their quota with code 215."""
+    """A guard that counts sends and pulls, and refuses those over their quota with code 215.
 
-    def __init__(self, throttle: Throttle) -> None:
+    Args:
+        throttle: The quotas.
+        accounts: Whether accounts are checked; if not, none has a quota.
+    """
+
+    def __init__(self, throttle: Throttle, *, accounts: bool) -> None:
         self._throttle = throttle
+        self._accounts = accounts
 
     @property
     def active(self) -> bool:
@@ -39,33 +46,36 @@ class Quotas:
         Raises:
             QuotaExceeded: it is over a quota.
         """
-        del peer, proof
+        del peer
         throttle, ext = self._throttle, header.ext or {}
         fields = SENDS.get(header.code)
         if fields is not None:
-            gate = throttle.send(ext.get(fields.topic, ""), ext.get(fields.group, ""))
+            account = account_of(header, proof) if self._accounts else ""
+            gate = throttle.send(ext.get(fields.topic, ""), ext.get(fields.group, ""), account)
             if gate is None:
                 return
             if not throttle.passes(SEND, gate):
                 raise QuotaExceeded(throttle.send_remark)
             throttle.sent(gate, list(_sent(header.code, fields, ext, body)))
         elif header.code in PULLS:
-            gate = self._receive_gate(ext)
+            gate = self._receive_gate(header, proof)
             if gate is not None and not throttle.passes(RECEIVE, gate):
                 raise QuotaExceeded(throttle.receive_remark)
 
-    def _receive_gate(self, ext: Mapping[str, str]) -> Gate | None:
-        return self._throttle.receive(ext.get("topic", ""), ext.get("consumerGroup", ""))
+    def _receive_gate(self, header: Header, proof: Proof | None) -> Gate | None:
+        ext = header.ext or {}
+        account = account_of(header, proof) if self._accounts else ""
+        return self._throttle.receive(ext.get("topic", ""), ext.get("consumerGroup", ""), account)
 
-    def charging(self, header: Header) -> Callable[[memoryview], None] | None:
+    def charging(self, header: Header, proof: Proof | None = None) -> Callable[[Buffer], None] | None:
         """What charges the body of the answer to a pull; None: nothing is charged for it."""
         if header.code not in PULLS or not self._throttle.receives:
             return None
-        gate = self._receive_gate(header.ext or {})
+        gate = self._receive_gate(header, proof)
         return None if gate is None else partial(self._charge, gate)
 
-    def _charge(self, gate: Gate, body: memoryview) -> None:
-        self._throttle.received(gate, (body,))
+    def _charge(self, gate: Gate, body: Buffer) -> None:
+        self._throttle.received(gate, (memoryview(body),))
 
 
 def _sent(code: int, fields: SendFields, ext: Mapping[str, str], body: memoryview) -> Iterator[Draft]:

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from rocketwire.server.core.request import Peer, Proof
+from rocketwire.server.core.request import Peer, Proof, account_of
 from rocketwire.server.proxy.sends import PULLS, SENDS
 from rocketwire.wire.header import Header
-from rocketwire.wire.signature import ACCESS_KEY
 
 MOST_PAIRS: Final = 2000
 OTHERS: Final = "(others)"
@@ -62,9 +61,7 @@ class Usage:
             return
         kind, field = known
         ext = header.ext or {}
-        account = ""
-        if self._accounts:
-            account = ext.get(ACCESS_KEY, "") if proof is None else proof.access_key
+        account = account_of(header, proof) if self._accounts else ""
         key = (account, ext.get(field, ""), kind)
         counts = self._used.get(key)
         if counts is None:

@@ -106,10 +106,10 @@ class PullAnswers:
             wanted.most_text,
         )
 
-    def refusal(self, group: str, topic: str) -> Reply | None:
-        """The refusal of a group that is over its quota of receives; None: it is not."""
+    def refusal(self, group: str, topic: str, account: str = "") -> Reply | None:
+        """The refusal of a group or an account that is over its quota of receives; None: it is not."""
         throttle = self._throttle
-        gate = throttle.receive(topic, group) if throttle.receives else None
+        gate = throttle.receive(topic, group, account) if throttle.receives else None
         return None if gate is None or throttle.passes(RECEIVE, gate) else self._refused()
 
     def cold_refusal(self, group: str, asked: Asked) -> Reply | None:
@@ -162,7 +162,9 @@ class PullAnswers:
             body=fetched.chunks,
         )
 
-    def delivered(self, group: str, offset: int, asked: Asked, fetched: Fetched, reply: Reply) -> None:
+    def delivered(
+        self, group: str, offset: int, asked: Asked, fetched: Fetched, reply: Reply, account: str = ""
+    ) -> None:
         """Count what a pull of a group gets; store an event if it was redirected from this requested offset."""
         throttle = self._throttle
         if throttle.colds and fetched.far_behind:
@@ -170,7 +172,7 @@ class PullAnswers:
         if fetched.count:
             self._metrics.delivered(fetched.count, fetched.size)
             self._deliveries.add((group, asked.topic), fetched.count, fetched.size)
-            gate = throttle.receive(asked.topic, group) if throttle.receives else None
+            gate = throttle.receive(asked.topic, group, account) if throttle.receives else None
             if gate is not None:
                 throttle.received(gate, fetched.chunks)
         if reply.code == ResponseCode.PULL_OFFSET_MOVED:

@@ -26,15 +26,15 @@ def _pull(services: PullServices, request: PullRequest) -> Reply | None:
     offset = fields.queue_offset
     asked = Asked(fields.topic, fields.queue_id, offset, offset == 0, fields.max_msg_nums, fields.max_msg_bytes, wanted)
     answers = services.pull_answers
-    group = fields.consumer_group
-    refusal = answers.refusal(group, fields.topic) or answers.cold_refusal(group, asked)
+    group, account = fields.consumer_group, request.account
+    refusal = answers.refusal(group, fields.topic, account) or answers.cold_refusal(group, asked)
     if refusal is not None:
         return refusal
     fetched = answers.fetch(asked)
     if fields.sys_flag & PullSysFlag.COMMIT_OFFSET:
-        commit_offset(services.offsets, fields.consumer_group, fields.topic, fields.queue_id, fields.commit_offset)
+        commit_offset(services.offsets, group, fields.topic, fields.queue_id, fields.commit_offset)
     reply = answers.reply(asked, fetched)
-    answers.delivered(fields.consumer_group, offset, asked, fetched, reply)
+    answers.delivered(group, offset, asked, fetched, reply, account)
     if reply.code != ResponseCode.PULL_NOT_FOUND or not fields.sys_flag & PullSysFlag.SUSPEND:
         return reply
     _hold(services, request, asked)
@@ -45,7 +45,7 @@ def _hold(services: PullServices, request: PullRequest, asked: Asked) -> None:
     """Hold the request until a message for it arrives or its time is up."""
     fields = request.fields
     seconds = services.pull_answers.held_seconds(fields.suspend_timeout_millis)
-    pull = HeldPull(request.held(), group=fields.consumer_group, offset=fields.queue_offset)
+    pull = HeldPull(request.held(), group=fields.consumer_group, offset=fields.queue_offset, account=request.account)
     services.long_poll.hold(pull, asked, seconds)
 
 

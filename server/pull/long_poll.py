@@ -60,10 +60,12 @@ class Answers(Protocol):
     def reply(self, asked: Asked, fetched: Fetched) -> Reply:
         """Encode the result as an answer; nothing is counted."""
 
-    def refusal(self, group: str, topic: str) -> Reply | None:
-        """The refusal of a group that is over its quota; None: it is not."""
+    def refusal(self, group: str, topic: str, account: str = "") -> Reply | None:
+        """The refusal of a group or an account that is over its quota; None: it is not."""
 
-    def delivered(self, group: str, offset: int, asked: Asked, fetched: Fetched, reply: Reply) -> None:
+    def delivered(
+        self, group: str, offset: int, asked: Asked, fetched: Fetched, reply: Reply, account: str = ""
+    ) -> None:
         """Count what a pull of a group gets; store an event if it was redirected from this requested offset."""
 
 
@@ -78,14 +80,15 @@ class _Waiters:
 
 
 class HeldPull:
-    """One waiting request (its `held`) of a group, and the offset it requested."""
+    """One waiting request (its `held`) of a group and an account, and the offset it requested."""
 
-    __slots__ = ("group", "offset", "peer", "request", "waiters")
+    __slots__ = ("account", "group", "offset", "peer", "request", "waiters")
 
-    def __init__(self, request: Request[Any], *, group: str, offset: int) -> None:
+    def __init__(self, request: Request[Any], *, group: str, offset: int, account: str = "") -> None:
         self.peer: Peer = request.peer
         self.request = request
         self.group = group
+        self.account = account
         self.offset = offset
         self.waiters: _Waiters | None = None
 
@@ -215,11 +218,11 @@ class LongPoll:
             if (not final and self._does_not_read(pull.peer)) or pull.waiters is None:
                 continue
             try:
-                refusal = self._answers.refusal(pull.group, asked.topic) if fetched.count else None
+                refusal = self._answers.refusal(pull.group, asked.topic, pull.account) if fetched.count else None
                 if refusal is not None:
                     self._answer(pull, refusal)
                     continue
-                self._answers.delivered(pull.group, pull.offset, asked, fetched, reply)
+                self._answers.delivered(pull.group, pull.offset, asked, fetched, reply, pull.account)
                 self._answer(pull, answer)
             except Exception as error:  # answered to this pull only: other pulls did not cause it
                 log.exception("held pull from %(peer)s", {"peer": pull.peer.remote_text})

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.errors import TopicNotFound
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.core.request import Reply, Request
+from rocketwire.server.core.request import Proof, Reply, Request
 from rocketwire.server.dispatch.caller import CallCaller
 from rocketwire.server.dispatch.dispatcher import ext_of_fast
 from rocketwire.server.dispatch.guard import Guard
@@ -60,6 +60,7 @@ from rocketwire.wire.recall_handle import decode_recall_handle
 SECONDS: Final = 5.0
 """For how long a broker's answer is waited for, beside what a request may wait there."""
 _KEPT_EACH: Final = 512
+Charging: TypeAlias = Callable[[Header, Proof | None], Callable[[Buffer], None] | None]
 Copying: TypeAlias = Callable[[str, Header, Buffer, Done], Done]
 _BROKERS_CLOCK: Final = "0"
 _RESPONSES: Final[dict[int, type[WireHeader]]] = {
@@ -84,6 +85,7 @@ class RemoteDispatch:
         metrics: Counts requests.
         in_flight: Counts the bytes of requests that wait for their answers.
         guards: Admit or refuse each request while they are active.
+        charging: Says what charges the body of the answer to a request that guards have admitted; None: nothing does.
         copying: Takes a request to a broker with what its answer is to be given to, and says what that is then.
         answered: Called with the code of each request that is answered, and when it came; None: nobody measures.
     """
@@ -100,6 +102,7 @@ class RemoteDispatch:
         metrics: Metrics,
         in_flight: InFlight,
         guards: Iterable[Guard] = (),
+        charging: Charging | None = None,
         copying: Copying | None = None,
         answered: Callable[[int, float], None] | None = None,
     ) -> None:
@@ -112,6 +115,7 @@ class RemoteDispatch:
         self._metrics = metrics
         self._in_flight = in_flight
         self._guards = tuple(guards)
+        self._charging = charging
         self._copying = copying
         self._note = answered
         self._began: dict[tuple[CallCaller, int], float] = {}
@@ -225,7 +229,7 @@ class RemoteDispatch:
             seconds += fields.poll_time / 1000
         size = len(body) + _KEPT_EACH
         self._in_flight.add(size)
-        done: Done = partial(self._done, caller, header, broker, size)
+        done = self._charged(request, ext, partial(self._done, caller, header, broker, size))
         try:
             if self._pulled(broker, request, partial(self._done_now, done)):
                 return None
@@ -237,6 +241,13 @@ class RemoteDispatch:
         except WireError:
             self._in_flight.add(-size)
             raise
+
+    def _charged(self, request: Request[Any], ext: Mapping[str, str], done: Done) -> Done:
+        """What takes the answer to a request, which is charged to quotas before."""
+        if self._charging is None or not isinstance(request.fields, PopMessageRequestHeader):
+            return done
+        charge = self._charging(replace(request.header, ext=dict(ext)), request.proof)
+        return done if charge is None else partial(_charge, charge, done)
 
     def _pulled(self, broker: str, request: Request[Any], done: Done) -> bool:
         """Carry out a request of POP here, if it is for a broker without that; or return False."""
@@ -323,6 +334,13 @@ class RemoteDispatch:
         await self._groups.load(group)
         self._answer(caller, header, Reply())
         caller.flush()
+
+
+def _charge(charge: Callable[[Buffer], None], done: Done, found: Answer | NotReached) -> None:
+    """Charge an answer, unless it is a refusal."""
+    if isinstance(found, Answer) and found.code == ResponseCode.SUCCESS:
+        charge(found.body)
+    done(found)
 
 
 def _is_timed(fields: SendFields, body: Buffer) -> bool:

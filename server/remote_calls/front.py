@@ -19,7 +19,7 @@ from rocketwire.server.grpc.front import Front, Parts
 from rocketwire.server.grpc.keys import GrpcKeys
 from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.pop.renewals import Renewals
-from rocketwire.server.remote_calls.dispatch import Copying, RemoteDispatch
+from rocketwire.server.remote_calls.dispatch import Charging, Copying, RemoteDispatch
 from rocketwire.server.remote_calls.groups import RemoteGroups
 from rocketwire.server.remote_calls.members import Members
 from rocketwire.server.remote_calls.pulls.service import Pulls
@@ -75,6 +75,7 @@ def remote_front(
     send_keys: Live[SendKeys] | None = None,
     upstream_keys: Live[UpstreamKeys] | None = None,
     guards: Iterable[Guard] = (),
+    charging: Charging | None = None,
     copying: Copying | None = None,
     answered: Callable[[int, float], None] | None = None,
     took: Callable[[float, int], None] | None = None,
@@ -92,7 +93,8 @@ def remote_front(
         send_keys: The keys of sends, likewise.
         upstream_keys: What the cluster cannot tell, likewise.
         guards: Admit or refuse each request while they are active.
-        copying: As for `RemoteDispatch`.
+        charging: As for `RemoteDispatch`.
+        copying: Likewise.
         answered: Likewise.
         took: As for `ForwardedCalls`.
     """
@@ -111,6 +113,7 @@ def remote_front(
         metrics=metrics,
         in_flight=in_flight,
         guards=guards,
+        charging=charging,
         copying=copying,
         answered=answered,
     )

@@ -77,7 +77,9 @@ def _send(services: SendServices, request: Request[SendRequestFields]) -> Reply 
     """Check a send and have its messages stored. The header, not the code, says whether the body is a batch."""
     peer = request.peer
     try:
-        prepared = services.sending.prepare(request.fields, request.body, peer.born_host, peer.remote_text)
+        prepared = services.sending.prepare(
+            request.fields, request.body, peer.born_host, peer.remote_text, request.account
+        )
     except (ServerError, WireError) as error:
         if isinstance(error, LimitExceeded):  # the dispatcher counts only those that it is to answer itself
             peer.limited(error)

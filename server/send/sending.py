@@ -20,7 +20,9 @@ class Sending:
         self.drafts = drafts
         self.throttle = throttle
 
-    def prepare(self, fields: SendRequestFields, body: memoryview, born_host: bytes, remote: str) -> Prepared | None:
+    def prepare(
+        self, fields: SendRequestFields, body: memoryview, born_host: bytes, remote: str, account: str = ""
+    ) -> Prepared | None:
         """Check a send and make its drafts; None: it is over a quota, and refused with `throttle.send_remark`.
 
         Quotas are checked first, so that refused sends are cheap.
@@ -30,7 +32,7 @@ class Sending:
             WireError: its body or its flags cannot be read.
         """
         throttle = self.throttle
-        gate = throttle.send(fields.topic, fields.producer_group) if throttle.sends else None
+        gate = throttle.send(fields.topic, fields.producer_group, account) if throttle.sends else None
         if gate is not None and not throttle.passes(SEND, gate):
             return None
         make = self.drafts.batch if fields.batch else self.drafts.message

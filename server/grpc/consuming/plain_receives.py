@@ -213,7 +213,7 @@ class PlainReceives:
     def _take(self, call: Call, plan: _Plan, busy: set[PopQueue]) -> _Plain | None:
         services, pops, fields = self._services, self._pops, plan.ask.fields
         topic, group = fields.topic, fields.consumer_group
-        if pops.refusal(group, topic) is not None:
+        if pops.refusal(group, topic, account="") is not None:
             return None
         check_client_id(call.client_id)
         client = services.clients.claimed(call.client_id, call.line)

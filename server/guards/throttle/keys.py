@@ -16,6 +16,8 @@ _QUOTAS: Final = (
     rf"(?:{_ITEM}(?:[,\s]+{_ITEM})*)?",
     "items NAME=SEND/RECEIVE (* for other names, - for no quota, at most 999999999) with commas or blanks between",
 )
+_ACCOUNT: Final = rf"[^\s,=]+={_NUMBER}/{_NUMBER}"
+_ACCOUNT_QUOTAS: Final = (rf"(?:{_ACCOUNT}(?:[,\s]+{_ACCOUNT})*)?", _QUOTAS[1])
 _RATIO: Final = (
     "(?:0*[1-9][0-9]{0,3}:[0-9]{1,4}|[0-9]{1,4}:0*[1-9][0-9]{0,3})",
     "two numbers up to 9999 with a colon between, one of them above 0",
@@ -38,6 +40,13 @@ class ThrottleKeys:
         "quotas of producer groups (sends) and consumer groups (receives)",
         default="",
         form=_QUOTAS,
+        online=True,
+        known=OURS,
+    )
+    account_quotas: str = key(
+        "quotas of accounts, by their access keys; they need access control",
+        default="",
+        form=_ACCOUNT_QUOTAS,
         online=True,
         known=OURS,
     )

@@ -17,7 +17,7 @@ _NONE: Final = "-"
 
 
 class Quota(NamedTuple):
-    """What one topic or group may send and receive; None: no limit."""
+    """What one topic, group or account may send and receive; None: no limit."""
 
     send: int | None
     receive: int | None
@@ -31,7 +31,7 @@ NO_QUOTA: Final = Quota(None, None)
 
 
 class Quotas:
-    """The quotas of topics, or those of groups."""
+    """The quotas of topics, those of groups, or those of accounts."""
 
     __slots__ = ("_by_name", "_others")
 
@@ -40,7 +40,7 @@ class Quotas:
         self._by_name = {name: quota for name, quota in by_name.items() if name != OTHERS}
 
     def of(self, name: str) -> Quota:
-        """The quota of one topic or group, its own or that of `*`."""
+        """The quota of one name, its own or that of `*`."""
         return self._by_name.get(name, self._others)
 
     def __contains__(self, name: str) -> bool:

@@ -17,7 +17,7 @@ from rocketwire.server.core.metrics import RECEIVE, SEND, Metrics
 from rocketwire.server.guards.throttle.bucket import Bucket, PythonBucket
 from rocketwire.server.guards.throttle.converted import Conversion
 from rocketwire.server.guards.throttle.keys import FLOW_CONTROL_WORDING, ThrottleKeys
-from rocketwire.server.guards.throttle.quotas import instance_quota, read_quotas
+from rocketwire.server.guards.throttle.quotas import Quotas, instance_quota, read_quotas
 from rocketwire.server.topics.message_types import MESSAGE_TYPE, MessageType
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.event import Event
@@ -27,9 +27,10 @@ from rocketwire.wire.bodies.topic import TopicConfig
 INSTANCE: Final = "instance"
 TOPIC: Final = "topic"
 GROUP: Final = "group"
+ACCOUNT: Final = "account"
 BACKLOG: Final = "backlog"
 COLD: Final = "cold"
-"""The trigger of a refusal: the quota of the broker, a topic or a group, a group's backlog, or reads from the disk."""
+"""The trigger of a refusal: the quota of the broker, a topic, a group or an account, a backlog, or disk reads."""
 
 SEND_REMARK: Final = (
     "Rate of message sending reaches limit, please take a control or upgrade the resource specification."
@@ -39,6 +40,8 @@ RECEIVE_REMARK: Final = (
 )
 FLOW_CONTROL_REMARK: Final = "messages flow control"
 
+_NAMED: Final = (TOPIC, GROUP, ACCOUNT)
+"""The kinds of quotas that have names."""
 _UNCOUNTED: Final = names.NOT_SENDABLE_TOPICS | {names.TRACE_TOPIC}
 """The broker's internal topics and the trace topic; compared by full name, since clients choose names."""
 _NANO: Final = 1_000_000_000
@@ -47,13 +50,14 @@ _MOST_BUCKETS: Final = 16_384  # clients may send with ever new groups
 _MOST_INDEBTED: Final = 32_768
 _TOO_LONG: Final = "(too long)"
 """Stands for all names longer than a topic or group name may be: they share the quota of `*`."""
+_MAX_ACCOUNT_LENGTH: Final = 255
 
 
 class Gate:
-    """The buckets of one topic and group in one direction.
+    """The buckets of one topic, group and account in one direction.
 
     Attributes:
-        buckets: One to three buckets, none of which may be empty.
+        buckets: One to four buckets, none of which may be empty.
         kinds: The trigger that each bucket stands for.
         topic: The topic; it may be created or changed after the gate.
     """
@@ -112,7 +116,7 @@ class Throttle:
         self._topics = topics
         self._metrics = metrics
         self._now = now
-        self._gates: dict[tuple[str, str, str], Gate | None] = {}
+        self._gates: dict[tuple[str, str, str, str], Gate | None] = {}
         self._buckets: dict[tuple[str, str, str], PythonBucket] = {}
         self._rates: object = None
         self._backlogged: frozenset[str] = frozenset()
@@ -126,8 +130,9 @@ class Throttle:
         self._gates.clear()
         self.instance = instance_quota(keys.instance_tps, keys.send_receive_ratio)
         self._of_topics, self._of_groups = read_quotas(keys.topic_quotas), read_quotas(keys.group_quotas)
+        self._of_accounts = read_quotas(keys.account_quotas)
         cold = keys.cg_cold_read_threshold, keys.global_cold_read_threshold
-        rates = self.instance, self._of_topics, self._of_groups, cold
+        rates = self.instance, self._of_topics, self._of_groups, self._of_accounts, cold
         if rates != self._rates:
             self._rates = rates
             self._buckets = {key: bucket for key, bucket in self._buckets.items() if self._rate(*key) == bucket.rate}
@@ -145,14 +150,16 @@ class Throttle:
         if kind == COLD:
             keys = self._keys.current
             return keys.cg_cold_read_threshold if name else keys.global_cold_read_threshold
-        quotas = {INSTANCE: self.instance, TOPIC: self._of_topics.of(name), GROUP: self._of_groups.of(name)}
-        return quotas[kind].of(direction)
+        quota = self.instance if kind == INSTANCE else self._named(kind).of(name)
+        return quota.of(direction)
+
+    def _named(self, kind: str) -> Quotas:
+        """The quotas of a kind that has names."""
+        return {TOPIC: self._of_topics, GROUP: self._of_groups, ACCOUNT: self._of_accounts}[kind]
 
     def _any_of(self, direction: str) -> bool:
-        return (
-            self.instance.of(direction) is not None
-            or self._of_topics.any_of(direction)
-            or self._of_groups.any_of(direction)
+        return self.instance.of(direction) is not None or any(
+            quotas.any_of(direction) for quotas in (self._of_topics, self._of_groups, self._of_accounts)
         )
 
     def backlogged(self, topics: Iterable[str]) -> None:
@@ -162,13 +169,13 @@ class Throttle:
             self._backlogged = now
             self.forgets()
 
-    def send(self, topic: str, group: str) -> Gate | None:
-        """The gate of a producer group's sends to a topic; None: nothing limits them."""
-        return self._gate(SEND, topic, group if self.by_group else "")
+    def send(self, topic: str, group: str, account: str = "") -> Gate | None:
+        """The gate of an account's and a producer group's sends to a topic; None: nothing limits them."""
+        return self._gate(SEND, topic, group if self.by_group else "", account)
 
-    def receive(self, topic: str, group: str) -> Gate | None:
-        """The gate of a consumer group's receives of a topic; None: nothing limits them."""
-        return self._gate(RECEIVE, topic, group)
+    def receive(self, topic: str, group: str, account: str = "") -> Gate | None:
+        """The gate of an account's and a consumer group's receives of a topic; None: nothing limits them."""
+        return self._gate(RECEIVE, topic, group, account)
 
     def cold(self, group: str) -> Gate:
         """The gate of a group's reads from the disk, which is charged in bytes."""
@@ -178,11 +185,7 @@ class Throttle:
 
     def written(self) -> Iterator[tuple[str, str, str, int, int]]:
         """The quotas that the configuration names: direction, kind, name, rate and what was charged, even if 0."""
-        names = [
-            (INSTANCE, ""),
-            *((TOPIC, name) for name in self._of_topics),
-            *((GROUP, name) for name in self._of_groups),
-        ]
+        names = [(INSTANCE, ""), *((kind, name) for kind in _NAMED for name in self._named(kind))]
         for key in ((direction, *of) for direction in (SEND, RECEIVE) for of in names):
             rate = self._rate(*key)
             if rate is not None:
@@ -190,9 +193,9 @@ class Throttle:
                 yield *key, rate, 0 if bucket is None else bucket.taken
 
     def unwritten(self) -> Iterator[tuple[str, str, str, int, int]]:
-        """The same for topics and groups that use `*`, as far as they sent or received."""
+        """The same for topics, groups and accounts that use `*`, as far as they sent or received."""
         for (direction, kind, name), bucket in self._buckets.items():
-            if (kind == TOPIC and name not in self._of_topics) or (kind == GROUP and name not in self._of_groups):
+            if kind in _NAMED and name not in self._named(kind):
                 yield direction, kind, name, bucket.rate, bucket.taken
 
     def is_open(self, gate: Gate) -> bool:
@@ -222,26 +225,28 @@ class Throttle:
     def _now_ns(self) -> int:
         return int(self._now() * _NANO)
 
-    def _gate(self, direction: str, topic: str, group: str) -> Gate | None:
+    def _gate(self, direction: str, topic: str, group: str, account: str) -> Gate | None:
         try:
-            return self._gates[direction, topic, group]
+            return self._gates[direction, topic, group, account]
         except KeyError:
             topic, group = _kept(topic, names.MAX_TOPIC_LENGTH), _kept(group, names.MAX_GROUP_LENGTH)
-            key = direction, topic, group
+            account = _kept(account, _MAX_ACCOUNT_LENGTH)
+            key = direction, topic, group, account
             if key in self._gates:
                 return self._gates[key]
             if len(self._gates) >= _MOST_GATES:
                 self._gates.clear()
             self._make_room()
-            gate = self._gates[key] = self._made(direction, topic, group)
+            gate = self._gates[key] = self._made(direction, topic, group, account)
             return gate
 
-    def _made(self, direction: str, topic: str, group: str) -> Gate | None:
+    def _made(self, direction: str, topic: str, group: str, account: str) -> Gate | None:
         if topic in _UNCOUNTED:
             return None
         if direction == SEND and topic in self._backlogged:
             return Gate((Bucket(0, 0),), (BACKLOG,))
-        whose = ((INSTANCE, ""), (TOPIC, topic), *(((GROUP, group),) if group else ()))
+        named = ((kind, name) for kind, name in ((GROUP, group), (ACCOUNT, account)) if name)
+        whose = ((INSTANCE, ""), (TOPIC, topic), *named)
         found = {kind: bucket for kind, name in whose if (bucket := self._bucket(direction, kind, name)) is not None}
         return Gate(found.values(), found, topic) if found else None
 
@@ -273,7 +278,7 @@ class Throttle:
 
     def _is_written(self, _direction: str, kind: str, name: str) -> bool:
         """Whether clients cannot make buckets like this one by inventing groups."""
-        return kind in {INSTANCE, TOPIC} or (name in self._of_groups if kind == GROUP else not name)
+        return kind in {INSTANCE, TOPIC} or (name in self._named(kind) if kind in _NAMED else not name)
 
 
 def _is_full(bucket: PythonBucket, now_ns: int) -> bool:

@@ -28,7 +28,8 @@ def families(throttle: Throttle) -> Iterator[Metric]:
     found = [*throttle.written(), *nlargest(MOST_UNWRITTEN, throttle.unwritten(), key=_TAKEN)]
     yield gauges(
         "quota_messages_per_second",
-        "Converted messages a second that a quota allows; name: the topic's or group's, none of the instance.",
+        "Converted messages a second that a quota allows; name: the topic's, group's or account's, none of the "
+        "instance.",
         _LABELS,
         ((labels, rate) for *labels, rate, _ in found),
     )

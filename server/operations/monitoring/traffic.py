@@ -9,7 +9,7 @@ from typing import Final
 from prometheus_client import Metric
 
 from rocketwire.server.core.metrics import ACL_REASONS, RECEIVE, SEND, UNSERVED, Metrics
-from rocketwire.server.guards.throttle.throttle import BACKLOG, COLD, GROUP, INSTANCE, TOPIC
+from rocketwire.server.guards.throttle.throttle import ACCOUNT, BACKLOG, COLD, GROUP, INSTANCE, TOPIC
 from rocketwire.server.limits.limits import LIMITS
 from rocketwire.server.net.admission.descriptors import KEPT_FOR_STORE, Descriptors
 from rocketwire.server.operations.faults.rule import COUNTED
@@ -27,7 +27,7 @@ _BUSIEST: Final = (
 )
 """Codes with a series from the start, so that their first increase is visible."""
 _THROTTLED: Final = (
-    *((direction, kind) for direction in (SEND, RECEIVE) for kind in (INSTANCE, TOPIC, GROUP)),
+    *((direction, kind) for direction in (SEND, RECEIVE) for kind in (INSTANCE, TOPIC, GROUP, ACCOUNT)),
     (SEND, BACKLOG),
     (RECEIVE, COLD),
 )
@@ -77,8 +77,8 @@ def refusals(metrics: Metrics, fault_rules: int) -> Iterator[Metric]:
     )
     yield counters(
         "throttled_requests",
-        "Requests refused with code 215; kind: whose quota (instance, topic, group), or backlog, or cold (reads of old "
-        "messages).",
+        "Requests refused with code 215; kind: whose quota (instance, topic, group, account), or backlog, or cold "
+        "(reads of old messages).",
         ("direction", "kind"),
         {**dict.fromkeys(_THROTTLED, 0), **metrics.throttled}.items(),
     )

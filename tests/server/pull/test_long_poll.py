@@ -64,10 +64,14 @@ class Store:
         }[fetched.status]
         return Reply(code=code, remark=fetched.status.name)
 
-    def refusal(self, group: str, topic: str) -> Reply | None:
+    def refusal(self, group: str, topic: str, account: str = "") -> Reply | None:
+        assert account == ""
         return Reply(code=ResponseCode.FLOW_CONTROL, remark=topic) if group in self.refused else None
 
-    def delivered(self, group: str, offset: int, asked: Asked, fetched: Fetched, reply: Reply) -> None:
+    def delivered(
+        self, group: str, offset: int, asked: Asked, fetched: Fetched, reply: Reply, account: str = ""
+    ) -> None:
+        assert account == ""
         self.told.append((group, offset, reply.remark))
 
     def put(self, queue: Queue = T0) -> None:

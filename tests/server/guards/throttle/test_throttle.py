@@ -103,6 +103,23 @@ def test_a_star_gives_each_name_a_bucket(setup: Setup) -> None:
     assert receives(setup, 5) == 0
 
 
+def test_accounts_have_buckets_beside_those_of_their_groups(setup: Setup) -> None:
+    throttle = set_config(setup, accountQuotas="app@one.example=2/-,*=-/3", groupQuotas="P=9/-")
+    gate = throttle.send("T", "P", "app@one.example")
+    assert gate is not None
+    assert gate.kinds == ("group", "account")
+    assert throttle.send("T", "Q", "another") is None
+    assert throttle.receive("T", "G", "") is None  # who has no account has no quota of one
+    receive = throttle.receive("T", "G", "another")
+    assert receive is not None
+    throttle.received(receive, [RECORD])
+    assert list(throttle.written()) == [
+        (SEND, "group", "P", 9, 0),
+        (SEND, "account", "app@one.example", 2, 0),
+    ]
+    assert list(throttle.unwritten()) == [(RECEIVE, "account", "another", 3, 1)]
+
+
 def test_a_refusal_costs_nothing_in_other_buckets(setup: Setup) -> None:
     set_config(setup, instanceTps=20, topicQuotas="T=1/-")
     setup.topics.put(TopicConfig(topic_name="U", read_queue_nums=1, write_queue_nums=1))
@@ -259,7 +276,9 @@ def kept_bytes(throttle: Throttle) -> int:
 
 @pytest.mark.parametrize("rate", [0, 5])
 def test_names_of_any_length_are_not_kept(setup: Setup, rate: int) -> None:
-    throttle = set_config(setup, instanceTps=20, topicQuotas="*=9/9", groupQuotas=f"*={rate}/{rate}")
+    throttle = set_config(
+        setup, instanceTps=20, topicQuotas="*=9/9", groupQuotas=f"*={rate}/{rate}", accountQuotas="*=7/7"
+    )
     for number in range(50):
         for long in (
             f"{number:03d}" + "x" * 1000,
@@ -270,6 +289,7 @@ def test_names_of_any_length_are_not_kept(setup: Setup, rate: int) -> None:
                 assert throttle.send(topic, group) is throttle.send(topic, group) is not None
                 assert throttle.receive(topic, group) is not None
             throttle.cold(long)
+            assert throttle.send("T", "G", long) is throttle.send("T", "G", long)
     assert kept_bytes(throttle) < 2000
     assert throttle.send("t" * 127, "g" * 255) is not throttle.send("t" * 127, "h" * 255)
     assert sends(setup, 9, group="x" * 256) + sends(setup, 9, group="y" * 256) == rate
