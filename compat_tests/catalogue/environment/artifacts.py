@@ -282,7 +282,7 @@ def go_program(source: Path) -> Path:
             folder = module / "src" / source.stem
             folder.mkdir(parents=True, exist_ok=True)
             shutil.copy(source, folder / "main.go")
-            run([go(), "build", "-o", binary, f"./src/{source.stem}"], cwd=module, env=_go_env())
+            run([go(), "build", "-o", binary, f"./src/{source.stem}"], cwd=module, env=go_environment())
     return binary
 
 
@@ -300,10 +300,10 @@ def _go_module(target: Path) -> None:
     imports = "".join(f'\t_ "{package}"\n' for package in packages)
     (target / "deps").mkdir()
     (target / "deps" / "deps.go").write_text(f"package deps\n\nimport (\n{imports})\n", "utf-8")
-    run([go(), "mod", "tidy"], cwd=target, env=_go_env())
-    run([go(), "build", "./deps"], cwd=target, env=_go_env())
+    run([go(), "mod", "tidy"], cwd=target, env=go_environment())
+    run([go(), "build", "./deps"], cwd=target, env=go_environment())
 
 
-def _go_env() -> dict[str, str]:
+def go_environment() -> dict[str, str]:
     """The environment of the go tool: whatever module settings the machine has, the tool never replaced by another."""
     return {**os.environ, "GOTOOLCHAIN": "local", "GOWORK": "off"}

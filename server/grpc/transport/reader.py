@@ -139,7 +139,7 @@ class Reader:
                 self.last_activity = trio.current_time()
                 self._several = size > _LONE_BYTES
                 connection.receive(_read_buffer[:size])
-                return not self._closed
+                return True  # after an error of the client's, too: it is told, and the connection closed
             connection.close()
         except (BlockingIOError, InterruptedError):
             pass

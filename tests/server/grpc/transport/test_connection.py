@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import trio
+from h2.errors import ErrorCodes
 
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.grpc.transport.connection import Connection
@@ -289,3 +290,13 @@ def test_without_such_clients_nothing_of_grpc_is_imported() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == "[]"
+
+
+async def test_an_error_of_the_protocol_is_told_and_ends_the_connection(sdk: Sdk) -> None:
+    """Also after other reads: the first is served in another way."""
+    await sdk.call("QueryRoute", route())
+    sdk.sock.send(bytes.fromhex("000001 01 05 000000FF 40"))  # a header block that ends within its first field
+    while not sdk.ended:
+        await trio.lowlevel.wait_readable(sdk.sock)
+        sdk.take()
+    assert sdk.goaway == ErrorCodes.COMPRESSION_ERROR
