@@ -1,9 +1,10 @@
 """What a stream's driver pays for a trigger over very many queues: no Spark, stores of 50 brokers on one disk.
 
-    python -m bench.spark.polls [--brokers 50] [--queues 200] [--turns 9]
+    python -m bench.spark.polls [--brokers 50] [--queues 200] [--turns 9] [--jar]
 
-Before each turn every queue gets 10 messages of 100 bytes, as a broker would append them. Times are CPU seconds of this
-process, min / median / max: of latestOffset, of planning the batch's tasks, and of reading it.
+Before each turn every queue gets 10 messages of 100 bytes, as a broker would append them. Times are CPU seconds, min /
+median / max: of latestOffset, of planning the batch's tasks, and of reading it. With `--jar` they are those of the
+jar's driver thread, which reads no batch, after as many turns in which the JVM compiles.
 """
 
 from __future__ import annotations
@@ -11,21 +12,26 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import pyspark
 from pyspark.sql.datasource import CaseInsensitiveDict, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from bench.spark.feed import Broker
 from pyspark_rocketmq import DefaultSource
 from rocketwire.spark.stream.stream import StoreStreamReader
+from tools import build_spark_jar
 
 _NEW: Final = 10
+_SETTLED: Final = 1.1
+_PROGRAM: Final = str(Path(__file__).with_name("Polls.java"))
 
 
 def _paid(name: str, times: dict[str, list[float]], call: Callable[..., Any], *arguments: Any) -> Any:  # noqa: ANN401 - any call
@@ -39,35 +45,73 @@ def _read(reader: StoreStreamReader, tasks: Iterable[InputPartition]) -> int:
     return sum(batch.num_rows for task in tasks for batch in reader.read(task))
 
 
+def _by_python(roots: Sequence[Path], append: Callable[[], None], turns: int) -> dict[str, list[float]]:
+    times: dict[str, list[float]] = {}
+    texts = {"path": ",".join(map(str, roots)), "columns": "topic,queue_id,queue_offset,body"}
+    source = DefaultSource(CaseInsensitiveDict(texts))
+    reader = StoreStreamReader(source.options, source.schema())
+    offsets: Any = json.loads(json.dumps(reader.initialOffset()))
+    for _ in range(2):  # folders are trusted a second after they were written
+        time.sleep(_SETTLED)
+        _paid("latestOffset, first", times, reader.latestOffset, offsets, ReadAllAvailable())
+    rows = 0
+    for _ in range(turns):
+        _paid("latestOffset, nothing new", times, reader.latestOffset, offsets, ReadAllAvailable())
+        append()
+        end = _paid("latestOffset", times, reader.latestOffset, offsets, ReadAllAvailable())
+        tasks = _paid("planning", times, reader.partitions, offsets, end)
+        rows += _paid("reading", times, _read, reader, tasks)
+        offsets = json.loads(json.dumps(end))
+    print(f"{rows:,} messages read")
+    return times
+
+
+def _by_jar(roots: Sequence[Path], append: Callable[[], None], turns: int) -> dict[str, list[float]]:
+    times: dict[str, list[float]] = {}
+    jars = f"{build_spark_jar.build()}:{Path(pyspark.__file__).parent / 'jars'}/*"
+    command = ["java", "-cp", jars, _PROGRAM, ",".join(map(str, roots))]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as program:
+        steps, answers = program.stdin, program.stdout
+        assert steps is not None
+        assert answers is not None
+
+        def paid(step: str) -> float:
+            steps.write(step + "\n")
+            return float(answers.readline())
+
+        for _ in range(2):
+            time.sleep(_SETTLED)
+            times.setdefault("latestOffset, first", []).append(paid("poll"))
+        for turn in range(2 * turns):
+            found = {"latestOffset, nothing new": paid("poll")}
+            append()
+            found |= {"latestOffset": paid("poll"), "planning": paid("plan")}
+            paid("commit")
+            if turn >= turns:
+                for name, seconds in found.items():
+                    times.setdefault(name, []).append(seconds)
+        steps.close()
+    return times
+
+
 def main() -> None:
     """Measure, and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in (("brokers", 50), ("queues", 200), ("turns", 9)):
         parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--jar", action="store_true")
     options = parser.parse_args()
-    times: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as folder:
         roots = [Path(folder) / f"broker-{number}" for number in range(options.brokers)]
         brokers = [Broker(root, options.queues, _NEW) for root in roots]
-        for broker in brokers:
-            broker.append()
-        texts = {"path": ",".join(map(str, roots)), "columns": "topic,queue_id,queue_offset,body"}
-        source = DefaultSource(CaseInsensitiveDict(texts))
-        reader = StoreStreamReader(source.options, source.schema())
-        offsets: Any = json.loads(json.dumps(reader.initialOffset()))
-        for _ in range(2):  # folders are trusted a second after they were written
-            time.sleep(1.1)
-            _paid("latestOffset, first", times, reader.latestOffset, offsets, ReadAllAvailable())
-        rows = 0
-        for _ in range(options.turns):
-            _paid("latestOffset, nothing new", times, reader.latestOffset, offsets, ReadAllAvailable())
+
+        def append() -> None:
             for broker in brokers:
                 broker.append()
-            end = _paid("latestOffset", times, reader.latestOffset, offsets, ReadAllAvailable())
-            tasks = _paid("planning", times, reader.partitions, offsets, end)
-            rows += _paid("reading", times, _read, reader, tasks)
-            offsets = json.loads(json.dumps(end))
-    print(f"{options.brokers * options.queues:,} queues of {options.brokers} brokers, {rows:,} messages read")
+
+        append()
+        times = (_by_jar if options.jar else _by_python)(roots, append, options.turns)
+    print(f"{options.brokers * options.queues:,} queues of {options.brokers} brokers")
     for name, paid in times.items():
         print(f"{name}: {np.min(paid):.3f} / {statistics.median(paid):.3f} / {np.max(paid):.3f} CPU-s")
 

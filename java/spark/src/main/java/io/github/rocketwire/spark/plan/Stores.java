@@ -7,8 +7,8 @@ import io.github.rocketwire.spark.store.Directory;
 import io.github.rocketwire.spark.store.OpenFile;
 import io.github.rocketwire.spark.store.Queue;
 import io.github.rocketwire.spark.store.QueueFiles;
-import io.github.rocketwire.spark.store.QueueKey;
 import io.github.rocketwire.spark.store.Record;
+import io.github.rocketwire.spark.store.Remembered;
 import io.github.rocketwire.spark.store.RowFile;
 import io.github.rocketwire.spark.store.Snapshot;
 import java.io.File;
@@ -28,6 +28,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.function.Function;
 
 /** Opens the stores of a read, and checks that the topics, queues and brokers of its options exist. */
 public final class Stores {
@@ -39,17 +40,15 @@ public final class Stores {
    * @throws SourceException one is no store, or cannot be read; or no store has a topic or queue of the options
    */
   public static List<Snapshot> open(Options options) {
-    return open(options, List.of());
+    return open(options, root -> null);
   }
 
   /**
    * The same.
    *
-   * @param former snapshots taken before, whose ends of queues save most of the search for the present ones
+   * @param remembered what is remembered of the store in a directory; null: nothing
    */
-  public static List<Snapshot> open(Options options, List<Snapshot> former) {
-    Map<String, Map<QueueKey, long[]>> known = new HashMap<>();
-    former.forEach(store -> known.put(store.broker, store.knownBounds()));
+  public static List<Snapshot> open(Options options, Function<String, Remembered> remembered) {
     List<String> roots = roots(options.paths);
     Map<String, String> names = new HashMap<>();
     options.brokers.forEach((path, broker) -> names.put(canonical(path), broker));
@@ -64,10 +63,10 @@ public final class Stores {
     try {
       List<Snapshot> stores = new ArrayList<>();
       for (String root : roots) {
-        Directory directory = Directory.look(root);
+        Remembered known = remembered.apply(root);
+        Directory directory = known == null ? Directory.look(root) : known.look(root);
         checkLog(directory);
-        String broker = names.getOrDefault(root, root);
-        stores.add(new Snapshot(broker, directory, known.getOrDefault(broker, Map.of())));
+        stores.add(new Snapshot(names.getOrDefault(root, root), directory, known == null ? null : known.tails));
       }
       checkNames(stores, options);
       return stores;

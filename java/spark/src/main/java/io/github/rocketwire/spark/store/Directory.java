@@ -15,9 +15,12 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
 import java.nio.file.attribute.BasicFileAttributes;
+import java.nio.file.attribute.FileTime;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
@@ -47,11 +50,19 @@ public final class Directory {
   public final List<RowFile> commitLog;
   public final Set<String> topics;
   public final List<QueueFiles> queues;
+  /** The consume queues that have files, in order. */
+  public final Map<QueueKey, QueueFiles> filled;
+
   public final List<QueueFiles> batchQueues;
   public final List<Path> index;
   public final List<String> others;
+  /** When the list of topics was written; null without one. */
+  private final FileTime configuredAt;
 
-  private Directory(String root) throws IOException {
+  private Optional<Map<String, Integer>> configured;
+
+  /** Looks at a directory; a former look tells its queues, unless it is null. */
+  private Directory(String root, Directory former) throws IOException {
     this.root = root;
     Set<String> names = new TreeSet<>(list(root, true));
     if (names.stream().noneMatch(MARKS::contains)) {
@@ -61,10 +72,10 @@ public final class Directory {
           ROOT);
     }
     commitLog = row(root + "/commitlog");
-    Set<String> found = new TreeSet<>();
-    queues = queues(root + "/consumequeue", found);
-    topics = found;
-    batchQueues = queues(root + "/batchconsumequeue", new TreeSet<>());
+    topics = former == null ? new TreeSet<>() : former.topics;
+    queues = former == null ? queues(root + "/consumequeue", topics) : former.queues;
+    filled = former == null ? filled(queues) : former.filled;
+    batchQueues = former == null ? queues(root + "/batchconsumequeue", new TreeSet<>()) : former.batchQueues;
     index = new ArrayList<>();
     for (String name : list(root + "/index", false)) {
       if (name.length() == 17 && digits(name)) {
@@ -81,6 +92,19 @@ public final class Directory {
         others.add(name);
       }
     }
+    configuredAt = written(Path.of(root, "config", "topics.json"));
+    if (former != null && configuredAt != null && configuredAt.equals(former.configuredAt)) {
+      configured = former.configured;
+    }
+  }
+
+  /** When a file or folder was written; null if it is not there. */
+  static FileTime written(Path path) throws IOException {
+    try {
+      return Files.getLastModifiedTime(path);
+    } catch (NoSuchFileException missing) {
+      return null;
+    }
   }
 
   /**
@@ -89,8 +113,13 @@ public final class Directory {
    * @throws SourceException it is no store, or cannot be read
    */
   public static Directory look(String root) {
+    return lookAgain(root, null);
+  }
+
+  /** The same, with the queues of a former look; null: they are listed. */
+  static Directory lookAgain(String root, Directory former) {
     try {
-      return new Directory(root);
+      return new Directory(root, former);
     } catch (NotDirectoryException error) {
       throw new SourceException(
           SourceException.NOT_A_STORE, error.getFile() + " is a file, and no RocketMQ store", ROOT);
@@ -130,6 +159,13 @@ public final class Directory {
    * null when what there is cannot be read.
    */
   public Map<String, Integer> configuredTopics() {
+    if (configured == null) {
+      configured = Optional.ofNullable(readTopics());
+    }
+    return configured.orElse(null);
+  }
+
+  private Map<String, Integer> readTopics() {
     boolean damaged = false;
     for (String name : List.of("topics.json", "topics.json", "topics.json.bak")) {
       try {
@@ -223,6 +259,16 @@ public final class Directory {
       }
     }
     return found;
+  }
+
+  private static Map<QueueKey, QueueFiles> filled(List<QueueFiles> queues) {
+    Map<QueueKey, QueueFiles> found = new TreeMap<>();
+    for (QueueFiles queue : queues) {
+      if (!queue.files().isEmpty()) {
+        found.put(queue.key(), queue);
+      }
+    }
+    return Collections.unmodifiableMap(found);
   }
 
   private static boolean digits(String name) {

@@ -47,6 +47,11 @@ public class Entries implements Closeable {
     return data.length == SIZE ? entry(data, 0) : UNWRITTEN;
   }
 
+  /** Whether an entry is written. */
+  static boolean isWritten(byte[] data, int number) {
+    return Record.int64(data, number * SIZE) >= 0 && Record.int32(data, number * SIZE + 8) > 0;
+  }
+
   static Entry entry(byte[] data, int number) {
     ByteBuffer buffer = ByteBuffer.wrap(data, number * SIZE, SIZE);
     return new Entry(buffer.getLong(), buffer.getInt(), buffer.getLong());

@@ -20,7 +20,8 @@ public record LogEnd(long offset, RowFile file, long queued) {
 
   private static final int BLOCK = 64 << 10;
 
-  static LogEnd of(Directory directory) throws IOException {
+  /** The end; known ends of queues, if there are any, tell the newest record. */
+  static LogEnd of(Directory directory, Tails tails) throws IOException {
     RowFile last = null;
     for (int i = directory.commitLog.size() - 1; i >= 0 && last == null; i--) {
       last = isWritten(directory.commitLog.get(i)) ? directory.commitLog.get(i) : null;
@@ -28,10 +29,12 @@ public record LogEnd(long offset, RowFile file, long queued) {
     if (last == null) {
       return new LogEnd(directory.start(), null, -1);
     }
-    List<Long> newest = newest(directory);
+    List<Long> newest = tails == null ? List.of() : tails.newest(ASKED);
+    if (newest.isEmpty()) {
+      newest = newest(directory);
+    }
     long queued = newest.stream().mapToLong(Long::longValue).max().orElse(-1);
     try (OpenFile file = new OpenFile(last)) {
-      newest.sort(Comparator.reverseOrder());
       long start = last.start();
       for (long place : newest) {
         if (place > last.start() && Record.isAt(file, place)) {
@@ -131,6 +134,7 @@ public record LogEnd(long offset, RowFile file, long queued) {
         continue;
       }
     }
+    found.sort(Comparator.reverseOrder());
     return found;
   }
 }

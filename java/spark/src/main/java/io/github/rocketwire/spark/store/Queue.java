@@ -23,26 +23,13 @@ public final class Queue extends Entries {
   public long end;
 
   public Queue(QueueFiles files, long logStart) throws IOException {
-    this(files, logStart, 0);
-  }
-
-  /**
-   * Opens the queue.
-   *
-   * @param formerEnd its end when it was opened before; 0 if it was not. Its end is looked for from there on, if there
-   *     still is an entry before that
-   */
-  public Queue(QueueFiles files, long logStart, long formerEnd) throws IOException {
     super(files.files());
     this.files = files;
     while (true) {
       first = row.isEmpty() ? 0 : row.get(0).start() / SIZE;
       long stop = row.isEmpty() ? 0 : row.get(row.size() - 1).end() / SIZE;
       try {
-        long low = lastWritten();
-        end = low < formerEnd && formerEnd < stop && entry(formerEnd - 1).isWritten()
-            ? endBehind(formerEnd)
-            : findEnd(low, stop);
+        end = findEnd(lastWritten(), stop);
         min = findMin(logStart);
         return;
       } catch (FileGone gone) {
@@ -80,19 +67,6 @@ public final class Queue extends Entries {
         return from;
       }
       low = from + last;
-    }
-  }
-
-  /** The end, if it is at this offset or behind. */
-  private long endBehind(long low) throws IOException {
-    long at = low;
-    while (true) {
-      byte[] data = read(at, BEHIND);
-      int last = lastOf(data);
-      at += last;
-      if (data.length / SIZE - last >= NEAR || last == 0) {
-        return at;
-      }
     }
   }
 

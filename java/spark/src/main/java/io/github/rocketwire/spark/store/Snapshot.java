@@ -4,6 +4,7 @@ import io.github.rocketwire.spark.request.Options;
 import io.github.rocketwire.spark.request.Ranges;
 import java.io.IOException;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -11,36 +12,30 @@ import java.util.TreeSet;
 
 /** One store as it is when a read is planned: later messages do not belong to the read. */
 public final class Snapshot {
-  private static final long[] NOTHING = {0, 0};
-
   public final String broker;
   public final Directory directory;
   public final long start;
   public final long end;
   private final LogEnd logEnd;
-  private final Map<QueueKey, QueueFiles> files = new TreeMap<>();
+  private final Map<QueueKey, QueueFiles> files;
   private final Map<QueueKey, long[]> bounds = new HashMap<>();
-  private final Map<QueueKey, long[]> former;
+  private final Tails tails;
   private LostTail lostTail;
   private boolean lostTailKnown;
 
   /**
    * Takes a snapshot.
    *
-   * @param former the bounds of queues that an earlier one found, from which their ends are looked for
+   * @param tails the known ends of queues, to which others are added; null: none is remembered
    */
-  public Snapshot(String broker, Directory directory, Map<QueueKey, long[]> former) throws IOException {
+  public Snapshot(String broker, Directory directory, Tails tails) throws IOException {
     this.broker = broker;
-    this.former = former;
+    this.tails = tails;
     this.directory = directory;
     start = directory.start();
-    logEnd = LogEnd.of(directory);
+    logEnd = LogEnd.of(directory, tails);
     end = Math.max(start, logEnd.offset());
-    for (QueueFiles queue : directory.queues) {
-      if (!queue.files().isEmpty()) {
-        files.put(queue.key(), queue);
-      }
-    }
+    files = directory.filled;
   }
 
   /** The missing part at the log's end; null if nothing is missing, or if it cannot be known. */
@@ -63,11 +58,6 @@ public final class Snapshot {
         && !files.isEmpty()
         && directory.batchQueues.stream().allMatch(queue -> queue.files().isEmpty())
         && !directory.hasOtherQueues();
-  }
-
-  /** The bounds of the queues that were asked for so far. */
-  public Map<QueueKey, long[]> knownBounds() {
-    return bounds;
   }
 
   /** The consume queues that have files. */
@@ -98,12 +88,35 @@ public final class Snapshot {
     }
     long[] found = bounds.get(key);
     if (found == null) {
-      try (Queue opened = new Queue(queue, start, former.getOrDefault(key, NOTHING)[1])) {
-        found = new long[] {opened.min, endOf(opened)};
-      }
+      Tail tail = tails == null ? null : tails.get(key);
+      found = tail != null && tail.last().place() < end ? new long[] {tail.min, tail.end()} : opened(queue);
       bounds.put(key, found);
     }
     return found;
+  }
+
+  private long[] opened(QueueFiles files) throws IOException {
+    try (Queue queue = new Queue(files, start)) {
+      if (tails != null) {
+        tails.add(files.key(), queue);
+      }
+      return new long[] {queue.min, endOf(queue)};
+    }
+  }
+
+  /** The place of the message before an offset of a queue; -1 if there is none. */
+  public long placeBefore(QueueKey key, long offset) throws IOException {
+    QueueFiles queue = files.get(key);
+    if (queue == null || offset <= bounds(key)[0]) {
+      return -1;
+    }
+    Tail tail = tails == null ? null : tails.get(key);
+    if (tail != null && tail.end() == offset) {
+      return tail.last().isMessage() ? tail.last().place() : -1;
+    }
+    try (Entries entries = new Entries(queue.files())) {
+      return entries.message(offset - 1, offset);
+    }
   }
 
   private long endOf(Queue queue) throws IOException {
@@ -123,7 +136,7 @@ public final class Snapshot {
 
   /** The queues that options select, each with the offsets that it has. */
   public Map<QueueKey, long[]> selectedBounds(Options options) throws IOException {
-    Map<QueueKey, long[]> found = new TreeMap<>();
+    Map<QueueKey, long[]> found = new LinkedHashMap<>();
     for (QueueKey key : files.keySet()) {
       if (options.takesTopic(key.topic()) && (options.queues == null || options.queues.contains(key.queueId()))) {
         found.put(key, bounds(key));

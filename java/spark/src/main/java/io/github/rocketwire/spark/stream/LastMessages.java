@@ -1,9 +1,7 @@
 package io.github.rocketwire.spark.stream;
 
-import io.github.rocketwire.spark.store.Entries;
 import io.github.rocketwire.spark.store.FileGone;
 import io.github.rocketwire.spark.store.Log;
-import io.github.rocketwire.spark.store.QueueFiles;
 import io.github.rocketwire.spark.store.QueueKey;
 import io.github.rocketwire.spark.store.Record;
 import io.github.rocketwire.spark.store.Snapshot;
@@ -14,6 +12,7 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableMap;
 
 /**
  * Which store a stream has read: the newest message that was read of each. Offsets are numbers, which another store may
@@ -50,13 +49,13 @@ final class LastMessages {
   }
 
   /** The message farthest in a store's log of those between two offsets; null without one. */
-  static LastRead newest(Snapshot store, Map<MessageQueue, Long> before, Map<MessageQueue, Long> ends)
+  static LastRead newest(Snapshot store, Map<MessageQueue, Long> before, NavigableMap<MessageQueue, Long> ends)
       throws IOException {
     List<Long> places = new ArrayList<>();
-    for (Map.Entry<MessageQueue, Long> entry : ends.entrySet()) {
+    for (Map.Entry<MessageQueue, Long> entry : MessageQueue.of(store.broker, ends).entrySet()) {
       MessageQueue queue = entry.getKey();
-      if (queue.broker().equals(store.broker) && !entry.getValue().equals(before.get(queue))) {
-        long place = lastPlace(store, new QueueKey(queue.topic(), queue.queueId()), entry.getValue());
+      if (!entry.getValue().equals(before.get(queue))) {
+        long place = store.placeBefore(new QueueKey(queue.topic(), queue.queueId()), entry.getValue());
         if (place >= 0) {
           places.add(place);
         }
@@ -77,18 +76,6 @@ final class LastMessages {
       }
     }
     return null;
-  }
-
-  private static long lastPlace(Snapshot store, QueueKey key, long end) throws IOException {
-    QueueFiles files = store.files().get(key);
-    if (files == null || end <= store.bounds(key)[0]) {
-      return -1;
-    }
-    long[] place = {-1};
-    try (Entries entries = new Entries(files.files())) {
-      entries.written(end - 1, end, (offset, at, size, code) -> place[0] = at);
-    }
-    return place[0];
   }
 
   private static LastRead messageAt(Log log, long place) throws IOException {

@@ -7,9 +7,11 @@ import io.github.rocketwire.spark.request.Request;
 import io.github.rocketwire.spark.stream.QueueOffsets.LastRead;
 import java.io.IOException;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.LongSummaryStatistics;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
@@ -142,8 +144,11 @@ public abstract class QueueStream<S> implements MicroBatchStream, SupportsTrigge
       Map<MessageQueue, Long> begun = without(replaced, from.offsets);
       Map<String, LastRead> last = new HashMap<>(from.last);
       last.keySet().removeAll(replaced);
+      Map<MessageQueue, Long> taken = taken(source, begun, replaced, limit);
       Map<MessageQueue, Long> found = new TreeMap<>(begun);
-      found.putAll(taken(source, begun, replaced, limit));
+      // Most are known queues: replacing their offsets in order takes no search.
+      found.replaceAll((queue, offset) -> Objects.requireNonNullElse(taken.remove(queue), offset));
+      found.putAll(taken);
       polled = new QueueOffsets(found, newest(source, begun, found, last));
       return polled;
     });
@@ -152,11 +157,11 @@ public abstract class QueueStream<S> implements MicroBatchStream, SupportsTrigge
   private Map<MessageQueue, Long> taken(
       S source, Map<MessageQueue, Long> begun, Set<String> replaced, ReadLimit limit) throws IOException {
     Map<MessageQueue, long[]> there = bounds(source);
-    latest = new TreeMap<>(begun);
+    latest = new HashMap<>(begun);
     there.forEach((queue, range) -> latest.put(queue, range[1]));
     Map<MessageQueue, long[]> ranges = ranges(source, begun, there, replaced);
     if (limit instanceof ReadAllAvailable) {
-      Map<MessageQueue, Long> ends = new TreeMap<>();
+      Map<MessageQueue, Long> ends = new HashMap<>();
       ranges.forEach((queue, range) -> ends.put(queue, range[1]));
       return ends;
     }
@@ -171,7 +176,7 @@ public abstract class QueueStream<S> implements MicroBatchStream, SupportsTrigge
   private Map<MessageQueue, long[]> ranges(
       S source, Map<MessageQueue, Long> begun, Map<MessageQueue, long[]> there, Set<String> replaced)
       throws IOException {
-    Map<MessageQueue, long[]> found = new TreeMap<>();
+    Map<MessageQueue, long[]> found = new LinkedHashMap<>();
     for (Map.Entry<MessageQueue, long[]> entry : there.entrySet()) {
       MessageQueue queue = entry.getKey();
       if (target != null && !target.containsKey(queue)) {
@@ -204,7 +209,9 @@ public abstract class QueueStream<S> implements MicroBatchStream, SupportsTrigge
   /** Offsets less those of these brokers. */
   protected static Map<MessageQueue, Long> without(Set<String> brokers, Map<MessageQueue, Long> offsets) {
     Map<MessageQueue, Long> found = new TreeMap<>(offsets);
-    found.keySet().removeIf(queue -> brokers.contains(queue.broker()));
+    if (!brokers.isEmpty()) {
+      found.keySet().removeIf(queue -> brokers.contains(queue.broker()));
+    }
     return found;
   }
 

@@ -8,30 +8,34 @@ import io.github.rocketwire.spark.read.Readers;
 import io.github.rocketwire.spark.request.Ranges;
 import io.github.rocketwire.spark.request.Request;
 import io.github.rocketwire.spark.store.Directory;
+import io.github.rocketwire.spark.store.OpenFileBudget;
 import io.github.rocketwire.spark.store.QueueKey;
+import io.github.rocketwire.spark.store.Remembered;
 import io.github.rocketwire.spark.store.Snapshot;
 import io.github.rocketwire.spark.stream.QueueOffsets.LastRead;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableMap;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.stream.Collectors;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 
-/**
- * Follows the consume queues of stores. Each poll opens the stores again, and looks for the ends of queues from the former
- * ones on.
- */
+/** Follows the consume queues of stores; each poll reads what was appended to those that it remembers. */
 public final class StoreStream extends QueueStream<List<Snapshot>> {
   private static final String REPLACED =
       "Was the store replaced? Begin with a new checkpointLocation, or set failOnDataLoss to false";
   private static final String OTHERWISE =
       "Use spark.read in place of readStream, or read from the running broker: option namesrv";
 
+  private final OpenFileBudget budget = new OpenFileBudget();
+  private final Map<String, Remembered> remembered = new HashMap<>();
   /** The last look at the stores. */
   private List<Snapshot> looked = List.of();
 
@@ -41,8 +45,27 @@ public final class StoreStream extends QueueStream<List<Snapshot>> {
 
   @Override
   protected <T> T ask(Question<List<Snapshot>, T> question) {
-    looked = Stores.open(options, looked);
+    looked = Stores.open(options, root -> remembered.computeIfAbsent(root, store -> new Remembered(budget)));
+    forget(looked.stream().map(store -> store.directory.root).collect(Collectors.toSet()));
     return askAgain(question);
+  }
+
+  /** Forgets the stores but these. */
+  private void forget(Set<String> present) {
+    for (String root : List.copyOf(remembered.keySet())) {
+      if (!present.contains(root)) {
+        try {
+          remembered.remove(root).close();
+        } catch (IOException error) {
+          throw Directory.unreadable(error);
+        }
+      }
+    }
+  }
+
+  @Override
+  public void stop() {
+    forget(Set.of());
   }
 
   @Override
@@ -97,8 +120,9 @@ public final class StoreStream extends QueueStream<List<Snapshot>> {
       Map<String, LastRead> before)
       throws IOException {
     Map<String, LastRead> found = new HashMap<>(before);
+    NavigableMap<MessageQueue, Long> sorted = new TreeMap<>(ends);
     for (Snapshot store : stores) {
-      LastRead read = LastMessages.newest(store, begun, ends);
+      LastRead read = LastMessages.newest(store, begun, sorted);
       LastRead former = found.get(store.broker);
       if (read != null && (former == null || former.physicalOffset() < read.physicalOffset())) {
         found.put(store.broker, read);
@@ -149,7 +173,7 @@ public final class StoreStream extends QueueStream<List<Snapshot>> {
 
   @Override
   protected Map<MessageQueue, long[]> bounds(List<Snapshot> stores) throws IOException {
-    Map<MessageQueue, long[]> found = new TreeMap<>();
+    Map<MessageQueue, long[]> found = new LinkedHashMap<>();
     for (Snapshot store : stores) {
       store.selectedBounds(options).forEach((key, range) -> found.put(queue(store, key), range));
     }
