@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
+import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 log: Final = logging.getLogger("rocketwire.spark")
 _NAME: Final = "rocketwire-spark.jar"
 _JARS: Final = "spark.jars"
+_ARGUMENTS: Final = "PYSPARK_SUBMIT_ARGS"
 
 
 def jar() -> Path | None:
@@ -34,7 +37,7 @@ def session(settings: Mapping[str, str] | None = None, *, with_jar: bool = True)
         settings: Spark's, as `{"spark.master": "local[4]"}`; their `spark.jars` are kept.
         with_jar: False for the Python source alone.
     """
-    from pyspark import SparkConf
+    from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -44,7 +47,32 @@ def session(settings: Mapping[str, str] | None = None, *, with_jar: bool = True)
         if found is not None and str(found) not in (running.conf.get(_JARS, "") or ""):
             log.warning("the session that runs was started without %s: Python reads stores in it", found)
         return running
-    conf = SparkConf().setAll([*(settings or {}).items()])
-    if found is not None:
-        conf.set(_JARS, ",".join(filter(None, [conf.get(_JARS, ""), str(found)])))
-    return SparkSession.builder.config(conf=conf).getOrCreate()
+    given = dict(settings or {})
+    jars = ",".join(filter(None, [given.pop(_JARS, ""), "" if found is None else str(found)]))
+    starts = SparkContext._gateway is None  # noqa: SLF001 - nothing public says whether there is a JVM
+    with _jars_of(jars, given, starts=starts):
+        return SparkSession.builder.config(conf=SparkConf().setAll([*given.items()])).getOrCreate()
+
+
+@contextmanager
+def _jars_of(jars: str, settings: dict[str, str], *, starts: bool) -> Iterator[None]:
+    """Have a session get jars: by an argument of the JVM, which adds those of `spark.jars.packages` to them.
+
+    A setting would take the place of both on executors. A JVM that runs already (not `starts`), and arguments that name
+    jars themselves, leave only that.
+    """
+    arguments = os.environ.get(_ARGUMENTS)
+    words = shlex.split(arguments or "")
+    if not jars or not starts or "--jars" in words:
+        if jars:
+            settings[_JARS] = jars
+        yield
+        return
+    os.environ[_ARGUMENTS] = f"--jars {shlex.quote(jars)} {arguments or 'pyspark-shell'}"
+    try:
+        yield
+    finally:
+        if arguments is None:
+            del os.environ[_ARGUMENTS]
+        else:
+            os.environ[_ARGUMENTS] = arguments

@@ -505,7 +505,8 @@ def test_what_the_jar_leaves_to_python(spark: SparkSession, golden: dict[str, Pa
     )
 
 
-def test_the_short_name_is_the_jars_in_a_session_of_ours(golden: dict[str, Path]) -> None:
+@pytest.mark.parametrize("package", ["", "org.apache.commons:commons-csv:1.10.0"], ids=["alone", "beside a package"])
+def test_the_short_name_is_the_jars_in_a_session_of_ours(golden: dict[str, Path], package: str) -> None:
     program = """
 import sys
 from rocketwire import spark
@@ -513,16 +514,18 @@ session = spark.session(
     {
         "spark.master": "local[1]",
         "spark.ui.enabled": "false",
+        "spark.jars.packages": sys.argv[2],
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.sql.shuffle.partitions": "1",
     }
 )
 found = session.read.format("rocketmq").load(sys.argv[1])
 print(len(found.columns), found.count(), len(found.where("topic = 'GoldenNormal'").select("keys").collect()))
+print(*sorted(path.rpartition("/")[2] for path in session.sparkContext.getConf().get("spark.jars").split(",")))
 """
     local = {"SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
-        [sys.executable, "-c", program, str(golden["5.5.0"])],
+        [sys.executable, "-c", program, str(golden["5.5.0"]), package],
         env=os.environ | local,
         capture_output=True,
         text=True,
@@ -531,4 +534,8 @@ print(len(found.columns), found.count(), len(found.where("topic = 'GoldenNormal'
     )
     total = len(reference.read(golden["5.5.0"], columns=PLACES))
     keys = len(reference.read(golden["5.5.0"], topic="GoldenNormal"))
-    assert done.stdout.strip() == f"{len(COLUMNS)} {total} {keys}"
+    jars = ["org.apache.commons_commons-csv-1.10.0.jar"] if package else []
+    assert done.stdout.splitlines() == [
+        f"{len(COLUMNS)} {total} {keys}",
+        " ".join([*jars, "rocketwire-spark.jar"]),
+    ]
