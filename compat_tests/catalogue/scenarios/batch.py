@@ -99,7 +99,7 @@ def one_orderly(case: Case) -> None:
     feature="batch",
     proves="Where the broker allows it, a pull brings 1024 messages, and a listener gets them together.",
     source=_SOURCE,
-    needs=(Need.LONG_PULLS,),
+    needs=(Need.LONG_PULLS, Need.ONE_BROKER),
     programs=(*_PROGRAMS, "PullAt"),
     background=_BACKGROUND,
 )
