@@ -99,12 +99,12 @@ def one_orderly(case: Case) -> None:
     feature="batch",
     proves="Where the broker allows it, a pull brings 1024 messages, and a listener gets them together.",
     source=_SOURCE,
-    needs=(Need.LONG_PULLS, Need.ONE_BROKER),
+    needs=(Need.LONG_PULLS,),
     programs=(*_PROGRAMS, "PullAt"),
     background=_BACKGROUND,
 )
 def most(case: Case) -> None:
-    topic = case.topic(1)
+    topic = case.topic(1, on_one=True)
     assert _consumed(case, topic, "concurrent") == [MOST, 1100 - MOST]
     (pulled,) = case.client.only(
         "pulled", "PullAt", topic=topic, group=case.group("reader"), queue=0, offset=[10], atOnce=MOST
