@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final, Self
 
 from compat_tests.proxied import BROKERS, OURS
@@ -17,6 +18,17 @@ _END: Final = "<!-- catalogue: end -->\n"
 _HEAD: Final = ("client", "brokers", "passed", "not offered", "did not pass")
 _NUMBERS: Final = {2: "two", 3: "three"}
 _NONE: Final = "-"
+_ADDRESS: Final = "offsetMsgId"
+"""A value with an address: what is compared in an assertion that fails by that."""
+
+
+class Cause(StrEnum):
+    """Why a scenario did not pass, as the table says it."""
+
+    PROXY = ""
+    ADDRESS = " (the address in an id)"
+    """The id that a send is answered with has the proxy's address, that of a received message the broker's."""
+    ELSEWHERE = " (nor without the proxy)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,9 +59,16 @@ class Found:
         return self.result.outcome
 
     @property
-    def by_the_proxy(self) -> bool:
-        """Whether it passes without the proxy only."""
-        return self.direct is not None and self.direct.outcome in {Outcome.PASS, Outcome.FLAKY}
+    def failed(self) -> bool:
+        """Whether it ran and did not pass through the proxy."""
+        return self.outcome in {Outcome.DIFFERS, Outcome.FAILS}
+
+    @property
+    def cause(self) -> Cause:
+        """Why it did not pass."""
+        if self.direct is None or self.direct.outcome not in {Outcome.PASS, Outcome.FLAKY}:
+            return Cause.ELSEWHERE
+        return Cause.ADDRESS if _ADDRESS in self.result.reason else Cause.PROXY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +88,7 @@ class Row:
         passed = counts[Outcome.PASS] + counts[Outcome.FLAKY]
         ran = len(found) - counts[Outcome.NOT_OFFERED]
         brokers = f"{_NUMBERS[BROKERS[kind]]} of {'this program' if kind == OURS else f'Apache {kind}'}"
-        failed = (each for each in found if each.outcome in {Outcome.DIFFERS, Outcome.FAILS})
-        names = ", ".join(sorted(_name(each) for each in failed))
+        names = ", ".join(sorted(f"`{each.scenario}`{each.cause}" for each in found if each.failed))
         return cls(
             cells=(f"`{client}`", brokers, f"{passed} / {ran}", str(counts[Outcome.NOT_OFFERED]), names or _NONE)
         )
@@ -79,10 +97,6 @@ class Row:
     def line(self) -> str:
         """It as it is printed."""
         return "  ".join(self.cells)
-
-
-def _name(found: Found) -> str:
-    return f"`{found.scenario}`" if found.by_the_proxy else f"`{found.scenario}` (nor without the proxy)"
 
 
 def brought_up_to_date(page: str, rows: Iterable[Row]) -> str:
