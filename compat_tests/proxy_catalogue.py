@@ -11,10 +11,11 @@ behind, neither processes nor files.
 
 from __future__ import annotations
 
+import signal
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +23,7 @@ import click
 
 from compat_tests.endpoints import AGED, GENEROUS, SWIFT
 from compat_tests.proxied import BROKERS, Proxied
-from compat_tests.proxy_table import Cause, Found, Row, brought_up_to_date
+from compat_tests.proxy_table import FAILED, Cause, Found, Row, brought_up_to_date
 from compat_tests.readme import ROOT
 from compat_tests.sdk_runs import results_of
 from rocketwire.compat.brokers.endpoint import running
@@ -59,6 +60,7 @@ def main(clients: tuple[str, ...], kinds: tuple[str, ...], scenarios: tuple[str,
         raise click.UsageError(str(error)) from error
     if unknown := set(kinds) - set(BROKERS):
         raise click.UsageError(f"brokers {', '.join(unknown)}: there are none; allowed is {', '.join(BROKERS)}")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that it stops as by Ctrl-C
     by_the_proxy = False
     for kind in kinds:
         found = of_kind(kind, [each for each in chosen if not each.grpc], list(known), jobs=jobs)
@@ -66,7 +68,7 @@ def main(clients: tuple[str, ...], kinds: tuple[str, ...], scenarios: tuple[str,
         for row in rows:
             print(row.line)
         _print_details(kind, found)
-        by_the_proxy |= any(each.failed and each.cause is Cause.PROXY for each in found)
+        by_the_proxy |= any(map(_fails_by_the_proxy, found))
         if scenarios == ("*",):
             _PAGE.write_text(brought_up_to_date(_PAGE.read_text("utf-8"), rows), "utf-8")
     sys.exit(by_the_proxy)
@@ -90,15 +92,30 @@ def of_kind(kind: str, scenarios: Sequence[Scenario], clients: Sequence[str], *,
 
 def _through(
     cluster: Proxied, chosen: Sequence[tuple[Scenario, str]], clients: Iterable[str], *, jobs: int
-) -> Iterable[Found]:
-    """What comes of scenarios at a proxy; those that do not pass run at the cluster itself, too."""
+) -> Iterator[Found]:
+    """What comes of scenarios at a proxy.
+
+    Those that do not pass run at the cluster itself, too; those that pass there once more at the proxy, alone, since a
+    busy machine lets some come too late.
+    """
     for client in clients:
         own = [each for each in chosen if each[1] == client]
-        results = results_of(own, namesrv=cluster.namesrv, grpc="", jobs=jobs) if own else {}
-        failed = [each for each in own if results[each[0].id, client].outcome in {Outcome.DIFFERS, Outcome.FAILS}]
-        direct = results_of(failed, namesrv=cluster.upstream, grpc="", jobs=jobs) if failed else {}
-        for key, result in results.items():
-            yield Found(result=result, direct=direct.get(key))
+        found = _found(own, cluster, jobs=jobs)
+        alone = [(one, client) for one, _ in own if _fails_by_the_proxy(found[one.id, client])]
+        yield from (found | _found(alone, cluster, jobs=1)).values()
+
+
+def _found(chosen: Sequence[tuple[Scenario, str]], cluster: Proxied, *, jobs: int) -> dict[tuple[str, str], Found]:
+    if not chosen:
+        return {}
+    results = results_of(chosen, namesrv=cluster.namesrv, grpc="", jobs=jobs)
+    failed = [(one, client) for one, client in chosen if results[one.id, client].outcome in FAILED]
+    direct = results_of(failed, namesrv=cluster.upstream, grpc="", jobs=jobs) if failed else {}
+    return {key: Found(result=result, direct=direct.get(key)) for key, result in results.items()}
+
+
+def _fails_by_the_proxy(found: Found) -> bool:
+    return found.failed and found.cause is Cause.PROXY
 
 
 def _print_details(kind: str, found: Sequence[Found]) -> None:

@@ -13,6 +13,8 @@ from rocketwire.compat.results import Outcome, Result
 from tools.generated import MarkerMissing
 from tools.markdown import table
 
+FAILED: Final = frozenset({Outcome.DIFFERS, Outcome.FAILS})
+"""The outcomes of a scenario that ran and did not pass."""
 _BEGIN: Final = "<!-- catalogue: made by compat_tests/proxy_catalogue.py -->\n"
 _END: Final = "<!-- catalogue: end -->\n"
 _HEAD: Final = ("client", "brokers", "passed", "not offered", "did not pass")
@@ -61,7 +63,7 @@ class Found:
     @property
     def failed(self) -> bool:
         """Whether it ran and did not pass through the proxy."""
-        return self.outcome in {Outcome.DIFFERS, Outcome.FAILS}
+        return self.outcome in FAILED
 
     @property
     def cause(self) -> Cause:
