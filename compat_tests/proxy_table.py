@@ -102,7 +102,7 @@ class Row:
 
 
 def brought_up_to_date(page: str, rows: Iterable[Row]) -> str:
-    """The page with these rows in its table, in place of those of the same client and brokers, or behind all.
+    """The page with these rows in its table, in place of those of the same client and brokers.
 
     Raises:
         MarkerMissing: the page has no place for the table.
@@ -114,4 +114,4 @@ def brought_up_to_date(page: str, rows: Iterable[Row]) -> str:
     lines = (tuple(cell.strip() for cell in line.strip("|").split("|")) for line in text.splitlines()[2:])
     known = {cells[:2]: cells for cells in lines}
     known |= {row.cells[:2]: row.cells for row in rows}
-    return f"{before}{begin}{table(_HEAD, known.values())}{end}{after}"
+    return f"{before}{begin}{table(_HEAD, sorted(known.values()))}{end}{after}"
