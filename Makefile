@@ -4,6 +4,7 @@
 # make bench   measure side by side with the Apache broker
 # make bench-spark   measure what Spark's data source costs, beside reading the bytes; needs Java
 # make cluster-demo   two name servers, three brokers, two proxies: kill one of each, see no message lost, in a minute
+# make proxy-catalogue   all scenarios of the catalogue through a proxy, in front of several brokers of each kind; needs Java; writes the table of docs/proxy.md
 # make spark-demo   an endpoint under load, streamed into Parquet (ARGS="--format delta": Delta), a page of plots and notebooks; needs Java
 # make fuzz    ten minutes of made-up inputs for all that reads bytes from outside (ARGS="--seconds N PART...")
 # make docs    the documentation with the API reference, into build/site
@@ -18,7 +19,7 @@ ARGS ?=
 ENGINE ?= podman
 comma := ,
 
-.PHONY: help serve test test-all bench bench-spark cluster-demo spark-demo fuzz docs wheel image version release clean
+.PHONY: help serve test test-all bench bench-spark cluster-demo proxy-catalogue spark-demo fuzz docs wheel image version release clean
 .DELETE_ON_ERROR:
 
 help:
@@ -41,6 +42,9 @@ bench: .venv/installed
 
 cluster-demo: .venv/installed
 	@exec .venv/bin/python -m tools.cluster_demo $(ARGS)
+
+proxy-catalogue: .venv-dev/installed
+	.venv-dev/bin/tox run -e proxy-catalogue -- $(ARGS)
 
 spark-demo: DELTA = $(findstring delta,$(ARGS))
 spark-demo: .venv/installed

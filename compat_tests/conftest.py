@@ -14,7 +14,7 @@ from typing import Final
 import pytest
 
 from compat_tests import cases, readme
-from compat_tests.endpoints import GRPC_TARGETS, TARGETS, Rocketwire
+from compat_tests.endpoints import AGED, GENEROUS, GRPC_TARGETS, SWIFT, TARGETS, Rocketwire
 from compat_tests.programs import Programs, find_programs
 from rocketwire.compat.brokers.apache import ApacheNameServer
 from rocketwire.compat.brokers.endpoint import ApacheProxy, Endpoint, running
@@ -28,17 +28,6 @@ from tests import steady_runs, wide_tests
 _PROGRAMS = pytest.StashKey[Programs]()
 _SPARK: Final = Path(__file__).parent / "spark"
 _WIDE: Final = Path(__file__).with_name("wide_tests.txt")
-
-#: Delays of minutes or hours, shortened to seconds: retries begin at level 3, level 18 is the last.
-_SWIFT: Final = {
-    "messageDelayLevel": "1s 2s" + 15 * " 1s" + " 3s",
-    "transactionTimeOut": "2000",
-    "transactionCheckInterval": "2000",  # a producer must answer a back-check before the next one
-    "transactionCheckMax": "3",
-    "enablePropertyFilter": "true",
-    "recallMessageEnable": "true",
-    "traceTopicEnable": "true",
-}
 
 #: The files that take most of the time, longest first. A worker that came to one of them last would keep the other one
 #: waiting. That of the README comes behind that of the fresh machine, since both need the README's ports.
@@ -183,7 +172,7 @@ def endpoint(target: str) -> Iterator[Endpoint]:
 def swift(target: str) -> Iterator[Endpoint]:
     """A shared endpoint whose delays, retries and transactions take seconds."""
     folder = tempfile.TemporaryDirectory(prefix="compat-")
-    with folder as name, running(TARGETS[target](Path(name), settings=_SWIFT)) as started:
+    with folder as name, running(TARGETS[target](Path(name), settings=SWIFT)) as started:
         yield started
 
 
@@ -194,7 +183,7 @@ def swift_grpc(target: str) -> Iterator[Rocketwire | ApacheProxy]:
         pytest.skip(f"{target} has nothing for clients of 5.x")
     with (
         tempfile.TemporaryDirectory(prefix="compat-") as name,
-        running(GRPC_TARGETS[target](Path(name), settings=_SWIFT)) as started,
+        running(GRPC_TARGETS[target](Path(name), settings=SWIFT)) as started,
     ):
         yield started
 
@@ -202,18 +191,16 @@ def swift_grpc(target: str) -> Iterator[Rocketwire | ApacheProxy]:
 @pytest.fixture(scope="module")
 def aged(target: str) -> Iterator[Endpoint]:
     """An endpoint that treats every message as old, that is, no longer in memory."""
-    settings = {"accessMessageInMemoryMaxRatio": "0"}
     folder = tempfile.TemporaryDirectory(prefix="compat-")
-    with folder as name, running(TARGETS[target](Path(name), settings=settings)) as started:
+    with folder as name, running(TARGETS[target](Path(name), settings=AGED)) as started:
         yield started
 
 
 @pytest.fixture(scope="module")
 def generous(target: str) -> Iterator[Endpoint]:
     """An endpoint that answers a pull with as many messages as a client may ask for."""
-    settings = {"maxTransferCountOnMessageInMemory": "1024", "maxTransferBytesOnMessageInMemory": str(1 << 20)}
     folder = tempfile.TemporaryDirectory(prefix="compat-")
-    with folder as name, running(TARGETS[target](Path(name), settings=settings)) as started:
+    with folder as name, running(TARGETS[target](Path(name), settings=GENEROUS)) as started:
         yield started
 
 

@@ -16,6 +16,24 @@ from rocketwire.compat.brokers.endpoint import Apache, Apache5, ApacheProxy
 from rocketwire.compat.brokers.ports import LOOPBACK, free_ports, grpc_port
 from rocketwire.compat.brokers.processes import READY_WITHIN, EndpointError, Process
 
+SWIFT: Final[Mapping[str, str]] = {
+    "messageDelayLevel": "1s 2s" + 15 * " 1s" + " 3s",
+    "transactionTimeOut": "2000",
+    "transactionCheckInterval": "2000",  # a producer must answer a back-check before the next one
+    "transactionCheckMax": "3",
+    "enablePropertyFilter": "true",
+    "recallMessageEnable": "true",
+    "traceTopicEnable": "true",
+}
+"""Delays of minutes or hours, shortened to seconds: retries begin at level 3, level 18 is the last."""
+AGED: Final[Mapping[str, str]] = {"accessMessageInMemoryMaxRatio": "0"}
+"""Every message counts as old, that is, no longer in memory."""
+GENEROUS: Final[Mapping[str, str]] = {
+    "maxTransferCountOnMessageInMemory": "1024",
+    "maxTransferBytesOnMessageInMemory": str(1 << 20),
+}
+"""A pull is answered with as many messages as a client may ask for."""
+
 
 class Rocketwire:
     """`rocketwire serve` with a store of its own."""

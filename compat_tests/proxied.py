@@ -24,6 +24,8 @@ from rocketwire.wire.bodies.topic import TopicConfig
 APACHE_4: Final = "4.9.7"
 APACHE_5: Final = "5.5.0"
 OURS: Final = "rocketwire"
+BROKERS: Final[Mapping[str, int]] = {APACHE_4: 2, APACHE_5: 2, OURS: 3}
+"""How many brokers of a kind the catalogue runs in front of."""
 
 QUEUES: Final = 4
 """Of a topic that `create_topic` makes, at each broker."""

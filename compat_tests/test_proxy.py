@@ -17,7 +17,7 @@ import pytest
 
 from compat_tests import remoting
 from compat_tests.cases import check
-from compat_tests.proxied import APACHE_4, APACHE_5, OURS, Proxied
+from compat_tests.proxied import APACHE_4, APACHE_5, BROKERS, OURS, Proxied
 from compat_tests.sdk_runs import results_of
 from rocketwire.compat.brokers.endpoint import running
 from rocketwire.compat.clients.client import Clients
@@ -25,7 +25,6 @@ from rocketwire.compat.environment import artifacts
 from rocketwire.compat.results import Outcome
 from rocketwire.compat.scenario import catalogue
 
-_BROKERS: Final = {APACHE_4: 2, APACHE_5: 2, OURS: 3}
 _SCENARIOS: Final = {
     APACHE_4: (
         ("send.sync", "java-4.4.0"),  # it uses the port two below
@@ -82,7 +81,7 @@ class _Current:
 
     def of(self, kind: str, brokers: int | None = None) -> Proxied:
         """A proxy in front of brokers of a kind, as many as usual or so many; others are stopped."""
-        asked = kind, _BROKERS[kind] if brokers is None else brokers
+        asked = kind, BROKERS[kind] if brokers is None else brokers
         if self._made is None or asked != self._asked:
             self.close()
             made = Proxied(self._folder / f"{kind}-{asked[1]}", kind=kind, brokers=asked[1])

@@ -1,7 +1,9 @@
 """kill -9 of a broker, of each proxy and of the name server while Apache's client sends and consumes through proxies.
 
-Every message is accounted for: what was acknowledged is consumed, and sends and consumption go on within seconds. The
-clients know both proxies as name servers. They ask for routes every second here: by default every 30 s, and that long
+Then the proxies are restarted, one after the other, as for a new version. Every message is accounted for: what was
+acknowledged to the producer is consumed, and sends and consumption go on within seconds. What a consumer has
+acknowledged, by the committed offset, stays so: no offset goes back, and no message below it comes again. The clients
+know both proxies as name servers. They ask for routes every second here: by default every 30 s, and that long
 they would send to a proxy that is gone. The consumer is a client of 5.5.0: one of 4.9.7 does not notice that a
 connection has ended, and waits 30 s for the answer of a pull, 3 s for that of a send, and as long for that of a route.
 """
@@ -22,7 +24,8 @@ from typing import Final
 import pytest
 
 from compat_tests.programs import Programs
-from compat_tests.proxied import APACHE_4, OURS, Proxied, ProxyProcess, create_topic, wait_for
+from compat_tests.progress import Committed
+from compat_tests.proxied import APACHE_4, OURS, QUEUES, Proxied, ProxyProcess, create_topic, wait_for
 from rocketwire.compat.brokers.endpoint import running
 from rocketwire.compat.brokers.ports import free_rows
 from rocketwire.compat.clients.client import Client, Clients
@@ -37,17 +40,19 @@ GO_ON_WITHIN: Final = {"5.5.0": 5.0, "4.9.7": 10.0}
 SEEN: Final = {"5.5.0": 6.0, "4.9.7": 11.0}  # seconds after a kill in which pauses are looked for
 ARRIVE_WITHIN: Final = 60.0
 PROXIES: Final = ("proxy 1", "proxy 2")
-ALL: Final = ("broker", *PROXIES, "name server")  # Apache's broker takes 20 s to come back
+RESTARTS: Final = ("restart of proxy 1", "restart of proxy 2")
+ALL: Final = ("broker", *PROXIES, "name server", *RESTARTS)  # Apache's broker takes 20 s to come back
 
 
 class Traffic:
     """A producer and a consumer, each in a JVM of its own, and when what they told came here."""
 
-    def __init__(self, producer: Client, consumer: Client, topic: str, group: str) -> None:
+    def __init__(self, producer: Client, consumer: Client, topic: str, group: str, committed: Committed) -> None:
         self._producer = producer
         self._consumer = consumer
         self._topic = topic
         self._group = group
+        self._committed = committed
         self._ending = threading.Event()
         self.failed: list[Event] = []
         self.sent: list[tuple[float, Event]] = []
@@ -82,7 +87,9 @@ class Traffic:
         """Take what comes until the sends are over and all that was acknowledged has come."""
         until = float("inf")
         while time.monotonic() < until:
+            self._committed.look()
             got = self._consumer.only("received", "Collect", name=self._group, count=1, wait=1, settle=1)
+            self._committed.take(got)
             self.received += [(time.monotonic(), event) for event in got]
             if self._ending.is_set():
                 until = min(until, time.monotonic() + ARRIVE_WITHIN)
@@ -111,9 +118,10 @@ def java(programs: Programs) -> Iterator[Callable[[], Clients]]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "brokers", "victims", "sends_by"), [(OURS, 3, ALL, "5.5.0"), (APACHE_4, 2, PROXIES, "4.9.7")]
+    ("kind", "brokers", "victims", "sends_by"),
+    [(OURS, 3, ALL, "5.5.0"), (APACHE_4, 2, (*PROXIES, *RESTARTS), "4.9.7")],
 )
-def test_nothing_acknowledged_is_lost_and_sends_go_on(
+def test_nothing_acknowledged_is_lost_or_comes_again_and_sends_go_on(
     kind: str,
     brokers: int,
     victims: Sequence[str],
@@ -129,10 +137,12 @@ def test_nothing_acknowledged_is_lost_and_sends_go_on(
             proxy.start()
         both = ";".join(proxy.namesrv for proxy in proxies)
         producer, consumer = (Client(clients=java(), id=f"java-{each}", namesrv=both) for each in (sends_by, "5.5.0"))
-        topic = unique("Killed")
+        topic, group = unique("Killed"), unique("killed")
         for address in proxies[0].brokers.values():
             create_topic(address, topic)
-        traffic = Traffic(producer, consumer, topic, unique("killed"))
+        alive = [each.broker for each in cluster.brokers[1 if "broker" in victims else 0 :]]
+        committed = stack.enter_context(Committed(alive, topic=topic, group=group, queues=QUEUES))
+        traffic = Traffic(producer, consumer, topic, group, committed)
         traffic.join()
         with ThreadPoolExecutor(2) as pool:
             receiving, sending = pool.submit(traffic.receive), pool.submit(traffic.send)
@@ -152,6 +162,9 @@ def test_nothing_acknowledged_is_lost_and_sends_go_on(
         f"{kind}: s without a send, without a message: {pauses}; {len(traffic.sent)} sent, {len(traffic.failed)} failed"
     )
     print(f"{len(texts) - len(set(texts))} came again")
+    assert committed.total > len(texts) / 3  # so that the account says something
+    assert not committed.went_back, committed.went_back[:5]
+    assert not committed.again, f"{len(committed.again)} came again: {committed.again[:5]}"
     lost = traffic.acknowledged - set(texts)
     assert not lost, f"{len(lost)} of {len(traffic.acknowledged)} acknowledged are lost: {sorted(lost)[:5]}"
     assert max(max(each) for each in pauses.values()) < GO_ON_WITHIN[sends_by], pauses
@@ -160,20 +173,22 @@ def test_nothing_acknowledged_is_lost_and_sends_go_on(
 def killed_one_by_one(
     cluster: Proxied, proxies: Sequence[ProxyProcess], victims: Sequence[str]
 ) -> list[tuple[str, float]]:
-    """Kill servers in turn, and start each again; returns when each was killed."""
+    """Kill servers in turn, or stop them, and start each again; returns when each was ended."""
     proxy_1, proxy_2 = proxies
     servers = {
         "broker": (cluster.kill, cluster.brokers[0].start),
         "proxy 1": (proxy_1.kill, proxy_1.start),
         "proxy 2": (proxy_2.kill, proxy_2.start),
         "name server": (lambda: cluster.name_server.stop(signal.SIGKILL), cluster.name_server.start),
+        RESTARTS[0]: (proxy_1.stop, proxy_1.start),
+        RESTARTS[1]: (proxy_2.stop, proxy_2.start),
     }
     kills = []
     for name in victims:
         kill, start = servers[name]
         kills.append((name, time.monotonic()))
         kill()
-        time.sleep(DOWN)
+        time.sleep(0.0 if name in RESTARTS else DOWN)
         start()
         time.sleep(UP)
     return kills

@@ -148,6 +148,7 @@ def test_make_alone_says_what_there_is() -> None:
         "bench",
         "bench-spark",
         "cluster-demo",
+        "proxy-catalogue",
         "spark-demo",
         "fuzz",
         "docs",

@@ -56,10 +56,17 @@ class Case:
         """The name of a consumer or producer group that no other run has."""
         return self.unique(name)
 
-    def topic(self, queues: int = 4, *, name: str = "Topic", kind: str = "") -> str:
-        """A new topic on every broker, made by an administrator; `kind` is its message type, where brokers know types.
+    def topic(self, queues: int = 4, *, name: str = "Topic", kind: str = "", on_one: bool = False) -> str:
+        """A new topic, made by an administrator.
 
-        Raises NotPossible when the endpoint does not let topics be made.
+        Args:
+            queues: How many it has at each broker.
+            name: A part of its name.
+            kind: Its message type, where brokers know types.
+            on_one: Whether it is on one broker, not on every: with one queue, its messages have one order.
+
+        Raises:
+            NotPossible: the endpoint does not let topics be made.
         """
         topic = self.unique(name)
         config = TopicConfig(
@@ -70,8 +77,8 @@ class Case:
         )
         try:
             with self.endpoint.access.cluster() as cluster:
-                brokers = cluster.all_brokers()
-                for broker in brokers.values():
+                brokers = list(cluster.all_brokers().values())
+                for broker in brokers[:1] if on_one else brokers:
                     put_topic(broker, config, message_type=kind or None)
                 self.wait_until(lambda: topic in cluster.topics(), "the name server knows the new topic")
         except RemotingError as error:

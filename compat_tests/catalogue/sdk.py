@@ -58,7 +58,14 @@ class Simple:
 
     def ack(self, *received: Event) -> list[Event]:
         """Acknowledge messages; what was refused."""
-        return events(self._run("Ack", id=[each["msgId"] for each in received]), "refused")
+        return events(self._acked(received), "refused")
+
+    def acked(self, *received: Event) -> set[str]:
+        """Acknowledge messages; the ids of those for which that was answered with OK."""
+        return {event["msgId"] for event in events(self._acked(received), "acked")}
+
+    def _acked(self, received: Sequence[Event]) -> list[Event]:
+        return self._run("Ack", id=[each["msgId"] for each in received])
 
     def change(self, received: Event, seconds: int) -> list[Event]:
         """Have a message come again after so many seconds; what was refused."""

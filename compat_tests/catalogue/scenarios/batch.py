@@ -104,7 +104,7 @@ def one_orderly(case: Case) -> None:
     background=_BACKGROUND,
 )
 def most(case: Case) -> None:
-    topic = case.topic(1)
+    topic = case.topic(1, on_one=True)
     assert _consumed(case, topic, "concurrent") == [MOST, 1100 - MOST]
     (pulled,) = case.client.only(
         "pulled", "PullAt", topic=topic, group=case.group("reader"), queue=0, offset=[10], atOnce=MOST

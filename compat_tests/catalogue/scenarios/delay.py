@@ -30,7 +30,7 @@ def lateness(event: Event, delay: int) -> int:
     limit=120,
 )
 def levels(case: Case) -> None:
-    topic, busy = case.topic(1, name="Delayed"), case.topic(1, name="Busy")
+    topic, busy = case.topic(1, name="Delayed", on_one=True), case.topic(1, name="Busy", on_one=True)
     numbers = [1, 2, 3, _LAST, 99, 0, -1] * 5
     messages = [
         Outgoing(body=f"{level}:{number}", tags=f"Tag{level}", keys=f"key{number}", delay=level)

@@ -18,8 +18,8 @@ _RETRY: Final = (
 
 
 def _known(case: Case) -> tuple[str, str]:
-    """A topic and a group that has its retry topic: a consumer of a new one looks for it only 20 s after its start."""
-    topic, group = case.topic(1, name="Retried"), case.group()
+    """A topic of one queue and a group with its retry topic: a consumer of a new one looks for that only after 20 s."""
+    topic, group = case.topic(1, name="Retried", on_one=True), case.group()
     case.client.run("PushFailing", topic=topic, group=group, count=0, settle=0)
     return topic, group
 

@@ -19,6 +19,7 @@ public final class PushBatches implements Scenario {
     public void run(Request in, Out out) throws Exception {
         DefaultMQPushConsumer consumer = Clients.push(in);
         consumer.setPullBatchSize(in.number("pull"));
+        Shim.pullBytes(consumer, 1 << 20);
         Inbox inbox = new Inbox(out);
         consumer.subscribe(in.text("topic"), "*");
         if (in.text("mode").equals("orderly")) {

@@ -43,4 +43,8 @@ final class Shim {
     static String recall(DefaultMQProducer producer, String topic, String handle) throws Exception {
         throw new IllegalArgumentException("4.x clients recall nothing");
     }
+
+    static void pullBytes(DefaultMQPushConsumer consumer, int bytes) {
+        // 4.x clients bound a pull by its messages only
+    }
 }

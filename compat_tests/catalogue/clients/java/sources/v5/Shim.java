@@ -60,4 +60,9 @@ final class Shim {
     static String recall(DefaultMQProducer producer, String topic, String handle) throws Exception {
         return producer.recallMessage(topic, handle);
     }
+
+    /** What a pull brings at most, which by default is 256 KiB. */
+    static void pullBytes(DefaultMQPushConsumer consumer, int bytes) {
+        consumer.setPullBatchSizeInBytes(bytes);
+    }
 }

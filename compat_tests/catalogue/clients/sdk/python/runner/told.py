@@ -51,5 +51,6 @@ def message(name: str, told: Message) -> dict[str, Any]:
 
 
 def failure(name: str, problem: BaseException) -> None:
-    """Print an error; the client's have a code where the endpoint answered one."""
-    event(name, error=type(problem).__name__, text=str(problem), code=getattr(problem, "code", None))
+    """Print an error; the client's have a code where the endpoint answered one. That of gRPC is a method."""
+    code = getattr(problem, "code", None)
+    event(name, error=type(problem).__name__, text=str(problem), code=code if isinstance(code, int) else None)
