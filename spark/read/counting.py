@@ -12,12 +12,13 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from rocketwire.spark.columns.plain_arrays import of_numbers, of_texts
 from rocketwire.spark.plan.partitions import LogSpan
 from rocketwire.spark.read.cached import fitting_manifest
 from rocketwire.spark.read.reading import read
@@ -35,11 +36,20 @@ _MINUTE_MS: Final = 60_000
 _CODES: Final = ("topic", "tag", "minute")
 
 #: Topic, tags, minutes since 1970 (in the range of an int32).
-Key = tuple[str, str | None, int]
+_Key = tuple[str, str | None, int]
 
 
-def counted(span: LogSpan, request: Request) -> Counter[Key]:
-    """How many of the selected messages of a task there are by topic, tags and minute.
+class Counts(NamedTuple):
+    """Numbers of messages, as columns: each combination of topic, tags and minute since 1970 is there once."""
+
+    topics: pa.Array
+    tags: pa.Array
+    minutes: NDArray[np.int64]
+    messages: NDArray[np.int64]
+
+
+def counted(span: LogSpan, request: Request) -> Counts | None:
+    """How many of the selected messages of a task there are by topic, tags and minute; None if there are none.
 
     Args:
         span: The task.
@@ -54,38 +64,28 @@ def counted(span: LogSpan, request: Request) -> Counter[Key]:
             return _Cached(span, request, fitting_manifest(span.cache), folder).counts()
         except ColumnsUnfit as unfit:
             log.warning("the log is read in place of the columns in %s: %s", folder, unfit)
-    found: Counter[Key] = Counter()
+    found: Counter[_Key] = Counter()
     for batch in read(_walk(span), request):
         _add_batch(batch, found)
-    return found
+    if not found:
+        return None
+    topics, tags, minutes = zip(*found, strict=True)
+    messages = np.fromiter(found.values(), np.int64, len(found))
+    return Counts(of_texts(topics), of_texts(tags), np.array(minutes, np.int64), messages)
 
 
 def _walk(span: LogSpan) -> LogSpan:
     return LogSpan(broker=span.broker, state=span.state, start=span.start, end=span.end, files=span.files)
 
 
-def _add_batch(batch: pa.RecordBatch, found: Counter[Key]) -> None:
+def _add_batch(batch: pa.RecordBatch, found: Counter[_Key]) -> None:
     topics, tags = (batch.column(name).dictionary_encode(null_encoding="encode") for name in COUNTED[:2])
     times = batch.column(COUNTED[2]).cast(pa.int64()).to_numpy()
     minutes = np.clip(times // MINUTE_US, -INT32_MAX, INT32_MAX)
-    columns = [topics.indices.to_numpy(), tags.indices.to_numpy(), minutes]
-    _add(columns, None, topics.dictionary.to_pylist(), tags.dictionary.to_pylist(), found)
-
-
-def _add(
-    columns: Sequence[NDArray[Any]],
-    weights: NDArray[Any] | None,
-    topics: Sequence[str],
-    tags: Sequence[str | None],
-    found: Counter[Key],
-) -> None:
-    if not len(columns[0]):
-        return
-    (topic_codes, tag_codes, minutes), counts = grouped(columns, weights)
-    for topic, tag, minute, count in zip(
-        topic_codes.tolist(), tag_codes.tolist(), minutes.tolist(), counts.tolist(), strict=True
-    ):
-        found[topics[topic], tags[tag], minute] += count
+    columns, counts = grouped([topics.indices.to_numpy(), tags.indices.to_numpy(), minutes])
+    topic_texts, tag_texts = topics.dictionary.to_pylist(), tags.dictionary.to_pylist()
+    for topic, tag, minute, count in zip(*(column.tolist() for column in columns), counts.tolist(), strict=True):
+        found[topic_texts[topic], tag_texts[tag], minute] += count
 
 
 class _Cached:
@@ -97,20 +97,25 @@ class _Cached:
         self._manifest = manifest
         self._folder = folder
         self._topics = np.fromiter(map(request.takes_topic, manifest.topics), bool, len(manifest.topics))
+        self._found: list[tuple[NDArray[np.int64], ...]] = []
 
-    def counts(self) -> Counter[Key]:
-        """How many there are.
+    def counts(self) -> Counts | None:
+        """How many there are; None if there are none.
 
         Raises:
             ColumnsUnfit: a block is damaged.
         """
-        found: Counter[Key] = Counter()
         for segment, end in zip(self._manifest.segments, self._manifest.ends, strict=True):
             if end > self._span.start and segment.first < self._span.end:
-                self._of_segment(OpenSegment(self._folder, segment), end, found)
-        return found
+                self._of_segment(OpenSegment(self._folder, segment), end)
+        if not self._found:
+            return None
+        *columns, weights = (np.concatenate(parts) for parts in zip(*self._found, strict=True))
+        (topics, tags, minutes), messages = grouped(columns, weights)
+        of_topics, of_tags = of_texts(self._manifest.topics), of_texts(self._manifest.tags)
+        return Counts(of_topics.take(of_numbers(topics)), of_tags.take(of_numbers(tags)), minutes, messages)
 
-    def _of_segment(self, opened: OpenSegment, end: int, found: Counter[Key]) -> None:
+    def _of_segment(self, opened: OpenSegment, end: int) -> None:
         blocks, cut = self._blocks(opened, end)
         groups = opened.groups()
         if groups is None:
@@ -123,9 +128,9 @@ class _Cached:
             if self._request.has_times:
                 starts = groups["minute"].astype(np.int64) * _MINUTE_MS
                 passed &= (starts >= self._request.since) & (starts < self._request.until)
-            self._add([groups[name][passed] for name in _CODES], groups["count"][passed], found)
+            self._add([groups[name][passed] for name in _CODES], groups["count"][passed])
         for number in sorted(by_rows.intersection(blocks)):
-            self._of_rows(opened, number, found)
+            self._of_rows(opened, number)
 
     def _blocks(self, opened: OpenSegment, end: int) -> tuple[range, set[int]]:
         """The blocks with rows of the task, and those that may have others, too."""
@@ -151,14 +156,16 @@ class _Cached:
         edges += [edge // _MINUTE_MS for edge in (self._request.since, self._request.until) if edge % _MINUTE_MS]
         return set(groups["block"][np.isin(groups["minute"], edges)].tolist())
 
-    def _of_rows(self, opened: OpenSegment, number: int, found: Counter[Key]) -> None:
+    def _of_rows(self, opened: OpenSegment, number: int) -> None:
         offsets = opened.block("physical_offset", number)
         codes = [opened.block(name, number) for name in _CODES]
         passed = self._topics[codes[0]] & (offsets >= self._span.start) & (offsets < self._span.end)
         if self._request.has_times:
             times = opened.block("store_timestamp", number)
             passed &= (times >= self._request.since) & (times < self._request.until)
-        self._add([column[passed] for column in codes], None, found)
+        self._add([column[passed] for column in codes], None)
 
-    def _add(self, columns: Sequence[NDArray[Any]], weights: NDArray[Any] | None, found: Counter[Key]) -> None:
-        _add(columns, weights, self._manifest.topics, self._manifest.tags, found)
+    def _add(self, columns: Sequence[NDArray[Any]], weights: NDArray[Any] | None) -> None:
+        if len(columns[0]):
+            values, counts = grouped(columns, weights)
+            self._found.append((*values, counts))

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType, TimestampType
 
+from rocketwire.spark.columns.plain_arrays import of_numbers, repeated
 from rocketwire.spark.errors import OptionInvalid
 from rocketwire.spark.plan.partitions import LogSpan
 from rocketwire.spark.plan.planning import plan_log
@@ -104,15 +104,14 @@ class CountsReader(DataSourceReader):
         if not isinstance(partition, LogSpan):  # Spark's own, for a plan without tasks
             return
         counts = counted(partition, self.request)
-        if not counts:
+        if counts is None:
             return
-        topics, tags, minutes = zip(*counts, strict=True)
         values = {
-            "broker": [partition.broker] * len(counts),
-            "topic": topics,
-            "tags": tags,
-            "minute": np.array(minutes, np.int64) * MINUTE_US,
-            "messages": list(counts.values()),
+            "broker": repeated(partition.broker, len(counts.messages)),
+            "topic": counts.topics,
+            "tags": counts.tags,
+            "minute": of_numbers(counts.minutes * MINUTE_US),
+            "messages": of_numbers(counts.messages),
         }
         kinds = to_arrow_schema(StructType([StructField(name, COLUMNS[name]) for name in self.columns]), timezone="UTC")
-        yield pa.RecordBatch.from_arrays([pa.array(values[kind.name], kind.type) for kind in kinds], schema=kinds)
+        yield pa.RecordBatch.from_arrays([values[kind.name].cast(kind.type) for kind in kinds], schema=kinds)
