@@ -6,7 +6,7 @@ Modules are imported when they are needed: Spark imports this module whenever a 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from rocketwire.spark.errors import SparkSourceError
+
+
+#: Tables other than that of messages: the module, with its function `schema`, and the reader in it.
+_TABLES: Final = {
+    "queues": ("stores.queues_table", "QueuesReader"),
+    "counts": ("read.counts_table", "CountsReader"),
+}
 
 
 class RocketMQDataSource(DataSource):
@@ -36,28 +43,28 @@ class RocketMQDataSource(DataSource):
         Raises:
             SparkSourceError: an option is wrong.
         """
-        from rocketwire.spark.request.option_parsing import read_options, wants_queues_table
+        from rocketwire.spark.request.option_parsing import MESSAGES, read_options, wanted_table
         from rocketwire.spark.schema import spark_schema
 
-        if wants_queues_table(self.options):
-            from rocketwire.spark.stores import queues_table
-
-            return queues_table.schema(self.options)
-        return spark_schema(read_options(self.options).columns)
+        table = wanted_table(self.options)
+        if table == MESSAGES:
+            return spark_schema(read_options(self.options).columns)
+        name, _ = _TABLES[table]
+        found: StructType = import_module(f"rocketwire.spark.{name}").schema(self.options)
+        return found
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """The reader of a batch: of messages, or of the table of queues.
+        """The reader of a batch: of messages, of the table of queues, or of that of counts.
 
         Raises:
             SparkSourceError: an option is wrong, or the schema has unknown columns.
         """
-        from rocketwire.spark.request.option_parsing import is_of_endpoint, wants_queues_table
+        from rocketwire.spark.request.option_parsing import MESSAGES, is_of_endpoint, wanted_table
 
-        if wants_queues_table(self.options):
-            from rocketwire.spark.stores.queues_table import QueuesReader
-
-            return QueuesReader(self.options, schema)
-        if is_of_endpoint(self.options):
+        table = wanted_table(self.options)
+        if table != MESSAGES:
+            name, kind = _TABLES[table]
+        elif is_of_endpoint(self.options):
             name, kind = "endpoint.reading", "EndpointReader"
         else:
             name, kind = "read.batch", "StoreReader"

@@ -12,7 +12,7 @@ After a crash queues and index may lack what the log has, so then the log is wal
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from operator import gt
 from typing import Final
@@ -52,11 +52,28 @@ def plan(stores: Sequence[StoreSnapshot], request: Request) -> list[LogSpan]:
     options = request.options
     if options.starting_offsets == "latest" or options.ending_offsets == "earliest":
         return []
+    return _of_stores(stores, request, _plan_store)
+
+
+def plan_log(stores: Sequence[StoreSnapshot], request: Request) -> list[LogSpan]:
+    """The tasks of a read of whole logs, from columns beside them where these fit, whatever consume queues have.
+
+    Raises:
+        StoreUnreadable: a file cannot be read.
+        DataLost: a part of a log is missing, and options make this an error.
+    """
+    return _of_stores(stores, request, _cached_or_walked)
+
+
+def _of_stores(
+    stores: Sequence[StoreSnapshot], request: Request, of_store: Callable[[StoreSnapshot, Request, int], list[LogSpan]]
+) -> list[LogSpan]:
+    least = request.options.min_partitions
     total = sum(max(1, store.end - store.start) for store in stores)
     spans: list[LogSpan] = []
     for store in stores:
-        share = -(-options.min_partitions * max(1, store.end - store.start) // total)
-        spans += _plan_store(store, request, share)
+        share = -(-least * max(1, store.end - store.start) // total)
+        spans += of_store(store, request, share)
     return spans
 
 

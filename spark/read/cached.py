@@ -45,13 +45,18 @@ def cached(span: LogSpan, cache: Cache, request: Request, rows: Rows) -> Iterato
     """
     task = _Task(span, request, rows)
     try:
-        yield from task.of_columns(_manifest(cache), Path(cache.folder))
+        yield from task.of_columns(fitting_manifest(cache), Path(cache.folder))
     except ColumnsUnfit as unfit:
         log.warning("the log is read in place of the columns in %s: %s", cache.folder, unfit)
     yield from task.rest()
 
 
-def _manifest(cache: Cache) -> Manifest:
+def fitting_manifest(cache: Cache) -> Manifest:
+    """The manifest of columns that a plan found.
+
+    Raises:
+        ColumnsUnfit: it is damaged, or others are there now.
+    """
     try:
         found = load(Path(cache.folder))
     except OSError as error:

@@ -52,6 +52,8 @@ NAMES: Final = (
     "endpointTimeoutMs",
     "consumerGroup",
 )
+MESSAGES: Final = "messages"
+TABLES: Final = (MESSAGES, "queues", "counts")
 _FILES_PREFIX: Final = "fs."
 #: Options that Spark passes to each source.
 _OF_SPARK: Final = ("__", "spark.")
@@ -140,10 +142,11 @@ def stream_options_for(options: Mapping[str, str], schema: StructType) -> ReadOp
     """The options of a stream, as `options_for`.
 
     Raises:
-        OptionInvalid: as `options_for`; or an option says where to stop, or selects the table of queues.
+        OptionInvalid: as `options_for`; or an option says where to stop, or selects a table other than messages.
     """
-    if wants_queues_table(options):
-        raise OptionInvalid("table=queues cannot be read as a stream", "Use spark.read in place of readStream")
+    table = wanted_table(options)
+    if table != MESSAGES:
+        raise OptionInvalid(f"table={table} cannot be read as a stream", "Use spark.read in place of readStream")
     found = options_for(options, schema)
     for name, given in (("endingOffsets", found.ending_offsets), ("endingTimestamp", found.ending_timestamp)):
         if given is not None:
@@ -153,16 +156,17 @@ def stream_options_for(options: Mapping[str, str], schema: StructType) -> ReadOp
     return found
 
 
-def wants_queues_table(options: Mapping[str, str]) -> bool:
-    """Whether the option `table` selects a row per queue instead of a row per message.
+def wanted_table(options: Mapping[str, str]) -> str:
+    """What the option `table` selects, one of `TABLES`: a row per message, per queue, or counts of messages.
 
     Raises:
         OptionInvalid: it has another value.
     """
-    text = next((text for name, text in options.items() if name.lower() == "table"), "messages")
-    if text.strip().lower() not in ("messages", "queues"):
-        values.invalid("table", text, "It is messages or queues")
-    return text.strip().lower() == "queues"
+    text = next((text for name, text in options.items() if name.lower() == "table"), MESSAGES)
+    found = text.strip().lower()
+    if found not in TABLES:
+        values.invalid("table", text, f"It is {', '.join(TABLES[:-1])} or {TABLES[-1]}")
+    return found
 
 
 def is_of_endpoint(options: Mapping[str, str]) -> bool:

@@ -25,10 +25,11 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from rocketwire.spark.errors import OptionInvalid, TopicUnknown
+from rocketwire.spark.errors import TopicUnknown
 from rocketwire.spark.files.together import in_slices
-from rocketwire.spark.request.option_parsing import NAMES, read_options
-from rocketwire.spark.request.values import nearest, words
+from rocketwire.spark.request.option_parsing import read_options
+from rocketwire.spark.request.table_columns import check_table, schema_of, without_columns
+from rocketwire.spark.request.values import nearest
 from rocketwire.spark.stores.opening import source_error
 from rocketwire.spark.stores.roots import open_roots
 from rocketwire.store.archive.read.config import offsets
@@ -60,19 +61,18 @@ DEFAULT_COLUMNS: Final = tuple(name for name in COLUMNS if name not in {"bytes",
 #: Queues of a partition: few enough to share work between processors, too many for Spark to need longer than they do.
 _PER_PARTITION: Final = 2500
 _MOST_MS: Final = INT64_MAX // 1000 - 1
-#: Options that do not apply to this table.
-_OF_MESSAGES: Final = frozenset(name.lower() for name in NAMES) - {
+_OPTIONS: Final = (
     "path",
     "paths",
     "table",
     "topic",
     "topics",
-    "topicpattern",
+    "topicPattern",
     "queues",
     "columns",
-    "includesystemtopics",
+    "includeSystemTopics",
     "brokers",
-}
+)
 
 _Committed = list[tuple[str, dict[int, int]]]
 
@@ -104,9 +104,7 @@ def schema(options: Mapping[str, str]) -> StructType:
     Raises:
         OptionInvalid: there is no such column.
     """
-    text = next((text for name, text in options.items() if name.lower() == "columns"), None)
-    names = DEFAULT_COLUMNS if text is None else _named(text)
-    return StructType([StructField(name, COLUMNS[name]) for name in names])
+    return schema_of("queues", COLUMNS, DEFAULT_COLUMNS, options)
 
 
 class QueuesReader(DataSourceReader):
@@ -118,19 +116,9 @@ class QueuesReader(DataSourceReader):
         Raises:
             OptionInvalid: an option or column is unknown or not for this table, or a value is invalid.
         """
-        for name in options:
-            if name.lower() in _OF_MESSAGES:
-                what = f"option {name} is for messages, and not for the table queues"
-                raise OptionInvalid(what, "Leave it out")
-        for column in schema.fields:
-            if COLUMNS.get(column.name) != column.dataType or not column.nullable:
-                kind = column.dataType.simpleString() + ("" if column.nullable else " NOT NULL")
-                what = f"the table queues has no column {column.name} of type {kind}"
-                raise OptionInvalid(what, "Use the option columns instead of schema()")
-            if schema.names.count(column.name) > 1:
-                raise OptionInvalid(f"schema() names the column {column.name} twice", "Name each column once")
+        check_table("queues", COLUMNS, _OPTIONS, options, schema)
         self.columns = tuple(schema.names)
-        self._options = read_options({name: text for name, text in options.items() if name.lower() != "columns"})
+        self._options = read_options(without_columns(options))
 
     def partitions(self) -> list[QueuesPartition]:
         """List the stores' queues.
@@ -226,17 +214,6 @@ class QueuesReader(DataSourceReader):
             if _TIMES[1] in self.columns:
                 row[_TIMES[1]] = _store_time(queue, queue.end - 1, log)
         return row
-
-
-def _named(text: str) -> tuple[str, ...]:
-    known = {name.lower(): name for name in COLUMNS}
-    names: list[str] = []
-    for word in words("columns", text):
-        if word != "*" and word.lower() not in known:
-            hint = nearest(word, list(COLUMNS)) or f"The columns are {', '.join(COLUMNS)}"
-            raise OptionInvalid(f"there is no column {word} in the table queues (option columns)", hint.strip())
-        names += COLUMNS if word == "*" else [known[word.lower()]]
-    return tuple(dict.fromkeys(names))
 
 
 def _bytes(queue: Queue) -> int:

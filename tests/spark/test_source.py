@@ -20,6 +20,7 @@ def test_spark_finds_it_by_name() -> None:
     [
         ({"path": "/s", "endingOffsets": "latest"}, "a stream has no option endingOffsets"),
         ({"path": "/s", "table": "queues"}, "table=queues cannot be read as a stream"),
+        ({"path": "/s", "table": "counts"}, "table=counts cannot be read as a stream"),
         ({"namesrv": "h:9876", "accessKey": "k"}, "accessKey and secretKey"),
     ],
 )

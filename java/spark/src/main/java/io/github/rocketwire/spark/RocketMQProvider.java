@@ -3,6 +3,7 @@ package io.github.rocketwire.spark;
 import io.github.rocketwire.spark.request.Options;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 import java.util.regex.Pattern;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableProvider;
@@ -13,10 +14,11 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
  * The data source {@code rocketmq}: it reads store directories and endpoints, and writes to endpoints. Reads of object
- * stores and the table of queues are left to the Python source of the same name, which Spark 4 finds.
+ * stores and the tables of queues and counts are left to the Python source of the same name, which Spark 4 finds.
  */
 public final class RocketMQProvider implements TableProvider, DataSourceRegister {
   private static final Pattern URL = Pattern.compile("(?i)(^|[,\"\\[\\s])(?!file:)[a-z][a-z0-9+.-]*://");
+  private static final Set<String> PYTHONS_TABLES = Set.of("queues", "counts");
   private TableProvider python;
 
   @Override
@@ -55,12 +57,13 @@ public final class RocketMQProvider implements TableProvider, DataSourceRegister
 
   /** What of a read only the Python source can do; null for one that is done here. */
   private static String pythons(CaseInsensitiveStringMap options) {
-    if (options.getOrDefault("table", "").strip().toLowerCase(Locale.ROOT).equals("queues")) {
+    String table = options.getOrDefault("table", "messages");
+    String wanted = table.strip().toLowerCase(Locale.ROOT);
+    if (PYTHONS_TABLES.contains(wanted)) {
       return "the option table";
     }
-    String table = options.getOrDefault("table", "messages");
-    if (!table.strip().equalsIgnoreCase("messages")) {
-      throw SourceException.option("table", table, "It is messages or queues");
+    if (!wanted.equals("messages")) {
+      throw SourceException.option("table", table, "It is messages, queues or counts");
     }
     String paths = options.getOrDefault("path", "") + "," + options.getOrDefault("paths", "");
     return !isOfEndpoint(options) && URL.matcher(paths).find() ? "a path that is a URL" : null;

@@ -1,0 +1,117 @@
+"""`table` = `counts`: how many messages there are by store, topic, tags and minute of the store time.
+
+It is there for counts by hour or day of many messages: Spark does not push `date_trunc` into a source, so that a count
+of messages takes a row of each. The messages counted are those of a walk over the log. Each task counts for itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType, TimestampType
+
+from rocketwire.spark.columns.plain_arrays import of_numbers, repeated
+from rocketwire.spark.errors import OptionInvalid
+from rocketwire.spark.plan.partitions import LogSpan
+from rocketwire.spark.plan.planning import plan_log
+from rocketwire.spark.read.counting import COUNTED, MINUTE_US, counted
+from rocketwire.spark.request.option_parsing import read_options
+from rocketwire.spark.request.options import Mode
+from rocketwire.spark.request.request import request_of
+from rocketwire.spark.request.table_columns import check_table, schema_of, without_columns
+from rocketwire.spark.stores.opening import open_stores, source_error
+from rocketwire.store.errors import StoreError
+from rocketwire.wire.names import LIGHT_PREFIX
+
+#: The columns, in the order of the schema.
+COLUMNS: Final[dict[str, DataType]] = {
+    "broker": StringType(),
+    "topic": StringType(),
+    "tags": StringType(),
+    "minute": TimestampType(),
+    "messages": LongType(),
+}
+_OPTIONS: Final = (
+    "path",
+    "paths",
+    "table",
+    "topic",
+    "topics",
+    "topicPattern",
+    "startingTimestamp",
+    "endingTimestamp",
+    "columns",
+    "columnCache",
+    "includeSystemTopics",
+    "minPartitions",
+    "maxBytesPerPartition",
+    "failOnDataLoss",
+    "brokers",
+    "prefetchBytes",
+)
+
+
+def schema(options: Mapping[str, str]) -> StructType:
+    """The columns that the option `columns` names, in its order, else all; all may be null.
+
+    Raises:
+        OptionInvalid: there is no such column.
+    """
+    return schema_of("counts", COLUMNS, tuple(COLUMNS), options)
+
+
+class CountsReader(DataSourceReader):
+    """Reads the table."""
+
+    def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
+        """Take the options, and the schema of `schema` or of the user.
+
+        Raises:
+            OptionInvalid: an option or column is unknown or not for this table, or a value is invalid.
+        """
+        check_table("counts", COLUMNS, _OPTIONS, options, schema)
+        self.columns = tuple(schema.names)
+        found = read_options(without_columns(options))
+        for topic in found.topics:
+            if topic.startswith(LIGHT_PREFIX):
+                what = f"messages of the light topic {topic} are stored, and counted, with other topics"
+                raise OptionInvalid(what, "Count the rows of its messages: leave out the option table")
+        # Damage is no message, and where columns are read it is not looked for.
+        self.request = request_of(replace(found, columns=COUNTED, mode=Mode.DROPMALFORMED))
+
+    def partitions(self) -> list[InputPartition]:
+        """Examine the stores, and split their logs into tasks.
+
+        Raises:
+            SparkSourceError: a store cannot be read, or has no topic that is named.
+        """
+        try:
+            return [*plan_log(open_stores(self.request.options), self.request)]
+        except StoreError as error:
+            raise source_error(error) from error
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The counts of one task, as one batch.
+
+        Raises:
+            SparkSourceError: a file cannot be read; messages are gone, and options make this an error.
+        """
+        if not isinstance(partition, LogSpan):  # Spark's own, for a plan without tasks
+            return
+        counts = counted(partition, self.request)
+        if counts is None:
+            return
+        values = {
+            "broker": repeated(partition.broker, len(counts.messages)),
+            "topic": counts.topics,
+            "tags": counts.tags,
+            "minute": of_numbers(counts.minutes * MINUTE_US),
+            "messages": of_numbers(counts.messages),
+        }
+        kinds = to_arrow_schema(StructType([StructField(name, COLUMNS[name]) for name in self.columns]), timezone="UTC")
+        yield pa.RecordBatch.from_arrays([values[kind.name].cast(kind.type) for kind in kinds], schema=kinds)

@@ -1,0 +1,226 @@
+"""The table of counts: those of a group-by over messages, from columns beside stores, the log, or both."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyspark.sql.datasource import InputPartition
+from pyspark.sql.types import StringType, StructField, StructType
+
+from rocketwire.spark.errors import OptionInvalid, SparkSourceError, TopicUnknown
+from rocketwire.spark.plan.partitions import LogSpan
+from rocketwire.store.archive.columns import segment as segments
+from rocketwire.wire.java import INT32_MAX
+from tests.spark.made import Made, fill, make
+from tests.spark.read.test_cached import columns_of, rows_of
+from tests.spark.reads import Read
+from tests.spark.records import records, stored
+from tests.store.support import START, Clock, Golden, open_store, small
+
+_MINUTE = 60_000_000
+Counts = Counter[tuple[str, str, str | None, int]]
+
+
+def counts(*roots: Path, **options: Any) -> Counts:
+    """What the table has, its rows summed."""
+    read = Read(",".join(map(str, roots)), table="counts", failOnDataLoss=False, **options)
+    found: Counts = Counter()
+    for part in range(len(read.partitions)):
+        for batch in read.batches(part):
+            brokers, topics, tags, minutes, messages = (
+                column.cast("int64").to_pylist() if name == "minute" else column.to_pylist()
+                for name, column in zip(batch.schema.names, batch.columns, strict=True)
+            )
+            keys = list(zip(brokers, topics, tags, minutes, strict=True))
+            assert len(set(keys)) == len(keys)
+            for key, count in zip(keys, messages, strict=True):
+                found[key] += count
+    return found
+
+
+def grouped_messages(*roots: Path, **options: Any) -> Counts:
+    """The same of the rows of messages."""
+    found: Counts = Counter()
+    for root in roots:
+        columns = "broker,topic,tags,store_timestamp,physical_offset"
+        for row in rows_of(root, columns=columns, mode="DROPMALFORMED", **options):
+            minute = min(max(row["store_timestamp"] // _MINUTE, -INT32_MAX), INT32_MAX)
+            found[row["broker"], row["topic"], row["tags"], minute * _MINUTE] += 1
+    return found
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    return make(tmp_path_factory.mktemp("made") / "store", 200)
+
+
+@pytest.fixture
+def cache(made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Columns of several segments of several blocks, all with counts."""
+    monkeypatch.setattr(segments, "BLOCK", 5)
+    return columns_of(made.root, tmp_path / "cache", rows=32)
+
+
+@pytest.mark.parametrize(
+    ("options", "count"),
+    [
+        ({}, 200),
+        ({"minPartitions": 7}, 200),
+        ({"maxBytesPerPartition": "1k", "minPartitions": 30}, 200),
+        ({"topic": "T1"}, 100),
+        ({"topicPattern": ".*0"}, 100),
+        ({"startingTimestamp": START + 10_000, "endingTimestamp": START + 150_000}, 140),
+        ({"startingTimestamp": START // 60_000 * 60_000 + 60_000}, None),
+        ({"endingTimestamp": START // 60_000 * 60_000 + 120_000, "topics": "T0,T1"}, None),
+    ],
+)
+@pytest.mark.parametrize("with_groups", [True, False])
+def test_they_are_those_of_messages(
+    made: Made,
+    cache: Path,
+    options: dict[str, Any],
+    count: int | None,
+    with_groups: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if not with_groups:
+        monkeypatch.setattr(segments, "_LEAST_OF_A_GROUP", 1 << 20)
+        monkeypatch.setattr(segments, "_FEW_GROUPS", 0)
+        shutil.rmtree(cache)
+        columns_of(made.root, cache, rows=32)
+    found = counts(made.root, columnCache=cache, **options)
+    assert found == counts(made.root, **options) == grouped_messages(made.root, **options)
+    assert found.total() == count if count else 0 < found.total() < 200
+
+
+def test_with_columns_no_row_and_no_log_is_read(made: Made, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = Read(made.root, table="counts", columnCache=cache)
+    assert all(isinstance(part, LogSpan) and part.cache for part in read.partitions)
+    for file in (made.root / "commitlog").iterdir():
+        file.rename(file.with_suffix(".away"))
+    for file in cache.glob("segment-*/*"):
+        if file.name != "group":
+            shutil.rmtree(file)
+    try:
+        assert sum(row["messages"] for row in read.rows()) == 200
+    finally:
+        for file in (made.root / "commitlog").iterdir():
+            file.rename(file.with_suffix(""))
+
+
+def test_later_messages_are_counted_in_the_log(tmp_path: Path) -> None:
+    made, clock = Made(tmp_path / "store"), Clock()
+    store = open_store(small(made.root), clock)
+    fill(made, store, clock, 60)
+    folder = columns_of(made.root, tmp_path / "cache")
+    fill(made, store, clock, 30)
+    found = counts(made.root, columnCache=folder)
+    assert found == grouped_messages(made.root)
+    assert found.total() == 90
+    store.close()
+
+
+def test_two_stores_are_two_brokers(made: Made, cache: Path, tmp_path: Path) -> None:
+    other = make(tmp_path / "other", 50, topics=3).root
+    expected = grouped_messages(made.root) + grouped_messages(other)
+    assert counts(made.root, other, columnCache=cache, minPartitions=4) == expected
+    both = f"{cache},{columns_of(other, tmp_path / 'others')}"
+    assert counts(made.root, other, columnCache=both) == expected
+    named = counts(made.root, other, brokers=json.dumps({str(other): "b"}))
+    assert {broker for broker, *_ in named} == {str(made.root), "b"}
+
+
+@pytest.mark.parametrize("name", ["group", "topic"])
+def test_a_damaged_block_is_not_believed(made: Made, cache: Path, name: str, caplog: pytest.LogCaptureFixture) -> None:
+    for file in cache.glob(f"segment-*/{name}/data.ninja"):
+        data = bytearray(file.read_bytes())
+        data[0] ^= 1
+        file.write_bytes(data)
+    options = {"startingTimestamp": START + 1_000}
+    assert counts(made.root, columnCache=cache, **options) == grouped_messages(made.root, **options)
+    assert f"{name} is damaged" in caplog.text
+
+
+def test_golden_stores(golden: Golden, tmp_path: Path) -> None:
+    folder = columns_of(golden.untouched, tmp_path / "cache", rows=1 << 20)
+    for options in ({}, {"includeSystemTopics": True}):
+        found = counts(golden.untouched, columnCache=folder, **options)
+        assert found == counts(golden.untouched, **options)
+        assert found == grouped_messages(golden.untouched, columnCache=folder, **options)
+        assert found.total() > 100
+
+
+def test_a_log_whose_head_was_removed(made: Made, cache: Path, tmp_path: Path) -> None:
+    root = tmp_path / "store"
+    shutil.copytree(made.root, root)
+    min((root / "commitlog").iterdir()).unlink()
+    found = counts(root, columnCache=cache)
+    assert 0 < found.total() < 200
+    assert found == grouped_messages(root)
+    sorted((root / "commitlog").iterdir())[2].unlink()
+    assert counts(root, columnCache=cache) == counts(root) == grouped_messages(root)
+
+
+@settings(max_examples=30, suppress_health_check=[*HealthCheck], deadline=None)
+@given(
+    fields=st.lists(records(), min_size=1, max_size=8),
+    place=st.integers(0, 2000),
+    content=st.binary(max_size=60),
+    since=st.none() | st.integers(10**10, 1 << 42),
+)
+def test_odd_and_damaged_records(
+    tmp_path_factory: pytest.TempPathFactory,
+    fields: list[dict[str, Any]],
+    place: int,
+    content: bytes,
+    since: int | None,
+) -> None:
+    root = tmp_path_factory.mktemp("odd")
+    (root / "commitlog").mkdir()
+    data = bytearray(stored(fields).ljust(64 << 10, b"\0"))
+    data[place : place + len(content)] = content
+    (root / "commitlog" / f"{0:020d}").write_bytes(data)
+    folder = columns_of(root, root / "cache", rows=3)
+    options = {"includeSystemTopics": True} | ({} if since is None else {"startingTimestamp": since})
+    expected = grouped_messages(root, **options)
+    assert counts(root, columnCache=folder, **options) == counts(root, **options) == expected
+
+
+def test_its_columns_are_those_named(made: Made) -> None:
+    rows = Read(made.root, table="counts", columns="messages,Minute").rows()
+    assert list(rows[0]) == ["messages", "minute"]
+    assert isinstance(rows[0]["minute"], datetime)
+    [nothing] = [InputPartition(None)]  # Spark's own
+    assert list(Read(made.root, table="counts").reader.read(nothing)) == []
+    assert Read(made.root, table="counts", endingTimestamp=START - 3_600_000).rows() == []
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "what"),
+    [
+        ({"columns": "topic,tag"}, OptionInvalid, "no column tag in the table counts"),
+        ({"queues": "1"}, OptionInvalid, "option queues is for messages, and not for the table counts"),
+        ({"startingOffsets": "earliest"}, OptionInvalid, "startingOffsets"),
+        ({"mode": "FAILFAST"}, OptionInvalid, "mode"),
+        ({"topic": "T"}, TopicUnknown, "there is no topic T"),
+        ({"topic": "%LMQ%x"}, OptionInvalid, "light topic"),
+    ],
+)
+def test_what_cannot_be_asked_is_told(
+    made: Made, options: dict[str, Any], error: type[SparkSourceError], what: str
+) -> None:
+    with pytest.raises(error, match=what):
+        Read(made.root, table="counts", **options)
+
+
+def test_a_schema_of_the_users_must_fit(made: Made) -> None:
+    with pytest.raises(OptionInvalid, match="the table counts has no column messages of type string"):
+        Read(made.root, table="counts", schema=StructType([StructField("messages", StringType())]))
