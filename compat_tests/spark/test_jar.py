@@ -504,10 +504,10 @@ def test_what_the_jar_leaves_to_python(spark: SparkSession, golden: dict[str, Pa
         [row | {"lags": dict(row["lags"])} for row in reference.read(golden["5.5.0"], table="queues")]
     )
     counts = (
-        spark.read.format(JAR).option("table", "counts").load(str(golden["5.5.0"])).groupBy("topic", "tags", "minute")
+        spark.read.format(JAR).option("table", "counts").load(str(golden["5.5.0"])).groupBy("topic", "tags", "time")
     )
     messages = spark.read.format(JAR).option("columns", "topic,tags,store_timestamp").load(str(golden["5.5.0"]))
-    minute = fn.date_trunc("minute", "store_timestamp").alias("minute")
+    minute = fn.date_trunc("minute", "store_timestamp").alias("time")
     assert sorted_rows(
         [row.asDict() for row in counts.agg(fn.sum("messages").alias("count")).collect()]
     ) == sorted_rows([row.asDict() for row in messages.groupBy("topic", "tags", minute).count().collect()])

@@ -1,4 +1,4 @@
-"""Counts messages of a task by topic, tags and minute, from the counts in columns beside the store where these fit.
+"""Counts messages of a task by topic, tags and time, from the counts in columns beside the store where these fit.
 
 Theory: columns count the messages of each block by topic, tag and minute. These counts serve for a block that lies in
 the task as a whole, and whose minutes are wanted as a whole or not at all; of other blocks, at most two at each end of
@@ -35,12 +35,16 @@ MINUTE_US: Final = 60_000_000
 _MINUTE_MS: Final = 60_000
 _CODES: Final = ("topic", "tag", "minute")
 
-#: Topic, tags, minutes since 1970 (in the range of an int32).
+#: Topic, tags, minutes since 1970 (in the range of an int32) at which a unit of time begins.
 _Key = tuple[str, str | None, int]
 
 
 class Counts(NamedTuple):
-    """Numbers of messages, as columns: each combination of topic, tags and minute since 1970 is there once."""
+    """Numbers of messages, as columns: each combination of topic, tags and begin of a unit of time is there once.
+
+    Attributes:
+        minutes: Minutes since 1970 at which units of time begin.
+    """
 
     topics: pa.Array
     tags: pa.Array
@@ -48,12 +52,13 @@ class Counts(NamedTuple):
     messages: NDArray[np.int64]
 
 
-def counted(span: LogSpan, request: Request) -> Counts | None:
-    """How many of the selected messages of a task there are by topic, tags and minute; None if there are none.
+def counted(span: LogSpan, request: Request, unit: int) -> Counts | None:
+    """How many of the selected messages of a task there are by topic, tags and time; None if there are none.
 
     Args:
         span: The task.
         request: One of the columns `COUNTED`.
+        unit: Of time, in minutes.
 
     Raises:
         SparkSourceError: a file cannot be read; messages are gone, and options make this an error.
@@ -61,12 +66,12 @@ def counted(span: LogSpan, request: Request) -> Counts | None:
     if span.cache is not None:
         folder = Path(span.cache.folder)
         try:
-            return _Cached(span, request, fitting_manifest(span.cache), folder).counts()
+            return _Cached(span, request, fitting_manifest(span.cache), folder, unit).counts()
         except ColumnsUnfit as unfit:
             log.warning("the log is read in place of the columns in %s: %s", folder, unfit)
     found: Counter[_Key] = Counter()
     for batch in read(_walk(span), request):
-        _add_batch(batch, found)
+        _add_batch(batch, found, unit)
     if not found:
         return None
     topics, tags, minutes = zip(*found, strict=True)
@@ -78,24 +83,30 @@ def _walk(span: LogSpan) -> LogSpan:
     return LogSpan(broker=span.broker, state=span.state, start=span.start, end=span.end, files=span.files)
 
 
-def _add_batch(batch: pa.RecordBatch, found: Counter[_Key]) -> None:
+def _add_batch(batch: pa.RecordBatch, found: Counter[_Key], unit: int) -> None:
     topics, tags = (batch.column(name).dictionary_encode(null_encoding="encode") for name in COUNTED[:2])
     times = batch.column(COUNTED[2]).cast(pa.int64()).to_numpy()
-    minutes = np.clip(times // MINUTE_US, -INT32_MAX, INT32_MAX)
+    minutes = _begins(np.clip(times // MINUTE_US, -INT32_MAX, INT32_MAX), unit)
     columns, counts = grouped([topics.indices.to_numpy(), tags.indices.to_numpy(), minutes])
     topic_texts, tag_texts = topics.dictionary.to_pylist(), tags.dictionary.to_pylist()
     for topic, tag, minute, count in zip(*(column.tolist() for column in columns), counts.tolist(), strict=True):
         found[topic_texts[topic], tag_texts[tag], minute] += count
 
 
+def _begins(minutes: NDArray[Any], unit: int) -> NDArray[np.int64]:
+    """The minutes at which the units of time of these begin."""
+    return minutes.astype(np.int64) // unit * unit
+
+
 class _Cached:
     """Counts the messages of a task in columns beside the store."""
 
-    def __init__(self, span: LogSpan, request: Request, manifest: Manifest, folder: Path) -> None:
+    def __init__(self, span: LogSpan, request: Request, manifest: Manifest, folder: Path, unit: int) -> None:
         self._span = span
         self._request = request
         self._manifest = manifest
         self._folder = folder
+        self._unit = unit
         self._topics = np.fromiter(map(request.takes_topic, manifest.topics), bool, len(manifest.topics))
         self._found: list[tuple[NDArray[np.int64], ...]] = []
 
@@ -167,5 +178,6 @@ class _Cached:
 
     def _add(self, columns: Sequence[NDArray[Any]], weights: NDArray[Any] | None) -> None:
         if len(columns[0]):
-            values, counts = grouped(columns, weights)
+            topics, tags, minutes = columns
+            values, counts = grouped([topics, tags, _begins(minutes, self._unit)], weights)
             self._found.append((*values, counts))

@@ -1,4 +1,4 @@
-"""`table` = `counts`: how many messages there are by store, topic, tags and minute of the store time.
+"""`table` = `counts`: how many messages there are by store, topic, tags, and minute, hour or day of the store time.
 
 It is there for counts by hour or day of many messages: Spark does not push `date_trunc` into a source, so that a count
 of messages takes a row of each. The messages counted are those of a walk over the log. Each task counts for itself.
@@ -23,7 +23,7 @@ from rocketwire.spark.read.counting import COUNTED, MINUTE_US, counted
 from rocketwire.spark.request.option_parsing import read_options
 from rocketwire.spark.request.options import Mode
 from rocketwire.spark.request.request import request_of
-from rocketwire.spark.request.table_columns import check_table, schema_of, without_columns
+from rocketwire.spark.request.table_columns import check_table, schema_of, without
 from rocketwire.spark.stores.opening import open_stores, source_error
 from rocketwire.store.errors import StoreError
 from rocketwire.wire.names import LIGHT_PREFIX
@@ -33,9 +33,12 @@ COLUMNS: Final[dict[str, DataType]] = {
     "broker": StringType(),
     "topic": StringType(),
     "tags": StringType(),
-    "minute": TimestampType(),
+    "time": TimestampType(),
     "messages": LongType(),
 }
+_PER: Final = "countsPer"
+#: The units of time, in minutes.
+_UNITS: Final = {"minute": 1, "hour": 60, "day": 24 * 60}
 _OPTIONS: Final = (
     "path",
     "paths",
@@ -65,6 +68,14 @@ def schema(options: Mapping[str, str]) -> StructType:
     return schema_of("counts", COLUMNS, tuple(COLUMNS), options)
 
 
+def _unit(options: Mapping[str, str]) -> int:
+    text = next((text for name, text in options.items() if name.lower() == _PER.lower()), "minute")
+    unit = _UNITS.get(text.strip().lower())
+    if unit is None:
+        raise OptionInvalid(f"option {_PER}={text} is none of {', '.join(_UNITS)}", "Use one of them")
+    return unit
+
+
 class CountsReader(DataSourceReader):
     """Reads the table."""
 
@@ -76,7 +87,8 @@ class CountsReader(DataSourceReader):
         """
         check_table("counts", COLUMNS, _OPTIONS, options, schema)
         self.columns = tuple(schema.names)
-        found = read_options(without_columns(options))
+        self.unit = _unit(options)
+        found = read_options(without(options, "columns", _PER))
         for topic in found.topics:
             if topic.startswith(LIGHT_PREFIX):
                 what = f"messages of the light topic {topic} are stored, and counted, with other topics"
@@ -103,14 +115,14 @@ class CountsReader(DataSourceReader):
         """
         if not isinstance(partition, LogSpan):  # Spark's own, for a plan without tasks
             return
-        counts = counted(partition, self.request)
+        counts = counted(partition, self.request, self.unit)
         if counts is None:
             return
         values = {
             "broker": repeated(partition.broker, len(counts.messages)),
             "topic": counts.topics,
             "tags": counts.tags,
-            "minute": of_numbers(counts.minutes * MINUTE_US),
+            "time": of_numbers(counts.minutes * MINUTE_US),
             "messages": of_numbers(counts.messages),
         }
         kinds = to_arrow_schema(StructType([StructField(name, COLUMNS[name]) for name in self.columns]), timezone="UTC")

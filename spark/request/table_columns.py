@@ -56,9 +56,10 @@ def check_table(
             raise OptionInvalid(f"schema() names the column {column.name} twice", "Name each column once")
 
 
-def without_columns(options: Mapping[str, str]) -> dict[str, str]:
-    """The options but `columns`, whose names are not those of messages."""
-    return {name: text for name, text in options.items() if name.lower() != "columns"}
+def without(options: Mapping[str, str], *own: str) -> dict[str, str]:
+    """The options but a table's own: those that messages do not have, and `columns`, whose names are others."""
+    names = {name.lower() for name in own}
+    return {name: text for name, text in options.items() if name.lower() not in names}
 
 
 def _named(table: str, columns: Mapping[str, DataType], text: str) -> tuple[str, ...]:

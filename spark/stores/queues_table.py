@@ -28,7 +28,7 @@ from pyspark.sql.types import (
 from rocketwire.spark.errors import TopicUnknown
 from rocketwire.spark.files.together import in_slices
 from rocketwire.spark.request.option_parsing import read_options
-from rocketwire.spark.request.table_columns import check_table, schema_of, without_columns
+from rocketwire.spark.request.table_columns import check_table, schema_of, without
 from rocketwire.spark.request.values import nearest
 from rocketwire.spark.stores.opening import source_error
 from rocketwire.spark.stores.roots import open_roots
@@ -118,7 +118,7 @@ class QueuesReader(DataSourceReader):
         """
         check_table("queues", COLUMNS, _OPTIONS, options, schema)
         self.columns = tuple(schema.names)
-        self._options = read_options(without_columns(options))
+        self._options = read_options(without(options, "columns"))
 
     def partitions(self) -> list[QueuesPartition]:
         """List the stores' queues.

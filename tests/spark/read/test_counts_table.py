@@ -36,7 +36,7 @@ def counts(*roots: Path, **options: Any) -> Counts:
     for part in range(len(read.partitions)):
         for batch in read.batches(part):
             brokers, topics, tags, minutes, messages = (
-                column.cast("int64").to_pylist() if name == "minute" else column.to_pylist()
+                column.cast("int64").to_pylist() if name == "time" else column.to_pylist()
                 for name, column in zip(batch.schema.names, batch.columns, strict=True)
             )
             keys = list(zip(brokers, topics, tags, minutes, strict=True))
@@ -194,10 +194,20 @@ def test_odd_and_damaged_records(
     assert counts(root, columnCache=folder, **options) == counts(root, **options) == expected
 
 
+@pytest.mark.parametrize(("unit", "minutes"), [("hour", 60), ("Day", 24 * 60)])
+@pytest.mark.parametrize("options", [{}, {"minPartitions": 7}, {"startingTimestamp": START + 10_000}])
+def test_longer_units_of_time(made: Made, cache: Path, options: dict[str, Any], unit: str, minutes: int) -> None:
+    expected: Counts = Counter()
+    for (broker, topic, tags, time), count in counts(made.root, **options).items():
+        expected[broker, topic, tags, time // (minutes * _MINUTE) * minutes * _MINUTE] += count
+    assert counts(made.root, columnCache=cache, countsPer=unit, **options) == expected
+    assert counts(made.root, countsPer=unit, **options) == expected
+
+
 def test_its_columns_are_those_named(made: Made) -> None:
-    rows = Read(made.root, table="counts", columns="messages,Minute").rows()
-    assert list(rows[0]) == ["messages", "minute"]
-    assert isinstance(rows[0]["minute"], datetime)
+    rows = Read(made.root, table="counts", columns="messages,Time").rows()
+    assert list(rows[0]) == ["messages", "time"]
+    assert isinstance(rows[0]["time"], datetime)
     [nothing] = [InputPartition(None)]  # Spark's own
     assert list(Read(made.root, table="counts").reader.read(nothing)) == []
     assert Read(made.root, table="counts", endingTimestamp=START - 3_600_000).rows() == []
@@ -210,6 +220,7 @@ def test_its_columns_are_those_named(made: Made) -> None:
         ({"queues": "1"}, OptionInvalid, "option queues is for messages, and not for the table counts"),
         ({"startingOffsets": "earliest"}, OptionInvalid, "startingOffsets"),
         ({"mode": "FAILFAST"}, OptionInvalid, "mode"),
+        ({"countsPer": "week"}, OptionInvalid, "countsPer=week is none of minute, hour, day"),
         ({"topic": "T"}, TopicUnknown, "there is no topic T"),
         ({"topic": "%LMQ%x"}, OptionInvalid, "light topic"),
     ],
