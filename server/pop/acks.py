@@ -118,13 +118,11 @@ class Acks:
         """
         self._checks.known(queue, remote)
         least, end = self._checks.ends(queue)
-        acked = tuple(sorted(set(offsets)))
-        if not (least <= acked[0] and acked[-1] <= end):
+        if not (least <= min(offsets) and max(offsets) <= end):
             raise NotInQueue
         self._check(point.revive_queue, point.broker, point.due)
-        named = acked if len(offsets) == 1 else (SEVERAL, acked)
-        ack = _ack_of(queue, point.start_offset, point.pop_time, point.broker, *named)
-        return self._records.ack(ack, point.revive_queue, point.due, now)
+        place = point.start_offset, point.pop_time
+        return self._records.acked(queue, point.broker, *place, offsets, point.revive_queue, point.due, now)
 
     def ack_all(
         self, acks: Sequence[BatchAck], broker: str | None, remote: str, *, strict: bool = False
