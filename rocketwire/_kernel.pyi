@@ -86,6 +86,11 @@ def scan_index_entries(
 # record_runs.c
 def record_runs(entries: Buffer, whole: memoryview, /) -> list[memoryview] | None: ...
 
+# newest.c
+def newest_records(
+    log: CommitLog, queue: ConsumeQueue, offset: int, most: int, memory: int, most_bytes: int, /
+) -> tuple[list[memoryview], int, int] | None: ...
+
 # pulls_type.c
 _Parts: TypeAlias = tuple[bytes, ...]
 
