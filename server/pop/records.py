@@ -8,7 +8,7 @@ but only check points: an acknowledgement must not overtake one that still is wi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from rocketwire.server.core.errors import MessageIllegal
 from rocketwire.server.messages.real_queue import with_real_queue
@@ -33,6 +33,30 @@ AHEAD: Final = 1000
 
 _CODES: Final = {tag: tags_code(tag) for tag in (CHECK_POINT_TAG, ACK_TAG, BATCH_ACK_TAG)}
 _MS_PER_SECOND: Final = 1000
+
+
+class AckedPoint(Protocol):
+    """Messages of one check point that are acknowledged together."""
+
+    @property
+    def start(self) -> int:
+        """Where the check point begins."""
+
+    @property
+    def pop_time(self) -> int:
+        """When it was written, in ms since 1970."""
+
+    @property
+    def invisible_ms(self) -> int:
+        """For how long from then on others do not get the messages."""
+
+    @property
+    def revive_queue(self) -> int:
+        """Its queue of the revive topic."""
+
+    @property
+    def offsets(self) -> Sequence[int]:
+        """The queue offsets of the messages."""
 
 
 class PopRecords:

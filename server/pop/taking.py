@@ -184,12 +184,14 @@ class Taking:
                     if rest == 0 or taken.count >= fields.max_msg_nums:
                         taken.rest += rest
                         continue
-                self._take_of_queue(ask, taken, PopQueue(topic, group, queue_id))
+                self._take_of_queue(ask, taken, PopQueue(topic, group, queue_id), offset)
 
-    def _take_of_queue(self, ask: Ask, taken: Taken, queue: PopQueue) -> None:
+    def _take_of_queue(self, ask: Ask, taken: Taken, queue: PopQueue, offset: int = -1) -> None:
+        """Take of a queue, from the group's offset on; negative: it is looked up."""
         fields = ask.fields
         topic, _, queue_id = queue
-        offset = self.offset(queue, fields.init_mode)
+        if offset < 0:
+            offset = self.offset(queue, fields.init_mode)
         if fields.order and self._ordered.blocks(queue, fields.attempt_id, fields.invisible_time):
             return  # what is behind does not count: the pop would be woken for nothing
         most = fields.max_msg_nums - taken.count
