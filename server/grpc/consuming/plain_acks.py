@@ -54,9 +54,11 @@ class PlainAcks:
 
     Attributes:
         overtakes: See `Plain`: no other call asks about what is acknowledged.
+        most: As `Plain` has it.
     """
 
     overtakes: Final = True
+    most: Final = _AT_ONCE
 
     def __init__(self, parts: PlainParts, *, acks: Acks, clients: Clients, held: Held, clock: Clock) -> None:
         """Make it.

@@ -117,9 +117,11 @@ class PlainReceives:
 
     Attributes:
         overtakes: See `Plain`: a client may have sent before what it receives.
+        most: As `Plain` has it.
     """
 
     overtakes: Final = False
+    most: Final = _AT_ONCE
 
     def __init__(
         self,
