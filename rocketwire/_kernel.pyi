@@ -86,6 +86,11 @@ def scan_index_entries(
 # record_runs.c
 def record_runs(entries: Buffer, whole: memoryview, /) -> list[memoryview] | None: ...
 
+# newest.c
+def newest_records(
+    log: CommitLog, queue: ConsumeQueue, offset: int, most: int, memory: int, most_bytes: int, /
+) -> tuple[list[memoryview], int, int] | None: ...
+
 # pulls_type.c
 _Parts: TypeAlias = tuple[bytes, ...]
 
@@ -206,6 +211,38 @@ def read_send_call(
 def read_acks(
     request: Buffer, /
 ) -> tuple[str, str, str, int, list[tuple[str, int, int, int, int, int, list[int]]], list[str], bytes] | None: ...
+
+# pop_drafts.c
+_PointNames: TypeAlias = tuple[bytes, bytes, bytes, bytes, bytes]
+
+class PopDrafts:
+    def __init__(
+        self, *, draft: type[Draft], revive_topic: str, timer_topic: str, host: bytes, codes: tuple[int, int, int]
+    ) -> None: ...
+    def check_point(
+        self,
+        names: _PointNames,
+        queue_id: int,
+        start_offset: int,
+        differences: Sequence[int],
+        pop_time: int,
+        invisible_time: int,
+        renewer: bytes,
+        revive_queue: int,
+        /,
+    ) -> Draft | None: ...
+    def ack(
+        self,
+        names: _PointNames,
+        queue_id: int,
+        start_offset: int,
+        pop_time: int,
+        offsets: Sequence[int],
+        revive_queue: int,
+        due: int,
+        now: int,
+        /,
+    ) -> Draft | None: ...
 
 # call_sends.c
 class CallSends:

@@ -103,9 +103,9 @@ class CheckPoint(msgspec.Struct, frozen=True, kw_only=True):
 
     def body(self) -> bytes:
         """The record's body."""
-        names, topic = _names(self.broker, self.group, self.topic)
+        names, topic = names_in_body(self.broker, self.group, self.topic)
         differences = "" if self.differences is None else f'"d":{_numbers(self.differences)},'
-        renewer = "" if self.renewer is None else f'"rn":{_json(self.renewer)},'
+        renewer = "" if self.renewer is None else renewer_in_body(self.renewer)
         put_again = "" if self.put_again is None else f'"rp":{_json(self.put_again)},'
         return (
             f'{{"bm":{self.bit_map},{names}{differences}'
@@ -154,7 +154,7 @@ class Ack(msgspec.Struct, frozen=True, kw_only=True):
 
     def body(self) -> bytes:
         """The record's body."""
-        names, topic = _names(self.broker, self.group, self.topic)
+        names, topic = names_in_body(self.broker, self.group, self.topic)
         offsets = "" if self.offsets is None else f'"aol":{_numbers(self.offsets)},'
         return (
             f'{{"ao":{self.offset},{offsets}{names}"pt":{self.pop_time},'
@@ -207,8 +207,13 @@ def _json(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
+def renewer_in_body(renewer: str) -> str:
+    """The member of a check point's body for the client that its messages are kept for."""
+    return f'"rn":{_json(renewer)},'
+
+
 @lru_cache(maxsize=_KEPT)
-def _names(broker: str | None, group: str, topic: str) -> tuple[str, str]:
-    """The members for the broker, if it is named, and the group; and that for the topic."""
+def names_in_body(broker: str | None, group: str, topic: str) -> tuple[str, str]:
+    """The members of a body for the broker, if it is named, and the group; and that for the topic."""
     named = "" if broker is None else f'"bn":{_json(broker)},'
     return f'{named}"c":{_json(group)},', f'"t":{_json(topic)}'

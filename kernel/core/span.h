@@ -67,4 +67,7 @@ static inline uint8_t *put_span(uint8_t *p, span s)
     return p + s.len;
 }
 
+/* A literal, without the zero behind it. */
+#define PUT_TEXT(p, text) put_span(p, span_of(text, sizeof(text) - 1))
+
 #endif

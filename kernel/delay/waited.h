@@ -4,6 +4,11 @@
 
 #include "message/properties.h"
 
+enum { TIMER_GRID = 10 }; /* ms; see store.timer.units */
+
+/* TIMER_OUT_MS of a message that is due at a time, both in ms since 1970. */
+static inline int64_t timer_out_time(int64_t due) { return due % TIMER_GRID != 0 ? due : due - 1; }
+
 /* The properties to find. The last three get new values when the message is stored again. */
 enum {
     WAITED_TAGS,

@@ -36,8 +36,6 @@ static bool lines_room(lines *of, size_t more)
     return true;
 }
 
-#define PUT(p, text) put_span(p, span_of(text, sizeof(text) - 1))
-
 static uint8_t *put_string(uint8_t *p, span text)
 {
     *p++ = '"';
@@ -133,35 +131,35 @@ static uint8_t *put_line(uint8_t *p, const record_parts *record, const propertie
 {
     const uint8_t *at = record->at, *head = at + head_size(0);
     bool text = utf8_valid(record->body);
-    p = put_string(PUT(p, "{\"topic\":"), record->topic);
-    p = put_decimal(PUT(p, ",\"queue_id\":"), (int32_t)get32(at + QUEUE_ID_AT));
-    p = put_decimal(PUT(p, ",\"queue_offset\":"), (int64_t)get64(at + 20));
-    p = PUT(p, ",\"message_id\":");
+    p = put_string(PUT_TEXT(p, "{\"topic\":"), record->topic);
+    p = put_decimal(PUT_TEXT(p, ",\"queue_id\":"), (int32_t)get32(at + QUEUE_ID_AT));
+    p = put_decimal(PUT_TEXT(p, ",\"queue_offset\":"), (int64_t)get64(at + 20));
+    p = PUT_TEXT(p, ",\"message_id\":");
     p = known->values[UNIQUE_KEY].at == NULL ? put_offset_id(p, at) : put_string(p, known->values[UNIQUE_KEY]);
-    p = put_offset_id(PUT(p, ",\"offset_message_id\":"), at);
-    p = put_decimal(PUT(p, ",\"born_timestamp\":"), (int64_t)get64(at + 40));
-    p = put_decimal(PUT(p, ",\"store_timestamp\":"), (int64_t)get64(at + 56));
-    p = put_host(PUT(p, ",\"born_host\":"), at + BORN_HOST_AT);
-    p = put_host(PUT(p, ",\"store_host\":"), at + 64);
-    p = PUT(p, ",\"tags\":");
-    p = known->values[TAGS].at == NULL ? PUT(p, "null") : put_string(p, known->values[TAGS]);
-    p = put_keys(PUT(p, ",\"keys\":"), known->values[KEYS]);
-    p = PUT(p, ",\"body\":");
-    p = text ? put_string(p, record->body) : PUT(p, "null");
-    p = put_properties(PUT(p, ",\"properties\":"), items);
-    p = put_decimal(PUT(p, ",\"sys_flag\":"), (int32_t)get32(at + SYS_FLAG_END - 3));
-    p = put_decimal(PUT(p, ",\"flag\":"), (int32_t)get32(at + 16));
-    p = put_decimal(PUT(p, ",\"reconsume_times\":"), (int32_t)get32(head - 16));
-    p = put_decimal(PUT(p, ",\"prepared_transaction_offset\":"), (int64_t)get64(head - 12));
-    p = put_decimal(PUT(p, ",\"body_crc\":"), (int32_t)get32(at + 8));
-    p = put_decimal(PUT(p, ",\"physical_offset\":"), (int64_t)get64(at + 28));
-    p = put_decimal(PUT(p, ",\"store_size\":"), (int32_t)get32(at));
-    p = PUT(p, ",\"broker\":null");
+    p = put_offset_id(PUT_TEXT(p, ",\"offset_message_id\":"), at);
+    p = put_decimal(PUT_TEXT(p, ",\"born_timestamp\":"), (int64_t)get64(at + 40));
+    p = put_decimal(PUT_TEXT(p, ",\"store_timestamp\":"), (int64_t)get64(at + 56));
+    p = put_host(PUT_TEXT(p, ",\"born_host\":"), at + BORN_HOST_AT);
+    p = put_host(PUT_TEXT(p, ",\"store_host\":"), at + 64);
+    p = PUT_TEXT(p, ",\"tags\":");
+    p = known->values[TAGS].at == NULL ? PUT_TEXT(p, "null") : put_string(p, known->values[TAGS]);
+    p = put_keys(PUT_TEXT(p, ",\"keys\":"), known->values[KEYS]);
+    p = PUT_TEXT(p, ",\"body\":");
+    p = text ? put_string(p, record->body) : PUT_TEXT(p, "null");
+    p = put_properties(PUT_TEXT(p, ",\"properties\":"), items);
+    p = put_decimal(PUT_TEXT(p, ",\"sys_flag\":"), (int32_t)get32(at + SYS_FLAG_END - 3));
+    p = put_decimal(PUT_TEXT(p, ",\"flag\":"), (int32_t)get32(at + 16));
+    p = put_decimal(PUT_TEXT(p, ",\"reconsume_times\":"), (int32_t)get32(head - 16));
+    p = put_decimal(PUT_TEXT(p, ",\"prepared_transaction_offset\":"), (int64_t)get64(head - 12));
+    p = put_decimal(PUT_TEXT(p, ",\"body_crc\":"), (int32_t)get32(at + 8));
+    p = put_decimal(PUT_TEXT(p, ",\"physical_offset\":"), (int64_t)get64(at + 28));
+    p = put_decimal(PUT_TEXT(p, ",\"store_size\":"), (int32_t)get32(at));
+    p = PUT_TEXT(p, ",\"broker\":null");
     if (!text) {
-        p = put_base64(PUT(p, ",\"body_base64\":\""), record->body);
+        p = put_base64(PUT_TEXT(p, ",\"body_base64\":\""), record->body);
         *p++ = '"';
     }
-    return PUT(p, "}\n");
+    return PUT_TEXT(p, "}\n");
 }
 
 /* Write lines up to a record that Python must write: one with an address of IPv6, a compressed body, or a topic that is

@@ -1,6 +1,7 @@
 #include "send/send_timer.h"
 
 #include "core/decimal.h"
+#include "delay/waited.h"
 
 #define WAIT_ITEM "\2WAIT\1"
 #define OUT_ITEM "\2TIMER_OUT_MS\1"
@@ -8,7 +9,6 @@
 enum {
     DIGITS_MOST = 15, /* more digits are for Python, so that no number here overflows int64 */
     SECOND = 1000,
-    GRID = 10, /* ms; see store.timer.units.out_time */
 };
 
 bool timer_plan_read(PyObject *answer, timer_plan *plan)
@@ -106,7 +106,7 @@ bool timer_texts_of(const timer_plan *plan, const properties_found *found, int64
     uint8_t *p = room;
     if (wait.len > 0) p = put_span(put_span(p, span_of(WAIT_ITEM, sizeof WAIT_ITEM - 1)), wait);
     p = put_span(p, span_of(OUT_ITEM, sizeof OUT_ITEM - 1));
-    p = put_decimal(p, due % GRID != 0 ? due : due - 1);
+    p = put_decimal(p, timer_out_time(due));
     *made = (timer_texts){.properties = span_of(room, (size_t)(p - room)), .behind = bytes_span(plan->behind)};
     if (plan->handle == NULL || key.at == NULL || memchr(key.at, ' ', key.len) != NULL) return true;
     uint8_t *handle = p;

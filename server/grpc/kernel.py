@@ -7,6 +7,7 @@ the general way.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from itertools import count
 from typing import Final, NamedTuple, Protocol
@@ -87,9 +88,11 @@ class KernelCalls:
 
     Attributes:
         overtakes: See `Plain`: messages are stored in the order of their calls.
+        most: All of a read.
     """
 
     overtakes: Final = False
+    most: Final = sys.maxsize
 
     def __init__(
         self,

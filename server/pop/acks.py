@@ -19,7 +19,7 @@ from rocketwire.server.messages.storing import Storing
 from rocketwire.server.pop.checks import PopChecks
 from rocketwire.server.pop.ordered import Ordered, PopQueue
 from rocketwire.server.pop.pop_topics import PopTopics
-from rocketwire.server.pop.records import PopRecords, check_time
+from rocketwire.server.pop.records import AckedPoint, PopRecords, check_time
 from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.store.append.drafts import Appended, Draft
 from rocketwire.wire.bodies.pop import BatchAck, bits
@@ -102,13 +102,13 @@ class Acks:
             return Reply()
         return self._appended([self._ack(queue, handle, fields.offset)])
 
-    def draft(self, queue: PopQueue, point: PopHandle, offsets: Sequence[int], remote: str, now: int) -> Draft:
+    def draft(self, queue: PopQueue, broker: str, point: AckedPoint, remote: str, now: int) -> Draft:
         """What is stored of the acknowledgement of messages of a check point, which were not popped in order.
 
         Args:
             queue: Their queue.
-            point: A handle of one of them.
-            offsets: Which ones.
+            broker: That they were popped from.
+            point: The check point, and which ones.
             remote: The client's address, for the text of an error.
             now: The time in ms since 1970.
 
@@ -118,13 +118,12 @@ class Acks:
         """
         self._checks.known(queue, remote)
         least, end = self._checks.ends(queue)
-        acked = tuple(sorted(set(offsets)))
-        if not (least <= acked[0] and acked[-1] <= end):
+        offsets, pop_time, revive_queue = point.offsets, point.pop_time, point.revive_queue
+        if not (least <= min(offsets) and max(offsets) <= end):
             raise NotInQueue
-        self._check(point.revive_queue, point.broker, point.due)
-        named = acked if len(offsets) == 1 else (SEVERAL, acked)
-        ack = _ack_of(queue, point.start_offset, point.pop_time, point.broker, *named)
-        return self._records.ack(ack, point.revive_queue, point.due, now)
+        due = pop_time + point.invisible_ms
+        self._check(revive_queue, broker, due, now)
+        return self._records.acked(queue, broker, point.start, pop_time, offsets, revive_queue, due, now)
 
     def ack_all(
         self, acks: Sequence[BatchAck], broker: str | None, remote: str, *, strict: bool = False
@@ -164,7 +163,7 @@ class Acks:
                     self._ordered.ack(queue, offset, each.pop_time, each.invisible_time)
             elif offsets:
                 due = each.pop_time + each.invisible_time
-                self._check(each.revive_queue_id, broker or "", due)
+                self._check(each.revive_queue_id, broker or "", due, now)
                 ack = _ack_of(queue, each.start_offset, each.pop_time, broker, SEVERAL, tuple(offsets))
                 drafts.append(self._records.ack(ack, each.revive_queue_id, due, now))
         return self._appended(drafts) if drafts else Reply()
@@ -209,14 +208,14 @@ class Acks:
     def _handle(self, text: str) -> PopHandle:
         handle = decode_pop_handle(text)
         if not handle.in_order:
-            self._check(handle.revive_queue, handle.broker, handle.due)
+            self._check(handle.revive_queue, handle.broker, handle.due, self._clock())
         return handle
 
-    def _check(self, revive_queue: int, broker: str, due: int) -> None:
+    def _check(self, revive_queue: int, broker: str, due: int, now: int) -> None:
         """Check what is written into a record, which must not wait in the timer for ever."""
         if not 0 <= revive_queue < self._pop_topics.revive_queues or (broker and not broker.isprintable()):
             raise PopHandleInvalid
-        if due - self._clock() > self._timer_keys.current.timer_max_delay_sec * 1000 + _CLOCK_BACK_MS:
+        if due - now > self._timer_keys.current.timer_max_delay_sec * 1000 + _CLOCK_BACK_MS:
             raise PopHandleInvalid
         self._pop_topics.make_own()
 

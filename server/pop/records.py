@@ -7,21 +7,56 @@ but only check points: an acknowledgement must not overtake one that still is wi
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, Protocol
 
 from rocketwire.server.core.errors import MessageIllegal
 from rocketwire.server.messages.real_queue import with_real_queue
+from rocketwire.server.pop.kernel import point_names, pop_drafts
+from rocketwire.server.pop.ordered import PopQueue
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.timer.units import out_time
 from rocketwire.wire.fast import tags_code
 from rocketwire.wire.names import TIMER_TOPIC
-from rocketwire.wire.pop_records import ACK_TAG, BATCH_ACK_TAG, CHECK_POINT_TAG, Ack, CheckPoint
+from rocketwire.wire.pop_records import (
+    ACK_TAG,
+    BATCH_ACK_TAG,
+    CHECK_POINT_TAG,
+    SEVERAL,
+    Ack,
+    CheckPoint,
+    renewer_in_body,
+)
 
 AHEAD: Final = 1000
 """So many ms before its messages are visible again a check point comes to the revive topic."""
 
 _CODES: Final = {tag: tags_code(tag) for tag in (CHECK_POINT_TAG, ACK_TAG, BATCH_ACK_TAG)}
 _MS_PER_SECOND: Final = 1000
+
+
+class AckedPoint(Protocol):
+    """Messages of one check point that are acknowledged together."""
+
+    @property
+    def start(self) -> int:
+        """Where the check point begins."""
+
+    @property
+    def pop_time(self) -> int:
+        """When it was written, in ms since 1970."""
+
+    @property
+    def invisible_ms(self) -> int:
+        """For how long from then on others do not get the messages."""
+
+    @property
+    def revive_queue(self) -> int:
+        """Its queue of the revive topic."""
+
+    @property
+    def offsets(self) -> Sequence[int]:
+        """The queue offsets of the messages."""
 
 
 class PopRecords:
@@ -35,6 +70,73 @@ class PopRecords:
     def __init__(self, revive_topic: str, host: bytes) -> None:
         self._topic = revive_topic
         self._host = host
+        self._native = pop_drafts(revive_topic, host)
+
+    def taken(
+        self,
+        queue: PopQueue,
+        broker: str,
+        start_offset: int,
+        differences: tuple[int, ...],
+        pop_time: int,
+        invisible_time: int,
+        renewer: str | None,
+        revive_queue: int,
+    ) -> Draft:
+        """The draft of the check point of what a pop takes now; see `CheckPoint` for its parts."""
+        topic, group, queue_id = queue
+        names = None if self._native is None else point_names(topic, group, broker)
+        if names is not None and self._native is not None:
+            told = b"" if renewer is None else renewer_in_body(renewer).encode()
+            parts = queue_id, start_offset, differences, pop_time, invisible_time, told, revive_queue
+            made = self._native.check_point(names, *parts)
+            if made is not None:
+                return made
+        point = CheckPoint(
+            topic=topic,
+            group=group,
+            queue_id=queue_id,
+            start_offset=start_offset,
+            differences=differences,
+            pop_time=pop_time,
+            invisible_time=invisible_time,
+            broker=broker,
+            count=len(differences),
+            renewer=renewer,
+        )
+        return self.check_point(point, revive_queue, pop_time)
+
+    def acked(
+        self,
+        queue: PopQueue,
+        broker: str,
+        start_offset: int,
+        pop_time: int,
+        offsets: Sequence[int],
+        revive_queue: int,
+        due: int,
+        now: int,
+    ) -> Draft:
+        """The draft of an acknowledgement, as `ack`, of messages with offsets in any order."""
+        topic, group, queue_id = queue
+        names = None if self._native is None else point_names(topic, group, broker)
+        if names is not None and self._native is not None:
+            parts = queue_id, start_offset, pop_time, offsets, revive_queue, due, now
+            made = self._native.ack(names, *parts)
+            if made is not None:
+                return made
+        acked = tuple(sorted(set(offsets)))
+        ack = Ack(
+            topic=topic,
+            group=group,
+            queue_id=queue_id,
+            start_offset=start_offset,
+            pop_time=pop_time,
+            broker=broker,
+            offset=acked[0] if len(offsets) == 1 else SEVERAL,
+            offsets=None if len(offsets) == 1 else acked,
+        )
+        return self.ack(ack, revive_queue, due, now)
 
     def check_point(self, point: CheckPoint, revive_queue: int, now: int) -> Draft:
         """The draft of a check point at a time in ms since 1970."""

@@ -40,7 +40,6 @@ from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.headers.pop import PopMessageRequestHeader
 from rocketwire.wire.message import MAGIC_V1, MAX_PROPERTIES_LENGTH, decode_record, encode_record
 from rocketwire.wire.pop_handle import ORDER_REVIVE_QUEUE, PopHandle, PoppedQueue, kind_of
-from rocketwire.wire.pop_records import CheckPoint
 from rocketwire.wire.property_edits import with_items
 
 _FROM_MIN: Final = 0
@@ -185,12 +184,14 @@ class Taking:
                     if rest == 0 or taken.count >= fields.max_msg_nums:
                         taken.rest += rest
                         continue
-                self._take_of_queue(ask, taken, PopQueue(topic, group, queue_id))
+                self._take_of_queue(ask, taken, PopQueue(topic, group, queue_id), offset)
 
-    def _take_of_queue(self, ask: Ask, taken: Taken, queue: PopQueue) -> None:
+    def _take_of_queue(self, ask: Ask, taken: Taken, queue: PopQueue, offset: int = -1) -> None:
+        """Take of a queue, from the group's offset on; negative: it is looked up."""
         fields = ask.fields
         topic, _, queue_id = queue
-        offset = self.offset(queue, fields.init_mode)
+        if offset < 0:
+            offset = self.offset(queue, fields.init_mode)
         if fields.order and self._ordered.blocks(queue, fields.attempt_id, fields.invisible_time):
             return  # what is behind does not count: the pop would be woken for nothing
         most = fields.max_msg_nums - taken.count
@@ -231,7 +232,7 @@ class Taking:
         self, taken: Taken, queue: PopQueue, offset: int, fetched: Fetched, fields: PopMessageRequestHeader
     ) -> None:
         """Add what was fetched of a queue from an offset on."""
-        topic, group, queue_id = queue
+        topic, _, queue_id = queue
         if fetched.count == fetched.next_offset - offset:
             offsets: Sequence[int] = range(offset, fetched.next_offset)
             differences = _IN_A_ROW[fetched.count]
@@ -246,19 +247,9 @@ class Taking:
             taken.add(TakenQueue(queue, popped, None, body), self._ordered.counts(batch))
             taken.batches.append(batch)
             return
-        point = CheckPoint(
-            topic=topic,
-            group=group,
-            queue_id=queue_id,
-            start_offset=offset,
-            differences=differences,
-            pop_time=taken.pop_time,
-            invisible_time=fields.invisible_time,
-            broker=self._broker_name,
-            count=len(offsets),
-            renewer=renewer,
-        )
-        taken.drafts.append(self._records.check_point(point, taken.revive_queue, taken.pop_time))
+        times = taken.pop_time, fields.invisible_time
+        point = self._records.taken(queue, self._broker_name, offset, differences, *times, renewer, taken.revive_queue)
+        taken.drafts.append(point)
         taken.add(TakenQueue(queue, popped, fetched.next_offset, body))
 
     def _body(self, taken: Taken, start: int, fetched: Fetched, fields: PopMessageRequestHeader) -> bytes:

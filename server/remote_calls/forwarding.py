@@ -7,6 +7,7 @@ until a broker does not answer. What is not plain, and what brokers refuse, goes
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias, cast
@@ -91,9 +92,11 @@ class ForwardedCalls:
 
     Attributes:
         overtakes: See `Plain`: messages are sent in the order of their calls.
+        most: All of a read.
     """
 
     overtakes: Final = False
+    most: Final = sys.maxsize
 
     def __init__(
         self,

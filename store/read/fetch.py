@@ -10,10 +10,11 @@ import enum
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
+from rocketwire import native
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT, HIGHEST_EXT_ADDRESS
 from rocketwire.store.layout.record import properties_of
 from rocketwire.store.log.commit_log import CommitLog
@@ -21,6 +22,9 @@ from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.read.record_runs import record_runs
 from rocketwire.store.records.property_text import property_text
 
+_Newest: TypeAlias = Callable[[CommitLog, ConsumeQueue, int, int, int, int], tuple[list[memoryview], int, int] | None]
+_newest_records: Final[_Newest | None] = None if native.kernel is None else native.kernel.newest_records
+"""Gives what `_fetch_plain` does, if it is in the files being written: views of records, their number and bytes."""
 #: Entries that one call scans, whether or not they pass the filter: Apache's 16,000 bytes.
 _MOST_SCANNED: Final = 16_000 // ENTRY_SIZE
 #: Bytes that a message counts for in addition to its property text, when that is read.
@@ -90,17 +94,17 @@ def fetch(
     if queue is None or not queue.end:
         return Fetched(FetchStatus.NO_MESSAGE_IN_QUEUE, 0, 0, 0)
     low, high = queue.min, queue.end
-    if offset < low == high:
-        # All of it is gone. As in 4.9.7 the reader continues at once; after OFFSET_TOO_SMALL it would wait 10 s.
-        return Fetched(FetchStatus.MESSAGE_WAS_REMOVING, high, low, high)
-    if offset < low:
-        return Fetched(FetchStatus.OFFSET_TOO_SMALL, low, low, high)
-    if offset >= high:
-        status = FetchStatus.OFFSET_OVERFLOW_ONE if offset == high else FetchStatus.OFFSET_OVERFLOW_BADLY
-        return Fetched(status, high, low, high)
+    if not low <= offset < high:
+        return _outside(low, high, offset)
     everything = accept is None and matches is None
     wanted = max(1, most) if everything else max(_MOST_SCANNED, most)
-    entries = queue.entries(offset, min(wanted, limits.count_in_memory) if everything else wanted)
+    if everything:
+        wanted = min(wanted, limits.count_in_memory)
+        newest = _newest_records and _newest_records(log, queue, offset, wanted, limits.memory, limits.bytes_in_memory)
+        if newest:
+            chunks, count, size = newest
+            return Fetched(FetchStatus.FOUND, offset + count, low, high, chunks, count, size)
+    entries = queue.entries(offset, wanted)
     if entries is None:
         return Fetched(FetchStatus.OFFSET_FOUND_NULL, queue.file_range(offset)[1], low, high)
     if everything:
@@ -115,6 +119,17 @@ def fetch(
         if found is not None:
             return found
     return _fetch_each(log, queue, offset, most, limits, accept, matches, most_text, entries)
+
+
+def _outside(low: int, high: int, offset: int) -> Fetched:
+    """The result for an offset outside of a queue."""
+    if offset < low == high:
+        # All of it is gone. As in 4.9.7 the reader continues at once; after OFFSET_TOO_SMALL it would wait 10 s.
+        return Fetched(FetchStatus.MESSAGE_WAS_REMOVING, high, low, high)
+    if offset < low:
+        return Fetched(FetchStatus.OFFSET_TOO_SMALL, low, low, high)
+    status = FetchStatus.OFFSET_OVERFLOW_ONE if offset == high else FetchStatus.OFFSET_OVERFLOW_BADLY
+    return Fetched(status, high, low, high)
 
 
 def _fetch_plain(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 from rocketwire.wire.grpc import definition_pb2, service_pb2
@@ -10,6 +11,8 @@ from rocketwire.wire.grpc.codes import Code, joint_code
 from rocketwire.wire.grpc.numbers import number
 from rocketwire.wire.grpc.times import put_timestamp, written_timestamp
 
+_TIMES_KEPT: Final = 64
+"""Payloads are kept for so many times: receives of one read are of the same."""
 # A field begins with its number and, in the lower three bits, the form of its value.
 _ENTRIES: Final = b"\x12"  # of SendMessageResponse
 _DELIVERED: Final = b"\x1a"  # of ReceiveMessageResponse
@@ -49,6 +52,7 @@ def delivered_response(now: int) -> service_pb2.ReceiveMessageResponse:
     return response
 
 
+@lru_cache(maxsize=_TIMES_KEPT)
 def last_payload(now: int) -> bytes:
     """The payload of that response, without protobuf."""
     return _DELIVERED + written_timestamp(now)

@@ -18,7 +18,6 @@ from rocketwire.wire.grpc.answers import joint_status, status_of
 from rocketwire.wire.grpc.checks import check_group, check_topic
 from rocketwire.wire.grpc.receipt import ReceiptHandle, parse_receipt_handle
 from rocketwire.wire.grpc.service_pb2 import AckMessageRequest, AckMessageResponse
-from rocketwire.wire.pop_handle import PopHandle
 
 
 class CheckPoint(NamedTuple):
@@ -36,11 +35,6 @@ class CheckPoint(NamedTuple):
         """The first of the handles, without the message's place in the commit log."""
         kind, start, pop_time, invisible_ms, revive_queue, queue, offsets = self
         return ReceiptHandle(start, pop_time, invisible_ms, revive_queue, kind, broker, queue, offsets[0])
-
-    def handle(self, broker: str) -> PopHandle:
-        """The same as the broker's requests have it."""
-        kind, start, pop_time, invisible_ms, revive_queue, queue, offsets = self
-        return PopHandle(start, pop_time, invisible_ms, revive_queue, kind, broker, queue, offsets[0])
 
 
 class BatchedAcks(NamedTuple):

@@ -81,34 +81,48 @@ def run_of_taken(taken: Taken, invisible_time: int) -> PlainRun | None:
     return PlainRun(records, starts, taken.pop_time, invisible_time, taken.revive_queue)
 
 
-def plain_payloads(
-    run: PlainRun | None, *, topic: str, broker: str, tags: Iterable[str] | None, most_attempts: int, renewed: bool
-) -> list[bytes] | None:
-    """The payloads for all messages of a pop; None: one of them is not plain, or the client does not get it.
+class PlainWish(NamedTuple):
+    """What a client asks for, as the kernel reads it.
 
-    Args:
-        run: What it gets; None: it is not plain.
-        topic: That the client asked for.
+    Attributes:
+        topic: The topic.
         broker: The broker's name, for the handles.
-        tags: Of the messages that the client wants; None: all.
+        mark: With which the handles end.
         most_attempts: Messages that were delivered so often go to the dead letters.
-        renewed: Whether the server renews the deliveries.
+        tags: Of the messages that the client wants; None: all.
     """
-    writer = _writer()
-    if writer is None or run is None:
-        return None
-    payloads: list[bytes] | None = writer.write(
-        run.records,
+
+    topic: bytes
+    broker: bytes
+    mark: bytes
+    most_attempts: int
+    tags: tuple[bytes, ...] | None
+
+
+def plain_wish(*, topic: str, broker: str, tags: Iterable[str] | None, most_attempts: int, renewed: bool) -> PlainWish:
+    """What a client asks for; with `renewed` the server renews the deliveries."""
+    return PlainWish(
         topic.encode(),
-        run.starts,
-        run.pop_time,
-        run.invisible_time,
-        run.revive_queue,
         broker.encode(),
         MARK.encode() if renewed else b"",
         most_attempts,
         None if tags is None else tuple([tag.encode() for tag in tags]),
     )
+
+
+def plain_payloads(run: PlainRun | None, wish: PlainWish) -> list[bytes] | None:
+    """The payloads for all messages of a pop; None: one of them is not plain, or the client does not get it.
+
+    Args:
+        run: What it gets; None: it is not plain.
+        wish: What the client asks for.
+    """
+    writer = _writer()
+    if writer is None or run is None:
+        return None
+    topic, broker, mark, most_attempts, tags = wish
+    records, *place = run
+    payloads: list[bytes] | None = writer.write(records, topic, *place, broker, mark, most_attempts, tags)
     return payloads
 
 

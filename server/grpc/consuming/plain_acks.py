@@ -54,9 +54,11 @@ class PlainAcks:
 
     Attributes:
         overtakes: See `Plain`: no other call asks about what is acknowledged.
+        most: As `Plain` has it.
     """
 
     overtakes: Final = True
+    most: Final = _AT_ONCE
 
     def __init__(self, parts: PlainParts, *, acks: Acks, clients: Clients, held: Held, clock: Clock) -> None:
         """Make it.
@@ -123,7 +125,7 @@ class PlainAcks:
             if point.revive_queue == ORDER_REVIVE_QUEUE:
                 raise ValueError  # nothing is stored of these
             queue = PopQueue(topic_of_kind(point.kind, topic, group), group, point.queue)
-            made.append(self._acks.draft(queue, point.handle(acks.broker), point.offsets, remote, now))
+            made.append(self._acks.draft(queue, acks.broker, point, remote, now))
         return made
 
     def _answer(self, call: _Plain, refusals: Refusals) -> bytes:

@@ -13,7 +13,14 @@ from rocketwire.server.core.cache_invalidation import CacheInvalidation
 from rocketwire.server.grpc import calls
 from rocketwire.server.grpc.calls import Call, Method
 from rocketwire.server.grpc.clients import Client
-from rocketwire.server.grpc.consuming.deliveries import PlainRun, plain_handles, plain_payloads, run_of_taken
+from rocketwire.server.grpc.consuming.deliveries import (
+    PlainRun,
+    PlainWish,
+    plain_handles,
+    plain_payloads,
+    plain_wish,
+    run_of_taken,
+)
 from rocketwire.server.grpc.consuming.plain import PlainParts
 from rocketwire.server.grpc.consuming.popped import popped_of
 from rocketwire.server.grpc.consuming.receiving import (
@@ -63,16 +70,14 @@ class _Plan(NamedTuple):
     Attributes:
         ask: The pop.
         wanted: Its filter, as the request has it.
-        tags: The tags of the messages that the client wants; None: all.
-        most_attempts: Messages that were delivered so often are not plain.
+        wish: What the messages must be to be plain.
         polling: For how many ms the client would wait; None: it does not say.
         renewed: Whether the server renews the deliveries.
     """
 
     ask: Ask
     wanted: Filter
-    tags: frozenset[str] | None
-    most_attempts: int
+    wish: PlainWish
     polling: int | None
     renewed: bool
 
@@ -112,9 +117,11 @@ class PlainReceives:
 
     Attributes:
         overtakes: See `Plain`: a client may have sent before what it receives.
+        most: As `Plain` has it.
     """
 
     overtakes: Final = False
+    most: Final = _AT_ONCE
 
     def __init__(
         self,
@@ -202,7 +209,14 @@ class PlainReceives:
         fields = pop_request(call, client, request, wanted, in_order=False, now=services.clock())
         ask = self._pops.ask(fields, call.remote_text)
         polling = wanted_polling(request)
-        plan = _Plan(ask, wanted, tags_of(wanted), most_attempts(config), polling, request.auto_renew)
+        wish = plain_wish(
+            topic=topic,
+            broker=self._pops.broker_name,
+            tags=tags_of(wanted),
+            most_attempts=most_attempts(config),
+            renewed=request.auto_renew,
+        )
+        plan = _Plan(ask, wanted, wish, polling, request.auto_renew)
         # Others name the client, or this one call.
         if not request.auto_renew and not request.attempt_id and len(payload) <= _LONGEST_KEPT:
             if len(self._plans) >= _PLANS_KEPT:
@@ -221,14 +235,7 @@ class PlainReceives:
             check_polling(call, client, plan.polling)
         taken = pops.take(Ask(fields, plan.ask.wanted, busy, counts_rest=pops.polls.held > 0))
         run = run_of_taken(taken, fields.invisible_time) if taken.drafts else None
-        payloads = plain_payloads(
-            run,
-            topic=topic,
-            broker=pops.broker_name,
-            tags=plan.tags,
-            most_attempts=plan.most_attempts,
-            renewed=plan.renewed,
-        )
+        payloads = plain_payloads(run, plan.wish)
         return None if run is None or payloads is None else _Plain(call, client, plan, taken, run, payloads)
 
     def _store(self, group: _Group, line: Line) -> None:

@@ -16,7 +16,7 @@ from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.grpc.calls import Asking, Call, Payloads
 from rocketwire.server.grpc.clients import Client, Clients
-from rocketwire.server.grpc.consuming.deliveries import plain_handles, plain_payloads, run_of
+from rocketwire.server.grpc.consuming.deliveries import plain_handles, plain_payloads, plain_wish, run_of
 from rocketwire.server.grpc.consuming.handles import Held, dead_letter_request
 from rocketwire.server.grpc.consuming.popped import Popped, payload_of, popped_of, sorted_out
 from rocketwire.server.grpc.metadata import read_timeout
@@ -86,7 +86,8 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
         return [refusal(reply)]
     delivery, most, tags = Delivery(services, call, client, topic, group), most_attempts(config), tags_of(wanted)
     renewed, run = request.auto_renew, run_of(reply, fields)
-    payloads = plain_payloads(run, topic=topic, broker=broker, tags=tags, most_attempts=most, renewed=renewed)
+    wish = plain_wish(topic=topic, broker=broker, tags=tags, most_attempts=most, renewed=renewed)
+    payloads = plain_payloads(run, wish)
     if run is not None and payloads is not None:
         call.undo = lambda: delivery.give_back(list(popped_of(broker, reply, renewed=renewed)))
         if renewed:

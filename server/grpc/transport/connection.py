@@ -109,9 +109,9 @@ class Connection(Writing):
             event = events[at]
             plain = None if event[0] != CALL or event[2] == tried else self._serving.plain.get(event[2])
             served = 0 if plain is None or (left and not plain.overtakes) else plain.serve(events[at:], self)
-            if served:
+            if plain is not None and served:
                 at += served
-                tried = event[2]
+                tried = event[2] if served < plain.most else ""
             else:
                 left.append(event)
                 at += 1

@@ -36,6 +36,10 @@ class Plain(Protocol):
     def overtakes(self) -> bool:
         """Whether calls may be served before others that came earlier in the same read."""
 
+    @property
+    def most(self) -> int:
+        """The most calls that `serve` takes at once: after fewer, the next one is not plain."""
+
     def serve(self, events: list[Event], line: Connection) -> int:
         """Serve the calls that events begin with, up to the first that is not plain, and return how many these are.
 

@@ -103,6 +103,13 @@ async def test_of_one_queue_each_takes_what_the_one_before_left(
     assert [len(each) for each in stored] == [1, 1, 1]  # each is stored before the next takes
 
 
+async def test_more_than_a_group_may_have_are_several_groups(sdk: Sdk, broker: Client, served: list[int]) -> None:
+    await send(broker, 20)
+    found = await receive_all(sdk, *[receive_request(most=1)] * 20)
+    assert [bodies(each) for each in found] == [[b"%d" % number] for number in range(20)]
+    assert served == [16, 4]
+
+
 async def test_calls_that_take_of_several_queues_are_one_group(
     tmp_path: Path, served: list[int], stored: list[list[Draft]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
