@@ -29,9 +29,10 @@ async def test_quotas_that_are_written_into_the_file_are_in_force_soon(tmp_path:
             file.write_text("topicQuotas=T=1/-\n")
             for _ in range(100):  # the kernel's thread takes its time to hand the connection over
                 await server.pass_time(LOOK_SECONDS)
-                codes = [(await client.send("T")).header.code for _ in range(3)]
-                if codes != [0, 0, 0]:
-                    break
+                if any([(await client.send("T")).header.code for _ in range(3)]):
+                    break  # perhaps in the middle of the three
+            await server.pass_time(2)
+            codes = [(await client.send("T")).header.code for _ in range(3)]
             assert codes == [0, ResponseCode.FLOW_CONTROL, ResponseCode.FLOW_CONTROL]
             file.write_text("")
             await server.pass_time(2 * LOOK_SECONDS)
