@@ -4,10 +4,12 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
 
-/** Searches in a buffer that compare eight bytes at once. */
+/** Searches in a buffer that look at eight bytes at once. */
 final class Bytes {
   private static final long LOW_BITS = 0x0101010101010101L;
   private static final long HIGH_BITS = 0x8080808080808080L;
+  private static final long SPACES = 0x2020202020202020L;
+  private static final long BUT_TWO_BITS = 0xFCFCFCFCFCFCFCFCL;
   private static final VarHandle WORD =
       MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
 
@@ -32,6 +34,34 @@ final class Bytes {
       at++;
     }
     return at;
+  }
+
+  /** Up to eight bytes from a place on, the first one lowest; in place of those behind the end are spaces. */
+  static long word(byte[] data, int from, int end) {
+    int left = end - from;
+    if (left >= Long.BYTES) {
+      return (long) WORD.get(data, from);
+    }
+    long mask = (1L << Byte.SIZE * left) - 1;
+    if (from + Long.BYTES <= data.length) {
+      return (long) WORD.get(data, from) & mask | SPACES & ~mask;
+    }
+    long found = 0;
+    for (int i = left - 1; i >= 0; i--) {
+      found = found << Byte.SIZE | data[from + i] & 0xFF;
+    }
+    return found | SPACES & ~mask;
+  }
+
+  /** The highest bit of each byte of a word that is 0 to 3, and no other. */
+  static long below4(long word) {
+    long rest = word & BUT_TWO_BITS;
+    return ~((rest & ~HIGH_BITS) + ~HIGH_BITS | rest) & HIGH_BITS;
+  }
+
+  /** Whether all bytes of a word, or of some that were joined by "or", are ASCII. */
+  static boolean isAscii(long word) {
+    return (word & HIGH_BITS) == 0;
   }
 
   /** The next place of a byte that is not ASCII; the end if there is none. */

@@ -17,6 +17,7 @@ final class Items {
 
   private final byte[] data;
   private final int[] rowEnds;
+  private boolean areAscii = true;
   private int used;
   private int[] names;
   private int[] values; // a name ends a byte before its value
@@ -27,18 +28,16 @@ final class Items {
   /**
    * Finds them.
    *
-   * @param begins where the properties of each record begin
+   * @param begins where the properties of each record begin; may be longer than there are records
    * @param stops where they end
    */
   Items(byte[] data, int[] begins, int[] stops) {
     this.data = data;
-    rowEnds = new int[begins.length];
-    names = new int[USUAL * begins.length];
+    rowEnds = new int[stops.length];
+    names = new int[USUAL * stops.length];
     values = new int[names.length];
     ends = new int[names.length];
-    boolean areAscii = true;
-    for (int row = 0; row < begins.length; row++) {
-      areAscii = areAscii && Bytes.notAscii(data, begins[row], stops[row]) == stops[row];
+    for (int row = 0; row < stops.length; row++) {
       add(begins[row], stops[row]);
       rowEnds[row] = used;
     }
@@ -50,6 +49,11 @@ final class Items {
   ColumnarMap map(int row) {
     int first = first(row);
     return new ColumnarMap(nameTexts, valueTexts, first, rowEnds[row] - first);
+  }
+
+  /** Whether the properties of all records are ASCII. */
+  boolean areAscii() {
+    return areAscii;
   }
 
   /** Where the value of a property of a record begins, in the high half, and ends; -1 without one. */
@@ -66,57 +70,79 @@ final class Items {
     return row == 0 ? 0 : rowEnds[row - 1];
   }
 
+  /** Finds the items of a record in one pass over its properties. */
   private void add(int from, int end) {
     int first = used;
-    Map<UTF8String, Integer> places = null;
-    for (int at = from; at < end; ) {
-      int stop = Bytes.next(data, at, end, Properties.ITEM_ENDS);
-      int middle = Bytes.next(data, at, stop, Properties.NAME_ENDS);
-      if (middle > at && middle + 1 < stop) {
-        if (places == null && used - first >= FEW) {
-          places = places(first);
+    int begin = from;
+    int middle = -1;
+    long joined = 0;
+    for (int at = from; at < end; at += Long.BYTES) {
+      long word = Bytes.word(data, at, end);
+      joined |= word;
+      for (long marks = Bytes.below4(word); marks != 0; marks &= marks - 1) {
+        int place = at + (Long.numberOfTrailingZeros(marks) >> 3);
+        if (data[place] == Properties.ITEM_END) {
+          put(begin, middle, place);
+          begin = place + 1;
+          middle = -1;
+        } else if (middle < 0 && data[place] == Properties.NAME_END) {
+          middle = place;
         }
-        Integer place = places == null ? placeOf(first, at, middle) : places.putIfAbsent(Utf8.text(data, at, middle), used);
-        put(place == null ? used : place, at, middle + 1, stop);
       }
-      at = stop + 1;
+    }
+    put(begin, middle, end);
+    boolean isAscii = Bytes.isAscii(joined);
+    areAscii &= isAscii;
+    if (!areDistinct(first, isAscii)) {
+      merge(first);
     }
   }
 
-  private void put(int place, int name, int value, int end) {
-    if (place == names.length) {
-      names = Arrays.copyOf(names, 2 * place);
-      values = Arrays.copyOf(values, 2 * place);
-      ends = Arrays.copyOf(ends, 2 * place);
+  private void put(int name, int middle, int end) {
+    if (middle <= name || middle + 1 >= end) {
+      return;
     }
-    names[place] = name;
-    values[place] = value;
-    ends[place] = end;
-    used = Math.max(used, place + 1);
+    if (used == names.length) {
+      names = Arrays.copyOf(names, 2 * used);
+      values = Arrays.copyOf(values, 2 * used);
+      ends = Arrays.copyOf(ends, 2 * used);
+    }
+    names[used] = name;
+    values[used] = middle + 1;
+    ends[used++] = end;
   }
 
-  /** The place of the item of the same record with this name; null without one. */
-  private Integer placeOf(int first, int from, int end) {
+  /** Whether the names of a record are known to differ as texts: other bytes are another text if they are ASCII. */
+  private boolean areDistinct(int first, boolean isAscii) {
+    if (used - first > FEW) {
+      return false;
+    }
     for (int i = first; i < used; i++) {
       int stop = values[i] - 1;
-      if (Arrays.equals(data, names[i], stop, data, from, end) || isSameText(names[i], stop, from, end)) {
-        return i;
+      if (!isAscii && Bytes.notAscii(data, names[i], stop) < stop) {
+        return false;
+      }
+      for (int j = first; j < i; j++) {
+        if (values[j] - names[j] == values[i] - names[i]
+            && Arrays.equals(data, names[j], values[j], data, names[i], values[i])) {
+          return false;
+        }
       }
     }
-    return null;
+    return true;
   }
 
-  /** Whether names that are not all ASCII are equal as texts: what is not UTF-8 is replaced there. */
-  private boolean isSameText(int from, int end, int otherFrom, int otherEnd) {
-    return Bytes.notAscii(data, otherFrom, otherEnd) < otherEnd
-        && Utf8.text(data, from, end).equals(Utf8.text(data, otherFrom, otherEnd));
-  }
-
-  private Map<UTF8String, Integer> places(int first) {
-    Map<UTF8String, Integer> found = new HashMap<>();
-    for (int i = first; i < used; i++) {
-      found.put(Utf8.text(data, names[i], values[i] - 1), i);
+  /** Of the items of a record with equal names keeps the last, at the place of the first. */
+  private void merge(int first) {
+    Map<UTF8String, Integer> places = new HashMap<>();
+    int found = used;
+    used = first;
+    for (int i = first; i < found; i++) {
+      Integer known = places.putIfAbsent(Utf8.text(data, names[i], values[i] - 1), used);
+      int place = known == null ? used++ : known;
+      names[place] = names[i];
+      values[place] = values[i];
+      ends[place] = ends[i];
     }
-    return found;
   }
 }

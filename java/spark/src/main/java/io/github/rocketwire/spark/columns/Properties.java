@@ -5,9 +5,9 @@ package io.github.rocketwire.spark.columns;
  * ignored, and the last of equal names wins; what is not UTF-8 becomes U+FFFD.
  */
 final class Properties {
-  private static final byte NAME_END = 1;
-  static final long NAME_ENDS = Bytes.wordOf(NAME_END);
-  static final long ITEM_ENDS = Bytes.wordOf(2);
+  static final byte NAME_END = 1;
+  static final byte ITEM_END = 2;
+  private static final long ITEM_ENDS = Bytes.wordOf(ITEM_END);
 
   private Properties() {}
 

@@ -29,7 +29,9 @@ public final class RecordColumns {
   final int[] properties;
   /** Bodies that were compressed; null without any. */
   final byte[][] inflated;
-  /** Once the map of all properties was asked for. */
+  /** Whether the map of all properties is among the columns; then all of them come from {@link #items}. */
+  private boolean mapped;
+  /** All properties; null until the first is asked for. */
   private Items items;
 
   public RecordColumns(
@@ -48,15 +50,15 @@ public final class RecordColumns {
   /** A column by its name. */
   public ColumnVector of(String name, UTF8String broker, UTF8String file) {
     return switch (name) {
-      case "queue_id" -> new Int32(Record.QUEUE_ID_AT);
-      case "flag" -> new Int32(Record.FLAG_AT);
-      case "sys_flag" -> new Int32(Record.SYS_FLAG_AT);
-      case "body_crc" -> new Int32(Record.BODY_CRC_AT);
-      case "store_size" -> new Int32(0);
-      case "reconsume_times" -> new Int32(Record.RECONSUME_TIMES_AT);
-      case "queue_offset" -> new Int64(Record.QUEUE_OFFSET_AT);
-      case "physical_offset" -> new Int64(Record.PHYSICAL_OFFSET_AT);
-      case "prepared_transaction_offset" -> new Int64(Record.PREPARED_OFFSET_AT);
+      case "queue_id" -> new Int32(position, Record.QUEUE_ID_AT);
+      case "flag" -> new Int32(position, Record.FLAG_AT);
+      case "sys_flag" -> new Int32(position, Record.SYS_FLAG_AT);
+      case "body_crc" -> new Int32(position, Record.BODY_CRC_AT);
+      case "store_size" -> new Int32(position, 0);
+      case "reconsume_times" -> new Int32(body, Record.RECONSUME_TIMES_AT - Record.BODY_AT);
+      case "queue_offset" -> new Int64(position, Record.QUEUE_OFFSET_AT);
+      case "physical_offset" -> new Int64(position, Record.PHYSICAL_OFFSET_AT);
+      case "prepared_transaction_offset" -> new Int64(body, Record.PREPARED_OFFSET_AT - Record.BODY_AT);
       case "born_timestamp" -> new Time(false);
       case "store_timestamp" -> new Time(true);
       case "born_host" -> new Host(false);
@@ -66,7 +68,10 @@ public final class RecordColumns {
       case "message_id" -> new MessageId();
       case "offset_message_id" -> new OffsetId();
       case "keys" -> new Keys();
-      case "properties" -> new AllProperties();
+      case "properties" -> {
+        mapped = true;
+        yield new AllProperties();
+      }
       case "body" -> new Body();
       case "broker" -> new Constant(broker);
       case "file" -> new Constant(file);
@@ -85,39 +90,61 @@ public final class RecordColumns {
 
   /** Where the value of a property begins, in the high half, and ends; -1 without one. */
   private long property(int row, byte[] name) {
-    return items == null ? Properties.find(data, properties[row], end(row), name) : items.find(row, name);
+    return mapped ? items().find(row, name) : Properties.find(data, properties[row], end(row), name);
   }
 
-  /** Where a number of the head is; behind the hosts it depends on their length. */
-  private int place(int row, int at) {
-    return position[row] + at + (at < Record.RECONSUME_TIMES_AT ? 0 : Record.longer(sysFlag(row)));
+  /** The text of a property that was found. */
+  private UTF8String text(long found) {
+    int begin = (int) (found >> 32);
+    int end = (int) found;
+    return isAscii() ? UTF8String.fromBytes(data, begin, end - begin) : Utf8.text(data, begin, end);
+  }
+
+  /** Whether all properties are known to be ASCII. */
+  private boolean isAscii() {
+    return items != null && items.areAscii();
+  }
+
+  private Items items() {
+    if (items == null) {
+      int[] stops = new int[count];
+      for (int row = 0; row < count; row++) {
+        stops[row] = end(row);
+      }
+      items = new Items(data, properties, stops);
+    }
+    return items;
   }
 
   private final class Int32 extends Vector {
+    private final int[] from;
     private final int at;
 
-    Int32(int at) {
+    Int32(int[] from, int at) {
       super(DataTypes.IntegerType);
+      this.from = from;
       this.at = at;
     }
 
     @Override
     public int getInt(int row) {
-      return Record.int32(data, place(row, at));
+      return Record.int32(data, from[row] + at);
     }
   }
 
   private final class Int64 extends Vector {
+    private final int[] from;
     private final int at;
 
-    Int64(int at) {
+    Int64(int[] from, int at) {
       super(DataTypes.LongType);
+      this.from = from;
       this.at = at;
     }
 
     @Override
     public long getLong(int row) {
-      return Record.int64(data, place(row, at));
+      return Record.int64(data, from[row] + at);
     }
   }
 
@@ -192,7 +219,7 @@ public final class RecordColumns {
     @Override
     public UTF8String getUTF8String(int row) {
       long found = property(row, UNIQ_KEY);
-      return found < 0 ? Hosts.offsetId(data, position[row]) : Utf8.text(data, (int) (found >> 32), (int) found);
+      return found < 0 ? Hosts.offsetId(data, position[row]) : text(found);
     }
   }
 
@@ -234,8 +261,7 @@ public final class RecordColumns {
 
     @Override
     public UTF8String getUTF8String(int number) {
-      long place = find(number);
-      return Utf8.text(data, (int) (place >> 32), (int) place);
+      return text(find(number));
     }
   }
 
@@ -316,11 +342,11 @@ public final class RecordColumns {
         }
         rowEnds[row] = used;
       }
-      words = new Spans(data, begins, ends, 0, false);
+      words = new Spans(data, begins, ends, 0, isAscii());
     }
   }
 
-  /** All properties; found when the first are asked for. */
+  /** All properties. */
   private final class AllProperties extends Vector {
     AllProperties() {
       super(DataTypes.createMapType(DataTypes.StringType, DataTypes.StringType, true));
@@ -328,12 +354,7 @@ public final class RecordColumns {
 
     @Override
     public ColumnarMap getMap(int row) {
-      if (items == null) {
-        int[] stops = new int[count];
-        Arrays.setAll(stops, RecordColumns.this::end);
-        items = new Items(data, Arrays.copyOf(properties, count), stops);
-      }
-      return items.map(row);
+      return items().map(row);
     }
   }
 }

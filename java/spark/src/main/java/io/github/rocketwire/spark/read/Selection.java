@@ -50,10 +50,7 @@ public final class Selection {
       Topic topic = topic(data, walk.topic[i], walk.topicLength[i]);
       int at = walk.position[i];
       if (topic.taken() && (!byQueue || takesOffset(topic.text(), data, at)) && (!timed || isInTime(data, at))) {
-        if (kept < i) {
-          walk.move(i, kept);
-        }
-        kept++;
+        walk.move(i, kept++);
       }
     }
     walk.count = kept;

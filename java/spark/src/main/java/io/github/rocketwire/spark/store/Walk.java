@@ -104,6 +104,9 @@ public final class Walk {
 
   /** Keeps the record of one number as that of another, lower one. */
   public void move(int from, int to) {
+    if (from == to) {
+      return;
+    }
     position[to] = position[from];
     body[to] = body[from];
     topic[to] = topic[from];

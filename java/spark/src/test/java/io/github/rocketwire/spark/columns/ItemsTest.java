@@ -4,16 +4,18 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import org.apache.spark.sql.vectorized.ColumnarMap;
 import org.junit.jupiter.api.Test;
 
 class ItemsTest {
-  /** The items of records whose properties follow each other. */
+  /** The items of records whose properties follow each other; nothing is behind the last. */
   private static Items items(byte[]... texts) {
-    ByteBuffer data = ByteBuffer.allocate(1 << 20);
+    ByteBuffer data = ByteBuffer.allocate(Arrays.stream(texts).mapToInt(text -> text.length).sum());
     int[] begins = new int[texts.length];
     int[] ends = new int[texts.length];
     for (int i = 0; i < texts.length; i++) {
@@ -50,6 +52,36 @@ class ItemsTest {
     data[1] = (byte) 0xFF;
     data[10] = (byte) 0xFE;
     assertEquals(Map.of("n\uFFFD", "3", "m", "2"), map(items(data), 0));
+  }
+
+  @Test
+  void anyTextsAtAnyPlaces() {
+    Random random = new Random(3);
+    for (int turn = 0; turn < 3000; turn++) {
+      String letters = turn % 2 == 0 ? "ab\1\1\2\2\0\3" : "aé\1\1\2\2\3b";
+      String[] texts = new String[3];
+      for (int i = 0; i < texts.length; i++) {
+        StringBuilder text = new StringBuilder();
+        random.ints(random.nextInt(40), 0, letters.length()).forEach(at -> text.append(letters.charAt(at)));
+        texts[i] = text.toString();
+      }
+      Items items = items(Arrays.stream(texts).map(text -> text.getBytes(StandardCharsets.UTF_8)).toArray(byte[][]::new));
+      for (int i = 0; i < texts.length; i++) {
+        assertEquals(List.copyOf(split(texts[i]).entrySet()), List.copyOf(map(items, i).entrySet()), texts[i]);
+      }
+    }
+  }
+
+  /** The rules again, in the plainest way. */
+  private static Map<String, String> split(String text) {
+    Map<String, String> found = new LinkedHashMap<>();
+    for (String item : text.split("\2")) {
+      int middle = item.indexOf('\1');
+      if (middle > 0 && middle + 1 < item.length()) {
+        found.put(item.substring(0, middle), item.substring(middle + 1));
+      }
+    }
+    return found;
   }
 
   @Test
