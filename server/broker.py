@@ -174,7 +174,7 @@ class Broker:
         self._registration = Registration(
             identity, ha_address=ha_address, routes=routes, topics=self.topics, broker_keys=live[BrokerKeys]
         )
-        self._elsewhere = RemoteRegistration(
+        self.elsewhere = RemoteRegistration(
             config.name_servers,
             identity,
             ha_address=ha_address,
@@ -430,7 +430,7 @@ class Broker:
     def _tell_of_changes(self) -> None:
         invalidate = self.invalidation.invalidate
         self.topics.changed.subscribe(self._registration.register)
-        self.topics.changed.subscribe(self._elsewhere.register)
+        self.topics.changed.subscribe(self.elsewhere.register)
         if self.access is not None:
             self.access.changed.subscribe(self.long_poll.end_all)
             self.access.changed.subscribe(self.pops.end_all)
@@ -502,7 +502,7 @@ class Broker:
         """Register with the name server and start the recurring work in `nursery`."""
         self._registration.register()
         nursery.start_soon(self._registration.run)
-        nursery.start_soon(self._elsewhere.run)
+        nursery.start_soon(self.elsewhere.run)
         nursery.start_soon(self._all_routes.run)
         nursery.start_soon(self.in_flight.run)
         nursery.start_soon(self.clients.run)

@@ -140,6 +140,7 @@ def broker_families(broker: Broker) -> Iterator[Family]:
             queue_removal=broker.queue_removal,
             runtime_info=broker.runtime_info,
             topic_removal=broker.topic_removal,
+            told=broker.elsewhere.once_told,
             topics=topics,
         ),
         "access": access.AccessServices(access=broker.access, address=broker.address, broker_keys=broker_keys),

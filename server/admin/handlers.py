@@ -48,21 +48,27 @@ FIXED: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdminServices:
-    """The services of these requests."""
+    """The services of these requests.
+
+    Attributes:
+        told: Calls a function once the name servers of other processes have been told of the topics.
+    """
 
     keys: LiveKeys
     lifetime: Lifetime
     queue_removal: QueueRemoval
     runtime_info: RuntimeInfo
     topic_removal: TopicRemoval
+    told: Callable[[Callable[[], None]], None]
     topics: BrokerTopics
 
 
 def _create_topic(services: AdminServices, request: Request[CreateTopicRequestHeader]) -> Work:
-    return at_turn(partial(_created, services, request.fields))
+    return at_turn(partial(_created, services, request))
 
 
-def _created(services: AdminServices, fields: CreateTopicRequestHeader) -> Reply:
+def _created(services: AdminServices, request: Request[CreateTopicRequestHeader]) -> None:
+    fields = request.fields
     problem = names.topic_problem(fields.topic) or names.system_topic_problem(fields.topic, services.topics.own)
     if problem is not None:
         raise NameInvalid(problem)
@@ -87,7 +93,7 @@ def _created(services: AdminServices, fields: CreateTopicRequestHeader) -> Reply
             attributes=attributes,
         )
     )
-    return Reply()
+    services.told(answer_to(request.held()))
 
 
 def _delete_topic(services: AdminServices, request: Request[DeleteTopicRequestHeader]) -> None:
@@ -138,14 +144,16 @@ def _remove_expired_log(services: AdminServices, _request: Request[None]) -> Rep
 
 
 def _remove_expired_queues(services: AdminServices, request: Request[None]) -> None:
-    services.queue_removal.remove_expired(_answer_to(request))
+    services.queue_removal.remove_expired(answer_to(request))
 
 
 def _remove_unused_topics(services: AdminServices, request: Request[None]) -> None:
-    services.queue_removal.remove_unused(services.topics.table.configs, _answer_to(request))
+    services.queue_removal.remove_unused(services.topics.table.configs, answer_to(request))
 
 
-def _answer_to(request: Request[None]) -> Callable[[], None]:
+def answer_to(request: Request[None]) -> Callable[[], None]:
+    """What answers a request later: it is done."""
+
     def done() -> None:
         request.peer.reply(request, Reply())
         request.peer.flush()

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from rocketwire.server.admin.handlers import AdminServices
+from rocketwire.server.admin.handlers import AdminServices, answer_to
 from rocketwire.server.core.errors import NameInvalid
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
@@ -24,10 +24,10 @@ from rocketwire.wire.headers.admin import GetTopicConfigRequestHeader
 
 
 def _create(services: AdminServices, request: Request[None]) -> Work:
-    return _created(services, body_of(CreateTopicListRequestBody, request.body))
+    return _created(services, body_of(CreateTopicListRequestBody, request.body), request.held())
 
 
-def _created(services: AdminServices, read: Steps[CreateTopicListRequestBody]) -> Work:
+def _created(services: AdminServices, read: Steps[CreateTopicListRequestBody], held: Request[None]) -> Work:
     topics = (yield from read).topic_config_list
     for part in in_parts(topics):
         _check(services, part)
@@ -35,7 +35,8 @@ def _created(services: AdminServices, read: Steps[CreateTopicListRequestBody]) -
     for part in in_parts(topics):
         services.topics.put_all([_altered(services, topic) for topic in part])
         yield None
-    return Reply()
+    services.told(answer_to(held))
+    return None
 
 
 def _check(services: AdminServices, topics: Sequence[TopicConfig]) -> None:

@@ -31,7 +31,8 @@ Apart: TypeAlias = Callable[[], Any]
 """A call for a thread: it shares nothing with the event loop that either side changes."""
 Steps: TypeAlias = Generator[Apart | None, Any, T]
 """A generator that does work and returns a value."""
-Work: TypeAlias = Steps[Reply]
+Work: TypeAlias = Steps[Reply | None]
+"""Its value is the reply; None: the request is answered in another way."""
 
 LARGE: Final = 4 * 1024
 """A larger body, in bytes, is parsed in a thread: this much takes 3 ms if it is nothing but empty objects."""

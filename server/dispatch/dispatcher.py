@@ -322,10 +322,11 @@ class FrameDispatcher:
 
     async def _go_on(self, caller: Caller, header: Header, serialize_type: int, work: Work, paused: Paused) -> None:
         try:
-            reply = await self._works.go_on(work, paused)
+            reply: Reply | None = await self._works.go_on(work, paused)
         except Exception as error:  # noqa: BLE001 - as above
             reply = self._refusal(caller, header, error)
-        caller.answer(header, serialize_type, reply)
+        if reply is not None:
+            caller.answer(header, serialize_type, reply)
 
     def _take_answer(self, session: Session, header: Header, frame: RawFrame, work: Steps[None]) -> None:
         """Finish the long work of a client's answer."""

@@ -1,8 +1,9 @@
 """Registration of the broker at name servers of other processes.
 
 Each name server is told by a connection of its own, which stays open: a name server forgets a broker whose connection
-ends. All topics are told at the start and every 30 s, changed ones at once, as Apache's brokers do. A name server that
-is away is tried again every second, so one that was restarted knows the broker within a second or two.
+ends. All topics are told at the start and every 30 s, changed ones at once, as Apache's brokers do: who creates a topic
+gets the answer once the name servers that are there know it. A name server that is away is tried again every second, so
+one that was restarted knows the broker within a second or two.
 """
 
 from __future__ import annotations
@@ -63,6 +64,22 @@ class RemoteRegistration:
         told = None if changed is None else {each.topic_name: each for each in changed}
         for server in self._servers:
             server.note(told)
+
+    def once_told(self, done: Callable[[], None]) -> None:
+        """Call a function once what was to be told before is known, or cannot be told now; perhaps at once."""
+        waited_for = [server for server in self._servers if server.reached]
+        left = len(waited_for)
+        if not left:
+            done()
+
+        def told() -> None:
+            nonlocal left
+            left -= 1
+            if not left:
+                done()
+
+        for server in waited_for:
+            server.waits(told)
 
     async def run(self) -> None:
         """Keep the broker registered; when cancelled, remove it everywhere."""
@@ -144,6 +161,18 @@ class _NameServer:
         self.changed = trio.Event()
         self._changed: dict[str, TopicConfig] | None = {}
         self._reached: bool | None = None
+        self._waiting: list[Callable[[], None]] = []
+        self._told: list[Callable[[], None]] = []
+
+    @property
+    def reached(self) -> bool:
+        """Whether it has registered the broker, and is still there as far as is known."""
+        return self._reached is True
+
+    def waits(self, done: Callable[[], None]) -> None:
+        """Call a function once what is noted now is told, or cannot be."""
+        self._waiting.append(done)
+        self.changed.set()
 
     def note(self, changed: Mapping[str, TopicConfig] | None) -> None:
         """Note topics that changed; None: any may have."""
@@ -153,6 +182,8 @@ class _NameServer:
     def take(self) -> Iterable[TopicConfig] | None:
         """What changed since the last call."""
         changed, self._changed = self._changed, {}
+        self._told += self._waiting
+        self._waiting = []
         self.changed = trio.Event()
         return None if changed is None else changed.values()
 
@@ -161,12 +192,22 @@ class _NameServer:
         if not self._reached:
             log.info("registered with the name server %(name_server)s", {"name_server": self.address})
         self._reached = True
+        self._release(self._told)
 
     def failed(self, reason: str) -> None:
         """Note that it has not; the first time in a row is logged."""
         if self._reached is not False:
             log.warning("not registered with a name server: %(reason)s", {"reason": reason})
         self._reached = False
+        self._release(self._told)
+        self._release(self._waiting)
+
+    @staticmethod
+    def _release(waiting: list[Callable[[], None]]) -> None:
+        released = waiting[:]
+        waiting.clear()
+        for done in released:
+            done()
 
 
 async def _either(first: trio.Event, second: trio.Event) -> None:

@@ -12,8 +12,9 @@ import trio
 
 from rocketwire.server.serving import serve_name_server
 from rocketwire.wire.addresses import Address
-from rocketwire.wire.bodies import decode_body
+from rocketwire.wire.bodies import decode_body, encode_body
 from rocketwire.wire.bodies.route import ClusterInfo, TopicRouteData
+from rocketwire.wire.bodies.topic import CreateTopicListRequestBody, TopicConfig
 from rocketwire.wire.codes import Permission, RequestCode, ResponseCode
 from tests.server.harness import Client, Clock, free_port, run_inline, serving, settle, small_config
 
@@ -142,3 +143,32 @@ async def test_a_name_server_alone_keeps_values_in_a_folder_that_it_makes(tmp_pa
     async with alone.running() as names:
         answer = await names.ask(RequestCode.GET_KV_CONFIG, value)
         assert answer.header.ext == {"value": "v"}
+
+
+async def test_a_topic_is_answered_once_the_name_servers_know_it(tmp_path: Path) -> None:
+    first, second, away = (NameServer(tmp_path / name) for name in ("first", "second", "away"))
+    async with first.running() as one, second.running() as two:
+        all_three = (first.address, second.address, away.address)
+        async with serving(tmp_path / "a", name_server=None, name_servers=all_three, broker_name="a") as server:
+            await settle()
+            broker = server.broker()
+            for number in range(5):
+                topic = f"T{number}"
+                await broker.create_topic(topic, 1)
+                for client in (one, two):
+                    answer = await client.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": topic})
+                    assert answer.header.code == ResponseCode.SUCCESS
+            body = encode_body(CreateTopicListRequestBody(topic_config_list=(TopicConfig(topic_name="L"),)))
+            assert (await broker.ask(RequestCode.UPDATE_AND_CREATE_TOPIC_LIST, body=body)).header.code == 0
+            answer = await two.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "L"})
+            assert answer.header.code == ResponseCode.SUCCESS
+
+
+async def test_a_name_server_that_goes_holds_up_no_topic(tmp_path: Path) -> None:
+    elsewhere = NameServer(tmp_path / "elsewhere")
+    async with serving(tmp_path / "a", name_server=None, name_servers=(elsewhere.address,)) as server:
+        await server.broker().create_topic("Before", 1)
+        async with elsewhere.running():
+            await server.pass_time(2, step=1)
+            await server.broker().create_topic("While", 1)
+        await server.broker().create_topic("After", 1)
