@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 
 from compat_tests import chromium, postgres
-from compat_tests.h2spec import h2spec
 from compat_tests.programs import find_programs
 from rocketwire.compat.environment import image
 from rocketwire.compat.environment.artifacts import (
@@ -29,7 +28,6 @@ def install() -> None:
     for kind, version in sets:
         print(f"{kind} {version}: {jars(version, kind=kind)}", flush=True)
     print(f"Go client {GO_VERSION}: {go_module()}", flush=True)
-    print(f"h2spec: {h2spec()}", flush=True)
     print(f"PostgreSQL: {postgres.unpacked()}", flush=True)
     print(f"Chromium: {chromium.unpacked()}", flush=True)
     print(f"axe-core: {len(chromium.axe())} bytes", flush=True)

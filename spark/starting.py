@@ -63,9 +63,11 @@ def _jars_of(jars: str, settings: dict[str, str], *, starts: bool) -> Iterator[N
     """
     arguments = os.environ.get(_ARGUMENTS)
     words = shlex.split(arguments or "")
-    if not jars or not starts or "--jars" in words:
-        if jars:
-            settings[_JARS] = jars
+    if not jars:
+        yield
+        return
+    if not starts or "--jars" in words:
+        settings[_JARS] = jars
         yield
         return
     os.environ[_ARGUMENTS] = f"--jars {shlex.quote(jars)} {arguments or 'pyspark-shell'}"

@@ -24,6 +24,7 @@ from rocketwire.spark.request.option_parsing import read_options
 from rocketwire.spark.request.options import Mode
 from rocketwire.spark.request.request import request_of
 from rocketwire.spark.request.table_columns import check_table, schema_of, without
+from rocketwire.spark.request.values import text_of
 from rocketwire.spark.stores.opening import open_stores, source_error
 from rocketwire.store.errors import StoreError
 from rocketwire.wire.names import LIGHT_PREFIX
@@ -69,8 +70,8 @@ def schema(options: Mapping[str, str]) -> StructType:
 
 
 def _unit(options: Mapping[str, str]) -> int:
-    text = next((text for name, text in options.items() if name.lower() == _PER.lower()), "minute")
-    unit = _UNITS.get(text.strip().lower())
+    text = text_of(options, _PER)
+    unit = _UNITS.get("minute" if text is None else text.strip().lower())
     if unit is None:
         raise OptionInvalid(f"option {_PER}={text} is none of {', '.join(_UNITS)}", "Use one of them")
     return unit

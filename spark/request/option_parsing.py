@@ -162,7 +162,8 @@ def wanted_table(options: Mapping[str, str]) -> str:
     Raises:
         OptionInvalid: it has another value.
     """
-    text = next((text for name, text in options.items() if name.lower() == "table"), MESSAGES)
+    given = values.text_of(options, "table")
+    text = MESSAGES if given is None else given
     found = text.strip().lower()
     if found not in TABLES:
         values.invalid("table", text, f"It is {', '.join(TABLES[:-1])} or {TABLES[-1]}")

@@ -8,7 +8,7 @@ from pyspark.sql.types import DataType, StructField, StructType
 
 from rocketwire.spark.errors import OptionInvalid
 from rocketwire.spark.request.option_parsing import NAMES
-from rocketwire.spark.request.values import nearest, words
+from rocketwire.spark.request.values import nearest, text_of, words
 
 
 def schema_of(
@@ -19,7 +19,7 @@ def schema_of(
     Raises:
         OptionInvalid: there is no such column.
     """
-    text = next((text for name, text in options.items() if name.lower() == "columns"), None)
+    text = text_of(options, "columns")
     names = default if text is None else _named(table, columns, text)
     return StructType([StructField(name, columns[name]) for name in names])
 

@@ -33,6 +33,11 @@ def invalid(option: str, text: object, remedy: str) -> NoReturn:
     raise OptionInvalid(f"option {option} cannot be {str(text)[:_SHOWN]!r}", remedy)
 
 
+def text_of(options: Mapping[str, str], option: str) -> str | None:
+    """The text of an option, however its name is capitalised; None: it is not given."""
+    return next((text for name, text in options.items() if name.lower() == option.lower()), None)
+
+
 def nearest(name: str, known: Sequence[str]) -> str:
     """Similar known names, as the beginning of a remedy; empty if none is similar."""
     lower = {one.lower(): one for one in known}

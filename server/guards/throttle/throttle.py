@@ -17,7 +17,7 @@ from rocketwire.server.core.metrics import RECEIVE, SEND, Metrics
 from rocketwire.server.guards.throttle.bucket import Bucket, PythonBucket
 from rocketwire.server.guards.throttle.converted import Conversion
 from rocketwire.server.guards.throttle.keys import FLOW_CONTROL_WORDING, ThrottleKeys
-from rocketwire.server.guards.throttle.quotas import Quotas, instance_quota, read_quotas
+from rocketwire.server.guards.throttle.quotas import instance_quota, read_quotas
 from rocketwire.server.topics.message_types import MESSAGE_TYPE, MessageType
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.event import Event
@@ -40,8 +40,6 @@ RECEIVE_REMARK: Final = (
 )
 FLOW_CONTROL_REMARK: Final = "messages flow control"
 
-_NAMED: Final = (TOPIC, GROUP, ACCOUNT)
-"""The kinds of quotas that have names."""
 _UNCOUNTED: Final = names.NOT_SENDABLE_TOPICS | {names.TRACE_TOPIC}
 """The broker's internal topics and the trace topic; compared by full name, since clients choose names."""
 _NANO: Final = 1_000_000_000
@@ -129,15 +127,15 @@ class Throttle:
         keys = self._keys.current
         self._gates.clear()
         self.instance = instance_quota(keys.instance_tps, keys.send_receive_ratio)
-        self._of_topics, self._of_groups = read_quotas(keys.topic_quotas), read_quotas(keys.group_quotas)
-        self._of_accounts = read_quotas(keys.account_quotas)
+        written = {TOPIC: keys.topic_quotas, GROUP: keys.group_quotas, ACCOUNT: keys.account_quotas}
+        self._named = {kind: read_quotas(text) for kind, text in written.items()}
         cold = keys.cg_cold_read_threshold, keys.global_cold_read_threshold
-        rates = self.instance, self._of_topics, self._of_groups, self._of_accounts, cold
+        rates = self.instance, *self._named.values(), cold
         if rates != self._rates:
             self._rates = rates
             self._buckets = {key: bucket for key, bucket in self._buckets.items() if self._rate(*key) == bucket.rate}
         self.conversion = Conversion.of(keys)
-        self.by_group = self._of_groups.any_of(SEND)
+        self.by_group = self._named[GROUP].any_of(SEND)
         self.sends = bool(self._backlogged) or self._any_of(SEND)
         self.receives = self._any_of(RECEIVE)
         self.colds = keys.cold_data_flow_control_enable
@@ -150,16 +148,12 @@ class Throttle:
         if kind == COLD:
             keys = self._keys.current
             return keys.cg_cold_read_threshold if name else keys.global_cold_read_threshold
-        quota = self.instance if kind == INSTANCE else self._named(kind).of(name)
+        quota = self.instance if kind == INSTANCE else self._named[kind].of(name)
         return quota.of(direction)
-
-    def _named(self, kind: str) -> Quotas:
-        """The quotas of a kind that has names."""
-        return {TOPIC: self._of_topics, GROUP: self._of_groups, ACCOUNT: self._of_accounts}[kind]
 
     def _any_of(self, direction: str) -> bool:
         return self.instance.of(direction) is not None or any(
-            quotas.any_of(direction) for quotas in (self._of_topics, self._of_groups, self._of_accounts)
+            quotas.any_of(direction) for quotas in self._named.values()
         )
 
     def backlogged(self, topics: Iterable[str]) -> None:
@@ -185,7 +179,7 @@ class Throttle:
 
     def written(self) -> Iterator[tuple[str, str, str, int, int]]:
         """The quotas that the configuration names: direction, kind, name, rate and what was charged, even if 0."""
-        names = [(INSTANCE, ""), *((kind, name) for kind in _NAMED for name in self._named(kind))]
+        names = [(INSTANCE, ""), *((kind, name) for kind, quotas in self._named.items() for name in quotas)]
         for key in ((direction, *of) for direction in (SEND, RECEIVE) for of in names):
             rate = self._rate(*key)
             if rate is not None:
@@ -195,7 +189,7 @@ class Throttle:
     def unwritten(self) -> Iterator[tuple[str, str, str, int, int]]:
         """The same for topics, groups and accounts that use `*`, as far as they sent or received."""
         for (direction, kind, name), bucket in self._buckets.items():
-            if kind in _NAMED and name not in self._named(kind):
+            if kind in self._named and name not in self._named[kind]:
                 yield direction, kind, name, bucket.rate, bucket.taken
 
     def is_open(self, gate: Gate) -> bool:
@@ -278,7 +272,7 @@ class Throttle:
 
     def _is_written(self, _direction: str, kind: str, name: str) -> bool:
         """Whether clients cannot make buckets like this one by inventing groups."""
-        return kind in {INSTANCE, TOPIC} or (name in self._named(kind) if kind in _NAMED else not name)
+        return kind in {INSTANCE, TOPIC} or (name in self._named[kind] if kind in self._named else not name)
 
 
 def _is_full(bucket: PythonBucket, now_ns: int) -> bool:

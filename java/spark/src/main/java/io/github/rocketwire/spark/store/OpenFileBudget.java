@@ -14,9 +14,8 @@ public final class OpenFileBudget {
   }
 
   public OpenFileBudget() {
-    boolean isKnown = ManagementFactory.getOperatingSystemMXBean() instanceof UnixOperatingSystemMXBean;
-    left = isKnown
-        ? ((UnixOperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean()).getMaxFileDescriptorCount() / 2
+    left = ManagementFactory.getOperatingSystemMXBean() instanceof UnixOperatingSystemMXBean system
+        ? system.getMaxFileDescriptorCount() / 2
         : UNKNOWN;
   }
 
