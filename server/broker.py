@@ -330,7 +330,7 @@ class Broker:
 
     def _make_pops(self, config: ServerConfig) -> None:
         live = self.config
-        self.renewals = Renewals(trio.current_time)
+        self.renewals = Renewals(trio.current_time, self.clock, self.store.last_append_timestamp)
         self._ordered = OrderedQueues(
             self._order_info,
             self.offsets,

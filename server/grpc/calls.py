@@ -57,6 +57,10 @@ class Line(Protocol):
     def congested(self) -> bool:
         """Whether answers pile up because the other end does not read."""
 
+    @property
+    def stuck_since(self) -> float:
+        """When the other end last gave a sign of life, in seconds of the event loop."""
+
     def flush(self) -> None:
         """Send what is written."""
 

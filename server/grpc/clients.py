@@ -75,6 +75,9 @@ class Presence(Protocol):
     def leave(self, client_id: str, *, for_good: bool = False) -> None:
         """Note that a client is gone; unless it said so itself, it may be back soon."""
 
+    def broke(self, client_id: str, heard: float) -> None:
+        """Note that a connection of a client broke that was last heard of at a time: answers may be lost with it."""
+
 
 class Said(NamedTuple):
     """What a client says of itself.
@@ -318,6 +321,7 @@ class Clients:
         """A connection is closed: clients that have no other one are gone."""
         for client in self._of_lines.pop(line, {}):
             client.lines.pop(line, None)
+            self._presence.broke(client.client_id, line.stuck_since)
             if not client.lines:
                 self.leave(client)
 

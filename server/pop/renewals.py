@@ -3,6 +3,10 @@
 The check point, or the batch in order, names the client. When its time is up and the client is here, it is written
 anew, for `STEP_MS` more, under the same pop time: so acknowledgements still are about it, and by when they are due
 follows from the handle alone. No table has to know what is renewed, and a restart changes nothing.
+
+An answer may be lost with its connection after the socket took it, and its client would never know what it is given.
+So what was popped shortly before a connection broke, or before a start, is not renewed: it comes again once its time is
+up.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.wire.headers.pop import PopMessageRequestHeader
 
 STEP_MS: Final = 60_000
@@ -20,6 +25,10 @@ _GRACE_SECONDS: Final = 15.0
 """A client that lost its connection may be back within so long."""
 _START_SECONDS: Final = 60.0
 """So long after the start all clients count as here: they do not know of it yet."""
+LOST_MS: Final = 10_000
+"""An answer that went out so long before a connection was last heard of may be lost with it."""
+_DECIDED_MS: Final = 3 * STEP_MS
+"""So long after a pop it has been decided whether it is renewed."""
 
 
 class RenewedPopRequest(PopMessageRequestHeader, frozen=True, kw_only=True):
@@ -29,12 +38,22 @@ class RenewedPopRequest(PopMessageRequestHeader, frozen=True, kw_only=True):
 
 
 class Renewals:
-    """Which clients are here whose messages are renewed."""
+    """Which clients are here whose messages are renewed.
 
-    def __init__(self, now: Callable[[], float]) -> None:
-        """Begin at this time; `now` is a clock in seconds."""
+    Args:
+        now: A clock in seconds.
+        clock: Gives the time in ms since 1970.
+        alive: When the last sign of life before this start was given, in ms since 1970; None: there was none.
+    """
+
+    def __init__(self, now: Callable[[], float], clock: Clock, alive: int | None = None) -> None:
         self._now = now
+        self._clock = clock
         self._started = now()
+        start = clock()
+        self._before = range((start if alive is None else min(alive, start)) - LOST_MS, start)
+        # By client between which times, in ms since 1970, what it was given may be lost; the latest break last.
+        self._breaks: dict[str, list[range]] = {}
         self._here: set[str] = set()
         self._left: dict[str, float] = {}  # when the grace of those ends that left, the latest last
 
@@ -53,15 +72,36 @@ class Renewals:
         if not for_good:
             left[client_id] = now + _GRACE_SECONDS
 
-    def renewed(self, client_id: str | None, pop_time: int, now: int) -> int | None:
+    def broke(self, client_id: str, heard: float) -> None:
+        """Note that a connection of a client broke that was last heard of at a time: answers may be lost with it.
+
+        Args:
+            client_id: The client.
+            heard: That time, in seconds of the event loop.
+        """
+        now, breaks = self._clock(), self._breaks
+        over = now - _DECIDED_MS
+        while breaks and (oldest := next(iter(breaks.items())))[1][-1].stop <= over:
+            del breaks[oldest[0]]
+        recent = [each for each in breaks.pop(client_id, ()) if each.stop > over]
+        silent = round((self._now() - heard) * 1000)
+        breaks[client_id] = [*recent, range(now - silent - LOST_MS, now + 1)]
+
+    def renewed(self, client_id: str | None, pop_time: int, now: int, former: int = STEP_MS) -> int | None:
         """For how long from the pop on messages whose time is up are invisible anew, in ms; None: they are not.
 
         Args:
             client_id: For whom they are renewed; None: for nobody.
             pop_time: When they were popped, in ms since 1970.
             now: The time now, likewise.
+            former: For how long from the pop on they were invisible until now, in ms; more than a step if they were
+                renewed before.
         """
         if client_id is None or now >= pop_time + MOST_MS or not self._is_here(client_id):
+            return None
+        if former <= STEP_MS and pop_time in self._before:
+            return None
+        if any(pop_time in each for each in self._breaks.get(client_id, ())):
             return None
         return invisible_ms(pop_time, now)
 

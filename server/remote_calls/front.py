@@ -117,7 +117,7 @@ def remote_front(
         copying=copying,
         answered=answered,
     )
-    renewals = Renewals(trio.current_time)
+    renewals = Renewals(trio.current_time, clock)
     held = RenewingHeld(dispatch.change, renewals, clock)
 
     def gone(peer: object) -> None:

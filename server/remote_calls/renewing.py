@@ -40,12 +40,12 @@ class _Renewed:
 
     __slots__ = ("asks", "client", "first_ms", "group", "handle", "topic")
 
-    def __init__(self, client: Client, topic: str, group: str, handle: Handle) -> None:
+    def __init__(self, client: Client, topic: str, group: str, handle: Handle, now: int) -> None:
         self.client = client
         self.topic = topic
         self.group = group
         self.handle = handle
-        self.first_ms = handle.receipt.pop_time
+        self.first_ms = now
         self.asks = False
 
 
@@ -72,11 +72,11 @@ class RenewingHeld(Held):
         """Renew deliveries to a client from now on."""
         texts = list(texts)
         super().add(client, topic, group, texts)
-        held = self.of(client)
+        held, now = self.of(client), self._clock()
         for text in texts:
             if text in held:
                 handle = Handle(parse_receipt_handle(text.removesuffix(MARK)), renewed=True)
-                self._renewed[text] = _Renewed(client, topic, group, handle)
+                self._renewed[text] = _Renewed(client, topic, group, handle, now)
 
     def remove(self, client: Client, text: str) -> None:
         """Renew a delivery no more."""

@@ -109,7 +109,7 @@ class OrderedQueues:
 
     def _renewed(self, queue: PopQueue, info: OrderInfo) -> bool:
         """Whether a batch whose time is up is kept for longer, for its client is here."""
-        invisible_time = self._renewals.renewed(info.renewer, info.pop_time, self._clock())
+        invisible_time = self._renewals.renewed(info.renewer, info.pop_time, self._clock(), info.invisible_time or 0)
         if invisible_time is None or not is_held(info, consumed=self._committed(queue)):
             return False
         self._put(queue, replace(info, invisible_time=invisible_time))

@@ -104,7 +104,8 @@ class ComingAgain:
             and size < _MOST_BYTES
             and (pending := points.take_due(until)) is not None
         ):
-            invisible_time = self._renewals.renewed(pending.point.renewer, pending.point.pop_time, now)
+            point = pending.point
+            invisible_time = self._renewals.renewed(point.renewer, point.pop_time, now, point.invisible_time)
             if invisible_time is not None and pending.unacked:
                 renewed.append((pending, invisible_time))
                 continue

@@ -30,6 +30,7 @@ class Connection:
         self.remote_text = remote_text
         self.born_host = bytes(8)
         self.closed = False
+        self.stuck_since = 100.0
 
 
 class Room:
@@ -39,7 +40,7 @@ class Room:
         self.gone: list[Client] = []
         self.in_flight = InFlight()
         self.now = 0.0
-        self.renewals = Renewals(lambda: self.now)
+        self.renewals = Renewals(lambda: self.now, lambda: round(self.now * 1000))
         self.now = 100.0  # everybody counts as here at the start
         self.clients = Clients(cast("Any", self.in_flight), self.gone.append, self.renewals)
 
@@ -55,7 +56,7 @@ class Room:
 
     def renews(self) -> bool:
         """Whether messages of the client `a` are renewed."""
-        return self.renewals.renewed("a", 0, STEP_MS) is not None
+        return self.renewals.renewed("a", 50_000, 50_000 + STEP_MS) is not None
 
 
 @pytest.fixture

@@ -105,6 +105,14 @@ async def test_it_comes_again_in_the_end(server: Server, broker: Client, monkeyp
         assert await others(server) == [b"long"]
 
 
+async def ready(server: Server, *, ordered: bool) -> Client:
+    """A connection to a broker with a topic and a group."""
+    broker = server.broker()
+    await broker.create_topic("T", 1)
+    await create_group(broker, "G", consume_message_orderly=ordered)
+    return broker
+
+
 async def stopped(server: Server, store: Path) -> Path:
     """The store after a clean stop."""
     del server
@@ -129,9 +137,8 @@ async def test_a_restart_changes_nothing(
     store = tmp_path / "store"
     queue: dict[str, Any] = {"queue": 0} if ordered else {}
     async with serving(store, clock=clock) as server:
-        broker = server.broker()
-        await broker.create_topic("T", 1)
-        await create_group(broker, "G", consume_message_orderly=ordered)
+        broker = await ready(server, ordered=ordered)
+        await broker.create_topic("Other", 1)
         for body in (b"first", b"second"):
             await broker.send("T", body)
         with Sdk(server.broker_address) as sdk:
@@ -140,6 +147,7 @@ async def test_a_restart_changes_nothing(
             await work(sdk, server, before)
             assert code_of(await sdk.call("AckMessage", ack(received[0]))) is Code.OK
             await server.pass_time(10, step=1)  # offsets are saved every 5 s
+            await server.broker().send("Other", b"a sign of life")
             store = await ends(server, store)
     async with serving(store, clock=clock) as server:
         await server.pass_time(20, step=1)  # the client is not back yet
@@ -153,14 +161,50 @@ async def test_a_restart_changes_nothing(
             assert await others(server, **queue) == [b"third"]
 
 
+@pytest.mark.parametrize("ends", [stopped, killed])
+@pytest.mark.parametrize("ordered", [False, True])
+async def test_what_went_out_just_before_a_restart_comes_again(
+    tmp_path: Path, ends: Callable[[Server, Path], Awaitable[Path]], ordered: bool
+) -> None:
+    """Its client may not have got it, and is here: it must not be kept for that client for hours."""
+    clock = Clock()
+    store = tmp_path / "store"
+    queue: dict[str, Any] = {"queue": 0} if ordered else {}
+    async with serving(store, clock=clock) as server:
+        broker = await ready(server, ordered=ordered)
+        await broker.send("T", b"lost")
+        with Sdk(server.broker_address) as sdk:
+            assert len(await held(sdk, **queue)) == 1
+            store = await ends(server, store)
+    clock.now += 1
+    async with serving(store, clock=clock) as server:
+        with Sdk(server.broker_address, CLIENT) as sdk:
+            await work(sdk, server, 50)
+            assert await others(server, **queue) == []
+            await work(sdk, server, 10)
+            assert await others(server, **queue) == [b"lost"]
+
+
+async def test_what_went_out_just_before_a_connection_broke_comes_again(server: Server, broker: Client) -> None:
+    for body in (b"1", b"2"):
+        await broker.send("T", body)
+    with Sdk(server.broker_address) as sdk:
+        assert len(await held(sdk, most=1)) == 1
+        await work(sdk, server, 20)
+        assert len(await held(sdk, most=1)) == 1
+    with Sdk(server.broker_address, CLIENT) as sdk:
+        await work(sdk, server, 50)
+        assert await others(server) == []
+        await work(sdk, server, 60)
+        assert await others(server) == [b"2"]
+
+
 @pytest.mark.parametrize("ordered", [False, True])
 async def test_a_client_that_does_not_come_back_after_a_restart_loses_it(tmp_path: Path, ordered: bool) -> None:
     clock = Clock()
     queue: dict[str, Any] = {"queue": 0} if ordered else {}
     async with serving(tmp_path / "store", clock=clock) as server:
-        broker = server.broker()
-        await broker.create_topic("T", 1)
-        await create_group(broker, "G", consume_message_orderly=ordered)
+        broker = await ready(server, ordered=ordered)
         await broker.send("T", b"long")
         with Sdk(server.broker_address) as sdk:
             assert len(await held(sdk, **queue)) == 1
@@ -172,9 +216,7 @@ async def test_a_client_that_does_not_come_back_after_a_restart_loses_it(tmp_pat
 
 async def test_what_is_held_in_order_holds_its_queue(tmp_path: Path) -> None:
     async with serving(tmp_path / "store") as server:
-        broker = server.broker()
-        await broker.create_topic("T", 1)
-        await create_group(broker, "G", consume_message_orderly=True)
+        broker = await ready(server, ordered=True)
         for body in (b"1", b"2"):
             await broker.send("T", body)
         with Sdk(server.broker_address) as sdk:

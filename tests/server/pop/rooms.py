@@ -92,7 +92,7 @@ class PopTimers(Timers):
         self._saved_at = self.clock.now
         self.chosen = 0
         due_time = DueTime(moved=self.moved)
-        renewals = Renewals(lambda: 0.0)
+        renewals = Renewals(lambda: 0.0, lambda: 0)
         self.pops = Pops(
             store=self.store,
             storing=self.storing,

@@ -16,6 +16,10 @@ class Time:
     def __call__(self) -> float:
         return self.now
 
+    def ms(self, at: float | None = None) -> int:
+        """The time of the wall at a time, or now."""
+        return round((self.now if at is None else at) * 1000)
+
 
 @pytest.fixture
 def time() -> Time:
@@ -24,7 +28,7 @@ def time() -> Time:
 
 @pytest.fixture
 def renewals(time: Time) -> Renewals:
-    made = Renewals(time)
+    made = Renewals(time, time.ms)
     time.now = 1000.0  # long after the start
     return made
 
@@ -68,11 +72,53 @@ def test_those_who_left_are_forgotten(renewals: Renewals, time: Time) -> None:
 
 
 def test_after_a_start_all_count_as_here(time: Time) -> None:
-    renewals = Renewals(time)
+    renewals = Renewals(time, time.ms)
     time.now = 59.0
     assert renews(renewals) is not None
     time.now = 61.0
     assert renews(renewals) is None
+
+
+def test_what_may_be_lost_with_a_connection_is_not_renewed(renewals: Renewals, time: Time) -> None:
+    renewals.enter("a")
+    renewals.enter("b")
+    heard, time.now = time.now, time.now + 30
+    renewals.broke("a", heard)
+    renewals.enter("a")  # it is back
+    broken, time.now = time.now, time.now + STEP_MS / 1000
+
+    def lost(at: float, client: str = "a") -> bool:
+        return renewals.renewed(client, time.ms(at), time.ms()) is None
+
+    assert [lost(at) for at in (heard - 11, heard - 9, heard, broken)] == [False, True, True, True]
+    assert not lost(broken + 1)
+    assert not lost(heard, "b")
+    renewals.broke("a", time.now)
+    assert lost(heard)  # it breaks again and again
+    assert not lost(broken + 1)
+    assert lost(time.now - 1)
+
+
+def test_breaks_are_forgotten(renewals: Renewals, time: Time) -> None:
+    for number in range(1000):
+        renewals.broke(str(number % 500), time.now)
+        renewals.broke("a", time.now)
+        time.now += 1
+    assert len(renewals._breaks) <= 182
+    assert len(renewals._breaks["a"]) <= 182
+
+
+@pytest.mark.parametrize(("alive", "lost_since"), [(1000.0, 990.0), (975.0, 965.0), (1003.0, 990.0)])
+def test_what_may_be_lost_with_the_server_is_not_renewed(time: Time, alive: float, lost_since: float) -> None:
+    start = time.now = 1000.0
+    renewals = Renewals(time, time.ms, time.ms(alive))
+    time.now += 50
+
+    def lost(at: float) -> bool:
+        return renewals.renewed("a", time.ms(at), time.ms()) is None
+
+    assert [lost(at) for at in (lost_since - 1, lost_since, start - 1, start)] == [False, True, True, False]
+    assert renewals.renewed("a", time.ms(start - 1), time.ms(), 2 * STEP_MS) is not None  # its client had it
 
 
 def test_messages_are_not_renewed_for_ever(renewals: Renewals) -> None:

@@ -52,7 +52,7 @@ class Setting:
             groups=self.groups,
             clock=self.clock,
             due_time=DueTime(),
-            renewals=Renewals(lambda: 0.0),
+            renewals=Renewals(lambda: 0.0, lambda: 0),
         )
         self.ordered.freed.subscribe(self.freed.append)
 
