@@ -2,8 +2,8 @@
 
 Theory: columns count the messages of each block by topic, tag and minute. These counts serve for a block that lies in
 the task as a whole, and whose minutes are wanted as a whole or not at all; of other blocks, at most two at each end of
-the task and those at an end of the time range, the rows are counted. No hole between messages is examined: none has a
-whole message.
+the task and those at an end of the time range, the rows are counted. Holes between messages are
+not examined, but where the log was damaged: there the rows of the columns, and of their holes, are counted.
 """
 
 from __future__ import annotations
@@ -66,17 +66,28 @@ def counted(span: LogSpan, request: Request, unit: int) -> Counts | None:
     if span.cache is not None:
         folder = Path(span.cache.folder)
         try:
-            return _Cached(span, request, fitting_manifest(span.cache), folder, unit).counts()
+            manifest = fitting_manifest(span.cache)
+            if not _damaged(span, manifest):
+                return _Cached(span, request, manifest, folder, unit).counts()
         except ColumnsUnfit as unfit:
             log.warning("the log is read in place of the columns in %s: %s", folder, unfit)
+            span = _walk(span)
     found: Counter[_Key] = Counter()
-    for batch in read(_walk(span), request):
+    for batch in read(span, request):
         _add_batch(batch, found, unit)
     if not found:
         return None
     topics, tags, minutes = zip(*found, strict=True)
     messages = np.fromiter(found.values(), np.int64, len(found))
     return Counts(of_texts(topics), of_texts(tags), np.array(minutes, np.int64), messages)
+
+
+def _damaged(span: LogSpan, manifest: Manifest) -> bool:
+    """Whether something of a span is damaged that columns have."""
+    return any(
+        segment.damaged and segment.first < span.end and end > span.start
+        for segment, end in zip(manifest.segments, manifest.ends, strict=True)
+    )
 
 
 def _walk(span: LogSpan) -> LogSpan:

@@ -7,6 +7,7 @@ import shutil
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ from rocketwire.store.archive.columns.segment import COLUMNS, OpenSegment, Segme
 from rocketwire.store.archive.read.directory import Directory
 from rocketwire.store.archive.read.log import Block, Log
 from rocketwire.store.archive.read.opening import FileGone
-from rocketwire.store.archive.read.scan import Report, scan
+from rocketwire.store.archive.read.scan import Report, Trouble, scan
 from rocketwire.store.records.columns import topics_of
 from rocketwire.store.records.property_columns import hashed_properties
 from rocketwire.wire import properties as names
@@ -76,8 +77,10 @@ def extend(
         if manifest is None:
             manifest = Manifest()
         fit(directory, manifest)
-        for blocks in _batches(directory, manifest, report, rows):
-            manifest.segments.append(_written(folder, blocks))
+        for blocks, damaged in _batches(directory, manifest, report, rows):
+            if damaged and manifest.segments:  # it may be before the first block
+                manifest.segments[-1] = replace(manifest.segments[-1], damaged=True)
+            manifest.segments.append(_written(folder, blocks, damaged=damaged))
             save(folder, manifest)
             _merge(directory, folder, manifest, rows)
         parts = zip(manifest.segments, manifest.ends, strict=True)
@@ -151,11 +154,27 @@ class _Coder:
         return found
 
 
-def _batches(directory: Directory, manifest: Manifest, report: Report, rows: int) -> Iterator[list[_Columns]]:
+class _Told:
+    """Passes on what of the log is damaged; `any` says whether anything was."""
+
+    def __init__(self, report: Report) -> None:
+        self.any = False
+        self._report = report
+
+    def __call__(self, what: Trouble) -> None:
+        self.any = True
+        self._report(what)
+
+
+def _batches(
+    directory: Directory, manifest: Manifest, report: Report, rows: int
+) -> Iterator[tuple[list[_Columns], bool]]:
+    """The columns of each segment, and whether the log is damaged in it, or before it."""
     coder = _Coder(manifest)
+    told = _Told(report)
     waiting: list[_Columns] = []
     count = 0
-    for block in scan(directory, report, start=manifest.end):
+    for block in scan(directory, told, start=manifest.end):
         waiting.append(coder.columns(block))
         count += len(block.records.position)
         last = len(block.records.position) - 1
@@ -164,10 +183,10 @@ def _batches(directory: Directory, manifest: Manifest, report: Report, rows: int
         manifest.end = manifest.last + len(record)
         manifest.witness = crc32c.crc32c(record)
         if count >= rows:
-            yield waiting
-            waiting, count = [], 0
+            yield waiting, told.any
+            waiting, count, told.any = [], 0, False
     if waiting:
-        yield waiting
+        yield waiting, told.any
 
 
 def _code(codes: dict[Any, int], texts: list[Any], text: str | None) -> int:
@@ -185,13 +204,14 @@ def _tag(properties: bytes) -> str | None:
     return decode_stored_properties(properties).get(names.TAGS)
 
 
-def _written(folder: Path, blocks: list[_Columns]) -> Segment:
+def _written(folder: Path, blocks: list[_Columns], *, damaged: bool) -> Segment:
     sizes = [len(block["topic"]) for block in blocks]
     before = np.cumsum([0, *sizes])[:-1].tolist()
     columns = {name: np.concatenate([block[name] for block in blocks]) for name in COLUMNS}
     hashes = np.concatenate([block["key_hash"] for block in blocks])
     rows = np.concatenate([block["key_row"] + at for block, at in zip(blocks, before, strict=True)])
-    return write(folder / f"{_PREFIX}{uuid.uuid4().hex}", columns, hashes, rows)
+    segment = write(folder / f"{_PREFIX}{uuid.uuid4().hex}", columns, hashes, rows)
+    return replace(segment, damaged=damaged)
 
 
 def _merge(directory: Directory, folder: Path, manifest: Manifest, most: int) -> None:
@@ -202,7 +222,8 @@ def _merge(directory: Directory, folder: Path, manifest: Manifest, most: int) ->
         if before.rows > _NEAR * last.rows or before.rows + last.rows > most:
             return
         try:
-            merged = _written(folder, [_read(folder, before), _read(folder, last)])
+            both = [_read(folder, before), _read(folder, last)]
+            merged = _written(folder, both, damaged=before.damaged or last.damaged)
         except SegmentDamaged as damage:
             if damage.segment.first in mended:
                 raise
@@ -226,10 +247,10 @@ def _put_anew(directory: Directory, folder: Path, manifest: Manifest, damaged: S
     end = manifest.ends[place]
     coder = _Coder(manifest)
     blocks: list[_Columns] = []
-    # What of the log is damaged was reported when the columns were first made.
-    for block in scan(directory, lambda _: None, start=damaged.first, end=end):
+    told = _Told(lambda _: None)  # it was reported when the columns were first made
+    for block in scan(directory, told, start=damaged.first, end=end):
         inside = block.records.physical_offset < end
         part = block if inside.all() else block._replace(records=block.records.part(inside))
         if len(part.records.position):
             blocks.append(coder.columns(part))
-    manifest.segments[place : place + 1] = [_written(folder, blocks)] if blocks else []
+    manifest.segments[place : place + 1] = [_written(folder, blocks, damaged=told.any)] if blocks else []

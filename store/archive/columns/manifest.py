@@ -13,7 +13,7 @@ import numpy as np
 from rocketwire.store.disk.replacing import replace_file
 
 #: Another number means other columns: they are made anew.
-FORMAT: Final = 2
+FORMAT: Final = 3
 _NAME: Final = "manifest"
 #: How arrays in the manifest are stored; as text they are base64.
 CHECKSUM: Final = np.dtype("<u4")
@@ -29,7 +29,8 @@ class Segment:
     """A segment: its folder's name, rows, physical offset of its first record, times of its rows in ms.
 
     `checksums` has for each column the crc32c of each of its blocks, as an array of `CHECKSUM`. `fence` is an array of
-    `KEY`: the first key of each block of keys.
+    `KEY`: the first key of each block of keys. `damaged`: something of the log was damaged between its rows, or between
+    the last of them and the next segment; a read that takes damaged messages, too, finds them in the log.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Segment:
     newest: int
     checksums: dict[str, bytes]
     fence: bytes
+    damaged: bool = False
 
 
 @dataclass(slots=True, kw_only=True)

@@ -235,3 +235,19 @@ def test_what_cannot_be_asked_is_told(
 def test_a_schema_of_the_users_must_fit(made: Made) -> None:
     with pytest.raises(OptionInvalid, match="the table counts has no column messages of type string"):
         Read(made.root, table="counts", schema=StructType([StructField("messages", StringType())]))
+
+
+def test_messages_with_a_damaged_body_count(made: Made, tmp_path: Path) -> None:
+    root = tmp_path / "store"
+    shutil.copytree(made.root, root)
+    for number in (0, 60, 61, 150, 199):
+        one = made.messages[number]
+        path = root / "commitlog" / f"{one['physical_offset'] // 4096 * 4096:020d}"
+        data = bytearray(path.read_bytes())
+        data[data.index(one["body"], one["physical_offset"] % 4096)] = 0
+        path.write_bytes(data)
+    folder = columns_of(root, tmp_path / "cache")
+    for options, count in (({}, 200), ({"minPartitions": 4}, 200), ({"startingTimestamp": START + 60_000}, 140)):
+        found = counts(root, columnCache=folder, **options)
+        assert found == counts(root, **options)
+        assert found.total() == count

@@ -18,6 +18,7 @@ from rocketwire.store.archive.columns.questions import Columns
 from rocketwire.store.archive.plan.plan import find
 from rocketwire.store.archive.plan.select import Wanted
 from rocketwire.store.archive.read.directory import discover
+from rocketwire.store.archive.read.scan import Trouble
 from tests.store.support import draft, open_store, small
 
 
@@ -161,6 +162,27 @@ def test_many_short_extensions_leave_few_segments(tmp_path: Path) -> None:
     same(root, cache)
     assert max(segment.rows for segment in made(root, cache).segments) <= 8
     store.close()
+
+
+def test_segments_know_where_the_log_is_damaged(tmp_path: Path) -> None:
+    root, cache = tmp_path / "store", tmp_path / "cache"
+    store = open_store(small(root))
+    troubles: list[Trouble] = []
+    for turn in range(4):
+        appended = store.append([draft(turn * 12 + number) for number in range(12)])
+        if turn == 2:
+            place = appended[0].physical_offset
+            [file] = [each for each in discover(str(root)).commit_log if each.start <= place < each.end]
+            with Path(file.path).open("r+b") as log:
+                log.seek(place - file.start + 4)
+                log.write(b"????")  # where the magic number was
+        found = extend(discover(str(root)), cache, troubles.append, rows=12)
+    store.close()
+    assert len(troubles) == 1
+    # What comes before the first message of a segment is in the part of the one before.
+    assert [(each.rows, each.damaged) for each in found.segments] == [(12, False), (12, True), (11, True), (12, False)]
+    merged = extend(discover(str(root)), cache, troubles.append, anew=True)
+    assert [(each.rows, each.damaged) for each in merged.segments] == [(47, True)]
 
 
 def test_what_retention_removed_is_left_out(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ import java.util.zip.CRC32C;
  */
 public record Manifest(long last, long end, int witness, List<String> topics, List<String> tags, List<Part> segments) {
   private static final ObjectMapper JSON = new ObjectMapper();
-  private static final int FORMAT = 2;
+  private static final int FORMAT = 3;
   private static final int CHECKSUM = 8; // digits before the text
 
   /**
