@@ -313,6 +313,7 @@ CACHED = "topic,queue_id,queue_offset,physical_offset,store_size,tags,born_times
         {"columns": "tags,store_timestamp", "topic": "GoldenNormal"},
         {"columns": "tags,physical_offset", "topicPattern": "Golden[NOK].*", "queues": "0,2"},
         {"topic": "GoldenNormal", "startingOffsets": '{"GoldenNormal": {"0": 3, "1": -1, "2": -2}}'},
+        {"minPartitions": 5},
     ],
 )
 def test_columns_beside_a_store(

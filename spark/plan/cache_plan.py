@@ -1,12 +1,13 @@
 """Plans reads of columns beside a store (`rocketwire store columns`) in place of its log.
 
-The log is read behind the end of the columns only. Tasks are cut between files of the log, in which no record goes on
-from one to the next: so nothing of it is read to find where they may be cut.
+The log is read behind the end of the columns only. Tasks are cut at records that begin a block of the columns.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -16,9 +17,12 @@ from rocketwire.spark.request.ranges import log
 from rocketwire.spark.request.request import Request
 from rocketwire.spark.stores.snapshot import StoreSnapshot
 from rocketwire.store.archive.columns.extend import fit
-from rocketwire.store.archive.columns.manifest import ColumnsUnfit, load
+from rocketwire.store.archive.columns.manifest import ColumnsUnfit, Manifest, load
+from rocketwire.store.archive.columns.segment import OpenSegment
 from rocketwire.store.archive.read.directory import RowFile
 
+#: The most rows of a task, about.
+_MOST_ROWS: Final = 1 << 20
 #: Bytes of log whose columns take as long to read as a byte of the log, about.
 _LIGHTER: Final = 16
 
@@ -30,15 +34,16 @@ def plan_cached(store: StoreSnapshot, request: Request, least: int) -> list[LogS
         StoreUnreadable: a file cannot be read.
         DataLost: a part of the log is missing, and options make this an error.
     """
-    cache = _fitting(store, request)
-    if cache is None:
+    found = _fitting(store, request)
+    if found is None:
         return None
+    cache, manifest = found
     edge = max(store.start, min(cache.end, store.end))
-    spans = list(_spans(store, request, cache, edge, least))
+    spans = list(_spans(store, request, cache, edge, _cuts(manifest, cache.folder, _enough(manifest, request, least))))
     return spans + plan_walk(store, request, max(1, least - len(spans)), [(edge, store.end)])
 
 
-def _fitting(store: StoreSnapshot, request: Request) -> Cache | None:
+def _fitting(store: StoreSnapshot, request: Request) -> tuple[Cache, Manifest] | None:
     """The columns that are of the store."""
     reasons: list[str] = []
     for folder in request.options.column_cache:
@@ -46,7 +51,7 @@ def _fitting(store: StoreSnapshot, request: Request) -> Cache | None:
             manifest = load(Path(folder))
             if manifest is not None:
                 fit(store.directory, manifest)
-                return Cache(folder, manifest.last, manifest.end, manifest.witness)
+                return Cache(folder, manifest.last, manifest.end, manifest.witness), manifest
             reasons.append(f"{folder}: there are none")
         except (ColumnsUnfit, OSError) as error:
             reasons.append(f"{folder}: {error}")
@@ -55,14 +60,38 @@ def _fitting(store: StoreSnapshot, request: Request) -> Cache | None:
     return None
 
 
-def _spans(store: StoreSnapshot, request: Request, cache: Cache, edge: int, least: int) -> Iterator[LogSpan]:
-    size = max(1, min(request.options.max_bytes_per_partition * _LIGHTER, -(-(edge - store.start) // least)))
+def _enough(manifest: Manifest, request: Request, least: int) -> int:
+    """How many rows a task has at least, but for those of a last block."""
+    rows = manifest.rows
+    size = manifest.end - manifest.segments[0].first if manifest.segments else 0
+    as_log = rows * request.options.max_bytes_per_partition * _LIGHTER // max(1, size)
+    return max(1, min(_MOST_ROWS, as_log, -(-rows // least)))
+
+
+def _cuts(manifest: Manifest, folder: str, enough: int) -> set[int]:
+    """Physical offsets of records with which tasks begin: of a block, once those before it have rows enough."""
+    cuts: set[int] = set()
+    rows = 0
+    with contextlib.suppress(ColumnsUnfit):  # a damaged block: the last task will find it
+        for segment in manifest.segments:
+            opened = OpenSegment(Path(folder), segment)
+            for number in opened.blocks:
+                if rows >= enough:
+                    cuts.add(int(opened.block("physical_offset", number)[0]))
+                    rows = 0
+                rows += opened.rows_of(number)
+    return cuts
+
+
+def _spans(store: StoreSnapshot, request: Request, cache: Cache, edge: int, cuts: set[int]) -> Iterator[LogSpan]:
     together: list[tuple[RowFile, int, int]] = []
-    for part in parts_of_files(store, request, store.start, edge):
-        if together and (part[2] - together[0][1] > size or part[1] > together[-1][2]):
-            yield _span(store, cache, together)
-            together = []
-        together.append(part)
+    for file, start, end in parts_of_files(store, request, store.start, edge):
+        inside = sorted(cut for cut in cuts if start < cut < end)
+        for first, last in pairwise([start, *inside, end]):
+            if together and (first in cuts or first > together[-1][2]):
+                yield _span(store, cache, together)
+                together = []
+            together.append((file, first, last))
     if together:
         yield _span(store, cache, together)
 

@@ -129,6 +129,10 @@ class OpenSegment:
         """The numbers of the blocks of its rows."""
         return range(-(-self.segment.rows // BLOCK))
 
+    def rows_of(self, number: int) -> int:
+        """How many rows a block has."""
+        return min(BLOCK, self.segment.rows - number * BLOCK)
+
     def expect(self, name: str, first: int, end: int) -> None:
         """Have the system read blocks of a column that will be asked for, while this process does something else.
 

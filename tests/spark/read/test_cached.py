@@ -110,6 +110,42 @@ def test_rows_are_those_of_the_log(made: Made, cache: Path, options: dict[str, A
     assert all(span.cache for span in spans(made.root, columnCache=cache, **({"columns": CACHED} | options)))
 
 
+@pytest.mark.parametrize(
+    ("options", "patched", "tasks"),
+    [
+        ({}, {}, 1),
+        ({}, {"_MOST_ROWS": 20}, 4),  # a segment has 25, which are those of a file
+        ({"minPartitions": 4}, {}, 4),
+        ({"maxBytesPerPartition": "1k"}, {"_LIGHTER": 4}, 4),
+    ],
+)
+def test_tasks_begin_with_blocks(
+    made: Made,
+    cache: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: dict[str, Any],
+    patched: dict[str, int],
+    tasks: int,
+) -> None:
+    for name, value in patched.items():
+        monkeypatch.setattr(f"rocketwire.spark.plan.cache_plan.{name}", value)
+    given = {"columns": CACHED} | options
+    found = spans(made.root, columnCache=cache, **given)
+    assert len(found) == tasks
+    starts = {one["physical_offset"] for one in made.messages}
+    assert {span.start for span in found} <= starts
+    assert [span.start for span in found[1:]] == [span.end for span in found[:-1]]
+    assert same(made.root, cache, **options) == 100
+
+
+def test_a_damaged_block_cuts_no_task(made: Made, tmp_path: Path) -> None:
+    folder = columns_of(made.root, tmp_path / "cache")
+    for file in sorted(folder.glob("segment-*/physical_offset/data.ninja")):
+        file.write_bytes(bytes(file.stat().st_size))
+    assert len(spans(made.root, columnCache=folder, columns=CACHED, minPartitions=4)) == 1
+    assert same(made.root, folder, minPartitions=4) == 100
+
+
 def test_what_columns_do_not_have_is_read_from_the_log(made: Made, cache: Path) -> None:
     options: list[dict[str, Any]] = [
         {"columns": "tags,body"},

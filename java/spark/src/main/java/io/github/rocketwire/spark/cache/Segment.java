@@ -29,6 +29,11 @@ public final class Segment implements Closeable {
     return -Math.floorDiv(-part.rows(), BLOCK);
   }
 
+  /** How many rows a block has. */
+  public int rowsOf(int number) {
+    return Math.min(BLOCK, part.rows() - number * BLOCK);
+  }
+
   /**
    * A block of a column of 32 bits.
    *
@@ -50,8 +55,7 @@ public final class Segment implements Closeable {
   }
 
   private ByteBuffer block(String name, int number, int width) throws IOException {
-    int rows = Math.min(BLOCK, part.rows() - number * BLOCK);
-    ByteBuffer data = ByteBuffer.allocate(rows * width).order(ByteOrder.LITTLE_ENDIAN);
+    ByteBuffer data = ByteBuffer.allocate(rowsOf(number) * width).order(ByteOrder.LITTLE_ENDIAN);
     int[] checksums = part.checksums().get(name);
     FileChannel file = opened(name);
     for (long at = (long) number * BLOCK * width; data.hasRemaining(); ) {

@@ -1,18 +1,25 @@
 package io.github.rocketwire.spark.plan;
 
 import io.github.rocketwire.spark.cache.Cache;
+import io.github.rocketwire.spark.cache.Manifest;
+import io.github.rocketwire.spark.cache.Segment;
 import io.github.rocketwire.spark.request.Request;
 import io.github.rocketwire.spark.store.RowFile;
 import io.github.rocketwire.spark.store.Snapshot;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.NavigableSet;
+import java.util.TreeSet;
 
 /**
- * Plans reads of columns beside a store in place of its log, which is read behind their end only. Tasks are cut between
- * files of the log, in which no record goes on from one to the next: so nothing of it is read to find where to cut.
+ * Plans reads of columns beside a store in place of its log, which is read behind their end only. Tasks are cut at
+ * records that begin a block of the columns.
  */
 final class CachePlan {
+  /** The most rows of a task, about. */
+  private static final long MOST_ROWS = 1 << 20;
+
   /** Bytes of log whose columns take as long to read as a byte of the log, about. */
   private static final long LIGHTER = 16;
 
@@ -25,28 +32,65 @@ final class CachePlan {
       return null;
     }
     long edge = Math.max(store.start, Math.min(cache.end(), store.end));
-    List<LogSpan> spans = spans(store, request, cache, edge, least);
+    List<LogSpan> spans = spans(store, request, cache, edge, cuts(cache, request, least));
     spans.addAll(WalkPlan.plan(
         store, request, Math.max(1, least - spans.size()), List.of(new long[] {edge, store.end})));
     return spans;
   }
 
-  private static List<LogSpan> spans(Snapshot store, Request request, Cache cache, long edge, long least) {
-    long share = -Math.floorDiv(-(edge - store.start), least);
-    long size = Math.max(1, Math.min(request.options.maxBytesPerPartition * LIGHTER, share));
+  /** Physical offsets of records with which tasks begin: of a block, once those before it have rows enough. */
+  private static NavigableSet<Long> cuts(Cache cache, Request request, long least) {
+    NavigableSet<Long> cuts = new TreeSet<>();
+    try {
+      List<Manifest.Part> segments = cache.manifest().segments();
+      long enough = enough(segments, cache.end(), request, least);
+      long rows = 0;
+      for (Manifest.Part part : segments) {
+        try (Segment segment = new Segment(cache.folder(), part)) {
+          for (int number = 0; number < segment.blocks(); number++) {
+            if (rows >= enough) {
+              cuts.add(segment.longs("physical_offset", number)[0]);
+              rows = 0;
+            }
+            rows += segment.rowsOf(number);
+          }
+        }
+      }
+    } catch (IOException error) {
+      return cuts; // a damaged block: the last task will find it
+    }
+    return cuts;
+  }
+
+  /** How many rows a task has at least, but for those of a last block. */
+  private static long enough(List<Manifest.Part> segments, long end, Request request, long least) {
+    long rows = segments.stream().mapToLong(Manifest.Part::rows).sum();
+    long size = segments.isEmpty() ? 0 : end - segments.get(0).first();
+    double asLog = (double) rows * request.options.maxBytesPerPartition * LIGHTER / Math.max(1, size);
+    return Math.max(1, (long) Math.min(Math.min(MOST_ROWS, asLog), -Math.floorDiv(-rows, least)));
+  }
+
+  private static List<LogSpan> spans(
+      Snapshot store, Request request, Cache cache, long edge, NavigableSet<Long> cuts) {
     List<LogSpan> spans = new ArrayList<>();
     List<RowFile> together = new ArrayList<>();
     long start = store.start;
     long end = store.start;
     for (WalkPlan.FilePart part : WalkPlan.partsOfFiles(store, request, store.start, edge)) {
-      // What lies in a missing file belongs to no task.
-      if (!together.isEmpty() && (part.end() - start > size || part.start() > end)) {
-        spans.add(LogSpan.cached(store.broker, start, end, together, cache));
-        together.clear();
+      List<Long> places = new ArrayList<>(cuts.subSet(part.start(), false, part.end(), false));
+      places.add(part.end());
+      long from = part.start();
+      for (long place : places) {
+        // What lies in a missing file belongs to no task.
+        if (!together.isEmpty() && (cuts.contains(from) || from > end)) {
+          spans.add(LogSpan.cached(store.broker, start, end, together, cache));
+          together.clear();
+        }
+        start = together.isEmpty() ? from : start;
+        end = place;
+        together.add(part.file());
+        from = place;
       }
-      start = together.isEmpty() ? part.start() : start;
-      end = part.end();
-      together.add(part.file());
     }
     if (!together.isEmpty()) {
       spans.add(LogSpan.cached(store.broker, start, end, together, cache));
