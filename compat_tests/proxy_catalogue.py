@@ -5,8 +5,7 @@
 Its results are the rows of the table in docs/proxy.md, which it brings up to date. No settings offer all scenarios, so
 each kind of cluster is started with some after the other, and what one did not offer is left to the next. What does
 not pass runs without the proxy, too, on the same cluster: what passes there fails by the proxy, and then the exit code
-is 1, unless an id with an address was compared. Servers listen on free ports of the loopback interface; nothing is left
-behind, neither processes nor files.
+is 1. Servers listen on free ports of the loopback interface; nothing is left behind, neither processes nor files.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ import click
 
 from compat_tests.endpoints import AGED, GENEROUS, SWIFT
 from compat_tests.proxied import BROKERS, Proxied
-from compat_tests.proxy_table import FAILED, Cause, Found, Row, brought_up_to_date
+from compat_tests.proxy_table import FAILED, Found, Row, brought_up_to_date
 from compat_tests.readme import ROOT
 from compat_tests.sdk_runs import results_of
 from rocketwire.compat.brokers.endpoint import running
@@ -68,7 +67,7 @@ def main(clients: tuple[str, ...], kinds: tuple[str, ...], scenarios: tuple[str,
         for row in rows:
             print(row.line)
         _print_details(kind, found)
-        by_the_proxy |= any(map(_fails_by_the_proxy, found))
+        by_the_proxy |= any(each.by_proxy for each in found)
         if scenarios == ("*",):
             _PAGE.write_text(brought_up_to_date(_PAGE.read_text("utf-8"), rows), "utf-8")
     sys.exit(by_the_proxy)
@@ -101,7 +100,7 @@ def _through(
     for client in clients:
         own = [each for each in chosen if each[1] == client]
         found = _found(own, cluster, jobs=jobs)
-        alone = [(one, client) for one, _ in own if _fails_by_the_proxy(found[one.id, client])]
+        alone = [(one, client) for one, _ in own if found[one.id, client].by_proxy]
         yield from (found | _found(alone, cluster, jobs=1)).values()
 
 
@@ -112,10 +111,6 @@ def _found(chosen: Sequence[tuple[Scenario, str]], cluster: Proxied, *, jobs: in
     failed = [(one, client) for one, client in chosen if results[one.id, client].outcome in FAILED]
     direct = results_of(failed, namesrv=cluster.upstream, grpc="", jobs=jobs) if failed else {}
     return {key: Found(result=result, direct=direct.get(key)) for key, result in results.items()}
-
-
-def _fails_by_the_proxy(found: Found) -> bool:
-    return found.failed and found.cause is Cause.PROXY
 
 
 def _print_details(kind: str, found: Sequence[Found]) -> None:

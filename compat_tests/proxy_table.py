@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final, Self
 
 from compat_tests.proxied import BROKERS, OURS
@@ -20,17 +19,7 @@ _END: Final = "<!-- catalogue: end -->\n"
 _HEAD: Final = ("client", "brokers", "passed", "not offered", "did not pass")
 _NUMBERS: Final = {2: "two", 3: "three"}
 _NONE: Final = "-"
-_ADDRESS: Final = "offsetMsgId"
-"""A value with an address: what is compared in an assertion that fails by that."""
-
-
-class Cause(StrEnum):
-    """Why a scenario did not pass, as the table says it."""
-
-    PROXY = ""
-    ADDRESS = " (the address in an id)"
-    """The id that a send is answered with has the proxy's address, that of a received message the broker's."""
-    ELSEWHERE = " (nor without the proxy)"
+_ELSEWHERE: Final = " (nor without the proxy)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,11 +55,9 @@ class Found:
         return self.outcome in FAILED
 
     @property
-    def cause(self) -> Cause:
-        """Why it did not pass."""
-        if self.direct is None or self.direct.outcome not in {Outcome.PASS, Outcome.FLAKY}:
-            return Cause.ELSEWHERE
-        return Cause.ADDRESS if _ADDRESS in self.result.reason else Cause.PROXY
+    def by_proxy(self) -> bool:
+        """Whether it ran and did not pass through the proxy, but did without it."""
+        return self.failed and self.direct is not None and self.direct.outcome in {Outcome.PASS, Outcome.FLAKY}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +77,9 @@ class Row:
         passed = counts[Outcome.PASS] + counts[Outcome.FLAKY]
         ran = len(found) - counts[Outcome.NOT_OFFERED]
         brokers = f"{_NUMBERS[BROKERS[kind]]} of {'this program' if kind == OURS else f'Apache {kind}'}"
-        names = ", ".join(sorted(f"`{each.scenario}`{each.cause}" for each in found if each.failed))
+        names = ", ".join(
+            sorted(f"`{each.scenario}`{'' if each.by_proxy else _ELSEWHERE}" for each in found if each.failed)
+        )
         return cls(
             cells=(f"`{client}`", brokers, f"{passed} / {ran}", str(counts[Outcome.NOT_OFFERED]), names or _NONE)
         )

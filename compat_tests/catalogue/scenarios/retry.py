@@ -79,7 +79,7 @@ def comes_again(case: Case) -> None:
         assert (event["topic"], event["msgId"], event["tags"]) == (topic, first["msgId"], "R")
         assert event["keys"] == f"key-{event['text']}"
         if event["reconsumeTimes"]:
-            assert event["properties"]["ORIGIN_MESSAGE_ID"] == first["offsetMsgId"]
+            assert _place(event["properties"]["ORIGIN_MESSAGE_ID"]) == _place(first["offsetMsgId"])
     for body, delay in (("twice", 1_000), ("at-its-level", 2_000)):
         for before, after in pairwise(tries(received, body)):
             assert delay - 100 < after["at"] - before["at"] < delay + LATE
@@ -134,12 +134,17 @@ def dead_letters_found(case: Case) -> None:
             assert event["topic"] == f"%DLQ%{group}"
             assert event["msgId"] == sent[event["text"]]["msgId"]
             assert event["properties"]["RETRY_TOPIC"] == topic
-            assert event["properties"]["ORIGIN_MESSAGE_ID"] == sent[event["text"]]["offsetMsgId"]
+            assert _place(event["properties"]["ORIGIN_MESSAGE_ID"]) == _place(sent[event["text"]]["offsetMsgId"])
     again = case.client.only("received", "PushConcurrent", topic=topic, group=group, count=2)
     assert sorted((event["text"], event["topic"], event["reconsumeTimes"]) for event in again) == [
         ("lost", topic, 0),
         ("missed", topic, 0),
     ]
+
+
+def _place(message_id: str) -> str:
+    """The place in the log that the id of a record names; the address before it is another where a proxy answers."""
+    return message_id[-16:]
 
 
 def _orderly(case: Case, suspend: int, least: int) -> None:
