@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from bench.spark import beside_kafka, kafka, kernels, reads, small, streams, tables
+from bench.spark import beside_kafka, counts, kafka, kernels, reads, small, streams, tables
 from bench.spark.kernels import BODIES
 from bench.spark.made_store import GIB, MIB, make_store
 from bench.spark.session import session
@@ -39,6 +39,7 @@ class Bench:
             "memory": self._memory,
             "stream": self._stream,
             "small": self._small,
+            "counts": self._counts,
             "kafka": self._kafka,
         }
         yield from parts[name]()
@@ -137,6 +138,17 @@ class Bench:
                 shutil.rmtree(path)
             yield f"{messages:,} messages with bodies of {body} B, {messages * body / MIB:.0f} MiB:"
             yield tables.sources(rows, messages, beside_kafka.BASE)
+
+    def _counts(self) -> Iterator[str]:
+        store, columns = self._root / "counted", self._root / "columns"
+        counts.make(store, columns)
+        with session(self._root / "spark") as spark:
+            rows = counts.measure(spark, store, columns, self._turns)
+        for made in (store, columns):
+            shutil.rmtree(made)
+        pairs = counts.TOPICS * counts.TAGS
+        yield f"{counts.MESSAGES:,} messages of a week, of {pairs} pairs of topic and tags, `table` = `counts`:"
+        yield tables.times(rows)
 
     def _store(self, body: int, size: int) -> Path:
         store = self._root / "store"
