@@ -52,6 +52,7 @@ _SCENARIOS: Final = {
         ("order.one-at-a-time", "java-4.9.7"),
         ("transaction.at-once", "java-5.5.0"),
         ("pull.by-tag", "java-4.9.7"),
+        ("pop.fails-and-comes-again", "java-5.5.0"),  # brokers share out each other's queues
     ),
 }
 _OF_ONE_BROKER: Final = (

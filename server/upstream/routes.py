@@ -2,7 +2,8 @@
 
 A broker that shares out queues among consumers has to know those of all brokers. It is asked by clients every few
 seconds, and must answer at once; so it answers from what it knows, and asks the name servers in the background: at
-once about a topic that is new to it, and about each topic that clients still ask for every 30 s.
+once about a topic that is new to it, and about each topic that clients still ask for every 30 s. Until it knows of the
+others it names no queue: a consumer that got its own alone would give up those of the brokers that it asked before.
 """
 
 from __future__ import annotations
@@ -30,16 +31,18 @@ _PERIOD_SECONDS: Final = 30.0
 _AGAIN_SECONDS: Final = 1.0
 _FORGOTTEN_SECONDS: Final = 300.0
 """For how long nobody asks for a topic that is then forgotten."""
+_PATIENCE_SECONDS: Final = 5.0
+"""For so long a new topic has no queues while no name server answers; then it has those of this broker."""
 
 
 class _Known:
-    """What is known of a topic: the queues of other brokers, and when clients asked for it last."""
+    """What is known of a topic: the queues of other brokers, None as yet; when clients asked for it first, and last."""
 
-    __slots__ = ("asked", "queues")
+    __slots__ = ("asked", "queues", "since")
 
     def __init__(self) -> None:
-        self.queues: tuple[QueueData, ...] = ()
-        self.asked = trio.current_time()
+        self.queues: tuple[QueueData, ...] | None = None
+        self.since = self.asked = trio.current_time()
 
 
 class RemoteRoutes:
@@ -59,7 +62,7 @@ class RemoteRoutes:
         self._new = trio.Event()
 
     def queues(self, topic: str) -> list[QueueData]:
-        """The queues of a topic, of each broker that is known to have it."""
+        """The queues of a topic, of each broker that is known to have it; none while name servers are asked."""
         own = self._own(topic)
         if not self._addresses:
             return own
@@ -68,7 +71,9 @@ class RemoteRoutes:
             known = self._known[topic] = _Known()
             self._new.set()
         known.asked = trio.current_time()
-        return [*own, *known.queues]
+        if known.queues is None and known.asked < known.since + _PATIENCE_SECONDS:
+            return []
+        return [*own, *(known.queues or ())]
 
     async def run(self) -> None:
         """Ask the name servers; never returns."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import trio
+import trio.testing
 
 from rocketwire.server.upstream.routes import RemoteRoutes
 from rocketwire.wire.addresses import Address
@@ -32,7 +33,7 @@ async def test_the_queues_of_others_are_known_after_the_first_question(tmp_path:
         await broker.create_topic("T", 3)
         routes = RemoteRoutes([server.name_server_address], "own", own)
         nursery.start_soon(routes.run)
-        assert numbers(routes, "T") == {"own": 1}
+        assert numbers(routes, "T") == {}  # its own alone would have a client give up the others'
         await settle()
         assert numbers(routes, "T") == {"own": 1, "other": 3}
         assert numbers(routes, "Theirs") == {}
@@ -43,7 +44,7 @@ async def test_the_queues_of_others_are_known_after_the_first_question(tmp_path:
         assert numbers(routes, "Theirs") == {"other": 2}
         await pass_time(server, 400)  # nobody asks any more
         await server.broker().create_topic("T", 5)
-        assert numbers(routes, "T") == {"own": 1}
+        assert numbers(routes, "T") == {}
         await settle()
         assert numbers(routes, "T") == {"own": 1, "other": 5}
         nursery.cancel_scope.cancel()
@@ -52,6 +53,19 @@ async def test_the_queues_of_others_are_known_after_the_first_question(tmp_path:
 async def test_without_name_servers_elsewhere_there_are_its_own(tmp_path: Path) -> None:
     del tmp_path
     assert RemoteRoutes([], "own", own).queues("T") == OWN
+
+
+async def test_its_own_are_given_when_no_name_server_answers(autojump_clock: trio.testing.MockClock) -> None:
+    del autojump_clock
+    async with trio.open_nursery() as nursery:
+        routes = RemoteRoutes([Address(host="127.0.0.1", port=free_port())], "own", own)
+        nursery.start_soon(routes.run)
+        assert routes.queues("T") == []
+        await trio.sleep(4.9)
+        assert routes.queues("T") == []
+        await trio.sleep(0.2)
+        assert routes.queues("T") == OWN
+        nursery.cancel_scope.cancel()
 
 
 async def test_another_name_server_is_asked_when_one_is_gone(tmp_path: Path) -> None:
