@@ -142,6 +142,7 @@ class Broker:
         # Records and message ids hold addresses, no names.
         self.store_host = encode_host(ip_address(advertised.host, option="--advertise, brokerIP1"), advertised.port)
         self.store = opened_store(store_settings(config), clock, self.store_host)
+        self._stopped = self.store.last_append_timestamp  # before anything is repaired
         self._open_tables(config)
         self.invalidation = CacheInvalidation()
         self.throttle = Throttle(live[ThrottleKeys], self.topics, metrics)
@@ -330,7 +331,7 @@ class Broker:
 
     def _make_pops(self, config: ServerConfig) -> None:
         live = self.config
-        self.renewals = Renewals(trio.current_time, self.clock, self.store.last_append_timestamp)
+        self.renewals = Renewals(trio.current_time, self.clock, self._stopped)
         self._ordered = OrderedQueues(
             self._order_info,
             self.offsets,
@@ -369,7 +370,8 @@ class Broker:
         self.store.arrivals.subscribe(self.pops.arrived)
         if not self.store.stopped_cleanly:
             interval = config.tables.flush_consumer_offset_interval
-            move_offsets(self.store, self.offsets, self.pops.services.pop_topics.revive, interval=interval)
+            revive_topic = self.pops.services.pop_topics.revive
+            move_offsets(self.store, self.offsets, revive_topic, stopped=self._stopped, interval=interval)
 
     def wake(self) -> None:
         """Serve the requests that wait for what arrived since the last call."""

@@ -75,8 +75,8 @@ class Presence(Protocol):
     def leave(self, client_id: str, *, for_good: bool = False) -> None:
         """Note that a client is gone; unless it said so itself, it may be back soon."""
 
-    def broke(self, client_id: str, heard: float) -> None:
-        """Note that a connection of a client broke that was last heard of at a time: answers may be lost with it."""
+    def broke(self, client_id: str, heard: float, answered: float) -> None:
+        """Note that a connection of a client broke, when it gave a sign of life last, and an answer used it last."""
 
 
 class Said(NamedTuple):
@@ -129,6 +129,7 @@ class Client:
         client_id: Its id.
         remote_text: Its ``host:port``, of the connection on which it last said something about itself.
         born_host: The same as records hold it.
+        lines: Its connections, and when each was last used for an answer to it, in seconds of the event loop.
         said: What it last said of itself.
         commands: Its telemetry stream, if there is one.
         seen: When its last call was answered, in seconds of the event loop.
@@ -158,7 +159,7 @@ class Client:
         self.commands: Commands | None = None
         self.seen = trio.current_time()
         self.here = self.closed = False
-        self.lines: dict[Line, None] = {}
+        self.lines: dict[Line, float] = {}
         self._in_flight = in_flight
         self._kept = 0
 
@@ -301,7 +302,7 @@ class Clients:
             self._clients[client.client_id] = client
             self._presence.enter(client.client_id)
         client.come(line)
-        client.lines[line] = None
+        client.lines[line] = client.seen
         self._of_lines.setdefault(line, {})[client] = None
 
     def leave(self, client: Client, *, for_good: bool = False) -> None:
@@ -311,8 +312,10 @@ class Clients:
         if self._clients.get(client.client_id) is client:
             del self._clients[client.client_id]
             self._presence.leave(client.client_id, for_good=for_good)
-        for line in client.lines:
+        for line, answered in client.lines.items():
             self._of_lines[line].pop(client, None)
+            if not for_good:
+                self._presence.broke(client.client_id, line.stuck_since, answered)
         client.lines.clear()
         client.close()
         self._peer_closed(client)
@@ -320,8 +323,7 @@ class Clients:
     def line_closed(self, line: Line) -> None:
         """A connection is closed: clients that have no other one are gone."""
         for client in self._of_lines.pop(line, {}):
-            client.lines.pop(line, None)
-            self._presence.broke(client.client_id, line.stuck_since)
+            self._presence.broke(client.client_id, line.stuck_since, client.lines.pop(line))
             if not client.lines:
                 self.leave(client)
 

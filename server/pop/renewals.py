@@ -25,10 +25,12 @@ _GRACE_SECONDS: Final = 15.0
 """A client that lost its connection may be back within so long."""
 _START_SECONDS: Final = 60.0
 """So long after the start all clients count as here: they do not know of it yet."""
-LOST_MS: Final = 10_000
+_LOST_MS: Final = 10_000
 """An answer that went out so long before a connection was last heard of may be lost with it."""
+_SLACK_MS: Final = 1000
+"""By so much clocks may differ, and the time of an answer from that of its pop."""
 _DECIDED_MS: Final = 3 * STEP_MS
-"""So long after a pop it has been decided whether it is renewed."""
+"""So long after a break it has been decided what of the answers that may be lost is renewed."""
 
 
 class RenewedPopRequest(PopMessageRequestHeader, frozen=True, kw_only=True):
@@ -51,7 +53,7 @@ class Renewals:
         self._clock = clock
         self._started = now()
         start = clock()
-        self._before = range((start if alive is None else min(alive, start)) - LOST_MS, start)
+        self._before = range((start if alive is None else min(alive, start)) - _LOST_MS, start)
         # By client between which times, in ms since 1970, what it was given may be lost; the latest break last.
         self._breaks: dict[str, list[range]] = {}
         self._here: set[str] = set()
@@ -72,20 +74,25 @@ class Renewals:
         if not for_good:
             left[client_id] = now + _GRACE_SECONDS
 
-    def broke(self, client_id: str, heard: float) -> None:
-        """Note that a connection of a client broke that was last heard of at a time: answers may be lost with it.
+    def broke(self, client_id: str, heard: float, answered: float) -> None:
+        """Note that a connection of a client broke: its last answers may be lost.
 
         Args:
             client_id: The client.
-            heard: That time, in seconds of the event loop.
+            heard: When the connection last gave a sign of life, in seconds of the event loop.
+            answered: When it was last used for an answer to the client, likewise.
         """
         now, breaks = self._clock(), self._breaks
         over = now - _DECIDED_MS
         while breaks and (oldest := next(iter(breaks.items())))[1][-1].stop <= over:
             del breaks[oldest[0]]
         recent = [each for each in breaks.pop(client_id, ()) if each.stop > over]
-        silent = round((self._now() - heard) * 1000)
-        breaks[client_id] = [*recent, range(now - silent - LOST_MS, now + 1)]
+        heard_ms, answered_ms = (now - round((self._now() - each) * 1000) for each in (heard, answered))
+        start, stop = heard_ms - _LOST_MS, answered_ms + _SLACK_MS
+        if recent and start <= recent[-1].stop:
+            last = recent.pop()
+            start, stop = min(last.start, start), max(last.stop, stop)
+        breaks[client_id] = [*recent, range(start, stop)]
 
     def renewed(self, client_id: str | None, pop_time: int, now: int, former: int = STEP_MS) -> int | None:
         """For how long from the pop on messages whose time is up are invisible anew, in ms; None: they are not.

@@ -39,7 +39,7 @@ def plan_cached(store: StoreSnapshot, request: Request, least: int) -> list[LogS
         return None
     cache, manifest = found
     edge = max(store.start, min(cache.end, store.end))
-    spans = list(_spans(store, request, cache, edge, _cuts(manifest, cache.folder, _enough(manifest, request, least))))
+    spans = list(_spans(store, request, cache, edge, _cuts(store, manifest, cache.folder, request, least)))
     return spans + plan_walk(store, request, max(1, least - len(spans)), [(edge, store.end)])
 
 
@@ -60,27 +60,31 @@ def _fitting(store: StoreSnapshot, request: Request) -> tuple[Cache, Manifest] |
     return None
 
 
-def _enough(manifest: Manifest, request: Request, least: int) -> int:
-    """How many rows a task has at least, but for those of a last block."""
-    rows = manifest.rows
-    size = manifest.end - manifest.segments[0].first if manifest.segments else 0
-    as_log = rows * request.options.max_bytes_per_partition * _LIGHTER // max(1, size)
-    return max(1, min(_MOST_ROWS, as_log, -(-rows // least)))
-
-
-def _cuts(manifest: Manifest, folder: str, enough: int) -> set[int]:
-    """Physical offsets of records with which tasks begin: of a block, once those before it have rows enough."""
+def _cuts(store: StoreSnapshot, manifest: Manifest, folder: str, request: Request, least: int) -> set[int]:
+    """Physical offsets of records with which tasks begin: of a block that would be too much for the task before."""
+    parts = zip(manifest.segments, manifest.ends, strict=True)
+    segments = [segment for segment, end in parts if end > store.start]
+    if not segments:
+        return set()
+    all_rows = sum(segment.rows for segment in segments)
+    as_log = all_rows * _log_of_task(request) // (manifest.end - segments[0].first)
+    most = min(_MOST_ROWS, as_log, -(-all_rows // least))
     cuts: set[int] = set()
     rows = 0
-    with contextlib.suppress(ColumnsUnfit):  # a damaged block: the last task will find it
-        for segment in manifest.segments:
+    for segment in segments:
+        with contextlib.suppress(ColumnsUnfit):  # a damaged block: its task will find it
             opened = OpenSegment(Path(folder), segment)
             for number in opened.blocks:
-                if rows >= enough:
+                if rows and rows + opened.rows_of(number) > most:
                     cuts.add(int(opened.block("physical_offset", number)[0]))
                     rows = 0
                 rows += opened.rows_of(number)
     return cuts
+
+
+def _log_of_task(request: Request) -> int:
+    """The bytes of log whose columns a task reads at most, but for those of one block, or of one file."""
+    return request.options.max_bytes_per_partition * _LIGHTER
 
 
 def _spans(store: StoreSnapshot, request: Request, cache: Cache, edge: int, cuts: set[int]) -> Iterator[LogSpan]:
@@ -88,7 +92,8 @@ def _spans(store: StoreSnapshot, request: Request, cache: Cache, edge: int, cuts
     for file, start, end in parts_of_files(store, request, store.start, edge):
         inside = sorted(cut for cut in cuts if start < cut < end)
         for first, last in pairwise([start, *inside, end]):
-            if together and (first in cuts or first > together[-1][2]):
+            large = first == start and bool(together) and first - together[0][1] >= _log_of_task(request)
+            if together and (large or first in cuts or first > together[-1][2]):
                 yield _span(store, cache, together)
                 together = []
             together.append((file, first, last))

@@ -57,7 +57,7 @@ class LogSpan(InputPartition):
         queues: The entries of consume queues that point to the messages; None: the log itself is walked.
         places: Physical offsets of the messages, in place of `queues`; None: unknown.
         entries_only: The entries contain all requested values, so the log is not read.
-        cache: Columns that have the messages of the whole files, or of their part before the columns' end; None: none.
+        cache: Columns that have the messages of the span; None: none.
         clipped: Entries of `queues` that point outside the span are ignored: they belong to another span.
     """
 

@@ -2,8 +2,8 @@
 
 Theory: columns count the messages of each block by topic, tag and minute. These counts serve for a block that lies in
 the task as a whole, and whose minutes are wanted as a whole or not at all; of other blocks, at most two at each end of
-the task and those at an end of the time range, the rows are counted. Holes between messages are
-not examined, but where the log was damaged: there the rows of the columns, and of their holes, are counted.
+the task and those at an end of the time range, the rows are counted. What lies between messages is not examined, but
+where the log was damaged: there the rows of the columns, and of the log between them, are counted.
 """
 
 from __future__ import annotations
@@ -164,10 +164,12 @@ class _Cached:
         cut: set[int] = set()
         if opened.segment.first < self._span.start:
             first = bisect_right(opened.blocks, self._span.start, key=first_offset) - 1
-            cut.add(first)
+            if first_offset(first) < self._span.start:
+                cut.add(first)
         if end > self._span.end:
             last = bisect_left(opened.blocks, self._span.end, key=first_offset)
-            cut.add(last - 1)
+            if last == len(opened.blocks) or first_offset(last) > self._span.end:
+                cut.add(last - 1)
         return range(first, last), cut
 
     def _cut_by_times(self, groups: dict[str, NDArray[np.int32]]) -> set[int]:

@@ -32,13 +32,14 @@ _CK_TAG: Final = CHECK_POINT_TAG.encode()
 _tags: Final = reader_of(property_names.TAGS.encode())
 
 
-def move_offsets(store: Messages, offsets: OffsetTable, revive_topic: str, *, interval: int) -> int:
+def move_offsets(store: Messages, offsets: OffsetTable, revive_topic: str, *, stopped: int, interval: int) -> int:
     """Move offsets past the messages of all check points that pops wrote in the last seconds before the stop.
 
     Args:
         store: The store.
         offsets: The table of offsets as it was saved.
         revive_topic: The name of the revive topic.
+        stopped: When the last record before the stop was stored, in ms since 1970; others may be there since.
         interval: How often the table is saved, in ms.
 
     Returns:
@@ -48,7 +49,7 @@ def move_offsets(store: Messages, offsets: OffsetTable, revive_topic: str, *, in
         StoreNotWritable: it could not be saved.
     """
     moved = 0
-    since = store.last_append_timestamp - interval - _MARGIN_MS
+    since = stopped - interval - _MARGIN_MS
     queues = [(TIMER_TOPIC, 0), *((revive_topic, queue_id) for queue_id in store.queue_ids(revive_topic))]
     for topic, queue_id in queues:
         for point in _check_points(store, topic, queue_id, since):

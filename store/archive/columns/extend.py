@@ -101,15 +101,19 @@ def remake(directory: Directory, folder: Path, damaged: Segment) -> Manifest:
         OSError: the folder cannot be written.
     """
     manifest = load(folder) or Manifest()
-    if damaged not in manifest.segments:
+    if not _has(manifest, damaged):
         return manifest
     with _locked(folder):
         manifest = load(folder) or Manifest()
-        if damaged in manifest.segments:
+        if _has(manifest, damaged):
             _put_anew(directory, folder, manifest, damaged)
             save(folder, manifest)
             _remove_others(folder, manifest)
     return manifest
+
+
+def _has(manifest: Manifest, segment: Segment) -> bool:
+    return any(each.name == segment.name for each in manifest.segments)
 
 
 @contextmanager
@@ -243,7 +247,7 @@ def _read(folder: Path, segment: Segment) -> _Columns:
 
 def _put_anew(directory: Directory, folder: Path, manifest: Manifest, damaged: Segment) -> None:
     """Put a new segment, of what the log still has, in the place of a damaged one."""
-    place = manifest.segments.index(damaged)
+    place = [segment.name for segment in manifest.segments].index(damaged.name)
     end = manifest.ends[place]
     coder = _Coder(manifest)
     blocks: list[_Columns] = []
@@ -253,4 +257,7 @@ def _put_anew(directory: Directory, folder: Path, manifest: Manifest, damaged: S
         part = block if inside.all() else block._replace(records=block.records.part(inside))
         if len(part.records.position):
             blocks.append(coder.columns(part))
-    manifest.segments[place : place + 1] = [_written(folder, blocks, damaged=told.any)] if blocks else []
+    is_damaged = damaged.damaged or told.any
+    if is_damaged and place:  # it may be before the first block
+        manifest.segments[place - 1] = replace(manifest.segments[place - 1], damaged=True)
+    manifest.segments[place : place + 1] = [_written(folder, blocks, damaged=is_damaged)] if blocks else []

@@ -29,8 +29,8 @@ class Segment:
     """A segment: its folder's name, rows, physical offset of its first record, times of its rows in ms.
 
     `checksums` has for each column the crc32c of each of its blocks, as an array of `CHECKSUM`. `fence` is an array of
-    `KEY`: the first key of each block of keys. `damaged`: something of the log was damaged between its rows, or between
-    the last of them and the next segment; a read that takes damaged messages, too, finds them in the log.
+    `KEY`: the first key of each block of keys. `damaged`: something of the log was damaged before, between or behind
+    its rows; a read that takes damaged messages, too, finds them in the log.
     """
 
     name: str

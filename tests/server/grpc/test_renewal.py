@@ -199,6 +199,19 @@ async def test_what_went_out_just_before_a_connection_broke_comes_again(server: 
         assert await others(server) == [b"2"]
 
 
+async def test_what_went_out_on_a_silent_connection_comes_again(server: Server, broker: Client) -> None:
+    """The client lost its connection without a word, and is back over another one before it is forgotten."""
+    for body in (b"1", b"2"):
+        await broker.send("T", body)
+    with Sdk(server.broker_address) as silent:
+        assert len(await held(silent, most=1)) == 1
+        await server.pass_time(125, step=1)  # after 120 s it is forgotten
+        with Sdk(server.broker_address, CLIENT) as sdk:
+            assert len(await held(sdk, most=1)) == 1
+            await work(sdk, server, 70)
+            assert await others(server) == [b"1"]
+
+
 @pytest.mark.parametrize("ordered", [False, True])
 async def test_a_client_that_does_not_come_back_after_a_restart_loses_it(tmp_path: Path, ordered: bool) -> None:
     clock = Clock()

@@ -128,7 +128,13 @@ class PopTimers(Timers):
         )
         self.store.arrivals.subscribe(self.pops.arrived)
         if not self.store.stopped_cleanly:
-            move_offsets(self.store, self.offsets, self.pops.services.pop_topics.revive, interval=SAVE_MS)
+            move_offsets(
+                self.store,
+                self.offsets,
+                self.pops.services.pop_topics.revive,
+                stopped=self.store.last_append_timestamp,
+                interval=SAVE_MS,
+            )
 
     def _choose(self, bound: int) -> int:
         self.chosen += 7

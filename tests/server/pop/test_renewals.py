@@ -82,30 +82,34 @@ def test_after_a_start_all_count_as_here(time: Time) -> None:
 def test_what_may_be_lost_with_a_connection_is_not_renewed(renewals: Renewals, time: Time) -> None:
     renewals.enter("a")
     renewals.enter("b")
-    heard, time.now = time.now, time.now + 30
-    renewals.broke("a", heard)
+    heard = time.now
+    answered, time.now = heard + 20, heard + 50
+    renewals.broke("a", heard, answered)
     renewals.enter("a")  # it is back
-    broken, time.now = time.now, time.now + STEP_MS / 1000
+    time.now += STEP_MS / 1000
 
     def lost(at: float, client: str = "a") -> bool:
         return renewals.renewed(client, time.ms(at), time.ms()) is None
 
-    assert [lost(at) for at in (heard - 11, heard - 9, heard, broken)] == [False, True, True, True]
-    assert not lost(broken + 1)
+    assert [lost(at) for at in (heard - 11, heard - 9, heard, answered)] == [False, True, True, True]
+    assert not lost(answered + 2)  # over another connection
     assert not lost(heard, "b")
-    renewals.broke("a", time.now)
+    renewals.broke("a", time.now, time.now)
     assert lost(heard)  # it breaks again and again
-    assert not lost(broken + 1)
+    assert not lost(answered + 2)
     assert lost(time.now - 1)
 
 
 def test_breaks_are_forgotten(renewals: Renewals, time: Time) -> None:
     for number in range(1000):
-        renewals.broke(str(number % 500), time.now)
-        renewals.broke("a", time.now)
+        renewals.broke(str(number % 500), time.now, time.now)
+        renewals.broke("a", time.now, time.now)
+        if number % 20 == 0:
+            renewals.broke("b", time.now, time.now)
         time.now += 1
-    assert len(renewals._breaks) <= 182
-    assert len(renewals._breaks["a"]) <= 182
+    assert len(renewals._breaks) <= 183
+    assert len(renewals._breaks["a"]) == 1  # they overlap
+    assert len(renewals._breaks["b"]) <= 10
 
 
 @pytest.mark.parametrize(("alive", "lost_since"), [(1000.0, 990.0), (975.0, 965.0), (1003.0, 990.0)])

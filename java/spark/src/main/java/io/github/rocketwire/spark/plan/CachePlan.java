@@ -32,42 +32,52 @@ final class CachePlan {
       return null;
     }
     long edge = Math.max(store.start, Math.min(cache.end(), store.end));
-    List<LogSpan> spans = spans(store, request, cache, edge, cuts(cache, request, least));
+    List<LogSpan> spans = spans(store, request, cache, edge, cuts(store, cache, request, least));
     spans.addAll(WalkPlan.plan(
         store, request, Math.max(1, least - spans.size()), List.of(new long[] {edge, store.end})));
     return spans;
   }
 
-  /** Physical offsets of records with which tasks begin: of a block, once those before it have rows enough. */
-  private static NavigableSet<Long> cuts(Cache cache, Request request, long least) {
+  /** Physical offsets of records with which tasks begin: of a block that would be too much for the task before. */
+  private static NavigableSet<Long> cuts(Snapshot store, Cache cache, Request request, long least) {
     NavigableSet<Long> cuts = new TreeSet<>();
+    List<Manifest.Part> segments;
     try {
-      List<Manifest.Part> segments = cache.manifest().segments();
-      long enough = enough(segments, cache.end(), request, least);
-      long rows = 0;
-      for (Manifest.Part part : segments) {
-        try (Segment segment = new Segment(cache.folder(), part)) {
-          for (int number = 0; number < segment.blocks(); number++) {
-            if (rows >= enough) {
-              cuts.add(segment.longs("physical_offset", number)[0]);
-              rows = 0;
-            }
-            rows += segment.rowsOf(number);
-          }
-        }
-      }
+      segments = cache.manifest().segments().stream().filter(part -> part.end() > store.start).toList();
     } catch (IOException error) {
-      return cuts; // a damaged block: the last task will find it
+      return cuts; // the tasks will find it
+    }
+    long most = mostRows(segments, cache.end(), request, least);
+    long rows = 0;
+    for (Manifest.Part part : segments) {
+      try (Segment segment = new Segment(cache.folder(), part)) {
+        for (int number = 0; number < segment.blocks(); number++) {
+          if (rows > 0 && rows + segment.rowsOf(number) > most) {
+            cuts.add(segment.longs("physical_offset", number)[0]);
+            rows = 0;
+          }
+          rows += segment.rowsOf(number);
+        }
+      } catch (IOException error) {
+        continue; // a damaged block: its task will find it
+      }
     }
     return cuts;
   }
 
-  /** How many rows a task has at least, but for those of a last block. */
-  private static long enough(List<Manifest.Part> segments, long end, Request request, long least) {
+  /** How many rows a task has at most, but for those of one block. */
+  private static long mostRows(List<Manifest.Part> segments, long end, Request request, long least) {
+    if (segments.isEmpty()) {
+      return MOST_ROWS;
+    }
     long rows = segments.stream().mapToLong(Manifest.Part::rows).sum();
-    long size = segments.isEmpty() ? 0 : end - segments.get(0).first();
-    double asLog = (double) rows * request.options.maxBytesPerPartition * LIGHTER / Math.max(1, size);
-    return Math.max(1, (long) Math.min(Math.min(MOST_ROWS, asLog), -Math.floorDiv(-rows, least)));
+    double asLog = (double) rows * logOfTask(request) / (end - segments.get(0).first());
+    return (long) Math.min(Math.min(MOST_ROWS, asLog), -Math.floorDiv(-rows, least));
+  }
+
+  /** The bytes of log whose columns a task reads at most, but for those of one block, or of one file. */
+  private static long logOfTask(Request request) {
+    return request.options.maxBytesPerPartition * LIGHTER;
   }
 
   private static List<LogSpan> spans(
@@ -81,8 +91,9 @@ final class CachePlan {
       places.add(part.end());
       long from = part.start();
       for (long place : places) {
+        boolean large = from == part.start() && from - start >= logOfTask(request);
         // What lies in a missing file belongs to no task.
-        if (!together.isEmpty() && (cuts.contains(from) || from > end)) {
+        if (!together.isEmpty() && (large || cuts.contains(from) || from > end)) {
           spans.add(LogSpan.cached(store.broker, start, end, together, cache));
           together.clear();
         }

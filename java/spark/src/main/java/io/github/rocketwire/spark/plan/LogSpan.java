@@ -32,7 +32,7 @@ public record LogSpan(
     this(broker, start, end, files, queues, places, entriesOnly, null);
   }
 
-  /** A part of whole files, or up to where the columns end, that is read from columns beside the store. */
+  /** A part that is read from columns beside the store, which have all its messages. */
   static LogSpan cached(String broker, long start, long end, List<RowFile> files, Cache cache) {
     return new LogSpan(broker, start, end, List.copyOf(files), null, null, false, cache);
   }
