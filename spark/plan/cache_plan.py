@@ -21,14 +21,22 @@ from rocketwire.store.archive.columns.manifest import ColumnsUnfit, Manifest, lo
 from rocketwire.store.archive.columns.segment import OpenSegment
 from rocketwire.store.archive.read.directory import RowFile
 
-#: The most rows of a task, about.
+#: The most rows of a task.
 _MOST_ROWS: Final = 1 << 20
+#: The most messages that a task counts.
+_MOST_COUNTED: Final = 1 << 24
 #: Bytes of log whose columns take as long to read as a byte of the log, about.
 _LIGHTER: Final = 16
 
 
-def plan_cached(store: StoreSnapshot, request: Request, least: int) -> list[LogSpan] | None:
+def plan_cached(store: StoreSnapshot, request: Request, least: int, *, counts: bool) -> list[LogSpan] | None:
     """The tasks that read columns, and those that walk what is behind them; None, with a warning, if no columns fit.
+
+    Args:
+        store: The store.
+        request: The request.
+        least: No fewer tasks, if there are so many places to cut at.
+        counts: No row is made of a message: they are counted, which takes a task hardly any time.
 
     Raises:
         StoreUnreadable: a file cannot be read.
@@ -39,7 +47,8 @@ def plan_cached(store: StoreSnapshot, request: Request, least: int) -> list[LogS
         return None
     cache, manifest = found
     edge = max(store.start, min(cache.end, store.end))
-    spans = list(_spans(store, request, cache, edge, _cuts(store, manifest, cache.folder, request, least)))
+    cuts = _cuts(store, manifest, cache.folder, request, least, most_rows=_MOST_COUNTED if counts else _MOST_ROWS)
+    spans = list(_spans(store, request, cache, edge, cuts))
     return spans + plan_walk(store, request, max(1, least - len(spans)), [(edge, store.end)])
 
 
@@ -60,7 +69,9 @@ def _fitting(store: StoreSnapshot, request: Request) -> tuple[Cache, Manifest] |
     return None
 
 
-def _cuts(store: StoreSnapshot, manifest: Manifest, folder: str, request: Request, least: int) -> set[int]:
+def _cuts(
+    store: StoreSnapshot, manifest: Manifest, folder: str, request: Request, least: int, *, most_rows: int
+) -> set[int]:
     """Physical offsets of records with which tasks begin: of a block that would be too much for the task before."""
     parts = zip(manifest.segments, manifest.ends, strict=True)
     segments = [segment for segment, end in parts if end > store.start]
@@ -68,7 +79,7 @@ def _cuts(store: StoreSnapshot, manifest: Manifest, folder: str, request: Reques
         return set()
     all_rows = sum(segment.rows for segment in segments)
     as_log = all_rows * _log_of_task(request) // (manifest.end - segments[0].first)
-    most = min(_MOST_ROWS, as_log, -(-all_rows // least))
+    most = min(most_rows, as_log, -(-all_rows // least))
     cuts: set[int] = set()
     rows = 0
     for segment in segments:

@@ -55,14 +55,14 @@ def plan(stores: Sequence[StoreSnapshot], request: Request) -> list[LogSpan]:
     return _of_stores(stores, request, _plan_store)
 
 
-def plan_log(stores: Sequence[StoreSnapshot], request: Request) -> list[LogSpan]:
-    """The tasks of a read of whole logs, from columns beside them where these fit, whatever consume queues have.
+def plan_counts(stores: Sequence[StoreSnapshot], request: Request) -> list[LogSpan]:
+    """The tasks that count messages of whole logs, from columns beside them where these fit.
 
     Raises:
         StoreUnreadable: a file cannot be read.
         DataLost: a part of a log is missing, and options make this an error.
     """
-    return _of_stores(stores, request, _cached_or_walked)
+    return _of_stores(stores, request, partial(_cached_or_walked, counts=True))
 
 
 def _of_stores(
@@ -99,18 +99,18 @@ def _plan_store(store: StoreSnapshot, request: Request, least: int) -> list[LogS
     return plan_ranges(store, narrowed, max_bytes=max_bytes, min_partitions=least, entries_only=entries_only)
 
 
-def _cached_or_walked(store: StoreSnapshot, request: Request, least: int) -> list[LogSpan]:
-    cached = _cached(store, request, least)
+def _cached_or_walked(store: StoreSnapshot, request: Request, least: int, *, counts: bool = False) -> list[LogSpan]:
+    cached = _cached(store, request, least, counts=counts)
     return plan_walk(store, request, least) if cached is None else cached
 
 
-def _cached(store: StoreSnapshot, request: Request, least: int) -> list[LogSpan] | None:
+def _cached(store: StoreSnapshot, request: Request, least: int, *, counts: bool = False) -> list[LogSpan] | None:
     """The tasks that read columns beside the store; None if there are none that fit."""
     if not request.may_use_cache:
         return None
     from rocketwire.spark.plan.cache_plan import plan_cached
 
-    return plan_cached(store, request, least)
+    return plan_cached(store, request, least, counts=counts)
 
 
 def _worth_queues(request: Request) -> bool:

@@ -18,7 +18,7 @@ from pyspark.sql.types import DataType, LongType, StringType, StructField, Struc
 from rocketwire.spark.columns.plain_arrays import of_numbers, repeated
 from rocketwire.spark.errors import OptionInvalid
 from rocketwire.spark.plan.partitions import LogSpan
-from rocketwire.spark.plan.planning import plan_log
+from rocketwire.spark.plan.planning import plan_counts
 from rocketwire.spark.read.counting import COUNTED, MINUTE_US, counted
 from rocketwire.spark.request.option_parsing import read_options
 from rocketwire.spark.request.options import Mode
@@ -104,7 +104,7 @@ class CountsReader(DataSourceReader):
             SparkSourceError: a store cannot be read, or has no topic that is named.
         """
         try:
-            return [*plan_log(open_stores(self.request.options), self.request)]
+            return [*plan_counts(open_stores(self.request.options), self.request)]
         except StoreError as error:
             raise source_error(error) from error
 
