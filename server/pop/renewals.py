@@ -91,7 +91,7 @@ class Renewals:
         start, stop = heard_ms - _LOST_MS, answered_ms + _SLACK_MS
         if recent and start <= recent[-1].stop:
             last = recent.pop()
-            start, stop = min(last.start, start), max(last.stop, stop)
+            start, stop = min(max(last.start, over), start), max(last.stop, stop)
         breaks[client_id] = [*recent, range(start, stop)]
 
     def renewed(self, client_id: str | None, pop_time: int, now: int, former: int = STEP_MS) -> int | None:
