@@ -6,7 +6,6 @@ store has of its log the record that they end with alone, by which they are know
 
 from __future__ import annotations
 
-import struct
 import uuid
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -20,12 +19,13 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from bench.spark.beside_kafka import PYTHON
-from bench.spark.made_store import GIB, NOW
+from bench.spark.made_store import GIB, NOW, QUEUE_FILE
 from bench.spark.reads import Turns, go_round
 from bench.spark.tables import Row
 from bench.spark.usage import Cost, cost_of
 from rocketwire.store.archive.columns.manifest import Manifest, save
 from rocketwire.store.archive.columns.segment import write
+from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
 from rocketwire.wire.message import Message, encode_record
 
 MESSAGES: Final = 100_000_000
@@ -35,7 +35,6 @@ _QUEUES: Final = 8
 _SIZE: Final = 200  # bytes of a record
 _STEP_MS: Final = 6  # so 100 million are of a week
 _SEGMENT: Final = 4 << 20
-_ENTRY: Final = struct.Struct(">qiq")
 _BAR: Final = "under 2"
 _UNITS: Final = ("hour", "minute")
 
@@ -63,9 +62,8 @@ def make(store: Path, columns: Path, messages: int = MESSAGES) -> None:
             if start <= manifest.last < start + GIB:
                 file.seek(manifest.last - start)
                 file.write(record)
-    (store / "consumequeue" / "T0" / "0" / f"{0:020d}").write_bytes(
-        _ENTRY.pack(manifest.last, _SIZE, 0).ljust(6_000_000, b"\0")
-    )
+    entry = ENTRY_STRUCT.pack(manifest.last, _SIZE, 0)
+    (store / "consumequeue" / "T0" / "0" / f"{0:020d}").write_bytes(entry.ljust(QUEUE_FILE, b"\0"))
     save(columns, manifest)
 
 

@@ -31,7 +31,7 @@ TOPICS: Final = 4
 QUEUES: Final = 8
 TAGS: Final = 3
 NOW: Final = 1_700_000_000_000
-_QUEUE_FILE: Final = StoreSettings(root=Path()).consume_queue_file_size
+QUEUE_FILE: Final = StoreSettings(root=Path()).consume_queue_file_size
 _ENTRY: Final = np.dtype(dtype_fields(ENTRY))
 
 
@@ -122,7 +122,7 @@ def _make_queues(folder: Path, pattern: Pattern, bases: NDArray[np.int64]) -> No
         content = entries.tobytes()
         path = folder / f"Topic{queue // QUEUES}" / str(queue % QUEUES)
         path.mkdir(parents=True)
-        for start in range(0, len(content), _QUEUE_FILE):
+        for start in range(0, len(content), QUEUE_FILE):
             with (path / f"{start:020d}").open("wb") as file:
-                file.write(content[start : start + _QUEUE_FILE])
-                file.truncate(_QUEUE_FILE)
+                file.write(content[start : start + QUEUE_FILE])
+                file.truncate(QUEUE_FILE)

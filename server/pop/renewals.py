@@ -45,15 +45,15 @@ class Renewals:
     Args:
         now: A clock in seconds.
         clock: Gives the time in ms since 1970.
-        alive: When the last sign of life before this start was given, in ms since 1970; None: there was none.
+        alive: When the last sign of life before this start was given, in ms since 1970; 0: there was none.
     """
 
-    def __init__(self, now: Callable[[], float], clock: Clock, alive: int | None = None) -> None:
+    def __init__(self, now: Callable[[], float], clock: Clock, alive: int = 0) -> None:
         self._now = now
         self._clock = clock
         self._started = now()
         start = clock()
-        self._before = range((start if alive is None else min(alive, start)) - _LOST_MS, start)
+        self._before = range(min(alive, start) - _LOST_MS, start)
         # By client between which times, in ms since 1970, what it was given may be lost; the latest break last.
         self._breaks: dict[str, list[range]] = {}
         self._here: set[str] = set()

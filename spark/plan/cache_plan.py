@@ -73,8 +73,7 @@ def _cuts(
     store: StoreSnapshot, manifest: Manifest, folder: str, request: Request, least: int, *, most_rows: int
 ) -> set[int]:
     """Physical offsets of records with which tasks begin: of a block that would be too much for the task before."""
-    parts = zip(manifest.segments, manifest.ends, strict=True)
-    segments = [segment for segment, end in parts if end > store.start]
+    segments = [segment for segment, _ in manifest.within(store.start, manifest.end)]
     if not segments:
         return set()
     all_rows = sum(segment.rows for segment in segments)

@@ -84,9 +84,7 @@ class _Task:
     def of_columns(self, manifest: Manifest, folder: Path) -> Iterator[pa.RecordBatch]:
         """The messages of the columns, and what is in holes between them."""
         texts = _Texts(manifest)
-        for segment, end in zip(manifest.segments, manifest.ends, strict=True):
-            if end <= self._span.start or segment.first >= self._span.end:
-                continue
+        for segment, _ in manifest.within(self._span.start, self._span.end):
             opened = OpenSegment(folder, segment)
             for number in opened.blocks:
                 columns = self._block(opened, number)

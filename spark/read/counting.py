@@ -84,10 +84,7 @@ def counted(span: LogSpan, request: Request, unit: int) -> Counts | None:
 
 def _damaged(span: LogSpan, manifest: Manifest) -> bool:
     """Whether something of a span is damaged that columns have."""
-    return any(
-        segment.damaged and segment.first < span.end and end > span.start
-        for segment, end in zip(manifest.segments, manifest.ends, strict=True)
-    )
+    return any(segment.damaged for segment, _ in manifest.within(span.start, span.end))
 
 
 def _walk(span: LogSpan) -> LogSpan:
@@ -127,9 +124,8 @@ class _Cached:
         Raises:
             ColumnsUnfit: a block is damaged.
         """
-        for segment, end in zip(self._manifest.segments, self._manifest.ends, strict=True):
-            if end > self._span.start and segment.first < self._span.end:
-                self._of_segment(OpenSegment(self._folder, segment), end)
+        for segment, end in self._manifest.within(self._span.start, self._span.end):
+            self._of_segment(OpenSegment(self._folder, segment), end)
         if not self._found:
             return None
         *columns, weights = (np.concatenate(parts) for parts in zip(*self._found, strict=True))

@@ -83,8 +83,7 @@ def extend(
             manifest.segments.append(_written(folder, blocks, damaged=damaged))
             save(folder, manifest)
             _merge(directory, folder, manifest, rows)
-        parts = zip(manifest.segments, manifest.ends, strict=True)
-        left = [segment for segment, end in parts if end > directory.start]
+        left = [segment for segment, _ in manifest.within(directory.start, manifest.end)]
         if anew or left != manifest.segments:
             manifest.segments = left
             save(folder, manifest)
@@ -257,7 +256,7 @@ def _put_anew(directory: Directory, folder: Path, manifest: Manifest, damaged: S
         part = block if inside.all() else block._replace(records=block.records.part(inside))
         if len(part.records.position):
             blocks.append(coder.columns(part))
-    is_damaged = damaged.damaged or told.any
+    is_damaged = manifest.segments[place].damaged or told.any
     if is_damaged and place:  # it may be before the first block
         manifest.segments[place - 1] = replace(manifest.segments[place - 1], damaged=True)
     manifest.segments[place : place + 1] = [_written(folder, blocks, damaged=is_damaged)] if blocks else []

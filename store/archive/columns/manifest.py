@@ -64,6 +64,11 @@ class Manifest:
         """Of each segment the physical offset where its part of the log ends."""
         return [*(segment.first for segment in self.segments[1:]), self.end] if self.segments else []
 
+    def within(self, start: int, end: int) -> list[tuple[Segment, int]]:
+        """The segments of the log between two physical offsets, each with the offset where its part of the log ends."""
+        parts = zip(self.segments, self.ends, strict=True)
+        return [(segment, behind) for segment, behind in parts if segment.first < end and behind > start]
+
     @property
     def rows(self) -> int:
         """Messages in the columns."""

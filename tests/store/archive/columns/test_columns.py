@@ -181,6 +181,9 @@ def test_segments_know_where_the_log_is_damaged(tmp_path: Path) -> None:
     assert len(troubles) == 1
     # What comes before the first message of a segment is in the part of the one before.
     assert [(each.rows, each.damaged) for each in found.segments] == [(12, False), (12, True), (11, True), (12, False)]
+    older = replace(found.segments[1], damaged=False)  # as one read the manifest before
+    again = extending.remake(discover(str(root)), cache, older)
+    assert [(each.rows, each.damaged) for each in again.segments] == [(12, True), (12, True), (11, True), (12, False)]
     merged = extend(discover(str(root)), cache, troubles.append, anew=True)
     assert [(each.rows, each.damaged) for each in merged.segments] == [(47, True)]
 

@@ -19,15 +19,18 @@ import java.util.List;
  * @param witness its crc32c
  */
 public record Cache(String folder, long last, long end, int witness) implements Serializable {
+  /** Columns that are of a store, and their manifest. */
+  public record Fitting(Cache cache, Manifest manifest) {}
+
   /** Those of the option columnCache that are of a store; null, with a warning, if none is. */
-  public static Cache fitting(Snapshot store, Request request) {
+  public static Fitting fitting(Snapshot store, Request request) {
     List<String> reasons = new ArrayList<>();
     for (String folder : request.options.columnCache) {
       try {
         Manifest manifest = Manifest.load(folder);
         Cache found = new Cache(folder, manifest.last(), manifest.end(), manifest.witness());
         found.check(store);
-        return found;
+        return new Fitting(found, manifest);
       } catch (IOException error) {
         reasons.add(folder + ": " + error.getMessage());
       }

@@ -13,7 +13,7 @@ import java.util.Map;
 /** The columns of a segment, whose blocks are checked when they are read. */
 public final class Segment implements Closeable {
   /** Rows of a block. */
-  public static final int BLOCK = 1 << 16;
+  private static final int BLOCK = 1 << 16;
 
   private final Path folder;
   private final Manifest.Part part;

@@ -17,7 +17,7 @@ import java.util.TreeSet;
  * records that begin a block of the columns.
  */
 final class CachePlan {
-  /** The most rows of a task, about. */
+  /** The most rows of a task. */
   private static final long MOST_ROWS = 1 << 20;
 
   /** Bytes of log whose columns take as long to read as a byte of the log, about. */
@@ -27,30 +27,27 @@ final class CachePlan {
 
   /** The tasks that read columns, and those that walk what is behind them; null if no columns may be used, or fit. */
   static List<LogSpan> plan(Snapshot store, Request request, long least) throws IOException {
-    Cache cache = request.mayUseCache() ? Cache.fitting(store, request) : null;
-    if (cache == null) {
+    Cache.Fitting found = request.mayUseCache() ? Cache.fitting(store, request) : null;
+    if (found == null) {
       return null;
     }
+    Cache cache = found.cache();
     long edge = Math.max(store.start, Math.min(cache.end(), store.end));
-    List<LogSpan> spans = spans(store, request, cache, edge, cuts(store, cache, request, least));
+    List<LogSpan> spans = spans(store, request, cache, edge, cuts(store, found, request, least));
     spans.addAll(WalkPlan.plan(
         store, request, Math.max(1, least - spans.size()), List.of(new long[] {edge, store.end})));
     return spans;
   }
 
   /** Physical offsets of records with which tasks begin: of a block that would be too much for the task before. */
-  private static NavigableSet<Long> cuts(Snapshot store, Cache cache, Request request, long least) {
+  private static NavigableSet<Long> cuts(Snapshot store, Cache.Fitting found, Request request, long least) {
     NavigableSet<Long> cuts = new TreeSet<>();
-    List<Manifest.Part> segments;
-    try {
-      segments = cache.manifest().segments().stream().filter(part -> part.end() > store.start).toList();
-    } catch (IOException error) {
-      return cuts; // the tasks will find it
-    }
-    long most = mostRows(segments, cache.end(), request, least);
+    List<Manifest.Part> segments =
+        found.manifest().segments().stream().filter(part -> part.end() > store.start).toList();
+    long most = mostRows(segments, found.manifest().end(), request, least);
     long rows = 0;
     for (Manifest.Part part : segments) {
-      try (Segment segment = new Segment(cache.folder(), part)) {
+      try (Segment segment = new Segment(found.cache().folder(), part)) {
         for (int number = 0; number < segment.blocks(); number++) {
           if (rows > 0 && rows + segment.rowsOf(number) > most) {
             cuts.add(segment.longs("physical_offset", number)[0]);
