@@ -7,6 +7,7 @@ from typing import Final
 
 from rocketwire.server.config.keys import OURS, ConfigError, key
 from rocketwire.wire.addresses import Address, AddressInvalid, parse_address
+from rocketwire.wire.java import INT32_MAX
 
 AUTO: Final = "auto"
 NOWHERE: Final = "none"
@@ -23,8 +24,9 @@ class GrpcKeys:
         known=OURS,
     )
     max_delay_time_mills: int = key(
-        "ms ahead that a 5.x client may send a message for; 0: as the timer allows",
-        default=24 * 60 * 60 * 1000,
+        "ms ahead that a 5.x client may send for; 0: as the broker allows (`timerMaxDelaySec`)",
+        default=0,
+        high=INT32_MAX * 1000,
         online=True,
         known=OURS,
     )

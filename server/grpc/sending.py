@@ -18,10 +18,12 @@ from rocketwire.server.grpc.statuses import status_of_reply
 from rocketwire.server.grpc.tables.topics import Share, Topics
 from rocketwire.server.grpc.transactions import Pending
 from rocketwire.server.send.keys import SendKeys
+from rocketwire.server.timer.sends import ILLEGAL_TIME
 from rocketwire.wire.codes import Permission, RequestCode, ResponseCode
-from rocketwire.wire.grpc.answers import sent_payload
+from rocketwire.wire.grpc.answers import sent_payload, status_of
 from rocketwire.wire.grpc.checks import check_topic
 from rocketwire.wire.grpc.codes import Code
+from rocketwire.wire.grpc.definition_pb2 import Status
 from rocketwire.wire.grpc.errors import CallInvalid
 from rocketwire.wire.grpc.limits import CallLimits
 from rocketwire.wire.grpc.queue_choice import queue_of_group
@@ -129,7 +131,7 @@ def answer_of(
     if plain and isinstance(fields, SendMessageResponseHeader):
         return sent_payload(message_ids[0], fields.queue_offset, fields.recall_handle or "")
     response = SendMessageResponse()
-    status = status_of_reply(reply)
+    status = _status_of_send(reply)
     response.status.CopyFrom(status)
     if not isinstance(fields, SendMessageResponseHeader):
         return response
@@ -143,6 +145,14 @@ def answer_of(
         if fields.recall_handle is not None:
             entry.recall_handle = fields.recall_handle
     return response
+
+
+def _status_of_send(reply: Reply) -> Status:
+    """The status of a send; the code of a refused delivery time is that of illegal messages, so the remark decides."""
+    remark = reply.remark or ""
+    if reply.code == ResponseCode.MESSAGE_ILLEGAL and remark.startswith(ILLEGAL_TIME):
+        return status_of(Code.ILLEGAL_DELIVERY_TIME, remark)
+    return status_of_reply(reply)
 
 
 def recall(_services: SendingServices, call: Call, request: RecallMessageRequest) -> Asking:

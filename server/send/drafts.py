@@ -14,6 +14,7 @@ from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.send.steering import steering_of, wait_item
 from rocketwire.server.timer.records import TIMER_ROOM
 from rocketwire.server.timer.sends import (
+    TIMER_PROPERTIES,
     TIMES_OF_5,
     PlainTimer,
     TimerSends,
@@ -244,7 +245,7 @@ class SendDrafts:
         if transactional and not (draft.reconsume_times > 0 and level):
             self._checks.check_transactions_allowed()
             if timed:
-                self._timers.refuse_half(draft, items)
+                draft.properties = without(draft.properties, TIMER_PROPERTIES)
             draft.properties += wait
             half_draft(draft)
         elif draft.sys_flag & _TRANSACTION_MASK in _DELAYED_TYPES:

@@ -26,6 +26,8 @@ from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.properties import ITEM_SEP, NAME_SEP, decode_properties, reader_of
 from rocketwire.wire.recall_handle import encode_recall_handle
 
+#: How the remark of a refused time begins, as with Apache's brokers.
+ILLEGAL_TIME: Final = "timer message illegal"
 _MS_PER_SECOND: Final = 1000
 #: The unit in ms, 0 for ms since 1970; the first that a message has counts.
 _UNITS: Final = {
@@ -45,6 +47,8 @@ _out_of: Final = reader_of(property_names.TIMER_OUT_MS.encode())
 _NOT_TRANSACTION: Final = ~int(SysFlag.TRANSACTION_MASK)
 #: The properties that 5.5.0 removes from a message that also has a delay level.
 TIMES_OF_5: Final = tuple(name.encode() for name in _TIMES[:-1])
+#: The properties by which a producer asks for a timer message or cancels one.
+TIMER_PROPERTIES: Final = tuple(name.encode() for name in (*_TIMES, property_names.TIMER_DEL_UNIQ_KEY))
 
 
 def is_time(items: str) -> bool:
@@ -101,7 +105,7 @@ class TimerSends:
         """The error for a time that is invalid, too far away, or in the past for a marker."""
         limit = self._keys.current.timer_max_delay_sec * _MS_PER_SECOND
         return MessageIllegal(
-            f"timer message illegal, the delay time should not be bigger than the max delay {limit}ms; "
+            f"{ILLEGAL_TIME}, the delay time should not be bigger than the max delay {limit}ms; "
             "or if set del msg, the delay time should be bigger than the current time"
         )
 
@@ -163,16 +167,6 @@ class TimerSends:
         if key is None or " " in key or topic.startswith(names.RETRY_PREFIX):
             return None
         return encode_recall_handle(topic, self._broker_keys.current.broker_name, time, key)
-
-    def refuse_half(self, draft: Draft, items: str) -> None:
-        """Refuse a half message for a set time: Apache would deliver it into the half topic.
-
-        Raises:
-            MessageIllegal: it is one.
-        """
-        name = named_time(decode_properties(items))
-        if name is not None and not was_delivered(draft.properties):
-            raise MessageIllegal(f"property {name}: a transaction's message is not delivered at a set time")
 
     def _due(self, items: str, now: int) -> tuple[int | None, bool]:
         """When a message is due, in ms since 1970, None without a time; and whether it is a marker."""

@@ -1,4 +1,4 @@
-"""How much a call may ask for. The defaults are those of Apache's proxy."""
+"""How much a call may ask for. The defaults are those of Apache's proxy, less its one day for `delay_ms`."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ class CallLimits:
         user_properties: Of a message.
         property_bytes: Of the names and values of the user properties, the tag and the keys.
         message_group_bytes: A message group is shorter than this.
-        delay_ms: How far ahead a message may be delivered.
+        delay_ms: How far ahead a message may be delivered; with 0 the broker decides.
         recovery_seconds: Until a transaction is checked first.
         least_invisible_ms: Of a receive; a change of the invisible time has no least one.
         most_invisible_ms: Of both.
@@ -22,7 +22,7 @@ class CallLimits:
     user_properties: int = 128
     property_bytes: int = 16 * 1024
     message_group_bytes: int = 64
-    delay_ms: int = 24 * 60 * 60 * 1000
+    delay_ms: int = 0
     recovery_seconds: int = 60 * 60
     least_invisible_ms: int = 10 * 1000
     most_invisible_ms: int = 12 * 60 * 60 * 1000

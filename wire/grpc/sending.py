@@ -125,11 +125,13 @@ def _single(message: definition_pb2.Message, topic: str, limits: CallLimits, rem
     checks.check_message_id(message_id)
     properties[property_names.UNIQ_KEY] = message_id
     sys_flag = SysFlag.COMPRESSED if system.body_encoding == definition_pb2.GZIP else 0
-    if system.message_type == definition_pb2.TRANSACTION:
+    transactional = system.message_type == definition_pb2.TRANSACTION
+    if transactional:
         sys_flag |= SysFlag.TRANSACTION_PREPARED
         properties[property_names.TRANSACTION_PREPARED] = "true"
         _put_recovery(properties, system, limits)
-    if system.HasField("delivery_timestamp"):
+    # A transaction has no delay: Apache's broker would deliver the half message into the half topic at that time.
+    if system.HasField("delivery_timestamp") and not transactional:
         deliver = timestamp_ms(system.delivery_timestamp)
         if 0 < limits.delay_ms < deliver - now:
             raise CallInvalid(

@@ -33,7 +33,7 @@ from tests.wire import golden
 REMOTE: Final = "10.1.2.3:456"
 NOW: Final = 1_767_225_600_000
 QUEUES: Final = 7
-LIMITS: Final = CallLimits()
+LIMITS: Final = CallLimits(delay_ms=24 * 60 * 60 * 1000)
 HASHES: Final = tuple(sorted(string_hash(name.decode()) for name in LEFT))
 TYPES: Final = {1: "NORMAL", 2: "FIFO", 4: "DELAY"}
 _MOST_ACKS: Final = 128

@@ -327,10 +327,6 @@ async def test_the_producer_does_not_say_how_long_addresses_are(broker: Client, 
         ({"TIMER_DELAY_SEC": "3456001"}, NO_TIME),
         ({"TIMER_DELAY_MS": "-1"}, NO_TIME),
         ({"TIMER_DELIVER_MS": "1", "TIMER_DEL_UNIQKEY": "U"}, NO_TIME),
-        (
-            {"TIMER_DELIVER_MS": "1", "TRAN_MSG": "true"},
-            "property TIMER_DELIVER_MS: a transaction's message is not delivered at a set time",
-        ),
     ],
     ids=str,
 )

@@ -157,13 +157,25 @@ async def test_a_batch_has_no_transaction(broker: Client) -> None:
     assert code_and_remark(answer) == (13, "a batch takes no delayed or transactional messages")
 
 
-async def test_a_transaction_has_no_delay(broker: Client) -> None:
-    """Official producers drop it themselves."""
-    sent = await send_half(broker, named={"DELAY": "3"})
+@pytest.mark.parametrize(
+    "delay",
+    [
+        {"DELAY": "3"},
+        {"TIMER_DELAY_SEC": "3"},
+        {"TIMER_DELAY_MS": "3"},
+        {"TIMER_DELIVER_MS": str(NOW + 3)},
+        {"__STARTDELIVERTIME": str(NOW + 3)},
+        {"TIMER_DELIVER_MS": "x", "TIMER_DEL_UNIQKEY": "K", "DELAY": "1", "TIMER_DELAY_SEC": "999999999"},
+    ],
+)
+async def test_the_delay_of_a_transaction_is_cleared(broker: Client, delay: dict[str, str]) -> None:
+    """Producers of 4.x drop a delay level themselves."""
+    sent = await send_half(broker, named=delay)
+    assert "recallHandle" not in sent
     await broker.tell(RequestCode.END_TRANSACTION, end_ext(sent))
     (delivered,) = records((await broker.pull("T", queue_id=1)).body)
     assert delivered.body == b"half"
-    assert "DELAY" not in decode_properties(delivered.properties.decode())
+    assert delay.keys().isdisjoint(decode_properties(delivered.properties.decode()))
 
 
 async def test_an_undecided_message_outlives_its_file(tmp_path: Path) -> None:
