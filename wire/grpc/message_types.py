@@ -7,6 +7,7 @@ from rocketwire.wire import properties as names
 from rocketwire.wire.grpc.property_names import LITE_TOPIC, PRIORITY
 
 NORMAL: Final = "NORMAL"
+FIFO: Final = "FIFO"
 _DELAYING: Final = frozenset(
     {names.DELAY, names.TIMER_DELIVER_MS, names.TIMER_DELAY_SEC, names.TIMER_DELAY_MS, names.START_DELIVER_TIME}
 )
@@ -19,7 +20,7 @@ def type_of(properties: Mapping[str, str]) -> str:
     if not _DELAYING.isdisjoint(properties):
         return "DELAY"
     if names.SHARDING_KEY in properties:
-        return "FIFO"
+        return FIFO
     if PRIORITY in properties:
         return "PRIORITY"
     return "LITE" if LITE_TOPIC in properties else NORMAL

@@ -20,7 +20,7 @@ from rocketwire.wire.grpc import checks, definition_pb2, service_pb2
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.grpc.errors import CallInvalid
 from rocketwire.wire.grpc.limits import CallLimits
-from rocketwire.wire.grpc.message_types import NORMAL, type_of
+from rocketwire.wire.grpc.message_types import FIFO, NORMAL, type_of
 from rocketwire.wire.grpc.property_names import BORN_HOST, BORN_TIMESTAMP, PRIORITY, RESERVED, TRACE_CONTEXT
 from rocketwire.wire.grpc.times import duration_ms, timestamp_ms
 from rocketwire.wire.java import hash_map_order
@@ -29,6 +29,8 @@ from rocketwire.wire.properties import KEY_SEP
 _DEFAULT_QUEUES: Final = 4
 _MS_OF_SECOND: Final = 1000
 _NO_FLAG: Final = 0
+#: The types whose messages a batch takes: those of others are delivered one by one.
+_BATCHED: Final = frozenset({NORMAL, FIFO})
 
 
 class Send(NamedTuple):
@@ -98,11 +100,7 @@ def read_send(request: service_pb2.SendMessageRequest, limits: CallLimits, *, re
     if any(message.topic != first.topic for message in messages):
         raise CallInvalid(Code.MESSAGE_CORRUPTED, "topic in message is not same")
     sends = [_single(message, topic, limits, remote, now) for message in messages]
-    for send in sends:
-        if send.message_type != NORMAL:
-            raise CallInvalid(Code.BAD_REQUEST, f"a batch takes no message of type {send.message_type}")
-        if send.sys_flag != sends[0].sys_flag:
-            raise CallInvalid(Code.BAD_REQUEST, "the bodies of a batch must have the same encoding")
+    _check_batch(sends)
     items = [BatchItem(_NO_FLAG, send.body, send.properties.encode()) for send in sends]
     return sends[0]._replace(
         message_ids=tuple(send.message_ids[0] for send in sends),
@@ -110,6 +108,22 @@ def read_send(request: service_pb2.SendMessageRequest, limits: CallLimits, *, re
         body=encode_batch(items),
         batch=True,
     )
+
+
+def _check_batch(sends: Sequence[Send]) -> None:
+    """A batch is stored in one queue, under one sysFlag: its messages must agree on both.
+
+    Raises:
+        CallInvalid: they do not, or a message is of a type that a batch does not take.
+    """
+    first = sends[0]
+    for send in sends:
+        if send.message_type not in _BATCHED:
+            raise CallInvalid(Code.BAD_REQUEST, f"a batch takes no message of type {send.message_type}")
+        if send.message_group != first.message_group:
+            raise CallInvalid(Code.BAD_REQUEST, "the messages of a batch must have the same message group, or none")
+        if send.sys_flag != first.sys_flag:
+            raise CallInvalid(Code.BAD_REQUEST, "the bodies of a batch must have the same encoding")
 
 
 def _single(message: definition_pb2.Message, topic: str, limits: CallLimits, remote: str, now: int) -> Send:

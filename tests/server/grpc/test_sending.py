@@ -81,6 +81,42 @@ async def test_a_batch_goes_to_one_queue(sdk: Sdk, broker: Client) -> None:
     assert [decode_stored_properties(record.properties)["UNIQ_KEY"] for record in found] == ["ida", "idb"]
 
 
+async def test_a_batch_of_one_message_group_goes_to_its_queue_in_order(sdk: Sdk, broker: Client) -> None:
+    await broker.create_topic("fifo", 4, attributes="+message.type=FIFO")
+    fifo: Any = {"to": "fifo", "message_type": d.FIFO, "message_group": "order-7"}
+    for start in (0, 3):
+        batch = [message(b"%d" % number, f"id{number}", **fifo) for number in range(start, start + 3)]
+        response = await sdk.call("SendMessage", send_request(*batch))
+        assert code_of(response) is Code.OK
+        assert [(entry.message_id, entry.offset) for entry in response.entries] == [
+            (f"id{number}", number) for number in range(start, start + 3)
+        ]
+    answer = await broker.pull("fifo", queue_id=queue_of_group("order-7", 4))
+    found = records(answer.body)
+    assert [record.body for record in found] == [b"0", b"1", b"2", b"3", b"4", b"5"]
+    assert {decode_stored_properties(record.properties)["__SHARDINGKEY"] for record in found} == {"order-7"}
+
+
+@pytest.mark.parametrize("other", [{"message_type": d.FIFO, "message_group": "h"}, {}])
+async def test_a_batch_of_several_message_groups_is_refused(sdk: Sdk, broker: Client, other: dict[str, Any]) -> None:
+    await broker.create_topic("mixed", 4, attributes="+message.type=MIXED")
+    batch = [message(to="mixed", message_type=d.FIFO, message_group="g"), message(to="mixed", **other)]
+    for messages in (batch, batch[::-1]):
+        response = await sdk.call("SendMessage", send_request(*messages))
+        assert (code_of(response), response.status.message) == (
+            Code.BAD_REQUEST,
+            "the messages of a batch must have the same message group, or none",
+        )
+    assert await stored(broker, "mixed", 4) == []
+
+
+async def test_a_batch_of_one_message_group_is_for_topics_that_take_such(sdk: Sdk, broker: Client) -> None:
+    batch = [message(message_type=d.FIFO, message_group="g") for _ in range(2)]
+    response = await sdk.call("SendMessage", send_request(*batch))
+    assert code_of(response) is Code.MESSAGE_PROPERTY_CONFLICT_WITH_TYPE
+    assert await stored(broker) == []
+
+
 async def test_a_message_group_has_one_queue(sdk: Sdk, broker: Client) -> None:
     await broker.create_topic("fifo", 4, attributes="+message.type=FIFO")
     for number in range(3):

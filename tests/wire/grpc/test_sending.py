@@ -24,8 +24,8 @@ _NONE = CallLimits(
 _NOW = 1_767_225_600_000
 _text = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=20)
 
-#: Where the text differs from Apache's: keys without those that are empty, a time where Apache's proxy says 1970, and no
-#: delivery time of a transaction.
+#: Where the text differs from Apache's: keys without those that are empty, a time where Apache's proxy says 1970, and
+#: no delivery time of a transaction.
 _OTHER_TEXT = {
     "blank-keys": ("KEYS\x01 k \x02", "KEYS\x01k\x02"),
     "everything": ("TIMER_DELIVER_MS\x011767225700456\x02", ""),
