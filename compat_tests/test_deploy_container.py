@@ -69,7 +69,7 @@ def test_what_the_image_says() -> None:
     assert found["Size"] <= MOST_BYTES
     assert config["User"] == "10001:10001"
     assert config["Volumes"].keys() == {"/data"}
-    assert config["ExposedPorts"].keys() == {"9876/tcp", "10911/tcp", "10909/tcp", "5557/tcp"}
+    assert config["ExposedPorts"].keys() == {"9876/tcp", "10911/tcp", "10909/tcp", "8081/tcp", "5557/tcp"}
     assert config["StopSignal"] == "SIGTERM"
     assert (config.get("Healthcheck") or found["Healthcheck"])["Test"] == ["CMD", "python3", "-m", "rocketwire.health"]
 

@@ -12,14 +12,14 @@ import socket
 import ssl
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from compat_tests.readme import TUTORIAL, commands, environment, printed
+from compat_tests.readme import commands, environment, printed
 from compat_tests.remoting import Answer, Ask, Connection
 from rocketwire.compat.brokers.processes import Process
 from rocketwire.compat.environment import artifacts
@@ -33,38 +33,6 @@ WITHIN: Final = 120.0  # seconds
 SEND_MESSAGE_V2: Final = 310
 PULL_MESSAGE: Final = 11
 FLOW_CONTROL: Final = 215
-
-JAVA: Final = """\
-import java.nio.charset.StandardCharsets;
-import org.apache.rocketmq.client.consumer.*;
-import org.apache.rocketmq.client.consumer.listener.*;
-import org.apache.rocketmq.client.producer.*;
-import org.apache.rocketmq.common.consumer.*;
-import org.apache.rocketmq.common.message.*;
-
-public class Example {{
-    public static void main(String[] arguments) throws Exception {{
-{}
-    }}
-}}
-"""
-GO: Final = """\
-package main
-
-import (
-	"context"
-	"fmt"
-	"log"
-
-	"github.com/apache/rocketmq-client-go/v2"
-	"github.com/apache/rocketmq-client-go/v2/primitive"
-	"github.com/apache/rocketmq-client-go/v2/producer"
-)
-
-func main() {{
-{}
-}}
-"""
 
 
 def shell(command: str, folder: Path) -> str:
@@ -115,25 +83,25 @@ def pull(group: str) -> Ask:
     return Ask(PULL_MESSAGE, {**fields, "subscription": "*", "expressionType": "TAG"})
 
 
-@pytest.fixture
-def java(tmp_path: Path) -> Callable[[str], list[str | Path]]:
-    """Compiles an example with the client that the tutorial names, and gives the command that runs it."""
-    named = re.search(r"`org\.apache\.rocketmq:rocketmq-client:([\d.]+)`", TUTORIAL)
-    assert named is not None
-    jars = artifacts.classpath(artifacts.jars(named[1]))
-
-    def compiled(block: str) -> list[str | Path]:
-        (tmp_path / "Example.java").write_text(JAVA.format(block), encoding="utf-8")
-        artifacts.run([artifacts.javac(), "-cp", jars, "Example.java"], cwd=tmp_path)
-        return [artifacts.java(), f"-Duser.home={tmp_path}", "-cp", f"{tmp_path}:{jars}", "Example"]
-
-    return compiled
+def java(source: str, dependency: str, folder: Path) -> list[str | Path]:
+    """Compile a program with the client of its dependency in `pom.xml`; return the command that runs it."""
+    found = re.search(r"<artifactId>(.+)</artifactId>\s*<version>(.+)</version>", dependency)
+    assert found is not None
+    kind = {"rocketmq-client": "client", "rocketmq-client-java": "sdk"}[found[1]]
+    jars = artifacts.classpath(artifacts.jars(found[2], kind=kind))
+    name = re.search(r"public class (\w+)", source)
+    assert name is not None
+    (folder / f"{name[1]}.java").write_text(source, encoding="utf-8")
+    artifacts.run([artifacts.javac(), "-cp", jars, f"{name[1]}.java"], cwd=folder)
+    return [artifacts.java(), f"-Duser.home={folder}", "-cp", f"{folder}:{jars}", name[1]]
 
 
-def test_the_java_client(tmp_path: Path, java: Callable[[str], list[str | Path]]) -> None:
+def test_the_java_client(tmp_path: Path) -> None:
+    dependency = printed("Send and receive from Java 1")
     with served(tmp_path):
-        assert "sendStatus=SEND_OK" in artifacts.run(java(printed("Send and receive from Java 1")), cwd=tmp_path)
-        command = java(printed("Send and receive from Java 2"))
+        command = java(printed("Send and receive from Java 2"), dependency, tmp_path)
+        assert "sendStatus=SEND_OK" in artifacts.run(command, cwd=tmp_path)
+        command = java(printed("Send and receive from Java 3"), dependency, tmp_path)
         consumer = Process("the consumer", command, cwd=tmp_path, env=environment())
         try:
             assert "TAGS=TagA" in consumer.wait_for("MessageExt", within=WITHIN)
@@ -144,13 +112,44 @@ def test_the_java_client(tmp_path: Path, java: Callable[[str], list[str | Path]]
     assert "Hello" in shell(cat, tmp_path)
 
 
+def test_the_java_client_of_5(tmp_path: Path) -> None:
+    (create,) = commands(printed("Topics 1"))
+    dependency = printed("Send and receive with a 5.x client 1")
+    command = java(printed("Send and receive with a 5.x client 2"), dependency, tmp_path)
+    with served(tmp_path):
+        shell(create, tmp_path)
+        assert artifacts.run(command, cwd=tmp_path) == "two books\n"
+
+
 def test_the_go_client(tmp_path: Path) -> None:
     artifacts.go()
-    for command in commands(printed("Send from Go 1")):
-        shell(f"GOTOOLCHAIN=local GOWORK=off {command}", tmp_path)
-    (tmp_path / "main.go").write_text(GO.format(printed("Send from Go 2")), encoding="utf-8")
+    go = "GOTOOLCHAIN=local GOWORK=off"
+    for command in commands(printed("Send and receive from Go 1")):
+        shell(f"{go} {command}", tmp_path)
+    (tmp_path / "send.go").write_text(printed("Send and receive from Go 2"), encoding="utf-8")
+    (tmp_path / "receive.go").write_text(printed("Send and receive from Go 3"), encoding="utf-8")
     with served(tmp_path):
-        assert "sendStatus=0" in shell("GOTOOLCHAIN=local GOWORK=off go run .", tmp_path)
+        assert "sendStatus=0" in shell(f"{go} go run send.go", tmp_path)
+        shell(f"{go} go build -o receive receive.go", tmp_path)
+        consumer = Process("the consumer", [tmp_path / "receive"], cwd=tmp_path, env=environment())
+        try:
+            consumer.wait_for("Hello", within=WITHIN)
+        finally:
+            consumer.stop()
+
+
+def test_a_proxy_on_the_same_machine(tmp_path: Path) -> None:
+    server, proxy = commands(printed("Put a proxy in front 1"))
+    with served(tmp_path, server):
+        in_front = Process(proxy, ["bash", "-c", f"exec {proxy}"], cwd=tmp_path, env=environment())
+        try:
+            in_front.wait_for("rocketwire proxy ready", within=WITHIN)
+            shell("rocketwire message send TopicTest Hello --namesrv 127.0.0.1:19876", tmp_path)
+            with socket.create_connection(("127.0.0.1", 18081), timeout=5):
+                pass
+        finally:
+            in_front.stop()
+        assert "TopicTest" in shell("rocketwire topic list", tmp_path)
 
 
 def test_the_options_are_those_that_help_names(tmp_path: Path) -> None:
@@ -183,19 +182,24 @@ def test_a_client_is_tested(tmp_path: Path) -> None:
 
 
 def test_access_control_and_tls(tmp_path: Path) -> None:
-    accounts, encrypted = commands(printed("Access control and TLS 1"))
-    (tmp_path / "plain_acl.yml").write_text("accounts:\n- {accessKey: an-account, secretKey: its-secret}\n")
-    (tmp_path / "tls.properties").touch()
+    (tmp_path / "plain_acl.yml").write_text(printed("Access control and TLS 1"), encoding="utf-8")
+    artifacts.ensure_programs({"openssl": "openssl"})
+    shell(printed("Access control and TLS 2"), tmp_path)
+    (tmp_path / "tls.properties").write_text(printed("Access control and TLS 3"), encoding="utf-8")
+    accounts, encrypted = commands(printed("Access control and TLS 4"))
     with served(tmp_path, accounts):
         assert codes(message()) == {1}  # as Apache's broker refuses unsigned requests
+        for account, secret in (("administrator", "change-this-secret-too"), ("quick-start", "change-this-secret")):
+            shell(f"rocketwire message send TopicTest Hello --access-key {account} --secret-key {secret}", tmp_path)
     with served(tmp_path, encrypted):
         with pytest.raises(OSError, match=r"ended|reset"):
             send(message())
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
+        trusting = ssl.create_default_context(cafile=tmp_path / "server.pem")
         host, _, port = BROKER.rpartition(":")
-        with socket.create_connection((host, int(port))) as plain, context.wrap_socket(plain) as wrapped:
+        with (
+            socket.create_connection((host, int(port))) as plain,
+            trusting.wrap_socket(plain, server_hostname=host) as wrapped,
+        ):
             assert wrapped.version() is not None
 
 

@@ -18,7 +18,7 @@ def test_an_application_is_tested(tmp_path: Path) -> None:
     with_trio = printed("Test an application 2")
     (tmp_path / "test_pytest.py").write_text(with_pytest)
     (tmp_path / "test_trio.py").write_text(with_trio)
-    (tmp_path / "pytest.ini").write_text("[pytest]\ntrio_mode = true\n")
+    (tmp_path / "pytest.ini").touch()  # no settings: each test has what it needs
     ran = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "rocketwire.testing.pytest_plugin", "-p", "no:cacheprovider"],
         cwd=tmp_path,

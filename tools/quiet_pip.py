@@ -68,6 +68,7 @@ def run(command: Sequence[str], tell: Callable[[str], None], *, silence: float =
         came: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         threading.Thread(target=_read, args=(pip.stdout, printed, came), daemon=True).start()
         last = "looking for what is needed"
+        tell(last)
         while True:
             try:
                 step = came.get(timeout=silence)

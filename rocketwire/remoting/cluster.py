@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 from functools import partial
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 from rocketwire.remoting.connection import TIMEOUT_SECONDS, Answer, Connection, During
 from rocketwire.remoting.credentials import Credentials
@@ -16,9 +16,17 @@ from rocketwire.wire.bodies.route import BrokerData, ClusterInfo, TopicList, Top
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers import WireHeader
 from rocketwire.wire.headers.route import GetRouteInfoRequestHeader
-from rocketwire.wire.names import RETRY_PREFIX
+from rocketwire.wire.names import AUTO_CREATE_TOPIC, RETRY_PREFIX
 
 _MASTER: Final = 0
+
+
+class SendRoute(NamedTuple):
+    """Where messages for a topic are sent."""
+
+    route: TopicRouteData
+    is_new: bool
+    """Whether the topic does not exist yet: the first message creates it, like the topic that the route is of."""
 
 
 class Cluster:
@@ -95,6 +103,21 @@ class Cluster:
             raise NoSuchTopic(topic, self._name_server.what.rpartition(" ")[2])
         return decode_body(TopicRouteData, answer.body)
 
+    def send_route(self, topic: str) -> SendRoute:
+        """The route for sends to a topic, which the first send may create (`autoCreateTopicEnable` of the brokers).
+
+        Raises:
+            NoSuchTopic: there is no such topic, and the brokers create none.
+            Refused: the name server answers with another error.
+        """
+        try:
+            return SendRoute(self.route(topic), is_new=False)
+        except NoSuchTopic as error:
+            try:
+                return SendRoute(self.route(AUTO_CREATE_TOPIC), is_new=True)
+            except NoSuchTopic:
+                raise error from None
+
     def readable_queues(self, topic: str) -> list[tuple[str, int]]:
         """Broker name and number of every queue of a topic that can be read, in order.
 
@@ -109,7 +132,11 @@ class Cluster:
         Raises:
             NoSuchTopic: there is no such topic.
         """
-        return self._connections(self.route(topic).broker_datas)
+        return self.connections(self.route(topic))
+
+    def connections(self, route: TopicRouteData) -> dict[str, Connection]:
+        """Connections to the brokers of a route, by broker name."""
+        return self._connections(route.broker_datas)
 
     def all_brokers(self) -> dict[str, Connection]:
         """Connections to all brokers, by broker name.

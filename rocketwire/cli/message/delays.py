@@ -43,7 +43,7 @@ def delay_properties(cluster: Cluster, topic: str, delay: str, now_ms: int) -> d
     if delay.isascii() and delay.isdigit():
         return {names.DELAY: str(int(delay))}
     wait = duration_ms("--delay", delay)
-    brokers = cluster.brokers_of(topic)
+    brokers = cluster.connections(cluster.send_route(topic).route)
     lacking = _without_timer(brokers)
     if lacking is None:
         return {names.TIMER_DELIVER_MS: str(now_ms + wait)}
@@ -63,7 +63,7 @@ def time_properties(cluster: Cluster, topic: str, at_ms: int) -> dict[str, str]:
         NoSuchTopic, NotReached: there is no such topic, or a broker does not answer.
         Unsuccessful: a broker has no timer: it would deliver the message at once.
     """
-    lacking = _without_timer(cluster.brokers_of(topic))
+    lacking = _without_timer(cluster.connections(cluster.send_route(topic).route))
     if lacking is not None:
         raise Unsuccessful(f"--at: broker {lacking} has no timer, and would deliver the message at once")
     return {names.TIMER_DELIVER_MS: str(at_ms)}

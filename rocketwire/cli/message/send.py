@@ -120,7 +120,12 @@ def command(
         if per_second is not None:
             messages = paced(messages, per_second)
         ordered = queue is not None or order_key is not None
-        return results.run(Sender(cluster, batch=batch, ordered=ordered, say=results.warn), messages)
+
+        def say_new(topic: str) -> None:
+            results.warn(f"topic {topic} does not exist: the first message creates it")
+
+        sender = Sender(cluster, batch=batch, ordered=ordered, say=results.warn, on_new_topic=say_new)
+        return results.run(sender, messages)
 
 
 def _properties(keys: tuple[str, ...], tag: str | None, properties: tuple[str, ...]) -> dict[str, str]:
@@ -153,7 +158,7 @@ def _check_queue(cluster: Cluster, topic: str, queue: int | None) -> None:
         return
     from rocketwire.cli.message.targets import Targets
 
-    most = max(target.queue_id for target in Targets(cluster).queues(topic))
+    most = max(target.queue_id for target in Targets(cluster, on_new_topic=lambda _: None).queues(topic))
     if queue > most:
         raise Unsuccessful(f"--queue {queue}: topic {topic} has the queues 0 to {most}")
 

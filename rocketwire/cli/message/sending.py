@@ -93,10 +93,19 @@ class Sender:
         batch: So many messages at most go into one request.
         ordered: Whether messages for one queue must keep their order.
         say: Gets a line when a broker throttles.
+        on_new_topic: As of `Targets`.
     """
 
-    def __init__(self, cluster: Cluster, *, batch: int = 1, ordered: bool = False, say: Callable[[str], None]) -> None:
-        self._targets = Targets(cluster)
+    def __init__(
+        self,
+        cluster: Cluster,
+        *,
+        batch: int = 1,
+        ordered: bool = False,
+        say: Callable[[str], None],
+        on_new_topic: Callable[[str], None] | None = None,
+    ) -> None:
+        self._targets = Targets(cluster, on_new_topic=on_new_topic)
         self._ids = UniqueIds(cluster.own_host, os.getpid(), os.urandom(4), system_clock)
         self._batch = batch
         self._ordered = ordered

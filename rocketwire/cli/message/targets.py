@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import NamedTuple
 
 from rocketwire.cli.message.outgoing import Outgoing
 from rocketwire.cli.mistake import Unsuccessful
-from rocketwire.remoting.cluster import Cluster
+from rocketwire.remoting.cluster import Cluster, SendRoute
 from rocketwire.remoting.connection import Connection
-from rocketwire.wire.codes import Permission
+from rocketwire.remoting.routes import writable_queues
 from rocketwire.wire.java import string_hash
 
 
@@ -23,10 +24,16 @@ class Target(NamedTuple):
 
 
 class Targets:
-    """The queues of topics that take messages, as the name server had them at the first message for a topic."""
+    """The queues of topics that take messages, as the name server had them at the first message for a topic.
 
-    def __init__(self, cluster: Cluster) -> None:
+    Args:
+        on_new_topic: Gets the name of a topic that does not exist and that a message will create; None: such a topic
+            is an error.
+    """
+
+    def __init__(self, cluster: Cluster, *, on_new_topic: Callable[[str], None] | None) -> None:
         self._cluster = cluster
+        self._on_new_topic = on_new_topic
         self._queues: dict[str, list[Target]] = {}
         self._next: dict[str, int] = {}
         # Programs that send one message each do not all send it to the same queue.
@@ -59,17 +66,24 @@ class Targets:
         """All queues of a topic that take messages, those of a broker behind each other.
 
         Raises:
-            NoSuchTopic, NotReached: there is no such topic, or a broker cannot be reached.
+            NoSuchTopic, NotReached: there is no such topic and none is created, or a broker cannot be reached.
             Unsuccessful: no queue takes messages.
         """
         if topic not in self._queues:
-            brokers = self._cluster.brokers_of(topic)
+            route, is_new = self._route(topic)
+            brokers = self._cluster.connections(route)
             self._queues[topic] = [
-                Target(topic, each.broker_name, number, brokers[each.broker_name])
-                for each in sorted(self._cluster.route(topic).queue_datas, key=lambda each: each.broker_name)
-                if each.perm & Permission.WRITE and each.broker_name in brokers
-                for number in range(each.write_queue_nums)
+                Target(topic, broker, number, brokers[broker])
+                for broker, number in writable_queues(route, is_model=is_new)
+                if broker in brokers
             ]
+            if is_new and self._on_new_topic is not None:
+                self._on_new_topic(topic)
         if not self._queues[topic]:
             raise Unsuccessful(f"topic {topic} has no queue that takes messages")
         return self._queues[topic]
+
+    def _route(self, topic: str) -> SendRoute:
+        if self._on_new_topic is None:
+            return SendRoute(self._cluster.route(topic), is_new=False)
+        return self._cluster.send_route(topic)

@@ -184,10 +184,25 @@ def test_a_broker_without_a_timer(tmp_path: Path, capsys: pytest.CaptureFixture[
         assert "1s 5s 10s 30s 1m 2m" in ran.err
 
 
+def test_the_first_message_creates_its_topic_as_clients_do(run: Rocketwire) -> None:
+    ran = run("message", "send", "Created", "first", "--delay", "1ms", "--queue", "3")
+    note = "rocketwire: topic Created does not exist: the first message creates it\n"
+    assert (ran.code, ran.out.split()[1:], set(ran.err.splitlines(keepends=True))) == (0, ["broker-a", "3/0"], {note})
+    assert run("message", "send", "Created", "second").err == ""
+
+
+def test_where_no_topic_is_created_a_missing_one_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with real_endpoint(tmp_path, auto_create_topic_enable=False) as addresses:
+        ran = Command(capsys, str(addresses.name_server))("message", "send", "Nope", "x")
+        assert (ran.code, ran.out) == (1, "")
+        assert ran.err == f"rocketwire: topic Nope: the name server {addresses.name_server} knows no such topic\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "text"),
     [
-        (["Nope", "x"], 1, "topic Nope: the name server"),
         (["T", "x", "--queue", "2"], 1, "--queue 2: topic T has the queues 0 to 1"),
         (["T", "x", "--property", "a"], 2, "--property a: allowed is NAME=VALUE"),
         (["T", "x", "--key", "a b"], 2, "--key 'a b': a key has no blanks"),
