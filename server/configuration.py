@@ -10,6 +10,7 @@ store is `./data`, `enablePropertyFilter` is true.
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
@@ -51,6 +52,8 @@ from rocketwire.store.event import Event
 from rocketwire.store.settings import StoreSettings
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies.topic import DataVersion
+
+log = logging.getLogger(__name__)
 
 NAME_SERVER: Final = Address(host="127.0.0.1", port=9876)
 
@@ -125,15 +128,17 @@ class ServerConfig:
         return {**texts, "brokerIP1": self.broker.advertised_host, "namesrvAddr": name_servers}
 
     def updated(self, changes: Mapping[str, str]) -> ServerConfig:
-        """A copy with some keys changed, as code 25 does.
+        """A copy with some keys changed, as code 25 does; keys that only Apache's brokers have change nothing.
 
         Raises:
-            ConfigError: a bad value, a key without effect, or one that is read at the start only.
+            ConfigError: a bad value, an unknown key, or one that is read at the start only.
         """
         values: dict[Key, Value] = {}
         for name, text in changes.items():
             known = _BY_NAME.get(name)
             if known is None:
+                if has_no_effect(name):
+                    continue
                 raise ConfigError(f"{name}={text}: {_without_effect(name)}")
             if not known.online:
                 raise ConfigError(f"{name}={text}: read at the start only; restart the server with it")
@@ -179,6 +184,11 @@ def read_settings(settings: Mapping[str, str]) -> tuple[ServerConfig, tuple[str,
     return ServerConfig().having(values), tuple(warnings)
 
 
+def has_no_effect(name: str) -> bool:
+    """Whether this is a key that only Apache's brokers have."""
+    return name in APACHE_KEYS_WITHOUT_EFFECT or name in NEWER_KEYS_WITHOUT_EFFECT
+
+
 def known_keys() -> frozenset[str]:
     """The names of all keys: those with effect, and those that only Apache's brokers have."""
     return APACHE_KEYS_WITHOUT_EFFECT | NEWER_KEYS_WITHOUT_EFFECT | _BY_NAME.keys()
@@ -215,12 +225,14 @@ class LiveConfig:
         return self.current.properties()
 
     def update(self, changes: Mapping[str, str]) -> None:
-        """Change some keys.
+        """Change some keys; those that only Apache's brokers have are logged.
 
         Raises:
             ConfigError: nothing was changed; the text names key, value and what is allowed.
         """
         self.current = self.current.updated(changes)
+        for name in filter(has_no_effect, changes):
+            log.warning("%(key)s was not changed: %(reason)s", {"key": name, "reason": _without_effect(name)})
         for each in self.current.groups():
             self._groups[type(each)].current = each
         self.version = DataVersion(counter=self.version.counter + 1, timestamp=self._clock())

@@ -31,7 +31,7 @@ class SendAnswers:
             to the length of the message ids; up to that of the queue id; up to that of the queue offset; the rest.
     """
 
-    __slots__ = ("_recallable", "_template", "_version", "binary_parts", "ext", "parts")
+    __slots__ = ("_recallable", "_template", "_transactional", "_version", "binary_parts", "ext", "parts")
 
     def __init__(self, *, region: str, trace_on: bool, version: int) -> None:
         ext = {"TRACE_ON": "true" if trace_on else "false", "MSG_REGION": region}
@@ -52,8 +52,9 @@ class SendAnswers:
         self._template = b"".join(
             part.replace(b"%", b"%%") + kind for part, kind in zip(self.parts, kinds, strict=True)
         )
-        handle = b',"recallHandle":"%s","msgId":"'
-        self._recallable = handle.join(self._template.rsplit(b',"msgId":"', 1))
+        before, behind = self._template.rsplit(b',"msgId":"', 1)
+        self._recallable = b'%b,"recallHandle":"%%s","msgId":"%b' % (before, behind)
+        self._transactional = b'%b,"transactionId":%%s,"msgId":"%b' % (before, behind)
 
     def encode(
         self,
@@ -62,9 +63,24 @@ class SendAnswers:
         message_id: bytes,
         queue_id: int,
         queue_offset: int,
+        *,
         recall_handle: bytes | None = None,
+        transaction_id: str | None = None,
     ) -> bytes:
-        """The frame for a stored message; `message_id` is its offset message id, or several joined by commas."""
+        """The frame for a stored message, or several.
+
+        Args:
+            code: The response code.
+            opaque: The request's.
+            message_id: The offset message id, or several joined by commas.
+            queue_id: The queue.
+            queue_offset: Of the first message.
+            recall_handle: Of a timer message.
+            transaction_id: Of a half message; it has no recall handle.
+        """
+        if transaction_id is not None:
+            text = msgspec.json.encode(transaction_id)
+            return _framed(self._transactional % (code, queue_id, text, message_id, queue_offset, opaque))
         if recall_handle is not None:
             return _framed(self._recallable % (code, queue_id, recall_handle, message_id, queue_offset, opaque))
         return _framed(self._template % (code, queue_id, message_id, queue_offset, opaque))

@@ -93,6 +93,7 @@ class Method:
         carry_out: Called with the call and the request; gives the generator, or the response if it needs none.
         kind: How it answers.
         anonymous: Whether it is carried out for clients without a client id, too.
+        last: Makes what its stream ends with, also when the call failed; None: nothing.
     """
 
     read: Callable[[bytes], Any]
@@ -100,6 +101,7 @@ class Method:
     carry_out: Callable[[Call, Any], Asking | Response]
     kind: Kind = Kind.UNARY
     anonymous: bool = False
+    last: Callable[[], Message] | None = None
 
 
 class Call:

@@ -12,6 +12,7 @@ from rocketwire.server.grpc.calls import Asking, Call, Kind, Method, Response
 from rocketwire.server.grpc.consuming import acknowledging, receiving
 from rocketwire.server.grpc.consuming.batch_acks import read_acks
 from rocketwire.server.grpc.transport.streams import Stream, Streaming
+from rocketwire.wire.grpc.answers import delivered_response
 from rocketwire.wire.grpc.methods import METHODS
 
 _SERVICE: Final = "/apache.rocketmq.v2.MessagingService/"
@@ -48,6 +49,9 @@ def methods(services: Services) -> Mapping[str, Method]:
         "SyncLiteSubscription": (telemetry.sync_lite, None),
     }
     table = {f"{_SERVICE}{name}": _method(f"{_SERVICE}{name}", *each) for name, each in found.items()}
+    receives = f"{_SERVICE}ReceiveMessage"
+    clock = services.receiving.clock
+    table[receives] = replace(table[receives], last=lambda: delivered_response(clock()))
     acks = f"{_SERVICE}AckMessage"
     table[acks] = replace(table[acks], read=read_acks)
     for name, carry_out in (("Check", introspection.check), ("Watch", introspection.watch)):

@@ -55,12 +55,14 @@ class Prepared(NamedTuple):
         drafts: One a message.
         wait: Whether it waits for the disk.
         recall_handle: With what a timer message can be cancelled.
+        transaction_id: The unique key of a half message.
     """
 
     queue_id: int
     drafts: list[Draft]
     wait: bool
     recall_handle: bytes | None = None
+    transaction_id: str | None = None
 
 
 class PlainSend(NamedTuple):
@@ -132,7 +134,8 @@ class SendDrafts:
             properties.keys,
         )
         handle = self._steer(draft, properties) if properties.steering else None
-        return Prepared(queue_id, [draft], _waits(properties.wait), handle)
+        transaction_id = draft.unique_key if draft.topic == names.TRANS_HALF_TOPIC else None
+        return Prepared(queue_id, [draft], _waits(properties.wait), handle, transaction_id)
 
     def batch(self, fields: SendRequestFields, body: memoryview, born_host: bytes, remote: str) -> Prepared:
         """Check a send of several messages for one queue.

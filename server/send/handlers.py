@@ -45,6 +45,7 @@ class _Sent(msgspec.Struct, frozen=True, gc=False):
     services: SendServices
     queue_id: int
     recall_handle: bytes | None
+    transaction_id: str | None
 
     def reply(self, appended: Sequence[Appended], code: ResponseCode) -> Reply:
         """The answer to a send whose messages are stored."""
@@ -53,6 +54,7 @@ class _Sent(msgspec.Struct, frozen=True, gc=False):
             msg_id=",".join([offset_message_id(services.store_host, each.physical_offset) for each in appended]),
             queue_id=self.queue_id,
             queue_offset=appended[0].queue_offset,
+            transaction_id=self.transaction_id,
             recall_handle=None if handle is None else handle.decode(),
         )
         return Reply(code=code, fields=fields, ext=services.answers.ext)
@@ -66,7 +68,15 @@ class _Sent(msgspec.Struct, frozen=True, gc=False):
             ids = template % first.physical_offset
         else:
             ids = b",".join([template % record.physical_offset for record in appended])
-        return services.answers.encode(code, opaque, ids, self.queue_id, first.queue_offset, self.recall_handle)
+        return services.answers.encode(
+            code,
+            opaque,
+            ids,
+            self.queue_id,
+            first.queue_offset,
+            recall_handle=self.recall_handle,
+            transaction_id=self.transaction_id,
+        )
 
     def refused(self, error: Exception) -> Reply:
         """The answer to a send whose messages were not all stored."""
@@ -86,7 +96,7 @@ def _send(services: SendServices, request: Request[SendRequestFields]) -> Reply 
         return _refusal(services, error)
     if prepared is None:
         return _over_quota(services.answers, services.sending.throttle.send_remark)
-    answer = _Sent(services, prepared.queue_id, prepared.recall_handle)
+    answer = _Sent(services, prepared.queue_id, prepared.recall_handle, prepared.transaction_id)
     return Append(prepared.drafts, answer, prepared.wait)
 
 

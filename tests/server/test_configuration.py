@@ -147,7 +147,6 @@ def test_a_running_broker_takes_new_values() -> None:
     ("key", "reason"),
     [
         ("listenPort", "read at the start only; restart the server with it"),
-        ("redeleteHangedFileInterval", "known to Apache, has no effect here"),
         ("brokrName", "unknown key; did you mean brokerName?"),
         ("brokerPermission", "allowed is a whole number from 2 to 6"),
     ],

@@ -24,18 +24,37 @@ text = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
     st.integers(0, 2**63 - 1),
     text,
     st.none() | st.text("ABCabc019-_=", min_size=1),
+    st.none() | text,
 )
 def test_answers_decode_to_what_they_say(
-    code: int, opaque: int, message_id: str, queue_id: int, offset: int, region: str, handle: str | None
+    code: int,
+    opaque: int,
+    message_id: str,
+    queue_id: int,
+    offset: int,
+    region: str,
+    handle: str | None,
+    transaction: str | None,
 ) -> None:
     answers = SendAnswers(region=region, trace_on=True, version=407)
-    recall = None if handle is None else handle.encode()
-    frame = decode_frame(answers.encode(code, opaque, message_id.encode(), queue_id, offset, recall))
+    if transaction is not None:
+        handle = None
+    frame = decode_frame(
+        answers.encode(
+            code,
+            opaque,
+            message_id.encode(),
+            queue_id,
+            offset,
+            recall_handle=None if handle is None else handle.encode(),
+            transaction_id=transaction,
+        )
+    )
     header = frame.header
     assert (header.code, header.opaque, header.flag, header.version, header.remark) == (code, opaque, 1, 407, None)
     assert header.ext is not None
     assert decode_ext(SendMessageResponseHeader, header.ext) == SendMessageResponseHeader(
-        msg_id=message_id, queue_id=queue_id, queue_offset=offset, recall_handle=handle
+        msg_id=message_id, queue_id=queue_id, queue_offset=offset, transaction_id=transaction, recall_handle=handle
     )
     assert (header.ext["MSG_REGION"], header.ext["TRACE_ON"]) == (region, "true")
 

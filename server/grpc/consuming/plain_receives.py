@@ -28,7 +28,7 @@ from rocketwire.server.grpc.consuming.receiving import (
     ReceivingServices,
     check_polling,
     pop_request,
-    refusal,
+    refused,
     tags_of,
     wanted_polling,
     whole,
@@ -253,7 +253,8 @@ class PlainReceives:
             if error is None:
                 self._deliver(each, line)
             else:
-                line.answer_stream(each.call, [refusal(Taken.refused(error)).SerializeToString()])
+                responses = refused(Taken.refused(error), self._services.clock())
+                line.answer_stream(each.call, [response.SerializeToString() for response in responses])
 
     def _deliver(self, plain: _Plain, line: Line) -> None:
         """Answer a call whose check points are stored."""

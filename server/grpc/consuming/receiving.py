@@ -83,7 +83,7 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
         services.clients.admitted(client, call.line)
         client.receives(group, topic, wanted, now)
     if reply.code != ResponseCode.SUCCESS or not isinstance(fields, PopMessageResponseHeader):
-        return [refusal(reply)]
+        return refused(reply, services.clock())
     delivery, most, tags = Delivery(services, call, client, topic, group), most_attempts(config), tags_of(wanted)
     renewed, run = request.auto_renew, run_of(reply, fields)
     wish = plain_wish(topic=topic, broker=broker, tags=tags, most_attempts=most, renewed=renewed)
@@ -104,7 +104,7 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
         yield [each.handle.ack_request(call, topic, group) for each in unwanted]
     call.undo = partial(delivery.give_back, kept)
     if not kept:
-        return [status_response(Code.MESSAGE_NOT_FOUND, "no new message")]
+        return [status_response(Code.MESSAGE_NOT_FOUND, "no new message"), delivered_response(services.clock())]
     if renewed:
         services.held.add(client, topic, group, [each.handle.text for each in kept])
     return [_OK, *(payload_of(each, topic) for each in kept), delivered_response(fields.pop_time)]
@@ -135,10 +135,14 @@ def pop_request(
     )
 
 
-def refusal(reply: Reply) -> ReceiveMessageResponse:
-    """What a receive whose pop got no messages is answered."""
+def refused(reply: Reply, now: int) -> list[ReceiveMessageResponse]:
+    """What a receive whose pop got no messages is answered, at a time in ms since 1970.
+
+    As with Apache's proxy the time of delivery ends every answer.
+    """
     code = code_of_reply(reply)
-    return status_response(code, "no new message" if code is Code.MESSAGE_NOT_FOUND else reply.remark or "")
+    text = "no new message" if code is Code.MESSAGE_NOT_FOUND else reply.remark or ""
+    return [status_response(code, text), delivered_response(now)]
 
 
 def whole(payloads: Sequence[bytes], pop_time: int) -> list[bytes]:

@@ -332,8 +332,10 @@ class Connection(Writing):
         if call.done is not None:
             call.done(error)
             return
-        response = call.method.response(status=status_of_error(error))
-        self._respond(call, response if call.method.kind is Kind.UNARY else [response])
+        method = call.method
+        response = method.response(status=status_of_error(error))
+        last = [] if method.last is None else [method.last()]
+        self._respond(call, response if method.kind is Kind.UNARY else [response, *last])
 
     def _reset(self, stream: int) -> None:
         """The client cancels a stream."""

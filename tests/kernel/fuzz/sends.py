@@ -188,7 +188,7 @@ class _Expected:
         self._charge(body, found.data, _SCHEDULED if found.steering else 1)
         offset = self._offset(draft.topic)
         place = self._append(fields, fields.flag, body, draft.properties, found, draft.topic, draft.queue_id)
-        return _ANSWERS.encode(0, opaque, _ID % place, asked, offset, handle)
+        return _ANSWERS.encode(0, opaque, _ID % place, asked, offset, recall_handle=handle)
 
     def _store_batch(self, fields: SendMessageRequestHeader, body: bytes) -> Iterator[int]:
         for each in fast.batch_messages(body):

@@ -304,7 +304,7 @@ def test_a_message_for_a_set_time_waits_in_the_timers_queue(rig: Rig) -> None:
     assert waiting.entries()[0] == (first.physical_offset, second.physical_offset - first.physical_offset, ord("A"))
     handle = encode_recall_handle("T", "b", NOW + 500, "U")
     ids = [HOST.hex().upper() + f"{each.physical_offset:016X}" for each in (first, second, third)]
-    assert answers == ANSWERS.encode(0, 1, ids[0].encode(), 3, 40, handle) + ANSWERS.encode(
+    assert answers == ANSWERS.encode(0, 1, ids[0].encode(), 3, 40, recall_handle=handle) + ANSWERS.encode(
         0, 1, ids[1].encode(), 3, 7
     ) + _binary_answer(3, ids[2], 41, handle.decode())
     assert rig.sends.take()[:2] == ([waiting, rig.queue], 3)

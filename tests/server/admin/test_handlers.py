@@ -150,7 +150,6 @@ async def test_each_change_has_a_version(server: Server, broker: Client) -> None
         ("autoCreateTopicEnable=maybe", "autoCreateTopicEnable=maybe: allowed is true or false"),
         ("brokerName=b", "brokerName=b: read at the start only; restart the server with it"),
         ("nonsense=1", "nonsense=1: unknown key"),
-        ("highSpeedMode=true", "highSpeedMode=true: known to Apache, has no effect here"),
     ],
 )
 async def test_what_cannot_be_set_is_refused_whole(broker: Client, text: str, remark: str) -> None:
@@ -160,6 +159,18 @@ async def test_what_cannot_be_set_is_refused_whole(broker: Client, text: str, re
     assert answer.header.remark is not None
     assert answer.header.remark.startswith(remark)
     assert await config(broker) == before
+
+
+async def test_keys_that_only_apaches_brokers_have_change_nothing_and_are_logged(
+    broker: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    changes = b"highSpeedMode=true\ndefaultQueryMaxNum=5\nenablePopLog=x\n"
+    answer = await broker.ask(RequestCode.UPDATE_BROKER_CONFIG, body=changes)
+    assert code_and_remark(answer) == (0, None)
+    assert (await config(broker))["defaultQueryMaxNum"] == "5"
+    assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == [
+        f"{key} was not changed: known to Apache, has no effect here" for key in ("highSpeedMode", "enablePopLog")
+    ]
 
 
 @pytest.mark.parametrize("body", [b"", b"\xff\xfe", b"key=\\u12"])

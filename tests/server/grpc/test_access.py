@@ -123,7 +123,7 @@ async def test_refused_calls_take_no_place_of_a_client(guarded: Server) -> None:
             other = {"x-mq-client-id": f"d{number}"}
             assert code_of(await sdk.call("Heartbeat", s.HeartbeatRequest(), other)) is Code.UNAUTHORIZED
             other = {"x-mq-client-id": f"e{number}"}
-            (response,) = await sdk.receive(receive_request(polling=5), {"grpc-timeout": "8S"} | other)
+            response, _ = await sdk.receive(receive_request(polling=5), {"grpc-timeout": "8S"} | other)
             assert code_of(response) is Code.UNAUTHORIZED
         assert code_of(await sdk.call("Heartbeat", s.HeartbeatRequest(), signed("consumer-account"))) is Code.OK
 

@@ -67,8 +67,24 @@ async def test_a_half_message_is_answered_with_its_offset_in_the_half_queue(
     for number in range(2):
         sent = await send_half(broker, serialize_type=serialize_type)
         assert (sent["queueId"], sent["queueOffset"]) == ("1", str(number))
-        assert "transactionId" not in sent
+        assert sent["transactionId"] == "K"
     assert await bodies(broker) == []
+
+
+@pytest.mark.parametrize("serialize_type", [0, BINARY])
+@pytest.mark.parametrize("key", ['a"b\\', "%s{}", "键"])
+async def test_the_transaction_id_is_the_unique_key_whatever_it_is(
+    broker: Client, serialize_type: int, key: str
+) -> None:
+    """Apache's brokers answer it since 5.0."""
+    sent = await send_half(broker, serialize_type=serialize_type, named={"UNIQ_KEY": key})
+    assert sent["transactionId"] == key
+
+
+async def test_without_a_unique_key_there_is_no_transaction_id(broker: Client) -> None:
+    answer = await broker.send("T", properties=properties_text(TRAN_MSG="true", PGROUP="P"), sys_flag=4)
+    assert answer.header.ext is not None
+    assert "transactionId" not in answer.header.ext
 
 
 async def test_one_way_and_other_decisions(broker: Client) -> None:

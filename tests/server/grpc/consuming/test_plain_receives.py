@@ -158,10 +158,11 @@ async def test_what_the_store_refuses_is_taken_by_others(
         return [NOT_STORED] * len(drafts), {0: OSError("the disk is full")}
 
     monkeypatch.setattr(Storing, "append", refusing)
-    ((refused,),) = await receive_all(sdk, receive_request())
+    ((refused, last),) = await receive_all(sdk, receive_request())
     assert served == [1]
     assert code_of(refused) is not Code.OK
     assert refused.status.message == "the disk is full"
+    assert last.HasField("delivery_timestamp")
     monkeypatch.setattr(Storing, "append", append)
     assert [each.body for each in await take(sdk)] == [b"0"]
 
