@@ -59,7 +59,9 @@ OF_GROUPS: Final = ("%RETRY%GroupB", "%RETRY%GroupX", "%DLQ%GroupA", "%DLQ%Group
 
 BATCH: Final = 320
 REPLIES: Final = (324, 325)
-ADMINS_ONLY: Final = frozenset({21, 26, 201, 305, 306, 308, 314, 316, 317, 321, 323, 328, 329})
+_CHANGES_OF_NAME_SERVERS: Final = frozenset({100, 102, 205, 216, 217, 327})
+"""Codes that no broker serves, and that a proxy allows to administrators only."""
+ADMINS_ONLY: Final = _CHANGES_OF_NAME_SERVERS | {21, 26, 201, 305, 306, 308, 314, 316, 317, 321, 323, 328, 329}
 """Codes that rocketwire allows to administrators only, and Apache's broker to every account."""
 
 

@@ -14,7 +14,7 @@ from rocketwire.wire import names
 
 if TYPE_CHECKING:
     from rocketwire.server.guards.acl.control import AccessControl
-    from rocketwire.server.guards.acl.resources import OwnerAt
+    from rocketwire.server.guards.acl.decisions import OwnerAt
 
 
 def access_control(

@@ -19,6 +19,7 @@ from rocketwire.server.core.threads import RunSync
 from rocketwire.server.core.works import Works
 from rocketwire.server.dispatch.guard import Guard
 from rocketwire.server.grpc.keys import GrpcKeys
+from rocketwire.server.guards.acl.decisions import DECISIONS
 from rocketwire.server.guards.throttle.keys import ThrottleKeys
 from rocketwire.server.guards.throttle.throttle import Throttle
 from rocketwire.server.limits.keys import LimitKeys
@@ -31,6 +32,7 @@ from rocketwire.server.net.session import Dispatcher, Session
 from rocketwire.server.net.tls.contexts import loaded_contexts
 from rocketwire.server.net.tls.gate import TlsGate
 from rocketwire.server.operations.faults.start import allowed_faults, banner_lines
+from rocketwire.server.proxy.decided_codes import DecidedCodes
 from rocketwire.server.proxy.kernel import KernelRelays, PlainPort, relay_kernel
 from rocketwire.server.proxy.names import Names
 from rocketwire.server.proxy.ports import Ports
@@ -44,6 +46,7 @@ from rocketwire.server.proxy.times import Times
 from rocketwire.server.proxy.tunnels import Passed
 from rocketwire.server.proxy.usage import Usage
 from rocketwire.server.remote_calls.front import remote_front
+from rocketwire.server.remote_calls.message_places import MessagePlaces
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.upstream.cluster import MASTER, BrokerKey, Cluster
 from rocketwire.server.upstream.dialling import DESCRIPTORS, TlsDialling, upstream_context
@@ -154,7 +157,7 @@ class _Proxy:
         self._itself = Itself()
         plain = self._itself.connected
         self._connecting = plain if context is None else TlsDialling(context, self._in_flight, plain).connected
-        self._account = Account(live[UpstreamKeys])
+        self._account = Account(live[UpstreamKeys], DECISIONS)
         live.changed.subscribe(self._account.changed)
         self._times = Times(trio.current_time) if config.http is not None and config.upstream.request_times else None
         took = None if self._times is None else self._times.upstream_answered
@@ -162,6 +165,7 @@ class _Proxy:
         self._cluster = Cluster(settings.upstream, self._lines)
         self._faults = allowed_faults(config.faults, choose, self._metrics)
         self._access = access_control(config, live, clock, self._metrics, owner_at=None)
+        self._places = None if self._access is None else MessagePlaces(self._access, self._lines)
         throttle = Throttle(live[ThrottleKeys], {}, self._metrics)
         live.changed.subscribe(throttle.changed)
         self._throttle = throttle
@@ -172,7 +176,7 @@ class _Proxy:
             else Reloading(settings.file, RealFileSystem(), live, fixed=settings.fixed_keys, run_sync=run_sync)
         )
         deciding: tuple[Guard, ...] = (
-            *(() if self._access is None else (self._access,)),
+            *(() if self._access is None else (self._access, DecidedCodes(self._metrics))),
             *((ReadOnly(),) if settings.read_only else ()),
             self._quotas,
         )
@@ -213,6 +217,7 @@ class _Proxy:
             send_keys=live[SendKeys],
             upstream_keys=live[UpstreamKeys],
             guards=[each for each in self._guards if each.active or settings.file is not None],
+            places=self._places,
             charging=self._quotas.charging,
             copying=None if self._shadow is None else self._shadow.around,
             answered=None if self._times is None else self._times.answered,
@@ -283,6 +288,7 @@ class _Proxy:
             moved=(lambda _: None) if relays is None else relays.moved,
             connecting=self._connecting,
             account=self._account,
+            places=self._places,
             times=self._times,
             shadow=self._shadow,
         )

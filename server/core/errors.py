@@ -27,6 +27,7 @@ from rocketwire.server.core.guard_errors import (
     AddressesNotUpdated,
     FrameRefused,
     LimitExceeded,
+    NotThroughProxy,
     OnlyRead,
     QuotaExceeded,
 )
@@ -308,6 +309,7 @@ RESPONSE_CODES: dict[type[Exception], ResponseCode] = {
     FrameRefused: ResponseCode.MESSAGE_ILLEGAL,
     LimitExceeded: ResponseCode.SYSTEM_BUSY,
     AccessRefused: ResponseCode.SYSTEM_ERROR,
+    NotThroughProxy: ResponseCode.SYSTEM_ERROR,
     OnlyRead: ResponseCode.NO_PERMISSION,
     QuotaExceeded: ResponseCode.FLOW_CONTROL,
     AccessOpen: ResponseCode.SYSTEM_ERROR,

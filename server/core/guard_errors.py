@@ -67,5 +67,12 @@ class OnlyRead(ServerError):
         super().__init__("nothing may be changed through this proxy, which is read-only")
 
 
+class NotThroughProxy(ServerError):
+    """A request of a code about which the access control of a proxy decides nothing."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(f"not allowed through the proxy: request code {code}")
+
+
 class QuotaExceeded(ServerError):
     """A send or receive that is over its quota; the text is that of the configured wording."""

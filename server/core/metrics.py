@@ -12,7 +12,7 @@ SEND: Final = "send"
 RECEIVE: Final = "receive"
 """The two directions of quotas."""
 
-ACL_REASONS: Final = ("no_access_key", "unknown_access_key", "signature", "admin", "permission")
+ACL_REASONS: Final = ("no_access_key", "unknown_access_key", "signature", "admin", "permission", "undecided_code")
 """The reasons for which access control refuses requests."""
 
 

@@ -139,6 +139,11 @@ class Session(Answering):
         self._most_waiting = _NOTHING
 
     @property
+    def engaged(self) -> bool:
+        """Whether a long request is being carried out, for which later ones wait."""
+        return self._engaged > 0
+
+    @property
     def lets_others(self) -> bool:
         """Whether other tasks are to run before more of this read is served."""
         return self._most_waiting == _NOTHING

@@ -62,8 +62,14 @@ class Passing:
                 if guard.active:
                     guard.admit(session, header, frame.body)
         except Exception as error:  # noqa: BLE001 - it is logged; an undecided request is refused
-            session.answer(header, frame.serialize_type, refusal(session, header, error, told=False, ext={}))
-            if self._times is not None:
-                self._times.answered(header.code, arrived)
+            self._refuse_for(session, header, frame.serialize_type, error, arrived)
             return False
         return True
+
+    def _refuse_for(
+        self, session: Session, header: Header, serialize_type: int, error: Exception, arrived: float
+    ) -> None:
+        """Answer a request with the error for which it is not passed on."""
+        session.answer(header, serialize_type, refusal(session, header, error, told=False, ext={}))
+        if self._times is not None:
+            self._times.answered(header.code, arrived)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from typing import Final
 
 import trio
 
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Reply
+from rocketwire.server.core.server_error import ServerError
 from rocketwire.server.dispatch.guard import Guard
 from rocketwire.server.net.session import Session
 from rocketwire.server.proxy.passing import Passing
@@ -16,17 +20,22 @@ from rocketwire.server.proxy.quotas import Quotas
 from rocketwire.server.proxy.shadow import Shadow
 from rocketwire.server.proxy.times import Times
 from rocketwire.server.proxy.tunnels import Begun, Passed, Relocation, Tunnel, Watching
+from rocketwire.server.remote_calls.message_places import MessagePlaces
 from rocketwire.server.upstream.cluster import BrokerKey, Cluster
 from rocketwire.server.upstream.connecting import Connecting, connected
 from rocketwire.server.upstream.signing import Account
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.connection import RawFrame
+from rocketwire.wire.errors import WireError
 from rocketwire.wire.frame import Buffer
 from rocketwire.wire.header import Header, decode_header, encode_header
 from rocketwire.wire.hosts import encode_host
 
 log = logging.getLogger(__name__)
+
+_MOST_UNDECIDED: Final = 16
+"""Requests of one client that wait for what a broker says of a message; the client's later requests wait then, too."""
 
 
 class Relay(Passing):
@@ -45,6 +54,7 @@ class Relay(Passing):
         moved: Called with the former address when the broker has moved.
         connecting: Makes connections to the broker.
         account: Signs each request while there is one; else they keep what their clients have signed with.
+        places: Decides about requests that name a message by its physical offset; None: nobody does.
         times: Measures; None: nobody does.
         shadow: Copies sends; None: nobody does.
     """
@@ -64,6 +74,7 @@ class Relay(Passing):
         moved: Callable[[Address], None] = lambda _: None,
         connecting: Connecting = connected,
         account: Account,
+        places: MessagePlaces | None = None,
         times: Times | None = None,
         shadow: Shadow | None = None,
     ) -> None:
@@ -80,6 +91,8 @@ class Relay(Passing):
         self._passed = passed
         self._connecting = connecting
         self._account = account
+        self._places = places
+        self._undecided: Counter[Session] = Counter()
         self._shadow = shadow
         self._find()
         cluster.changed.subscribe(self._find)
@@ -135,18 +148,23 @@ class Relay(Passing):
                         self._refuse(session, header, frame.serialize_type)
                         continue
                 if header.is_response:
-                    tunnel.send(frame, None)
-                else:
+                    tunnel.send(_with(frame, header) if guarded else frame, None)
+                elif not self._held(session, tunnel, frame, header, arrived):
                     self._ask(tunnel, frame, header, guarded=guarded, arrived=arrived)
-                if tunnel.full:
-                    tunnel.flush()
-                    if tunnel.full:
-                        session.engage(tunnel.drained, 0)
-                        break
+                if self._waits(session, tunnel):
+                    break
         finally:
             if tunnel is not None:
                 tunnel.flush()
         return handled
+
+    def _waits(self, session: Session, tunnel: Tunnel) -> bool:
+        """Whether the client's later requests are to wait: for a decision, or because the broker does not read."""
+        if tunnel.full:
+            tunnel.flush()
+            if tunnel.full:
+                session.engage(tunnel.drained, 0)
+        return session.engaged
 
     def _ask(self, tunnel: Tunnel, frame: RawFrame, header: Header, *, guarded: bool, arrived: float) -> None:
         """Pass a request on."""
@@ -156,9 +174,56 @@ class Relay(Passing):
             tunnel.watch(header.opaque, self._shadow.take(self._key.name, header, frame.body))
         if self._times is not None and not header.is_oneway:
             tunnel.time(header.opaque, header.code, arrived)
-        if self._account.active:
+        if guarded or self._account.active:  # the broker is to read what was decided about, and nothing else
             frame = _with(frame, self._account.signed(header, frame.body))
         tunnel.send(frame, header)
+
+    def _held(self, session: Session, tunnel: Tunnel, frame: RawFrame, header: Header, arrived: float) -> bool:
+        """Whether a request is refused, or waits for what the broker says of the message that it names."""
+        if self._places is None:
+            return False
+        try:
+            place = self._places.to_decide(session, header)
+        except (ServerError, WireError) as error:
+            self._refuse_for(session, header, frame.serialize_type, error, arrived)
+            return True
+        if place is None:
+            return False
+        kept = frame._replace(header=memoryview(bytes(frame.header)), body=memoryview(bytes(frame.body)))
+        size = len(kept.header) + len(kept.body)
+        decide = partial(self._decide, session, tunnel, kept, header, place, arrived)
+        if self._undecided[session] < _MOST_UNDECIDED:
+            self._nursery.start_soon(self._decide_beside, decide, session, size)
+        else:
+            session.engage(decide, size)
+        return True
+
+    async def _decide_beside(self, decide: Callable[[], Awaitable[None]], session: Session, size: int) -> None:
+        """Decide while the client's later requests are passed on."""
+        self._undecided[session] += 1
+        session.in_flight.add(size)
+        try:
+            await decide()
+        finally:
+            session.in_flight.add(-size)
+            self._undecided[session] -= 1
+            if not self._undecided[session]:
+                del self._undecided[session]
+
+    async def _decide(
+        self, session: Session, tunnel: Tunnel, frame: RawFrame, header: Header, place: int, arrived: float
+    ) -> None:
+        """Pass a request on once it is decided by the topic of the message that it names."""
+        assert self._places is not None  # noqa: S101 - it gave the place
+        try:
+            await self._places.decide(session, header, place, tunnel.address)
+        except Exception as error:  # noqa: BLE001 - it is logged; an undecided request is refused
+            self._refuse_for(session, header, frame.serialize_type, error, arrived)
+            session.flush()
+            return
+        if not session.closed:
+            self._ask(tunnel, frame, header, guarded=True, arrived=arrived)
+            tunnel.flush()
 
     def _opened(self, session: Session, begun: Begun | None = None) -> Tunnel | None:
         """A new tunnel for a client; None: it has left, or it is not known where the broker is."""

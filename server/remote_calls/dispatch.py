@@ -27,6 +27,7 @@ from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.remote_calls.delay_levels import with_level
 from rocketwire.server.remote_calls.groups import RemoteGroups
 from rocketwire.server.remote_calls.members import Members
+from rocketwire.server.remote_calls.message_places import MessagePlaces
 from rocketwire.server.remote_calls.pulls.service import PULLED, Pulls, pulled_here
 from rocketwire.server.remote_calls.topics import RemoteTopics
 from rocketwire.server.upstream.errors import NotReached, NotSent
@@ -85,6 +86,7 @@ class RemoteDispatch:
         metrics: Counts requests.
         in_flight: Counts the bytes of requests that wait for their answers.
         guards: Admit or refuse each request while they are active.
+        places: Decides about requests that name a message by its physical offset; None: nobody does.
         charging: Says what charges the body of the answer to a request that guards have admitted; None: nothing does.
         copying: Takes a request to a broker with what its answer is to be given to, and says what that is then.
         answered: Called with the code of each request that is answered, and when it came; None: nobody measures.
@@ -102,6 +104,7 @@ class RemoteDispatch:
         metrics: Metrics,
         in_flight: InFlight,
         guards: Iterable[Guard] = (),
+        places: MessagePlaces | None = None,
         charging: Charging | None = None,
         copying: Copying | None = None,
         answered: Callable[[int, float], None] | None = None,
@@ -115,6 +118,7 @@ class RemoteDispatch:
         self._metrics = metrics
         self._in_flight = in_flight
         self._guards = tuple(guards)
+        self._places = places
         self._charging = charging
         self._copying = copying
         self._note = answered
@@ -196,7 +200,31 @@ class RemoteDispatch:
         if isinstance(request.peer, Client):
             self._serve_member(caller, request, request.peer, ext)
             return None
+        if self._places is not None:
+            told = replace(header, ext=dict(ext))
+            place = self._places.to_decide(request.peer, told, request.proof)
+            if place is not None:
+                held = replace(request, body=memoryview(bytes(request.body)))
+                self._start(self._decide, caller, held, told, place)
+                return None
         return self._pass_on(caller, request, ext)
+
+    async def _decide(self, caller: CallCaller, request: Request[Any], told: Header, place: int) -> None:
+        """Pass a request on once it is decided by the topic of the message that it names."""
+        broker = self._broker(request)
+        address = self._topics.address(broker)
+        try:
+            if address is None:
+                raise NotStored(Code.INTERNAL_SERVER_ERROR, f"no broker {broker} is known")  # noqa: TRY301 - as others
+            assert self._places is not None  # noqa: S101 - it gave the place
+            await self._places.decide(request.peer, told, place, address, request.proof)
+            line = self._pass_on(caller, request, told.ext or {})
+        except Exception as error:  # noqa: BLE001 - the call is told; a bug is logged
+            self._answer(caller, request.header, refusal(caller, request.header, error), request.serialize_type)
+            caller.flush()
+        else:
+            if line is not None:
+                line.flush()
 
     def _serve_member(self, caller: CallCaller, request: Request[Any], client: Client, ext: Mapping[str, str]) -> None:
         """Tell all brokers of a client."""
@@ -317,8 +345,8 @@ class RemoteDispatch:
 
     # --- what is loaded
 
-    def _start(self, load: Callable[..., Any], caller: CallCaller, header: Header, name: str) -> None:
-        if not self._lines.start(load, caller, header, name):
+    def _start(self, task: Callable[..., Any], *args: Any) -> None:  # noqa: ANN401 - what the task takes
+        if not self._lines.start(task, *args):
             raise NotStored(Code.INTERNAL_SERVER_ERROR, "the server stops")
 
     async def _load_topic(self, caller: CallCaller, header: Header, topic: str) -> None:

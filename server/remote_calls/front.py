@@ -22,6 +22,7 @@ from rocketwire.server.pop.renewals import Renewals
 from rocketwire.server.remote_calls.dispatch import Charging, Copying, RemoteDispatch
 from rocketwire.server.remote_calls.groups import RemoteGroups
 from rocketwire.server.remote_calls.members import Members
+from rocketwire.server.remote_calls.message_places import MessagePlaces
 from rocketwire.server.remote_calls.pulls.service import Pulls
 from rocketwire.server.remote_calls.renewing import RenewingHeld
 from rocketwire.server.remote_calls.topics import RemoteTopics
@@ -75,6 +76,7 @@ def remote_front(
     send_keys: Live[SendKeys] | None = None,
     upstream_keys: Live[UpstreamKeys] | None = None,
     guards: Iterable[Guard] = (),
+    places: MessagePlaces | None = None,
     charging: Charging | None = None,
     copying: Copying | None = None,
     answered: Callable[[int, float], None] | None = None,
@@ -93,6 +95,7 @@ def remote_front(
         send_keys: The keys of sends, likewise.
         upstream_keys: What the cluster cannot tell, likewise.
         guards: Admit or refuse each request while they are active.
+        places: As for `RemoteDispatch`.
         charging: As for `RemoteDispatch`.
         copying: Likewise.
         answered: Likewise.
@@ -113,6 +116,7 @@ def remote_front(
         metrics=metrics,
         in_flight=in_flight,
         guards=guards,
+        places=places,
         charging=charging,
         copying=copying,
         answered=answered,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Container
 from typing import Final
 
 from msgspec.structs import replace
@@ -51,13 +52,15 @@ class Account:
 
     Args:
         keys: Its name and its secret key.
+        codes: Codes of the requests that may be signed with it; others keep what their clients have signed with.
 
     Raises:
         ConfigError: a half of it is missing.
     """
 
-    def __init__(self, keys: Live[UpstreamKeys]) -> None:
+    def __init__(self, keys: Live[UpstreamKeys], codes: Container[int]) -> None:
         self._keys = keys
+        self._codes = codes
         self._named = _named(keys.current)
         self._signer = upstream_signer(keys.current)
 
@@ -67,8 +70,10 @@ class Account:
         return self._signer is not None
 
     def signed(self, header: Header, body: Buffer) -> Header:
-        """The header of a request, signed by the account; as it is if there is none."""
-        return header if self._signer is None else self._signer.signed(header, body)
+        """The header of a request, signed by the account; as it is if there is none, or it does not sign this code."""
+        if self._signer is None or header.code not in self._codes:
+            return header
+        return self._signer.signed(header, body)
 
     def changed(self) -> None:
         """Follow the keys; a half of an account changes nothing."""

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from rocketwire.server.guards.acl import permissions
+from rocketwire.server.guards.acl.decisions import ADMIN_CODES, FORGOTTEN_CODES
 from rocketwire.server.guards.acl.message_owner import HOLDING_TOPICS
 from rocketwire.server.guards.acl.permissions import DENY, SUB
-from rocketwire.server.guards.acl.resources import ADMIN_CODES, FORGOTTEN_CODES, Needed
+from rocketwire.server.guards.acl.resources import Needed
 from rocketwire.server.guards.acl.white_list import Matches, white_list
 from rocketwire.wire.bodies.acl import PlainAccessConfig
 from rocketwire.wire.java import hash_map_order

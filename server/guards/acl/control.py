@@ -23,15 +23,23 @@ from rocketwire.server.config.keys import ConfigError
 from rocketwire.server.config.live import Live
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.errors import ServerError
-from rocketwire.server.core.guard_errors import AccessRefused, AccountNotDeleted, AccountNotUpdated, AddressesNotUpdated
+from rocketwire.server.core.guard_errors import (
+    AccessRefused,
+    AccountNotDeleted,
+    AccountNotUpdated,
+    AddressesNotUpdated,
+    LimitExceeded,
+)
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.core.request import Peer, Proof
+from rocketwire.server.core.request import Peer, Proof, account_of
 from rocketwire.server.core.threads import RunSync
 from rocketwire.server.guards.acl import file
 from rocketwire.server.guards.acl.accounts import STRANGER, Account, AccountInvalid, account, check_permissions
+from rocketwire.server.guards.acl.decisions import OwnerAt, needed, needed_for_message, place_named
 from rocketwire.server.guards.acl.document import AclFileEmpty, AclFileInvalid, check_size
 from rocketwire.server.guards.acl.file import NO_ACCOUNTS, AccountsFile
-from rocketwire.server.guards.acl.resources import Needed, OwnerAt, needed, needed_for_message, sent_to, shown
+from rocketwire.server.guards.acl.plain_bodies import DECIDED_BY_BODY, check_one_reading
+from rocketwire.server.guards.acl.resources import Needed, sent_to, shown
 from rocketwire.server.guards.acl.white_list import WhiteListInvalid, normal, white_list
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.store.disk.files import FileSystem
@@ -87,8 +95,8 @@ class AccessControl:
         clock: The time in ms since 1970.
         metrics: Counts refusals by reason.
         limit_keys: Say how long a heartbeat may be: the heartbeat handler refuses longer ones without parsing them.
-        owner_at: Returns the topic of the message at a physical offset; asked once requests come. None: there are no
-            messages here, and every account may ask for what names one by its offset only.
+        owner_at: Returns the topic of the message at a physical offset; asked once requests come. None: other servers
+            have the messages and carry out the requests, and whoever passes one on asks `place_to_decide` first.
         reply_topic: The topic of the replies to requests, which every account may send.
     """
 
@@ -167,14 +175,57 @@ class AccessControl:
         if not known.may_ask(header.code):
             words = f"Need admin permission for request code={header.code}, but accessKey={known.access_key} is not"
             self._refuse("admin", words)
-        if header.code == RequestCode.HEART_BEAT and len(body) > self._limit_keys.current.max_heartbeat_bytes:
-            return  # it needs no parsing
+        if header.code == RequestCode.HEART_BEAT:
+            most = self._limit_keys.current.max_heartbeat_bytes
+            if len(body) > most:  # it is not parsed
+                raise LimitExceeded("maxHeartbeatBytes", most)
         if known.may_all(header.code):
             return
         self._need(known, needed(header.code, ext, body, reply_topic=self._reply_topic))
+        if self._owner_at is None:
+            if header.code in DECIDED_BY_BODY:
+                check_one_reading(body)
+            return
         # A client without access to the group must not learn what is in the log.
-        if self._owner_at is not None:
-            self._need(known, needed_for_message(header.code, ext, self._owner_at))
+        place = place_named(header.code, ext)
+        if place is not None:
+            self._need(known, needed_for_message(header.code, self._owner_at(place)))
+
+    def place_to_decide(self, peer: Peer, header: Header, proof: Proof | None = None) -> int | None:
+        """The physical offset of the message by whose topic a request is yet to be decided; None: it is decided.
+
+        Args:
+            peer: As for `admit`, which has admitted it.
+            header: Likewise.
+            proof: Likewise.
+
+        Raises:
+            WireError: the offset is invalid.
+        """
+        if self._limited(peer, header, proof) is None:
+            return None
+        return place_named(header.code, _NO_FIELDS if header.ext is None else header.ext)
+
+    def admit_message(self, peer: Peer, header: Header, topic: str, proof: Proof | None = None) -> None:
+        """Decide about a request by the topic of the message at its `place_to_decide`.
+
+        Raises:
+            AccessRefused: the account has no permission for the topic, or is no account any more.
+        """
+        known = self._limited(peer, header, proof)
+        if known is not None:
+            self._need(known, needed_for_message(header.code, topic))
+
+    def _limited(self, peer: Peer, header: Header, proof: Proof | None) -> Account | None:
+        """The account of an admitted request that needs permissions; None: it needs none."""
+        client = self._client(peer.remote_text if proof is None else proof.remote_text)
+        if client.white:
+            return None
+        access_key = account_of(header, proof)
+        known = self._accounts.get(access_key)
+        if known is None:
+            self._refuse("unknown_access_key", f"No acl config for {access_key}")
+        return None if known.is_near(client.address) or known.may_all(header.code) else known
 
     def _need(self, known: Account, need: Needed) -> None:
         resource = known.lacks(need, self._reply_topic)

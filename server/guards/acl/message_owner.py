@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from rocketwire.server.core.server_error import ServerError
-from rocketwire.server.messages.stored_message import stored_message
+from rocketwire.server.messages.stored_message import StoredMessage, stored_message
 from rocketwire.store.protocol import Messages
 from rocketwire.wire import names, properties
 from rocketwire.wire.errors import RecordInvalid
@@ -49,6 +49,11 @@ def owner_at(store: Messages, offset: int) -> str:
         message = None
     if message is None or store.place((message.topic, message.queue_id), message.queue_offset) != offset:
         raise NoMessageThere(offset)
+    return real_topic(message)
+
+
+def real_topic(message: StoredMessage) -> str:
+    """The topic of a message; the one that it is for if it waits in another."""
     if message.topic in HOLDING_TOPICS:
         real = _real_topic(message.properties)
         if real:

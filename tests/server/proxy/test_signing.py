@@ -8,15 +8,18 @@ from typing import Any
 import pytest
 
 from rocketwire.server.config.keys import ConfigError
+from rocketwire.server.config.live import Live
+from rocketwire.server.guards.acl.decisions import DECISIONS
 from rocketwire.server.upstream.keys import UpstreamKeys
-from rocketwire.server.upstream.signing import Signer, upstream_signer
+from rocketwire.server.upstream.signing import Account, Signer, upstream_signer
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.grpc.codes import Code
-from rocketwire.wire.header import Header
+from rocketwire.wire.header import Header, decode_header
 from rocketwire.wire.signature import ACCESS_KEY, SIGNATURE, UNIQUE_KEY_QUERY, Secret, content
 from tests.server.grpc.sdk import Sdk, code_of, message, send_request
 from tests.server.harness import BINARY, JSON, Client, send_ext, serving
 from tests.server.proxy.proxied import proxying
+from tests.server.proxy.test_one_reading import recorded
 
 OWN: dict[str, Any] = {"upstream_access_key": "proxy-account", "upstream_secret_key": "proxy-secret"}
 
@@ -98,6 +101,28 @@ def test_a_request_for_a_key_is_signed_so_that_all_brokers_agree() -> None:
     assert without == {"key": "K", "topic": "T", ACCESS_KEY: "a"}
     assert signed.ext[SIGNATURE].encode() == Secret("b").sign(content(without))
     assert signed.ext[UNIQUE_KEY_QUERY] == "true"
+
+
+def test_only_requests_whose_codes_are_decided_about_are_signed() -> None:
+    account = Account(Live(UpstreamKeys(**OWN)), DECISIONS)
+    for code in (*map(int, RequestCode), 3001, 77777, -1):
+        header = Header(code=code, opaque=1, ext={ACCESS_KEY: "some-client", SIGNATURE: "its own"})
+        signed = account.signed(header, b"")
+        if code in DECISIONS:
+            assert signed.ext is not None
+            assert signed.ext[ACCESS_KEY] == "proxy-account"
+        else:
+            assert signed is header
+
+
+async def test_without_accounts_other_codes_pass_as_their_clients_signed_them(tmp_path: Path) -> None:
+    async with recorded(tmp_path, accounts=False, **OWN) as (client, headers):
+        ext = {"name": "value", ACCESS_KEY: "some-client", SIGNATURE: "its own"}
+        for code in (3001, 30):
+            assert (await client.ask(code, ext)).header.code == 0
+        first, second = (decode_header(memoryview(each), 0).ext or {} for each in headers)
+        assert first == ext
+        assert second[ACCESS_KEY] == "proxy-account"
 
 
 @pytest.mark.parametrize("half", OWN)

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire.server.guards.acl.accounts import Account, AccountInvalid, account, check_permissions
+from rocketwire.server.guards.acl.decisions import ADMIN_CODES, FORGOTTEN_CODES
 from rocketwire.server.guards.acl.permissions import PUB, SUB
-from rocketwire.server.guards.acl.resources import ADMIN_CODES, FORGOTTEN_CODES, Needed, sent_to
+from rocketwire.server.guards.acl.resources import Needed, sent_to
 from rocketwire.server.guards.acl.white_list import WhiteListInvalid
 from rocketwire.wire.bodies.acl import PlainAccessConfig
 
@@ -69,8 +70,8 @@ def test_of_several_the_first_of_a_java_map_is_named() -> None:
 
 def test_what_only_an_administrator_may_ask() -> None:
     assert sorted(ADMIN_CODES) == [
-        *(17, 18, 21, 25, 26, 50, 51, 52, 53, 54, 60, 61, 200, 201, 207, 215, 225, 305, 306, 308, 314, 316, 317, 321),
-        *(323, 328, 329, 343, 345, 351, 352, 401, 402),
+        *(17, 18, 21, 25, 26, 50, 51, 52, 53, 54, 60, 61, 100, 102, 200, 201, 205, 207, 215, 216, 217, 225, 305, 306),
+        *(308, 314, 316, 317, 321, 323, 327, 328, 329, 343, 345, 351, 352, 401, 402),
     ]
     for code in range(400):
         assert made(admin=True).may_ask(code)

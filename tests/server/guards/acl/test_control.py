@@ -17,7 +17,13 @@ from compat_tests.acl_cases import ADMINS_ONLY, BATCH, REPLIES, Question, Who, d
 from rocketwire.server.config.keys import ConfigError
 from rocketwire.server.config.live import Live
 from rocketwire.server.core.errors import ServerError
-from rocketwire.server.core.guard_errors import AccessRefused, AccountNotDeleted, AccountNotUpdated, AddressesNotUpdated
+from rocketwire.server.core.guard_errors import (
+    AccessRefused,
+    AccountNotDeleted,
+    AccountNotUpdated,
+    AddressesNotUpdated,
+    LimitExceeded,
+)
 from rocketwire.server.core.metrics import ACL_REASONS, Metrics
 from rocketwire.server.guards.acl.control import LOOK_SECONDS, AccessControl, Done
 from rocketwire.server.guards.acl.document import MOST_BYTES
@@ -157,7 +163,7 @@ def test_refusals_are_counted_by_reason(control: Callable[[str | bytes], AccessC
         "admin": 1,
         "permission": 1,
     }
-    assert set(ACL_REASONS) == set(metrics.acl_refused)
+    assert set(ACL_REASONS) == {*metrics.acl_refused, "undecided_code"}  # which proxies refuse
 
 
 def test_a_request_without_fields_and_a_heartbeat_that_cannot_be_read(
@@ -177,7 +183,8 @@ def test_a_heartbeat_that_is_refused_for_its_length_is_not_read(tmp_path: Path) 
     path = tmp_path / "plain_acl.yml"
     path.write_text(ACCOUNT)
     guard = opened(path, longest_heartbeat=6)
-    assert asked(guard, Question(34, {"x": "1"}, "nothing"), Who("account", SECRET)) is None
+    with pytest.raises(LimitExceeded, match="maxHeartbeatBytes=6"):
+        asked(guard, Question(34, {"x": "1"}, "nothing"), Who("account", SECRET))
     assert "Check signature failed" in (
         asked(guard, Question(34, {"x": "1"}, "nothing"), Who("account", "wrong")) or ""
     )

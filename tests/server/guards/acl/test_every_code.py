@@ -13,13 +13,13 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from rocketwire.server.guards.acl.resources import ADMIN_CODES
+from rocketwire.server.guards.acl.decisions import ADMIN_CODES
 from rocketwire.server.registry import BROKER_FAMILIES
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.assignment import QueryAssignmentRequestBody
 from rocketwire.wire.bodies.client import LockBatchRequestBody, MessageQueue
 from rocketwire.wire.bodies.pop import BatchAck, BatchAckMessageRequestBody, bit_set
-from rocketwire.wire.codes import SerializeType
+from rocketwire.wire.codes import RequestCode, SerializeType
 from rocketwire.wire.frame import Frame
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.message_id import parse_offset_message_id
@@ -73,6 +73,16 @@ POP: Final = {
     "extraInfo": f"0 {NOW} 60000 0 0 broker-a 0 0",
 }
 """The fields of all that POP asks, of the first message of a queue."""
+INVENTED: Final = (
+    *(-1, 0, 1, 9, 99, 999, 9999, 32767, 77777, 200057, 200099, 200999, 1 << 30),
+    *range(3001, 3011),
+    *range(901, 909),
+    *range(1001, 1014),
+    *range(2001, 2005),
+    *range(200070, 200080),
+    *(43, 45, 205, 318, 319, 322, 353, 513, 5001, 200056),
+)
+EVERY_CODE: Final = sorted({*map(int, RequestCode), *INVENTED})
 _PLACE: Final = slice(28, 36)  # of a record: its place in the log
 NO_TOPIC, NO_GROUP = "No default permission for topic:Hidden", "No default permission for group:hidden"
 
@@ -338,6 +348,14 @@ def requests(code: int, places: Places, server: Server) -> list[Request] | None:
     return None if make is None else list(make())
 
 
+def unserved(code: int, words: str) -> list[Request]:
+    """A request of a code that brokers of this program do not serve, and why it is refused."""
+    ext = {**topic_ext("Hidden"), "groupName": "hidden", "namespace": "N", "key": "k", "value": "v", "offset": "0"}
+    if code in ADMIN_CODES:
+        words = f"Need admin permission for request code={code}, but accessKey={OTHER} is not"
+    return [Request(ext, words)]
+
+
 async def ask(client: Client, account: str, code: int, ext: dict[str, str], body: bytes = b"", **options: int) -> Frame:
     return await client.ask(code, signed(account, ext, body), body, **options)
 
@@ -429,56 +447,90 @@ async def state(client: Client) -> list[bytes]:
     return [bytes(answer.body) for answer in answers]
 
 
-@pytest.mark.costly
+def check_refused(code: int, asked: Request, answer: Frame) -> None:
+    """Check that an answer refuses as it should, and tells nothing of others."""
+    told = (code, asked.ext, answer.header.remark)
+    if asked.words is None:
+        assert answer.header.code == 0, told
+    else:
+        assert asked.words in (answer.header.remark or ""), told
+        assert answer.header.code != 0, told
+        assert not answer.body, told
+    assert PROOF not in bytes(answer.body), told
+    assert b"idden" not in bytes(answer.body), told
+
+
+async def test_each_code_that_is_served_is_asked(tmp_path: Path) -> None:
+    async with hidden(tmp_path) as (server, _, places):
+        served = {int(route.code) for routes in BROKER_FAMILIES.values() for route in routes}
+        assert {code for code in EVERY_CODE if requests(code, places, server)} >= served
+
+
+async def ask_every_code(
+    connect: Callable[[], Client],
+    unserved_words: Callable[[int], str],
+    server: Server,
+    owner: Client,
+    places: Places,
+    serialize_type: int,
+) -> None:
+    """Ask every code of what is another's, and check that it gives and changes nothing.
+
+    Args:
+        connect: Makes a connection.
+        unserved_words: Why a code is refused that brokers of this program do not serve.
+        server: The broker.
+        owner: The connection of whom it all is.
+        places: Where the owner's messages are.
+        serialize_type: Of the headers.
+    """
+    before = await state(owner)
+    owner.pushes.clear()
+    for code in EVERY_CODE:
+        if serialize_type == SerializeType.ROCKETMQ and not -(1 << 15) <= code < 1 << 15:
+            continue  # it has 16 bits for the code
+        for asked in requests(code, places, server) or unserved(code, unserved_words(code)):
+            client = connect()
+            answer = await ask(client, OTHER, code, asked.ext, asked.body, serialize_type=serialize_type)
+            check_refused(code, asked, answer)
+            client.close()
+        assert await state(owner) == before, code
+    assert owner.pushes == []
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("serialize_type", [SerializeType.JSON, SerializeType.ROCKETMQ])
 async def test_no_code_gives_or_changes_what_is_anothers(tmp_path: Path, serialize_type: int) -> None:
     async with hidden(tmp_path) as (server, owner, places):
-        before = await state(owner)
-        owner.pushes.clear()
-        for routes in BROKER_FAMILIES.values():
-            for route in routes:
-                if serialize_type == SerializeType.ROCKETMQ and route.code >= 1 << 15:
-                    continue  # it has 16 bits for the code
-                asked = requests(route.code, places, server)
-                assert asked, f"code {int(route.code)} is served, and not asked here"
-                for ext, words, body in asked:
-                    client = server.broker()
-                    answer = await ask(client, OTHER, route.code, ext, body, serialize_type=serialize_type)
-                    told = (int(route.code), ext, answer.header.remark)
-                    if words is None:
-                        assert answer.header.code == 0, told
-                    else:
-                        assert words in (answer.header.remark or ""), told
-                        assert answer.header.code != 0, told
-                        assert not answer.body, told
-                    assert PROOF not in bytes(answer.body), told
-                    assert b"idden" not in bytes(answer.body), told
-                    client.close()
-                assert await state(owner) == before, int(route.code)
-        assert owner.pushes == []
+        await ask_every_code(server.broker, lambda _: "not supported", server, owner, places, serialize_type)
 
 
 async def test_what_the_owner_may_ask_of_the_same(tmp_path: Path) -> None:
     """So the refusals above are of the account, and not of the requests."""
     async with hidden(tmp_path) as (_, owner, places):
-        for at in (places.topic, places.retry, places.dead, places.half, places.delayed, places.timed):
-            answer = await done(owner, OWNER, 33, {"offset": str(at)})
-            assert PROOF in bytes(answer.body)
-            await done(owner, OWNER, 36, {"offset": str(at), "group": "hidden", "delayLevel": "0"})
-        for topic in ("Hidden", RETRY, DEAD):
-            answer = await done(owner, OWNER, 11, pull_ext(topic, consumer_group="hidden"))
-            assert PROOF in bytes(answer.body)
-            for code in (29, 30, 31, 32, 202, 300):
-                await done(owner, OWNER, code, {"topic": topic, "queueId": "0", "timestamp": "0"})
-        found = {"topic": "Hidden", "key": "K", "maxNum": "9", "beginTimestamp": "0", "endTimestamp": str(1 << 60)}
-        assert PROOF in bytes((await done(owner, OWNER, 12, found)).body)
-        await done(owner, OWNER, 14, {"consumerGroup": "hidden", "topic": "Hidden", "queueId": "0"})
-        for code in (203, 208, 38):
-            await done(owner, OWNER, code, {"consumerGroup": "hidden"})
-        end = {"producerGroup": "owners", "tranStateTableOffset": "0", "msgId": "m", "commitOrRollback": "8"}
-        await done(owner, OWNER, 37, {**end, "commitLogOffset": str(places.half)})
-        handle = encode_recall_handle("Hidden", "broker-a", NOW + 60_000, "TIMED").decode()
-        await done(owner, OWNER, 370, {"topic": "Hidden", "recallHandle": handle})
+        await what_the_owner_may_ask(owner, places)
+
+
+async def what_the_owner_may_ask(owner: Client, places: Places) -> None:
+    """Ask as the owner what nobody else may."""
+    for at in (places.topic, places.retry, places.dead, places.half, places.delayed, places.timed):
+        answer = await done(owner, OWNER, 33, {"offset": str(at)})
+        assert PROOF in bytes(answer.body)
+        await done(owner, OWNER, 36, {"offset": str(at), "group": "hidden", "delayLevel": "0"})
+    for topic in ("Hidden", RETRY, DEAD):
+        answer = await done(owner, OWNER, 11, pull_ext(topic, consumer_group="hidden"))
+        assert PROOF in bytes(answer.body)
+        for code in (29, 30, 31, 32, 202, 300):
+            await done(owner, OWNER, code, {"topic": topic, "queueId": "0", "timestamp": "0"})
+    found = {"topic": "Hidden", "key": "K", "maxNum": "9", "beginTimestamp": "0", "endTimestamp": str(1 << 60)}
+    assert PROOF in bytes((await done(owner, OWNER, 12, found)).body)
+    await done(owner, OWNER, 14, {"consumerGroup": "hidden", "topic": "Hidden", "queueId": "0"})
+    for code in (203, 208, 38):
+        await done(owner, OWNER, code, {"consumerGroup": "hidden"})
+    end = {"producerGroup": "owners", "tranStateTableOffset": "0", "msgId": "m", "commitOrRollback": "8"}
+    await done(owner, OWNER, 37, {**end, "commitLogOffset": str(places.half)})
+    handle = encode_recall_handle("Hidden", "broker-a", NOW + 60_000, "TIMED").decode()
+    await done(owner, OWNER, 370, {"topic": "Hidden", "recallHandle": handle})
 
 
 async def test_a_topic_that_holds_others_messages_is_read_by_who_is_named_for_it(tmp_path: Path) -> None:

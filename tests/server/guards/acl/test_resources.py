@@ -3,8 +3,9 @@ from __future__ import annotations
 import pytest
 
 from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.guards.acl.decisions import ADMIN_CODES, needed, needed_for_message, place_named
 from rocketwire.server.guards.acl.permissions import PUB, SUB
-from rocketwire.server.guards.acl.resources import ADMIN_CODES, Needed, needed, needed_for_message, shown
+from rocketwire.server.guards.acl.resources import NOTHING, Needed, shown
 from rocketwire.server.registry import BROKER_FAMILIES
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.assignment import QueryAssignmentRequestBody
@@ -22,7 +23,8 @@ def asked(code: int, ext: dict[str, str], body: bytes = b"") -> Needed:
         return f"at {offset}" if offset >= 0 else "%RETRY%G"
 
     of_header = needed(code, ext, memoryview(body), reply_topic="C_REPLY_TOPIC")
-    of_message = needed_for_message(code, ext, owner_at)
+    place = place_named(code, ext)
+    of_message = NOTHING if place is None else needed_for_message(code, owner_at(place))
     assert of_message.permission == SUB or not of_header.resources
     return Needed(
         of_message.permission if of_message.resources else of_header.permission,

@@ -1,0 +1,139 @@
+"""Requests that name a message by its physical offset, where a broker far away has the message.
+
+The broker is asked for the message there, and by the entry of its consume queue whether it is one: the body of a
+message may contain bytes that look like a record of any topic. Access control decides by the message's topic then.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from rocketwire.server.core.server_error import ServerError
+from rocketwire.server.guards.acl.message_owner import NoMessageThere, real_topic
+from rocketwire.server.messages.stored_message import StoredMessage, stored_message
+from rocketwire.server.upstream.errors import NotReached
+from rocketwire.server.upstream.line import Answer
+from rocketwire.server.upstream.lines import Lines
+from rocketwire.wire.addresses import Address
+from rocketwire.wire.bodies import decode_body
+from rocketwire.wire.bodies.progress import QueryConsumeQueueResponseBody
+from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.errors import RecordInvalid, WireError
+from rocketwire.wire.headers import encode_ext
+from rocketwire.wire.headers.query import QueryConsumeQueueRequestHeader, ViewMessageRequestHeader
+
+if TYPE_CHECKING:  # for annotations: it needs a YAML parser, imported only where access control is on
+    from rocketwire.server.core.request import Peer, Proof
+    from rocketwire.server.guards.acl.control import AccessControl
+    from rocketwire.wire.header import Header
+
+log = logging.getLogger(__name__)
+
+_PAUSES: Final = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+"""How long to wait for the entry of a message in its consume queue, in seconds: Apache's brokers write it later."""
+_ACCESS_CONTROL: Final = "AclException"
+
+
+class MessageNotShown(ServerError):
+    """A broker does not tell the proxy which message is at a physical offset."""
+
+    def __init__(self, place: int) -> None:
+        super().__init__(f"the broker does not show the proxy the message at offset {place} of the commit log")
+
+
+class MessagePlaces:
+    """Decides about requests by the topics of the messages that they name.
+
+    Args:
+        access: Access control.
+        lines: The connections to brokers, signed with the proxy's account if it has one.
+    """
+
+    def __init__(self, access: AccessControl, lines: Lines) -> None:
+        self._access = access
+        self._lines = lines
+        self._complaint = ""
+
+    def to_decide(self, peer: Peer, header: Header, proof: Proof | None = None) -> int | None:
+        """See `AccessControl.place_to_decide`."""
+        return self._access.place_to_decide(peer, header, proof)
+
+    async def decide(self, peer: Peer, header: Header, place: int, broker: Address, proof: Proof | None = None) -> None:
+        """Decide about a request that `to_decide` gave a place for.
+
+        Args:
+            peer: The connection of the request.
+            header: Its header.
+            place: The physical offset that it names.
+            broker: The broker that it is for.
+            proof: What shows who asks, if the header's fields do not.
+
+        Raises:
+            AccessRefused: the account has no permission for the topic of the message.
+            NoMessageThere: no message begins at the place.
+            MessageNotShown: the broker does not answer, or does not let the proxy look.
+        """
+        try:
+            message = await self._message_at(broker, place)
+        except NotReached as error:
+            self._complain(str(error))
+            raise MessageNotShown(place) from error
+        if message is not None:
+            self._access.admit_message(peer, header, real_topic(message), proof)
+
+    async def _message_at(self, broker: Address, place: int) -> StoredMessage | None:
+        """The message at a physical offset; None: the broker has accounts, and decides by the client's signature."""
+        answer = await self._lines.ask(
+            broker, RequestCode.VIEW_MESSAGE_BY_ID, encode_ext(ViewMessageRequestHeader(offset=place))
+        )
+        if answer.code != ResponseCode.SUCCESS:
+            if _ACCESS_CONTROL not in (answer.remark or ""):
+                raise NoMessageThere(place)
+            if not self._lines.signs:
+                return None
+            raise NotReached(f"{broker} refuses to show it: {answer.remark}")
+        try:
+            message = stored_message(memoryview(answer.body))
+        except RecordInvalid:
+            raise NoMessageThere(place) from None
+        if message.physical_offset != place or not await self._is_in_queue(broker, message):
+            raise NoMessageThere(place)
+        return message
+
+    async def _is_in_queue(self, broker: Address, message: StoredMessage) -> bool:
+        """Whether the message's consume queue leads to it, perhaps in a moment."""
+        header = QueryConsumeQueueRequestHeader(
+            topic=message.topic, queue_id=message.queue_id, index=message.queue_offset, count=1
+        )
+        for pause in (*_PAUSES, None):
+            answer = await self._lines.ask(broker, RequestCode.QUERY_CONSUME_QUEUE, encode_ext(header))
+            entry = _first_entry(answer)
+            if entry is not None or pause is None:
+                return entry == message.physical_offset
+            await trio.sleep(pause)
+        return False
+
+    def _complain(self, reason: str) -> None:
+        if reason != self._complaint:
+            self._complaint = reason
+            log.warning("a message by whose topic to decide is not known: %(reason)s", {"reason": reason})
+
+
+def _first_entry(answer: Answer) -> int | None:
+    """The physical offset of the first entry of an answer; None: it has none.
+
+    Raises:
+        NotReached: the broker refuses, or cannot be understood.
+    """
+    if _ACCESS_CONTROL in (answer.remark or ""):
+        raise NotReached(f"the broker refuses to show the entries of consume queues: {answer.remark}")
+    if not answer.body:
+        return None
+    try:
+        entries = decode_body(QueryConsumeQueueResponseBody, answer.body).queue_data
+    except WireError as error:
+        raise NotReached(f"the broker's answer cannot be read: {error}") from error
+    return entries[0].physic_offset if entries else None

@@ -1,0 +1,102 @@
+"""Requests that a broker behind a proxy might read otherwise than the proxy that decides about them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from rocketwire.wire.addresses import Address
+from rocketwire.wire.codes import FLAG_RESPONSE, RequestCode
+from rocketwire.wire.connection import FrameReader
+from rocketwire.wire.frame import encode_frame
+from rocketwire.wire.header import Header, decode_header
+from tests.server.guards.acl.test_every_code import ACCOUNTS, OTHER, signed
+from tests.server.harness import Client, consumer, heartbeat, settle, subscription
+from tests.server.proxy.proxied import proxying
+from tests.server.proxy.test_bad_servers import brokers
+
+
+@contextlib.asynccontextmanager
+async def recorded(folder: Path, *, accounts: bool = True, **keys: Any) -> AsyncIterator[tuple[Client, list[bytes]]]:
+    """A client of a proxy that has accounts, or has none, and the headers of what reaches the broker behind it."""
+    headers: list[bytes] = []
+    told = [b""]
+
+    async def serve(stream: trio.SocketStream) -> None:
+        frames = FrameReader()
+        async for data in stream:
+            for frame in frames.receive(memoryview(data))[0]:
+                asked = decode_header(frame.header, frame.serialize_type)
+                if asked.code != RequestCode.GET_BROKER_CLUSTER_INFO:
+                    headers.append(bytes(frame.header))
+                header = Header(code=0, opaque=asked.opaque, flag=FLAG_RESPONSE)
+                if not asked.is_response:
+                    await stream.send_all(encode_frame(header, told[0] if asked.code == 106 else b""))
+
+    file = folder / "plain_acl.yml"
+    file.write_text(ACCOUNTS)
+    async with trio.open_nursery() as nursery:
+        (listener,) = await nursery.start(partial(trio.serve_tcp, serve, 0, host="127.0.0.1"))
+        host, port = listener.socket.getsockname()
+        told[0] = brokers(f"{host}:{port}")
+        address = Address(host=host, port=port)
+        async with proxying(folder / "p", address, acl_enable=accounts, acl_file=str(file), **keys) as proxy:
+            yield proxy.broker("liar"), headers
+        nursery.cancel_scope.cancel()
+
+
+def framed(header: bytes, body: bytes = b"") -> bytes:
+    return (4 + len(header) + len(body)).to_bytes(4) + len(header).to_bytes(4) + header + body
+
+
+async def test_a_broker_gets_the_header_that_was_decided_about(tmp_path: Path) -> None:
+    async with recorded(tmp_path) as (client, headers):
+        ext = signed(OTHER, {"topic": "Own", "queueId": "0"})
+        twice = json.dumps({"code": 30, "opaque": 1, "flag": 0, "language": "JAVA", "version": 407})[:-1]
+        twice += f', "Code": 3001, "extFields": {json.dumps({**ext, "topic": "Hidden"})}'
+        twice += f', "extFields": {json.dumps(ext)}, "ExtFields": {json.dumps({**ext, "topic": "Hidden"})}}}'
+        await client.write(framed(twice.encode()))
+        assert (await client.receive()).header.code == 0
+        (header,) = headers
+        assert b"Hidden" not in header
+        assert b"3001" not in header
+        assert decode_header(memoryview(header), 0).ext == ext  # with the client's own signature
+
+
+async def test_an_answer_is_not_read_as_a_request(tmp_path: Path) -> None:
+    async with recorded(tmp_path) as (client, headers):
+        answer = b'{"code":310,"opaque":7,"flag":1,"Flag":0,"language":"JAVA","version":407}'
+        await client.write(framed(answer))
+        await settle()
+        assert [decode_header(memoryview(each), 0).flag for each in headers] == [FLAG_RESPONSE]
+        assert b"Flag" not in headers[0]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"clientID":"c","consumerDataSet":[{"groupName":"own","GroupName":"hidden"}]}',
+        b'{"clientID":"c","consumerDataSet":[{"groupName":"own","group_name":"hidden"}]}',
+        b'{"clientID":"c","consumerDataSet":[{"$ref":"$.x"}],"x":{"groupName":"hidden"}}',
+    ],
+)
+async def test_a_body_that_may_be_read_otherwise_reaches_no_broker(tmp_path: Path, body: bytes) -> None:
+    async with recorded(tmp_path) as (client, headers):
+        answer = await client.ask(34, signed(OTHER, {"x": "1"}, body), body)
+        assert answer.header.code != 0
+        assert headers == []
+
+
+async def test_a_heartbeat_too_long_to_be_decided_about_reaches_no_broker(tmp_path: Path) -> None:
+    async with recorded(tmp_path, max_heartbeat_bytes=1000) as (client, headers):
+        body = heartbeat("c", consumer("hidden", subscription("Hidden"))) + b" " * 1000
+        answer = await client.ask(34, signed(OTHER, {"x": "1"}, body), body)
+        assert "maxHeartbeatBytes=1000" in (answer.header.remark or "")
+        assert headers == []
