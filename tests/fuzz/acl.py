@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ipaddress import ip_address
 from typing import Final
 
-from rocketwire.server.guards.acl import file, resources, white_list
+from rocketwire.server.guards.acl import decisions, file, plain_bodies, resources, white_list
 from rocketwire.server.guards.acl.document import AclFileInvalid
 from rocketwire.wire.bodies.acl import PlainAccessConfig
 from rocketwire.wire.errors import BodyInvalid, FrameError
@@ -116,8 +116,9 @@ def _request(data: bytes) -> None:
     assert by.signed({**others, SIGNATURE: signature}, body)
     assert not by.signed({**others, SIGNATURE: signature}, body + b"x")
     with contextlib.suppress(BodyInvalid):
-        wanted = resources.needed(header.code, ext, memoryview(body))
+        wanted = decisions.needed(header.code, ext, memoryview(body))
         assert all(resources.shown(each) for each in wanted.resources)
+        plain_bodies.check_one_reading(memoryview(body))
 
 
 def seeds() -> Iterator[bytes]:
