@@ -53,6 +53,7 @@ from rocketwire.server.upstream.dialling import DESCRIPTORS, TlsDialling, upstre
 from rocketwire.server.upstream.itself import Itself
 from rocketwire.server.upstream.keys import UpstreamKeys
 from rocketwire.server.upstream.lines import Lines
+from rocketwire.server.upstream.resolving import Resolver
 from rocketwire.server.upstream.signing import Account
 from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.wire.addresses import Address
@@ -154,7 +155,8 @@ class _Proxy:
         self._admission = Admission(self._in_flight, connections, self._descriptors.farewells)
         tls = loaded_contexts(config.tls, clock=clock, run_sync=run_sync)
         self._gate = TlsGate(tls, self._in_flight)
-        self._itself = Itself()
+        self._resolver = Resolver()
+        self._itself = Itself(self._resolver.connecting())
         plain = self._itself.connected
         self._connecting = plain if context is None else TlsDialling(context, self._in_flight, plain).connected
         self._account = Account(live[UpstreamKeys], DECISIONS)
@@ -286,7 +288,8 @@ class _Proxy:
             passed=self._passed,
             now=trio.current_time,
             moved=(lambda _: None) if relays is None else relays.moved,
-            connecting=self._connecting,
+            connecting=self._connect_relay,
+            known=self._resolver.known,
             account=self._account,
             places=self._places,
             times=self._times,
@@ -297,18 +300,31 @@ class _Proxy:
             return relay.plain and (faults is None or not faults.rules.active)
 
         def connecting(address: Address) -> Awaitable[socket.socket]:
-            return self._connecting(address, nursery)
+            return self._connect_relay(address, nursery)
 
         early = (
             None
             if relays is None
-            else PlainPort(relays, plain, relay.where, relay.adopt, connecting, copied=relay.copied)
+            else PlainPort(
+                relays,
+                plain,
+                where=lambda: relay.target,
+                relocation=relay.relocation,
+                adopt=relay.adopt,
+                connecting=connecting,
+                copied=relay.copied,
+            )
         )
         self._connections[key] = lambda: relay.tunnels + (0 if relays is None or early is None else relays.of(early))
         for sock in sockets:
             listener = self._listener(sock, relay, relay.peer_closed, "broker", early)
             self._listeners["broker"].append(listener)
             nursery.start_soon(listener.run)
+
+    async def _connect_relay(self, address: Address, nursery: trio.Nursery) -> socket.socket:
+        """Connect to a broker for one client; ids of messages are to have the proxy's address."""
+        await self._resolver.prepare(self._settings.advertised_host)
+        return await self._connecting(address, nursery)
 
     def _names_listener(self, sock: socket.socket, frames: Names) -> Listener:
         """Serve both generations of clients: remoting as a name server, and gRPC."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 MAX_PORT: Final = 65535
+_PORT_DIGITS: Final = len(str(MAX_PORT))
 
 
 class AddressInvalid(ValueError):
@@ -38,20 +39,28 @@ def parse_address(text: str) -> Address:
         AddressInvalid: no host, no port, a port out of range, or an IPv6 address without its brackets.
     """
     host, colon, port_text = text.strip().rpartition(":")
-    if not colon or not (port_text.isascii() and port_text.isdigit()) or int(port_text) > MAX_PORT:
+    if not colon or not _is_port(port_text):
         raise AddressInvalid
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
-        if not _is_ipv6(host):
+        if ":" not in host or not is_ip(host):
             raise AddressInvalid
     elif not host or any(c in host for c in ":[]") or any(c.isspace() for c in host):
         raise AddressInvalid
     return Address(host=host, port=int(port_text))
 
 
-def _is_ipv6(host: str) -> bool:
+def is_ip(host: str) -> bool:
+    """Whether a host is an address of IPv4 or IPv6, not a name."""
     try:
-        ipaddress.IPv6Address(host)
+        ipaddress.ip_address(host)
     except ValueError:
         return False
     return True
+
+
+def _is_port(text: str) -> bool:
+    if not text.isascii() or not text.isdigit():
+        return False
+    digits = text.lstrip("0")  # Python reads no number of more than 4,300 digits
+    return len(digits) <= _PORT_DIGITS and int(digits or "0") <= MAX_PORT

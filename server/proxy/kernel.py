@@ -252,7 +252,8 @@ class PlainPort:
     Args:
         relays: The relayed connections.
         plain: Whether nothing has to look at frames now.
-        where: The broker's address, None if it is not known, and what to replace in ids of messages.
+        where: The broker's address; None: it is not known.
+        relocation: What to replace in ids of messages of the broker at an address that is connected to.
         adopt: Takes over a client with the connection to the broker that it has.
         connecting: Makes connections to the broker.
         copied: Takes a send that was chosen for the second cluster, and says who gets its answer.
@@ -262,7 +263,8 @@ class PlainPort:
         self,
         relays: KernelRelays,
         plain: Callable[[], bool],
-        where: Callable[[], tuple[Address | None, Relocation | None]],
+        where: Callable[[], Address | None],
+        relocation: Callable[[Address], Relocation | None],
         adopt: Callable[[Session, Begun], None],
         connecting: Callable[[Address], Awaitable[socket.socket]],
         copied: Callable[[Header, Buffer], Watching | None],
@@ -270,6 +272,7 @@ class PlainPort:
         self._relays = relays
         self.plain = plain
         self._where = where
+        self._relocation = relocation
         self.adopt = adopt
         self._connecting = connecting
         self.copied = copied
@@ -288,7 +291,7 @@ class PlainPort:
         """
         await trio.lowlevel.wait_readable(sock)
         first = sock.recv(1, socket.MSG_PEEK)
-        address, relocation = self._where()
+        address = self._where()
         if not first or address is None or not self.plain() or first[0] in _OTHERS:
             return None
         try:
@@ -299,7 +302,14 @@ class PlainPort:
             broker.close()
             return None
         return self._relays.add(
-            self, sock, remote, broker, address=address, relocation=relocation, on_close=on_close, back=back
+            self,
+            sock,
+            remote,
+            broker,
+            address=address,
+            relocation=self._relocation(address),
+            on_close=on_close,
+            back=back,
         )
 
 

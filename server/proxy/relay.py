@@ -53,6 +53,7 @@ class Relay(Passing):
         now: Likewise.
         moved: Called with the former address when the broker has moved.
         connecting: Makes connections to the broker.
+        known: An address with the IP address of its host, which is known after connecting; None: there is none.
         account: Signs each request while there is one; else they keep what their clients have signed with.
         places: Decides about requests that name a message by its physical offset; None: nobody does.
         times: Measures; None: nobody does.
@@ -73,6 +74,7 @@ class Relay(Passing):
         now: Callable[[], float],
         moved: Callable[[Address], None] = lambda _: None,
         connecting: Connecting = connected,
+        known: Callable[[Address], Address | None],
         account: Account,
         places: MessagePlaces | None = None,
         times: Times | None = None,
@@ -86,7 +88,7 @@ class Relay(Passing):
         self._quotas = quotas
         self._tunnels: dict[Session, Tunnel] = {}
         self._target: Address | None = None
-        self._relocation: Relocation | None = None
+        self._known = known
         self._moved = moved
         self._passed = passed
         self._connecting = connecting
@@ -106,7 +108,6 @@ class Relay(Passing):
         if former is not None:
             log.info("broker %(broker)s is now at %(address)s", {"broker": self._key.name, "address": address})
         self._target = address
-        self._relocation = relocation(address, self._own)
         for tunnel in list(self._tunnels.values()):
             tunnel.close()
         if former is not None:
@@ -122,9 +123,14 @@ class Relay(Passing):
         """Whether nothing has to look at all frames."""
         return not self._account.active and not self.guarded
 
-    def where(self) -> tuple[Address | None, Relocation | None]:
-        """The broker's address, if it is known, and what to replace in ids of messages."""
-        return self._target, self._relocation
+    @property
+    def target(self) -> Address | None:
+        """The broker's address; None: it is not known."""
+        return self._target
+
+    def relocation(self, address: Address) -> Relocation | None:
+        """What to replace in ids of messages of a broker that is connected to."""
+        return relocation(self._known(address), self._known(self._own))
 
     def serve(self, session: Session, frames: list[RawFrame]) -> int:
         """Pass frames on in order, while the broker reads.
@@ -232,7 +238,7 @@ class Relay(Passing):
         tunnel = self._tunnels[session] = Tunnel(
             session,
             self._target,
-            self._relocation,
+            self.relocation,
             self._ended,
             begun,
             connecting=self._connecting,
@@ -282,10 +288,9 @@ def _with(frame: RawFrame, header: Header) -> RawFrame:
     return frame._replace(header=memoryview(encode_header(header, frame.serialize_type)))
 
 
-def relocation(broker: Address, own: Address) -> Relocation | None:
-    """What to replace in message ids; None: an address is a name, or one is of IPv6 and the other is not."""
-    try:
-        old, new = (encode_host(each.host, each.port).hex().upper().encode() for each in (broker, own))
-    except ValueError:
+def relocation(broker: Address | None, own: Address | None) -> Relocation | None:
+    """What to replace in message ids; None: an address is not known, or one is of IPv6 and the other is not."""
+    if broker is None or own is None:
         return None
+    old, new = (encode_host(each.host, each.port).hex().upper().encode() for each in (broker, own))
     return Relocation(old, new) if len(old) == len(new) else None

@@ -81,7 +81,7 @@ class Tunnel:
     Args:
         session: The client's side.
         address: The broker.
-        relocation: What to replace in message ids; None: nothing.
+        relocation: Says what to replace in message ids of the broker, once it is connected to; None: nothing.
         on_close: Called once when it is closed.
         begun: A connection to the broker that there is already.
         connecting: Makes one otherwise.
@@ -93,7 +93,7 @@ class Tunnel:
         self,
         session: Session,
         address: Address,
-        relocation: Relocation | None,
+        relocation: Callable[[Address], Relocation | None],
         on_close: Callable[[Tunnel], None],
         begun: Begun | None = None,
         *,
@@ -103,7 +103,8 @@ class Tunnel:
     ) -> None:
         self.session = session
         self.address = address
-        self._relocation = relocation
+        self._relocating = relocation
+        self._relocation: Relocation | None = None
         self._on_close = on_close
         self._begun = begun
         self._connecting = connecting
@@ -201,6 +202,7 @@ class Tunnel:
                 self._refuse_all(error)
                 return
         self._begun = None
+        self._relocation = self._relocating(self.address)
         sock = self._sock = begun.sock
         if self._closed:
             sock.close()

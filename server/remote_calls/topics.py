@@ -20,6 +20,7 @@ from rocketwire.server.topics.message_types import MESSAGE_TYPE, MessageType
 from rocketwire.server.upstream.cluster import MASTER, BrokerKey, Cluster
 from rocketwire.server.upstream.errors import NotReached
 from rocketwire.server.upstream.lines import Lines
+from rocketwire.server.upstream.told_queues import usable_queues
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.route import TopicRouteData
@@ -130,7 +131,7 @@ class RemoteTopics:
             NotReached: nobody answers, and the topic was not known before.
         """
         known = self._known.get(topic)
-        if known is not None and known.asks is not None:
+        while known is not None and known.asks is not None:  # of several who waited, one asks again
             await known.asks.wait()
             known = self._known.get(topic)
         if known is None or trio.current_time() - known.at >= FRESH_SECONDS:
@@ -176,7 +177,7 @@ class RemoteTopics:
                     attributes=attributes,
                 ),
             )
-            for queues in sorted(route.queue_datas, key=lambda each: each.broker_name)
+            for queues in sorted(usable_queues(topic, route.queue_datas), key=lambda each: each.broker_name)
             if self.address(queues.broker_name) is not None
         )
         known.at = now

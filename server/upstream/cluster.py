@@ -18,8 +18,9 @@ from rocketwire.server.upstream.errors import NotReached
 from rocketwire.server.upstream.line import Answer
 from rocketwire.server.upstream.lines import Lines
 from rocketwire.server.upstream.questions import Question, ask_then
+from rocketwire.server.upstream.resolving import usable_address
 from rocketwire.store.event import Event
-from rocketwire.wire.addresses import Address, AddressInvalid, parse_address
+from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.route import BrokerData, ClusterInfo, TopicRouteData
 from rocketwire.wire.codes import RequestCode, ResponseCode
@@ -206,9 +207,10 @@ def _addresses(brokers: Iterable[BrokerData]) -> dict[BrokerKey, Address]:
     found = {}
     for each in brokers:
         for broker_id, text in each.broker_addrs.items():
-            try:
-                found[BrokerKey(each.broker_name, broker_id)] = parse_address(text)
-            except AddressInvalid:
+            address = usable_address(text)
+            if address is not None:
+                found[BrokerKey(each.broker_name, broker_id)] = address
+            else:
                 log.warning(
                     "broker %(broker)s has no usable address: %(address)s",
                     {"broker": each.broker_name, "address": text},

@@ -36,8 +36,10 @@ async def connected(address: Address, _nursery: trio.Nursery) -> socket.socket:
             stream = await trio.open_tcp_stream(address.host, address.port)
     except trio.TooSlowError:
         raise NotSent(f"{address} cannot be reached: no answer in time") from None
-    except OSError as error:
-        raise NotSent(f"{address} cannot be reached: {error.strerror or error}") from error
+    except UnicodeError as error:
+        raise NotSent(f"{address} cannot be reached: not a host name") from error
+    except (OSError, ValueError) as error:  # a host with a NUL is a ValueError
+        raise NotSent(f"{address} cannot be reached: {getattr(error, 'strerror', None) or error}") from error
     sock = nonblocking(stream.socket.detach())
     notice_its_end(sock)
     return sock

@@ -8,19 +8,22 @@ from typing import Final
 
 import trio
 
-from rocketwire.server.upstream.connecting import connected
+from rocketwire.server.upstream.connecting import Connecting, connected
 from rocketwire.server.upstream.errors import NotSent
 from rocketwire.wire.addresses import Address
 
 log = logging.getLogger(__name__)
 
+_MOST_TOLD: Final = 1000
 _ANY: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - they are compared with
 
 
 class Itself:
     """Makes connections to others, and knows where the proxy listens."""
 
-    def __init__(self) -> None:
+    def __init__(self, connecting: Connecting = connected) -> None:
+        """Make connections by `connecting`."""
+        self._connecting = connecting
         self._listens: set[tuple[str, int]] = set()
         self._told: set[Address] = set()
 
@@ -28,20 +31,24 @@ class Itself:
         """Note a socket that the proxy listens on."""
         self._listens.add(sock.getsockname()[:2])
 
+    def closes(self, sock: socket.socket) -> None:
+        """Note that the proxy will listen on a socket no more, which is still open."""
+        self._listens.discard(sock.getsockname()[:2])
+
     async def connected(self, address: Address, nursery: trio.Nursery) -> socket.socket:
         """As the function of that name in `upstream`.
 
         Raises:
             NotSent: there is none within CONNECT_SECONDS, or it led to the proxy.
         """
-        sock = await connected(address, nursery)
+        sock = await self._connecting(address, nursery)
         try:
             itself = self._is_own(sock)
         except OSError:  # it has ended already
             itself = False
         if itself:
             sock.close()
-            if address not in self._told:
+            if address not in self._told and len(self._told) < _MOST_TOLD:
                 self._told.add(address)
                 log.error("%(address)s is this proxy itself: it cannot be behind it", {"address": address})
             raise NotSent(f"{address} is the proxy itself")

@@ -198,6 +198,15 @@ class Line:
 
     async def _watch(self) -> None:
         """Give up each request at its deadline, until none waits."""
+        try:
+            await self._give_up_late()
+        except Exception:  # as in `receive`
+            log.exception("what waits for %(peer)s", {"peer": self.address})
+            self.close()
+        finally:
+            self._timer = None
+
+    async def _give_up_late(self) -> None:
         while (deadline := self._next_deadline()) is not None:
             with trio.CancelScope(deadline=deadline) as self._timer:
                 await trio.sleep_forever()
@@ -207,7 +216,6 @@ class Line:
             if self.forwarded is not None:
                 self.forwarded.expire(now, NotReached(f"{self.address} does not answer"))
             self._settled()
-        self._timer = None
 
     def _next_deadline(self) -> float | None:
         deadlines = [each.deadline for each in self._waiting.values()]
@@ -287,6 +295,8 @@ class Line:
                     return
         except (trio.ClosedResourceError, OSError, WireError):
             return
+        except Exception:  # whatever the other server says, only this connection ends
+            log.exception("closing the connection to %(peer)s", {"peer": self.address})
         finally:
             self.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,8 @@ from rocketwire.store.event import Event
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.frame import Buffer
+
+log = logging.getLogger(__name__)
 
 
 class Lines:
@@ -184,8 +187,15 @@ class Lines:
         )
 
     def start(self, task: Callable[..., Awaitable[Any]], *args: Any) -> bool:  # noqa: ANN401 - what the task takes
-        """Run a task as long as connections are carried, or return False: they are not. It must not fail."""
+        """Run a task as long as connections are carried, or return False: they are not. If it fails, that is logged."""
         if self._nursery is None:
             return False
-        self._nursery.start_soon(task, *args)
+        self._nursery.start_soon(_logged, task, *args)
         return True
+
+
+async def _logged(task: Callable[..., Awaitable[Any]], *args: Any) -> None:  # noqa: ANN401 - what the task takes
+    try:
+        await task(*args)
+    except Exception:  # what one server says must not end the tasks of all
+        log.exception("a task that asks other servers")

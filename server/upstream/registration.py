@@ -24,6 +24,7 @@ from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies.fastjson import in_steps
 from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
 from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.errors import WireError
 from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.route import RegisterBrokerRequestHeader, UnRegisterBrokerRequestHeader
 from rocketwire.wire.message import body_crc
@@ -130,9 +131,11 @@ class RemoteRegistration:
             broker_id=self._identity.broker_id,
             body_crc32=body_crc(body),
         )
-        answer = await ask(
-            line, Question(RequestCode.REGISTER_BROKER, encode_ext(header), body), seconds=_ANSWER_SECONDS
-        )
+        question = Question(RequestCode.REGISTER_BROKER, encode_ext(header), body)
+        try:
+            answer = await ask(line, question, seconds=_ANSWER_SECONDS)
+        except WireError as error:
+            raise NotReached(f"the registration at {server.address} cannot be written: {error}") from error
         if answer.code != ResponseCode.SUCCESS:
             raise NotReached(f"{server.address} refused the registration with {answer.code}: {answer.remark}")
         server.succeeded()

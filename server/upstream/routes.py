@@ -17,6 +17,7 @@ import trio
 from rocketwire.server.upstream.errors import NotReached
 from rocketwire.server.upstream.line import Line, connect
 from rocketwire.server.upstream.questions import Question, ask
+from rocketwire.server.upstream.told_queues import usable_queues
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.route import QueueData, TopicRouteData
@@ -109,4 +110,5 @@ class RemoteRoutes:
             found = decode_body(TopicRouteData, answer.body)
         except WireError as error:
             raise NotReached(f"no route of {topic}: {error}") from error
-        return tuple(each for each in found.queue_datas if each.broker_name != self._broker)
+        others = [each for each in found.queue_datas if each.broker_name != self._broker]
+        return tuple(usable_queues(topic, others))

@@ -21,6 +21,7 @@ NAMES: Final = (
     "acl",
     "grpc",
     "sessions",
+    "upstream",
 )
 
 

@@ -41,17 +41,18 @@ _PATIENCE: Final = 3600.0  # real seconds: the fuzzer ends an input that hangs
 def sent(data: bytes) -> bytes:
     """The bytes of an input's frames."""
     first, *parts = data.split(FRAME)
-    return first + b"".join(map(_frame, parts))
+    return first + b"".join(map(framed, parts))
 
 
-def _frame(part: bytes) -> bytes:
+def framed(part: bytes) -> bytes:
+    """A frame of a header and a body."""
     header, _, body = part.partition(BODY)
     serialize_type = int(header[:1] == b"\1")
     header = header[serialize_type:]
     return PREFIX.pack(4 + len(header) + len(body), serialize_type << 24 | len(header)) + header + body
 
 
-class _Errors(logging.Handler):
+class Errors(logging.Handler):
     """Keeps what the server logs as an error: a bug."""
 
     def __init__(self) -> None:
@@ -81,7 +82,7 @@ class _Parts:
 class _Serving:
     """A server that is replaced by a new one after some inputs."""
 
-    def __init__(self, folder: Path, errors: _Errors) -> None:
+    def __init__(self, folder: Path, errors: Errors) -> None:
         self._folder = folder
         self._errors = errors
         self._stack = AsyncExitStack()
@@ -158,16 +159,24 @@ class _Serving:
 
 
 @contextmanager
-def opened() -> Iterator[Check]:
-    """With a server."""
-    errors = _Errors()
+def kept_errors() -> Iterator[Errors]:
+    """Keeps what servers log as errors; what hangs is for the fuzzer to end."""
+    errors = Errors()
     logger = logging.getLogger("rocketwire")
     with ExitStack() as stack:
         stack.enter_context(patch.object(harness, "REAL_SECONDS", _PATIENCE))
-        folder = stack.enter_context(tempfile.TemporaryDirectory())
         stack.enter_context(patch.object(logger, "propagate", new=False))
         logger.addHandler(errors)
         stack.callback(logger.removeHandler, errors)
+        yield errors
+
+
+@contextmanager
+def opened() -> Iterator[Check]:
+    """With a server."""
+    with ExitStack() as stack:
+        errors = stack.enter_context(kept_errors())
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
         loop = stack.enter_context(running())
         serving_ = _Serving(Path(folder), errors)
         try:

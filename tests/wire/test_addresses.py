@@ -29,6 +29,7 @@ def test_host_and_port_are_read(text: str, host: str, port: int) -> None:
         "localhost:x",
         "localhost:-1",
         "localhost:65536",
+        "localhost:" + "9" * 5000,
         "localhost:٣",
         "::1:9876",
         "[::1]",

@@ -201,7 +201,7 @@ class GroupAtBroker:
             queue.leaves = key not in mine
         await self._give_up()
         asked = mine | set(self.queues)
-        locked = await asking.lock(sorted(asked)) if asked else set()
+        locked = asked & await asking.lock(sorted(asked)) if asked else set()
         for key in locked:
             self._locked_until[key] = now + _LOCK_SECONDS
         for key in [key for key in self.queues if key not in locked]:

@@ -11,6 +11,7 @@ from struct import Struct
 from typing import Final
 
 from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.hosts import HOST_V4_SIZE, HOST_V6_SIZE
 from rocketwire.wire.message import (
     BORN_HOST_AT,
@@ -27,6 +28,8 @@ MOST_SPAN: Final = 10_000
 """How far the lowest message that is not acknowledged may lie behind: that much comes again when the proxy dies."""
 _ENOUGH: Final = 64
 """Messages that wait to be delivered: more are not read ahead."""
+_MOST_TRIES: Final = 1 << 30
+"""That a broker may tell: they are counted on in an integer of 32 bits."""
 _INT: Final = Struct(">i")
 _LONG: Final = Struct(">q")
 _RETRY_TOPIC: Final = RETRY_TOPIC.encode()
@@ -50,7 +53,7 @@ class Held:
         self._times_at = _times_at(record)
         self.offset = offset
         self.topic = topic
-        (self.tries,) = _INT.unpack_from(record, self._times_at)
+        self.tries = min(_INT.unpack_from(record, self._times_at)[0], _MOST_TRIES)
         self.pop_time = 0
         self.due = 0
         self.counts = True
@@ -121,16 +124,19 @@ class PulledQueue:
         """Take the records of a pull; those in a retry topic are told by their first topics.
 
         Raises:
-            RecordInvalid: they are none; also the other errors of `decode_record`.
+            RecordInvalid: they are none, or many more than were asked for; also the other errors of `decode_record`.
         """
-        at = 0
+        at = count = 0
         while at < len(body):
+            count += 1
+            if count > MOST_MESSAGES:
+                raise RecordInvalid(f"a pull brings more than {MOST_MESSAGES} messages")
             message = decode_record(body, at, check_crc=False)
             (size,) = _INT.unpack_from(body, at + TOTAL_SIZE_AT)
             record = body[at : at + size]
             at += size
             offset = message.queue_offset
-            if offset < self.next_offset:
+            if offset < self.next_offset or offset in self._held:
                 continue
             first = value_of(message.properties, _RETRY_TOPIC) if retried else None
             topic = self.topic if first is None else str(first, "utf-8", "replace")

@@ -19,6 +19,7 @@ from rocketwire.server.remote_calls.pulls.asking import Asking
 from rocketwire.server.remote_calls.pulls.group import CLIENT_PREFIX, GroupAtBroker, Taken
 from rocketwire.server.remote_calls.pulls.queue import PulledQueue
 from rocketwire.server.remote_calls.topics import RemoteTopics
+from rocketwire.server.topics.topics import MOST_QUEUES
 from rocketwire.server.upstream.errors import NotReached
 from rocketwire.server.upstream.line import Answer, Done
 from rocketwire.server.upstream.lines import Lines
@@ -166,8 +167,10 @@ class Pulls:
         return group
 
     async def _run(self, broker: str, name: str, group: GroupAtBroker) -> None:
-        await group.run()
-        del self._groups[broker, name]
+        try:
+            await group.run()
+        finally:
+            del self._groups[broker, name]
 
     def _asking(self, lines: Lines, broker: str, group: str) -> Asking:
         address: Callable[[], Any] = lambda: self._topics.address(broker)  # noqa: E731 - it may move
@@ -177,7 +180,7 @@ class Pulls:
         """How many queues of a topic are read at a broker."""
         if group and topic == retry_topic(group):
             config = self._known_groups.get(group)
-            return 1 if config is None else config.retry_queue_nums
+            return 1 if config is None else min(config.retry_queue_nums, MOST_QUEUES)
         for share in self._topics.shares(topic):
             if share.broker == broker and share.config.perm & Permission.READ:
                 return share.config.read_queue_nums
