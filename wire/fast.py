@@ -15,6 +15,7 @@ from rocketwire.wire.batch import decode_batch
 from rocketwire.wire.errors import BatchInvalid, BatchTooLarge
 from rocketwire.wire.java import hash_map_order, string_hash
 from rocketwire.wire.properties import decode_properties, encode_properties
+from rocketwire.wire.property_edits import without
 
 _BATCH_HEAD: Final = Struct(">iiiii")
 _BATCH_LEAST: Final = _BATCH_HEAD.size + 2
@@ -23,6 +24,7 @@ MOST_MESSAGES: Final = 8192
 MOST_PROPERTIES: Final = 131_072
 """Of all messages of a batch; the kernel counts as many."""
 _ITEM_SEP: Final = b"\x02"
+_POP_CK: Final = names.POP_CK.encode()
 _INT16_HIGH: Final = 0x7F
 _MOST_BATCH_TEXTS: Final = 64
 _SHORTEST_ITEM: Final = 3  # the official decoder skips anything shorter
@@ -53,12 +55,15 @@ STEERING_NAMES: Final = frozenset(
         names.TIMER_DELIVER_MS,
         names.START_DELIVER_TIME,
         names.TIMER_DEL_UNIQ_KEY,
+        names.INNER_NUM,  # refused, as by Apache 5.5.0: it says that the record holds a batch
     }
 )
 
 
 def stored_properties(text: str, cluster_item: str) -> StoredProperties:
     r"""Rewrite a client's property text as a 4.9.7 broker stores it: WAIT dropped, CLUSTER added.
+
+    POP_CK is dropped, too, as Apache does since 5.0: a consumer that forwards a popped message sends it.
 
     `cluster_item` is the whole item, ``CLUSTER\x01name``. Items without a value are dropped, as the broker does.
     """
@@ -78,7 +83,7 @@ def stored_properties(text: str, cluster_item: str) -> StoredProperties:
             tags = value
         elif name == names.KEYS:
             keys = value
-        elif name == names.CLUSTER:
+        elif name in (names.CLUSTER, names.POP_CK):
             continue
         elif name in STEERING_NAMES:
             steering = f"{steering}\x02{item}" if steering else item
@@ -95,6 +100,7 @@ def batch_properties(text: str, cluster_item: str) -> StoredProperties:
     give each batch a UNIQ_KEY.
     """
     items = decode_properties(text)
+    items.pop(names.POP_CK, None)
     steering = encode_properties({name: value for name, value in items.items() if name in STEERING_NAMES})
     name, _, value = cluster_item.partition("\x01")
     items[name] = value
@@ -104,7 +110,9 @@ def batch_properties(text: str, cluster_item: str) -> StoredProperties:
 
 
 class BatchMessage(NamedTuple):
-    """A message of a batch, with the values that the broker needs of its own properties, which are not rewritten.
+    """A message of a batch, with the values that the broker needs of its own properties.
+
+    These are stored as they came, but without a POP_CK.
 
     It is stored with the batch's properties behind them: keys and tags of the batch replace its own.
     """
@@ -148,22 +156,30 @@ def batch_messages(body: bytes) -> list[BatchMessage]:
             or items > MOST_PROPERTIES
         ):
             raise _why_refused(body, len(result), items)
-        unique_key = keys = tags = None
-        steering = False
-        for item in str(properties, "utf-8", "replace").split("\x02"):
-            name, _, value = item.partition("\x01")
-            if not value:
-                continue
-            if name == names.UNIQ_KEY:
-                unique_key = value
-            elif name == names.TAGS:
-                tags = value
-            elif name == names.KEYS:
-                keys = value
-            elif name in STEERING_NAMES:
-                steering = True
+        if _POP_CK in properties:
+            properties = without(properties, (_POP_CK,))
+        unique_key, keys, tags, steering = _known_values(properties)
         append(_new(BatchMessage, (flag, body[body_at:length_at], properties, unique_key, keys, tags, steering)))
     return result
+
+
+def _known_values(properties: bytes) -> tuple[str | None, str | None, str | None, bool]:
+    """UNIQ_KEY, KEYS and TAGS of a message of a batch, and whether one of its properties steers."""
+    unique_key = keys = tags = None
+    steering = False
+    for item in str(properties, "utf-8", "replace").split("\x02"):
+        name, _, value = item.partition("\x01")
+        if not value:
+            continue
+        if name == names.UNIQ_KEY:
+            unique_key = value
+        elif name == names.TAGS:
+            tags = value
+        elif name == names.KEYS:
+            keys = value
+        elif name in STEERING_NAMES:
+            steering = True
+    return unique_key, keys, tags, steering
 
 
 def _why_refused(body: bytes, messages: int, properties: int) -> BatchInvalid:

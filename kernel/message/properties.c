@@ -35,6 +35,7 @@ typedef enum {
     CLUSTER,
     PLACED,
     SHARDING,
+    HANDLE,
     STEERING,
     STEERING_SECONDS = STEERING + TIME_SECONDS,
     STEERING_MILLISECONDS = STEERING + TIME_MILLISECONDS,
@@ -55,6 +56,9 @@ static property_kind kind_of(span name)
     case 5:
         IS("DELAY", STEERING);
         break;
+    case 6:
+        IS("POP_CK", HANDLE);
+        break;
     case 7:
         IS("CLUSTER", CLUSTER);
         break;
@@ -62,6 +66,9 @@ static property_kind kind_of(span name)
         IS("UNIQ_KEY", UNIQUE_KEY);
         IS("TRAN_MSG", STEERING);
         IS("REAL_QID", PLACED);
+        break;
+    case 9:
+        IS("INNER_NUM", STEERING);
         break;
     case 10:
         IS("REAL_TOPIC", PLACED);
@@ -116,6 +123,7 @@ void properties_rewrite(span text, span cluster_item, uint8_t *to, properties_fo
             found->wait_text = one.value;
             continue;
         case CLUSTER:
+        case HANDLE:
             continue;
         case UNIQUE_KEY:
             found->unique_key = value;
@@ -171,6 +179,7 @@ void properties_look(span text, properties_found *found)
         case SHARDING:
             found->sharded = true;
             break;
+        case HANDLE: /* Python takes it out */
         case STEERING:
         case STEERING_SECONDS:
         case STEERING_MILLISECONDS:

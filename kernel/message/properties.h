@@ -71,7 +71,8 @@ typedef struct {
     size_t length;               /* of what was written */
     span unique_key, keys, tags; /* in what was written, or looked at: the last with a value; at == NULL: none */
     wait_property wait;
-    bool steering;      /* a property that changes when or where the message is delivered */
+    bool steering;      /* a property that changes when or where the message is delivered, or what Python refuses; in a
+                         * text that was only looked at also POP_CK, which Python takes out */
     bool sharded;       /* a sharding key, by which an ordered message's queue was chosen */
     bool nul;           /* a NUL character in what was written, or looked at: for Python, which refuses it */
     time_property time; /* rewritten ones: that property, if it is the only one that steers */
@@ -80,8 +81,8 @@ typedef struct {
     bool placed;        /* the message says already when or where it is delivered, as one does that waited before */
 } properties_found;
 
-/* Rewrite a client's property text (unescaped, valid UTF-8) as it is stored: WAIT, empty items and its own CLUSTER
- * dropped, `cluster_item` at the end. `to` has room for text.len + cluster_item.len + 1 bytes. */
+/* Rewrite a client's property text (unescaped, valid UTF-8) as it is stored: WAIT, empty items, POP_CK and its own
+ * CLUSTER dropped, `cluster_item` at the end. `to` has room for text.len + cluster_item.len + 1 bytes. */
 void properties_rewrite(span text, span cluster_item, uint8_t *to, properties_found *found);
 
 /* What the broker reads out of a message's property text that is stored as it is (a batch's). WAIT is not looked at:

@@ -38,9 +38,17 @@ from rocketwire.wire import properties as property_names
 from rocketwire.wire.bodies.topic import TopicConfig
 from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.headers.pop import PopMessageRequestHeader
-from rocketwire.wire.message import MAGIC_V1, MAX_PROPERTIES_LENGTH, decode_record, encode_record
+from rocketwire.wire.message import (
+    MAGIC_V1,
+    MAGIC_V2,
+    MAX_PROPERTIES_LENGTH,
+    MAX_TOPIC_LENGTH_V1,
+    Message,
+    decode_record,
+    encode_record,
+)
 from rocketwire.wire.pop_handle import ORDER_REVIVE_QUEUE, PopHandle, PoppedQueue, kind_of
-from rocketwire.wire.property_edits import with_items
+from rocketwire.wire.property_edits import with_items, without
 
 _FROM_MIN: Final = 0
 _PLACE: Final = struct.Struct(">i16xq")
@@ -237,9 +245,13 @@ class Taking:
             offsets: Sequence[int] = range(offset, fetched.next_offset)
             differences = _IN_A_ROW[fetched.count]
         else:
-            offsets = [_PLACE.unpack_from(chunk, at)[1] for chunk, at, _ in _records(fetched.chunks)]
+            offsets = [
+                _PLACE.unpack_from(record)[1]
+                for record in _records(b"".join(fetched.chunks))
+                if len(record) >= _PLACE.size
+            ]
             differences = tuple([each - offset for each in offsets])
-        body = self._body(taken, offset, fetched, fields) if topic != fields.topic else b"".join(fetched.chunks)
+        body = self._body(taken, queue, offset, fetched, fields)
         popped = PoppedQueue(kind_of(topic), queue_id, offset, offsets)
         renewer = fields.renewer if isinstance(fields, RenewedPopRequest) else None
         if fields.order:
@@ -252,33 +264,45 @@ class Taking:
         taken.drafts.append(point)
         taken.add(TakenQueue(queue, popped, fetched.next_offset, body))
 
-    def _body(self, taken: Taken, start: int, fetched: Fetched, fields: PopMessageRequestHeader) -> bytes:
-        """Records of a retry topic as consumers get them: with the topic that they were sent to, and their handle."""
-        if self._keys.current.pop_response_return_actual_retry_topic:
-            return b"".join(fetched.chunks)
+    def _body(
+        self, taken: Taken, queue: PopQueue, start: int, fetched: Fetched, fields: PopMessageRequestHeader
+    ) -> bytes:
+        """The records as consumers get them.
+
+        Those of a retry topic have the topic that they were sent to, and their handle. A handle that a client stored in
+        a record is taken out: consumers would believe it.
+        """
+        body = b"".join(fetched.chunks)
+        rewritten = queue.topic != fields.topic and not self._keys.current.pop_response_return_actual_retry_topic
+        if not rewritten and _POP_CK not in body:
+            return body
         found: list[bytes] = []
-        for chunk, at, size in _records(fetched.chunks):
-            record = bytes(chunk[at : at + size])
+        for record in _records(body):
             try:
                 message = decode_record(record, check_crc=False)
             except RecordInvalid:  # the client decides what becomes of it
                 found.append(record)
                 continue
-            handle = PopHandle(
-                start,
-                taken.pop_time,
-                fields.invisible_time,
-                taken.revive_queue,
-                kind_of(message.topic),
-                self._broker_name,
-                message.queue_id,
-                message.queue_offset,
-            )
-            properties = with_items(message.properties, ((_POP_CK, handle.text.encode()),))
-            if len(properties) <= MAX_PROPERTIES_LENGTH:  # else the client makes the handle of the answer's lists
-                record = encode_record(replace(message, topic=fields.topic, properties=properties, magic=MAGIC_V1))
-            found.append(record)
+            found.append(self._rewritten(taken, start, message, fields) if rewritten else _without_handle(message))
         return b"".join(found)
+
+    def _rewritten(self, taken: Taken, start: int, message: Message, fields: PopMessageRequestHeader) -> bytes:
+        """The record of a message in a retry topic, with the topic that it was sent to, and its handle."""
+        handle = PopHandle(
+            start,
+            taken.pop_time,
+            fields.invisible_time,
+            taken.revive_queue,
+            kind_of(message.topic),
+            self._broker_name,
+            message.queue_id,
+            message.queue_offset,
+        )
+        properties = with_items(message.properties, ((_POP_CK, handle.text.encode()),))
+        if len(properties) > MAX_PROPERTIES_LENGTH:  # the client makes the handle of the answer's lists
+            return _without_handle(message)
+        magic = MAGIC_V1 if len(fields.topic) <= MAX_TOPIC_LENGTH_V1 else MAGIC_V2
+        return encode_record(replace(message, topic=fields.topic, properties=properties, magic=magic))
 
     def offset(self, queue: PopQueue, init_mode: int) -> int:
         """Where a group goes on in a queue, or begins; the beginning is noted.
@@ -322,11 +346,16 @@ class Taking:
             throttle.received(gate, [memoryview(each.body) for each in taken.queues])
 
 
-def _records(chunks: Sequence[memoryview]) -> Iterator[tuple[memoryview, int, int]]:
-    """Where each record begins, and its size."""
-    for chunk in chunks:
-        at = 0
-        while at < len(chunk):
-            size = _PLACE.unpack_from(chunk, at)[0]
-            yield chunk, at, size
-            at += size
+def _without_handle(message: Message) -> bytes:
+    """The record of a message, less a POP_CK in it."""
+    return encode_record(replace(message, properties=without(message.properties, (_POP_CK,))))
+
+
+def _records(body: bytes) -> Iterator[bytes]:
+    """Each record; one whose size is damaged, and all behind it, are the last."""
+    at = 0
+    while at < len(body):
+        size = _PLACE.unpack_from(body, at)[0] if len(body) - at >= _PLACE.size else 0
+        end = at + size if size >= _PLACE.size else len(body)
+        yield body[at:end]
+        at = end

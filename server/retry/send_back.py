@@ -164,7 +164,7 @@ class SendBack:
 
     def count(self, group: str, properties: bytes) -> None:
         """Count a message that was stored again with these properties: by its group and first topic."""
-        self._counters.add((group, (value_of(properties, _RETRY_TOPIC) or b"").decode()), 1)
+        self._counters.add((group, str(value_of(properties, _RETRY_TOPIC) or b"", "utf-8", "replace")), 1)
 
     def _message(self, offset: int) -> StoredMessage:
         record = self._store.record_at(offset)

@@ -17,7 +17,7 @@ from rocketwire.server.core.errors import (
 )
 from rocketwire.server.delay import delay_level
 from rocketwire.server.send.keys import SendKeys
-from rocketwire.server.send.steering import is_transactional
+from rocketwire.server.send.steering import check_one_message, is_transactional
 from rocketwire.server.timer.sends import named_time
 from rocketwire.server.topics.message_types import MessageType, check_message_type, may_have_a_type
 from rocketwire.server.topics.retry_topics import RetryTopics
@@ -121,6 +121,7 @@ class SendChecks:
     def check_batch(self, items: str) -> None:
         """Refuse a batch that is to be delivered later or by a transaction, as these properties of it say."""
         properties = decode_properties(items)
+        check_one_message(properties)
         if is_transactional(properties):
             self.check_transactions_allowed()
             raise MessageIllegal(f"property {property_names.TRANSACTION_PREPARED}: a batch has no transaction")

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from rocketwire.server.core.errors import MessageIllegal
 from rocketwire.server.delay import delay_level
 from rocketwire.wire import properties as property_names
 from rocketwire.wire.properties import decode_properties
@@ -43,9 +44,10 @@ def steering_of(items: str, wait: str | None, levels: int) -> Steering:
         levels: How many delay levels there are: one above is the last.
 
     Raises:
-        MessageIllegal: the level is no number.
+        MessageIllegal: the level is no number, or the message says that its record holds a batch.
     """
     properties = decode_properties(items)
+    check_one_message(properties)
     level = delay_level(properties, levels)
     return Steering(
         level,
@@ -59,6 +61,16 @@ def steering_of(items: str, wait: str | None, levels: int) -> Steering:
 def wait_item(wait: str | None) -> bytes:
     """WAIT as it stands behind other properties, with the separator before it."""
     return b"" if wait is None else f"\x02{property_names.WAIT}\x01{wait}".encode()
+
+
+def check_one_message(properties: Mapping[str, str]) -> None:
+    """Refuse INNER_NUM, as Apache 5.5.0 does: its broker takes the record for a batch when it opens the store.
+
+    Raises:
+        MessageIllegal: it is among the properties.
+    """
+    if property_names.INNER_NUM in properties:
+        raise MessageIllegal(f"property {property_names.INNER_NUM}: the broker does not store batches as one record")
 
 
 def is_transactional(properties: Mapping[str, str]) -> bool:

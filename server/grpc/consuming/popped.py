@@ -2,53 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import logging
+import struct
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from rocketwire.server.core.request import Reply
 from rocketwire.server.grpc.consuming.handles import Handle
+from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.grpc.fast_delivery import delivered_payload
 from rocketwire.wire.grpc.receipt import ReceiptHandle
 from rocketwire.wire.headers.pop import PopMessageResponseHeader
 from rocketwire.wire.message import Message, decode_record
-from rocketwire.wire.pop_handle import decode_pop_handle, kind_of, order_counts, popped_queues
-from rocketwire.wire.properties import POP_CK, TAGS, decode_stored_properties, value_of
+from rocketwire.wire.pop_handle import NORMAL, PoppedQueue, kind_of, order_counts, popped_queues
+from rocketwire.wire.properties import TAGS, decode_stored_properties
 
-_SIZE: Final = 4
-_POP_CK: Final = POP_CK.encode()
+log = logging.getLogger(__name__)
+
+_PLACE: Final = struct.Struct(">i8xi4xqq")
+"""Size, queue, queue offset and place in the commit log, with which each record begins."""
+_CUT_SHORT: Final = (0, -1, -1, -1)
 
 
 class Popped(NamedTuple):
-    """A message that was popped."""
+    """A message that was popped.
 
-    record: Message
+    Attributes:
+        record: The message; None: the record is damaged, so that no client can get it.
+        handle: The delivery.
+        attempts: How often it was delivered before, of a message that was popped in order.
+    """
+
+    record: Message | None
     handle: Handle
     attempts: int | None
 
 
 def popped_of(broker: str, reply: Reply, *, renewed: bool) -> Iterator[Popped]:
-    """The messages of a pop's answer, with the handle of each."""
+    """The messages of a pop's answer, with the handle of each.
+
+    Handles are made from the answer's lists alone: nothing that a record says of itself is believed, since a producer
+    may have written it. A record that the lists do not name is passed over. Behind one whose size is damaged no other
+    can be found in the answer; these come again without it.
+
+    Raises:
+        PopHandleInvalid: the lists are malformed.
+    """
     fields = reply.fields
     assert isinstance(fields, PopMessageResponseHeader)  # noqa: S101 - it is that of a pop with messages
-    starts = {
-        (each.kind, each.queue_id): each.start_offset
-        for each in popped_queues(fields.start_offset_info or "", fields.msg_offset_info or "")
-    }
+    queues = popped_queues(fields.start_offset_info or "", fields.msg_offset_info or "")
+    places = _places(queues)
+    starts = {(each.kind, each.queue_id): each.start_offset for each in queues}
     counts = {
         (each.kind, each.queue_id, each.offset): each.times for each in order_counts(fields.order_count_info or "")
     }
-    data = b"".join(reply.body)
-    at = 0
-    while at < len(data):
-        record = decode_record(data, at)
-        at += int.from_bytes(data[at : at + _SIZE])
-        told_handle = value_of(record.properties, _POP_CK)  # of a retried message, which has its first topic's name
-        kind = (
-            kind_of(record.topic)
-            if told_handle is None
-            else decode_pop_handle(str(told_handle, "utf-8", "replace")).kind
-        )
-        queue = record.queue_id
+    for data, *place, physical_offset in _records(b"".join(reply.body)):
+        record = _read(data, physical_offset)
+        queue, offset = place if data else next((each for each, kinds in places.items() if kinds), place)
+        kind = _taken_kind(places.get((queue, offset)), record)
+        if kind is None:
+            log.warning(
+                "broker %(broker)s: a pop's answer does not name the message at offset %(offset)d of queue %(queue)d",
+                {"broker": broker, "offset": offset, "queue": queue},
+            )
+            continue
         receipt = ReceiptHandle(
             starts[kind, queue],
             fields.pop_time,
@@ -57,33 +74,92 @@ def popped_of(broker: str, reply: Reply, *, renewed: bool) -> Iterator[Popped]:
             kind,
             broker,
             queue,
-            record.queue_offset,
-            record.physical_offset,
+            offset,
+            physical_offset,
         )
-        times = counts.get((kind, queue, record.queue_offset), counts.get((kind, queue, None)))
+        times = counts.get((kind, queue, offset), counts.get((kind, queue, None)))
         yield Popped(record, Handle(receipt, renewed), times)
 
 
-def sorted_out(
-    popped: Sequence[Popped], tags: frozenset[str] | None, most: int
-) -> tuple[list[Popped], list[Popped], list[Popped]]:
-    """Those for the client, those for the dead letter topic, and those that the filter does not want."""
-    kept: list[Popped] = []
-    dead: list[Popped] = []
-    unwanted: list[Popped] = []
+def _places(queues: Iterable[PoppedQueue]) -> dict[tuple[int, int], list[str]]:
+    """By queue and offset the kinds of the topics that a message there was taken of, in the order of the answer."""
+    places: dict[tuple[int, int], list[str]] = {}
+    for each in queues:
+        for offset in each.offsets:
+            places.setdefault((each.queue_id, offset), []).append(each.kind)
+    return places
+
+
+def _records(data: bytes) -> Iterator[tuple[bytes, int, int, int]]:
+    """Each record, its queue, its offset there and its place in the commit log; at last b"" for a damaged size."""
+    at = 0
+    while at < len(data):
+        size, queue, offset, physical_offset = (
+            _PLACE.unpack_from(data, at) if len(data) - at >= _PLACE.size else _CUT_SHORT
+        )
+        if not _PLACE.size <= size <= len(data) - at:
+            yield b"", -1, -1, -1
+            return
+        yield data[at : at + size], queue, offset, physical_offset
+        at += size
+
+
+def _read(data: bytes, physical_offset: int) -> Message | None:
+    try:
+        return decode_record(data)
+    except RecordInvalid as error:
+        log.warning(
+            "the message at %(offset)d of the commit log is damaged and is not delivered: %(error)s",
+            {"offset": physical_offset, "error": error},
+        )
+        return None
+
+
+def _taken_kind(kinds: list[str] | None, record: Message | None) -> str | None:
+    """The kind of topic that a record was taken of; it is taken off the list.
+
+    Retried messages have the name of their first topic in most answers. Then the order tells which of two records with
+    the same place is which: that of the lists is that of the records.
+    """
+    if not kinds:
+        return None
+    own = NORMAL if record is None else kind_of(record.topic)
+    kind = own if own != NORMAL and own in kinds else kinds[0]
+    kinds.remove(kind)
+    return kind
+
+
+class SortedOut(NamedTuple):
+    """What becomes of the messages of a pop.
+
+    Attributes:
+        kept: For the client.
+        dead: For the dead letter topic.
+        unwanted: For nobody, since the filter does not want them.
+    """
+
+    kept: list[Popped]
+    dead: list[Popped]
+    unwanted: list[Popped]
+
+
+def sorted_out(popped: Sequence[Popped], tags: frozenset[str] | None, most: int) -> SortedOut:
+    """Decide what becomes of messages, of which the client wants those with some tags, delivered at most so often."""
+    found = SortedOut([], [], [])
     for each in popped:
+        if each.record is None:
+            found.dead.append(each)
+            continue
         times = each.record.reconsume_times if each.attempts is None else each.attempts
         if tags is not None and decode_stored_properties(each.record.properties).get(TAGS) not in tags:
-            unwanted.append(each)
+            found.unwanted.append(each)
         elif times >= most:
-            dead.append(each)
+            found.dead.append(each)
         else:
-            kept.append(each)
-    return kept, dead, unwanted
+            found.kept.append(each)
+    return found
 
 
-def payload_of(popped: Popped, topic: str) -> bytes:
-    """What the client gets of it; `topic` is that which it asked for."""
-    return delivered_payload(
-        popped.record, topic=topic, receipt_handle=popped.handle.text, reconsume_times=popped.attempts
-    )
+def payload_of(record: Message, popped: Popped, topic: str) -> bytes:
+    """What the client gets of a message; `topic` is that which it asked for."""
+    return delivered_payload(record, topic=topic, receipt_handle=popped.handle.text, reconsume_times=popped.attempts)

@@ -96,18 +96,24 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
     popped = list(popped_of(broker, reply, renewed=renewed))
     # No undo while requests are on their way: it would make dead letters visible again. A cancelled call comes to its
     # end as well, and gives back then what it keeps.
-    kept, dead, unwanted = sorted_out(popped, tags, most)
+    kept, dead, consumed = sorted_out(popped, tags, most)
     if dead:
         replies = yield [delivery.dead_letter(each) for each in dead]
-        unwanted += [each for each, told in zip(dead, replies, strict=True) if told.code == ResponseCode.SUCCESS]
-    if unwanted:
-        yield [each.handle.ack_request(call, topic, group) for each in unwanted]
+        # A damaged message that cannot be stored again would come for ever, and hold up an orderly group.
+        consumed += [
+            each
+            for each, told in zip(dead, replies, strict=True)
+            if told.code == ResponseCode.SUCCESS or each.record is None
+        ]
+    if consumed:
+        yield [each.handle.ack_request(call, topic, group) for each in consumed]
     call.undo = partial(delivery.give_back, kept)
     if not kept:
         return [status_response(Code.MESSAGE_NOT_FOUND, "no new message"), delivered_response(services.clock())]
     if renewed:
         services.held.add(client, topic, group, [each.handle.text for each in kept])
-    return [_OK, *(payload_of(each, topic) for each in kept), delivered_response(fields.pop_time)]
+    payloads = [payload_of(each.record, each, topic) for each in kept if each.record is not None]
+    return [_OK, *payloads, delivered_response(fields.pop_time)]
 
 
 def pop_request(
@@ -168,7 +174,9 @@ class Delivery(NamedTuple):
     def dead_letter(self, popped: Popped) -> Request[Any]:
         """The request that stores a message among the dead letters."""
         record = popped.record
-        message_id = decode_stored_properties(record.properties).get(UNIQ_KEY) or offset_id(record)
+        message_id = ""
+        if record is not None:
+            message_id = decode_stored_properties(record.properties).get(UNIQ_KEY) or offset_id(record)
         return dead_letter_request(self.call, self.topic, self.group, popped.handle.receipt, message_id)
 
     def give_back(self, popped: Sequence[Popped]) -> list[Request[Any]]:
