@@ -20,6 +20,7 @@ from rocketwire.server.clients.heartbeats import Heartbeats
 from rocketwire.server.clients.order_locks import OrderLocks
 from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.configuration import LiveConfig, ServerConfig, store_settings
+from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.cache_invalidation import CacheInvalidation
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.clocks.due_time import DueTime
@@ -131,6 +132,7 @@ class Broker:
         self.clock = clock
         self._due_time = due_time or DueTime()
         self.metrics = metrics
+        self.background = BackgroundBudget(metrics.requests.total)
         self.address = str(advertised)
         self._choose = choose
         self._run_sync = run_sync
@@ -314,6 +316,7 @@ class Broker:
             wake=wake,
             append=self.storing.append,
             due_time=self._due_time,
+            budget=self.background,
             may_hear=everybody if self.access is None else self.access.may_hear,
         )
 

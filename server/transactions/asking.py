@@ -6,15 +6,13 @@ Apache's, WAIT is false in it and the size of the record counts anew.
 
 from __future__ import annotations
 
-import logging
-from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Final
 
 from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.core.request import Peer
 from rocketwire.server.messages.stored_message import StoredMessage, stored_text
 from rocketwire.server.transactions.half import said_by
+from rocketwire.server.transactions.round_report import RoundReport
 from rocketwire.wire import properties as property_names
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.errors import WireError
@@ -24,9 +22,6 @@ from rocketwire.wire.hosts import decode_host
 from rocketwire.wire.message import Message, encode_record
 from rocketwire.wire.message_id import offset_message_id
 
-log = logging.getLogger(__name__)
-
-_MOST_NAMED: Final = 5  # groups in a line of the log
 MayHear = Callable[[Peer, str], bool]
 
 
@@ -43,29 +38,32 @@ class Asking:
         self._may_hear = may_hear
         self._store_host = store_host
         self._turn = 0
-        self._unasked: Counter[str] = Counter()
 
     def has_to_wait(self, group: str) -> bool:
         """Whether producers of a group are here, and all of them have more to read than they do for now."""
         producers = self._clients.producers(group)
         return bool(producers) and all(peer.congested for peer, _ in producers)
 
-    def ask(self, half: StoredMessage, copy: tuple[int, int], properties: Mapping[str, str]) -> None:
+    def ask(
+        self, half: StoredMessage, copy: tuple[int, int], properties: Mapping[str, str], report: RoundReport
+    ) -> None:
         """Ask about a half message; without a producer, or of a message that is for no queue, nobody is asked.
-
-        `tell_of_unasked` says so.
 
         Args:
             half: The message.
             copy: Physical and queue offset of its newest copy.
             properties: That copy's.
+            report: Counts it.
         """
         group = properties.get(property_names.PRODUCER_GROUP, "")
+        if not self._clients.producers(group):
+            report.unasked[group] += 1
+            return
         text = stored_text({**properties, property_names.WAIT: "false"})
         queue = said_by(text).queue
         peer = None if queue is None else self._producer(group, queue[0])
         if peer is None or queue is None:
-            self._unasked[group] += 1
+            report.unasked[group] += 1
             return
         physical_offset, queue_offset = copy
         key = properties.get(property_names.UNIQ_KEY)
@@ -94,25 +92,10 @@ class Asking:
         )
         try:
             peer.push(RequestCode.CHECK_TRANSACTION_STATE, encode_ext(header), encode_record(message))
-        except WireError as error:
-            log.warning(
-                "producer group %(group)s cannot be asked about a transaction: %(reason)s",
-                {"group": group, "reason": error},
-            )
-
-    def tell_of_unasked(self) -> None:
-        """Log, in one line, about how many messages since the last call nobody was asked, and of which groups."""
-        if not self._unasked:
-            return
-        named = [f"{group} ({count})" for group, count in self._unasked.most_common(_MOST_NAMED)]
-        others = len(self._unasked) - len(named)
-        groups = ", ".join(named) + (f" and {others} more" if others else "")
-        count = self._unasked.total()
-        self._unasked.clear()
-        log.info(
-            "nobody is here to be asked about %(messages)d undecided half messages, of producer group %(group)s",
-            {"messages": count, "group": groups},
-        )
+        except WireError:
+            report.too_long[group] += 1
+        else:
+            report.asked += 1
 
     def _producer(self, group: str, topic: str) -> Peer | None:
         peers = [

@@ -12,29 +12,32 @@ some that all have too much to read: then the message is left for the next round
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from enum import Enum, auto
 from typing import Final
 
 import trio
 
 from rocketwire.server.config.live import Live
+from rocketwire.server.core.background import BackgroundBudget, in_steps
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.clocks.due_time import DueTime
 from rocketwire.server.core.errors import ServiceUnavailable, SystemBusy
-from rocketwire.server.messages.stored_message import StoredMessage, stored_text
+from rocketwire.server.messages.stored_message import StoredMessage, stored_message, stored_text
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.server.transactions.asking import Asking
 from rocketwire.server.transactions.copies import Copies
 from rocketwire.server.transactions.ending import Ending
 from rocketwire.server.transactions.half import HALF
 from rocketwire.server.transactions.keys import TransactionKeys
-from rocketwire.server.transactions.state import TransactionState, messages_from
+from rocketwire.server.transactions.round_report import RoundReport
+from rocketwire.server.transactions.state import TransactionState
 from rocketwire.server.upkeep.keys import RetentionKeys
 from rocketwire.store.errors import StoreError
 from rocketwire.store.protocol import Messages
 from rocketwire.wire import names
 from rocketwire.wire import properties as property_names
+from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.java import INT32_MAX, INT64_MAX, natural_number
 from rocketwire.wire.message import MAX_PROPERTIES_LENGTH
 
@@ -44,9 +47,8 @@ _HOUR: Final = 3_600_000  # ms
 _LONGEST_SLEEP: Final = 1.0
 #: What ends a round: no other message would fare better.
 _FAULTS: Final = (ServiceUnavailable, SystemBusy, StoreError, OSError)
-#: Half messages looked at, and bytes appended, between two turns of other tasks.
-_AT_ONCE: Final = 64
-_BYTES_AT_ONCE: Final = 512 * 1024
+#: After so many half messages the progress is noted.
+_NOTED_EACH: Final = 1024
 
 
 class _Next(Enum):
@@ -71,6 +73,7 @@ class Checking:
         clock: Clock,
         due_time: DueTime,
         wake: Callable[[], None],
+        budget: BackgroundBudget,
     ) -> None:
         self._store = store
         self._state = state
@@ -83,6 +86,7 @@ class Checking:
         self._clock = clock
         self._time = due_time
         self._wake = wake
+        self._budget = budget
 
     async def run(self) -> None:
         """Check for ever, and note how far the queues are done with."""
@@ -98,8 +102,7 @@ class Checking:
                 last = began + trio.current_time() - real  # without moves of the clock meanwhile: they count anew
 
     async def _read_copies(self) -> None:
-        for _ in self._copies.read():
-            await trio.lowlevel.checkpoint()
+        await self._budget.carry_out(in_steps(self._copies.read()))
 
     async def check(self) -> None:
         """One round.
@@ -112,42 +115,42 @@ class Checking:
         """
         self._topics.create_retry(names.TRANS_HALF_TOPIC, 1)
         await self._read_copies()
-        began, end = self._clock(), self._state.end  # behind it are this round's copies, whatever the clock does
+        report = RoundReport()
         try:
-            offset = self._state.next_undecided(self._state.first)
-            while offset is not None and offset < end:
-                offset = self._look_at_some(offset, end, began)
-                await trio.lowlevel.checkpoint()
+            await self._budget.carry_out(self._round(report))
         finally:
-            self._asking.tell_of_unasked()
-            self._state.note_progress()
+            report.tell()
             self._wake()
 
-    def _look_at_some(self, offset: int, end: int, began: int) -> int | None:
-        """Look at as many half messages as others can wait for; where to go on, None when the round is over."""
-        enough = self._store.max_physical_offset + _BYTES_AT_ONCE
-        found: int | None = offset
-        for _ in range(_AT_ONCE):
-            if found is None or found >= end or self._store.max_physical_offset >= enough:
-                break
-            if self._try(found, began) is _Next.END:
-                return None
-            found = self._state.next_undecided(found + 1)
-        return found
+    def _round(self, report: RoundReport) -> Generator[None, None, None]:
+        """Look at one half message in each step, and note the progress now and then."""
+        began, end = self._clock(), self._state.end  # behind it are this round's copies, whatever the clock does
+        offset = self._state.next_undecided(self._state.first)
+        count = 0
+        while offset is not None and offset < end and self._try(offset, began, report) is not _Next.END:
+            count += 1
+            if count % _NOTED_EACH == 0:
+                self._state.note_progress()
+            yield
+            offset = self._state.next_undecided(offset + 1)
+        while self._state.note_progress():
+            yield
 
-    def _try(self, offset: int, began: int) -> _Next:
+    def _try(self, offset: int, began: int, report: RoundReport) -> _Next:
         try:
-            return self._look_at(offset, began)
+            return self._look_at(offset, began, report)
         except _FAULTS:
             raise
         except Exception:  # whatever is wrong with this one, the others are to be checked
-            log.exception("half message %(offset)d cannot be checked", {"offset": offset})
+            if not report.failed:
+                log.exception("half message %(offset)d cannot be checked", {"offset": offset})
+            report.failed += 1
             return _Next.GO_ON
 
-    def _look_at(self, offset: int, began: int) -> _Next:
-        found, half = next(messages_from(self._store, HALF, offset, 1), (None, None))
-        if half is None or found != offset:
-            log.warning("half message %(offset)d is gone from the log, undecided", {"offset": offset})
+    def _look_at(self, offset: int, began: int, report: RoundReport) -> _Next:
+        half = self._half(offset)
+        if half is None:
+            report.gone += 1
             self._state.gone(offset)
             return _Next.GO_ON
         properties = half.decoded_properties()
@@ -158,13 +161,13 @@ class Checking:
         age = self._clock() - self._time.of_client(half.born_timestamp)
         checks = _number(properties.get(property_names.TRANSACTION_CHECK_TIMES), INT32_MAX)
         if (checks is not None and checks >= keys.transaction_check_max) or age > reserved:
-            self._give_up(offset, half, properties)
+            self._give_up(offset, half, properties, report)
             return _Next.GO_ON
         if 0 <= half.store_timestamp - began < keys.transaction_time_out:
             return _Next.END
         immunity = _immunity(properties)
         if immunity is not None and -immunity < age < immunity:
-            self._put_again(offset, half, properties, _immune(properties, offset))
+            self._put_again(offset, half, properties, _immune(properties, offset), report)
             return _Next.GO_ON
         if immunity is None and 0 <= age < keys.transaction_time_out:
             return _Next.END
@@ -172,10 +175,20 @@ class Checking:
             return _Next.GO_ON
         times = 1 if checks is None else checks + 1
         checked = {**properties, property_names.TRANSACTION_CHECK_TIMES: str(times)}
-        copy = self._put_again(offset, half, properties, checked)
+        copy = self._put_again(offset, half, properties, checked, report)
         if copy is not None:
-            self._asking.ask(half, copy, checked)
+            self._asking.ask(half, copy, checked, report)
         return _Next.GO_ON
+
+    def _half(self, offset: int) -> StoredMessage | None:
+        """The half message at a queue offset; None: the log does not have it any more, or it is damaged."""
+        place = self._store.place(HALF, offset)
+        record = None if place is None else self._store.record_at(place)
+        try:
+            half = None if record is None else stored_message(record)
+        except RecordInvalid:
+            return None
+        return half if half is not None and half.queue_offset == offset else None
 
     def _is_over(self, offset: int, half: StoredMessage) -> bool:
         """Whether a half message only looks undecided: Apache's broker, which takes no note of it, put it again."""
@@ -186,26 +199,28 @@ class Checking:
         return True
 
     def _put_again(
-        self, offset: int, half: StoredMessage, properties: Mapping[str, str], changed: Mapping[str, str]
+        self,
+        offset: int,
+        half: StoredMessage,
+        properties: Mapping[str, str],
+        changed: Mapping[str, str],
+        report: RoundReport,
     ) -> tuple[int, int] | None:
         """Put a half message behind its queue; physical and queue offset of the copy, None when there can be none."""
         text = stored_text(changed)
         if len(text) > MAX_PROPERTIES_LENGTH:
-            self._give_up(offset, half, properties)
+            self._give_up(offset, half, properties, report)
             return None
         appended = self._ending.settle(offset, half, half.draft(*HALF, changed))
         assert appended is not None  # noqa: S101 - there was one to append
         self._copies.put(half, appended.queue_offset)
         return appended.physical_offset, appended.queue_offset
 
-    def _give_up(self, offset: int, half: StoredMessage, properties: Mapping[str, str]) -> None:
-        log.warning(
-            "half message %(offset)d is left undecided, and moved to %(topic)s",
-            {"offset": offset, "topic": names.TRANS_CHECK_MAX_TIME_TOPIC},
-        )
+    def _give_up(self, offset: int, half: StoredMessage, properties: Mapping[str, str], report: RoundReport) -> None:
         self._topics.create_retry(names.TRANS_CHECK_MAX_TIME_TOPIC, 1)
         draft = half.draft(names.TRANS_CHECK_MAX_TIME_TOPIC, 0, properties)
         self._ending.settle(offset, half, draft)
+        report.given_up += 1
 
 
 async def _logged(do: Callable[[], Awaitable[None]]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.config.live import Live
+from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.clocks.due_time import DueTime
 from rocketwire.server.messages.appending import Refusals
@@ -49,6 +50,7 @@ class Transactions:
         wake: Callable[[], None],
         append: Callable[[Sequence[Draft]], tuple[list[Appended], Refusals]],
         due_time: DueTime,
+        budget: BackgroundBudget,
         may_hear: MayHear = everybody,
     ) -> None:
         self.state = TransactionState(store, offsets)
@@ -69,6 +71,7 @@ class Transactions:
             clock=clock,
             due_time=due_time,
             wake=wake,
+            budget=budget,
         )
 
     async def check(self) -> None:

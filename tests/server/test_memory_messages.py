@@ -11,6 +11,7 @@ from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.configuration import LiveConfig
 from rocketwire.server.core.append import Append
+from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.cache_invalidation import CacheInvalidation
 from rocketwire.server.core.clocks.due_time import DueTime
 from rocketwire.server.core.metrics import Metrics
@@ -158,6 +159,7 @@ class Rig:
             wake=lambda: None,
             append=storing.append,
             due_time=DueTime(),
+            budget=BackgroundBudget(),
         )
         self.delays = DelayDelivery(
             store=store,

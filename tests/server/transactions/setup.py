@@ -30,6 +30,7 @@ from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.headers.transaction import EndTransactionRequestHeader
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.properties import decode_properties, encode_properties
+from tests.server.busy_loop import BusyLoop
 from tests.server.harness import Clock, small_config
 
 COMMIT, ROLLBACK, UNKNOWN = SysFlag.TRANSACTION_COMMIT, SysFlag.TRANSACTION_ROLLBACK, SysFlag.TRANSACTION_NOT
@@ -52,6 +53,7 @@ class Setup:
         self.sizes = {"commit_log_file_size": 1 << 20, "consume_queue_file_size": 20_000, **settings}
         self.config: ServerConfig = small_config(root)
         self.woken = 0
+        self.loop = BusyLoop(tick=0.000_01)
         self.open()
 
     def open(self) -> None:
@@ -78,6 +80,7 @@ class Setup:
             wake=self._wake,
             append=partial(append_group, self.store),
             due_time=DueTime(),
+            budget=self.loop.budget,
         )
         self.state = self.transactions.state
 

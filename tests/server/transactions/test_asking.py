@@ -7,6 +7,7 @@ import pytest
 from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.messages.stored_message import stored_message
 from rocketwire.server.transactions.asking import Asking
+from rocketwire.server.transactions.round_report import RoundReport
 from rocketwire.wire.connection import FrameReader
 from rocketwire.wire.header import decode_header
 from rocketwire.wire.hosts import encode_host
@@ -34,7 +35,7 @@ async def test_a_question_is_apaches(question: golden.GoldenFrame) -> None:
     properties = decode_properties(asked.properties.decode())
     half = stored_message(memoryview(body))._replace(properties=b"", queue_id=0, topic="RMQ_SYS_TRANS_HALF_TOPIC")
     service, peer = asking(store_host=encode_host(*asked.store_host))
-    service.ask(half, (asked.physical_offset, asked.queue_offset), {**properties, "WAIT": "true"})
+    service.ask(half, (asked.physical_offset, asked.queue_offset), {**properties, "WAIT": "true"}, RoundReport())
     ((code, ext),) = peer.pushed
     assert (code, ext) == (39, decode_header(frame.header, frame.serialize_type).ext)
     assert peer.pushed_bodies == [body]
@@ -50,42 +51,29 @@ QUEUE = {"REAL_TOPIC": "T", "REAL_QID": "1"}
 
 @pytest.mark.parametrize("properties", [QUEUE, {"PGROUP": "other", **QUEUE}, {"PGROUP": "w_pg_tx"}])
 async def test_nobody_is_asked_without_a_group_a_producer_or_a_queue(properties: dict[str, str]) -> None:
+    report = RoundReport()
     service, peer = asking(store_host=encode_host("127.0.0.1", 1))
-    service.ask(stored_message(memoryview(HALF)), (0, 0), properties)
+    service.ask(stored_message(memoryview(HALF)), (0, 0), properties, report)
     assert peer.pushed == []
+    assert (report.unasked.total(), report.asked) == (1, 0)
 
 
-async def test_a_question_without_a_key(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_question_without_a_key() -> None:
+    report = RoundReport()
     service, peer = asking(store_host=encode_host("127.0.0.1", 1))
-    service.ask(stored_message(memoryview(HALF)), (7, 3), {"PGROUP": "w_pg_tx", **QUEUE})
+    service.ask(stored_message(memoryview(HALF)), (7, 3), {"PGROUP": "w_pg_tx", **QUEUE}, report)
     assert peer.pushed[0][1] == {
         "commitLogOffset": "7",
         "offsetMsgId": "7F000001000000010000000000000007",
         "tranStateTableOffset": "3",
     }
-    assert caplog.text == ""
+    assert (report.unasked.total(), report.asked) == (0, 1)
 
 
-async def test_a_question_that_fits_no_record_is_not_asked(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_question_that_fits_no_record_is_not_asked() -> None:
+    report = RoundReport()
     service, peer = asking(store_host=encode_host("127.0.0.1", 1))
-    service.ask(
-        stored_message(memoryview(HALF)), (0, 0), {"PGROUP": "w_pg_tx", "REAL_TOPIC": "t" * 200, "REAL_QID": "1"}
-    )
+    properties = {"PGROUP": "w_pg_tx", "REAL_TOPIC": "t" * 200, "REAL_QID": "1"}
+    service.ask(stored_message(memoryview(HALF)), (0, 0), properties, report)
     assert peer.pushed == []
-    assert "cannot be asked" in caplog.text
-
-
-async def test_of_many_groups_without_a_producer_those_with_most_messages_are_named(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    caplog.set_level("INFO")
-    service, _ = asking(store_host=encode_host("127.0.0.1", 1))
-    for number in range(8):
-        for _ in range(number):
-            service.ask(stored_message(memoryview(HALF)), (0, 0), {"PGROUP": f"g{number}", **QUEUE})
-    service.tell_of_unasked()
-    service.tell_of_unasked()
-    (line,) = [record.getMessage() for record in caplog.records]
-    assert line.endswith(
-        "about 28 undecided half messages, of producer group g7 (7), g6 (6), g5 (5), g4 (4), g3 (3) and 2 more"
-    )
+    assert (dict(report.too_long), report.asked) == ({"w_pg_tx": 1}, 0)
