@@ -16,6 +16,7 @@ from rocketwire.store.append.appender import Appender
 from rocketwire.store.append.drafts import Appended, Draft
 from rocketwire.store.append.flusher import Flusher
 from rocketwire.store.disk.files import NO_ROOM, FileSystem, RealFileSystem
+from rocketwire.store.disk.foreign import LOST_AND_FOUND
 from rocketwire.store.disk.presence import Presence
 from rocketwire.store.errors import (
     DiskFull,
@@ -60,7 +61,6 @@ _KNOWN_NAMES: Final = frozenset(
 #: Content of `abort` after a failed sync, else it is empty. Apache's brokers only check that the file exists.
 _SYNC_FAILED: Final = b"sync failed"
 _MOST_MET: Final = 64
-_HARMLESS_NAMES: Final = frozenset({"lost+found"})
 
 
 class MessageStore(StoreReader):
@@ -149,7 +149,7 @@ class MessageStore(StoreReader):
         files = files or RealFileSystem()
         root = str(settings.root)
         try:
-            names = set(files.names(root)) - _HARMLESS_NAMES
+            names = {name for name in files.names(root) if name != LOST_AND_FOUND and not name.startswith(".")}
             if names and not names & _KNOWN_NAMES:
                 example = min(names)
                 raise StoreForeign(root, f"it is not empty and holds no store, but for example {example}")
@@ -163,11 +163,12 @@ class MessageStore(StoreReader):
                 raise
         except OSError as error:
             reason = error.strerror or str(error)
+            place = error.filename if isinstance(error.filename, str) else root
             if error.errno == errno.ENOTDIR:
-                raise StoreForeign(root, "it is not a directory") from error
+                raise StoreForeign(place, "it is not a directory") from error
             if error.errno in NO_ROOM:
-                raise DiskFull(root, reason) from error
-            raise StoreNotWritable(root, reason) from error
+                raise DiskFull(place, reason) from error
+            raise StoreNotWritable(place, reason) from error
         return self
 
     def _load(self) -> None:

@@ -72,6 +72,10 @@ class FileSystem(Protocol):
         """Sorted names in a directory; empty when there is none."""
         ...
 
+    def directories(self, path: str) -> list[str]:
+        """Sorted names of the directories in a directory; empty when there is none."""
+        ...
+
     def identity(self, path: str | int) -> tuple[int, int] | None:
         """Device and inode of a path or descriptor, which do not depend on the name; None when there is none."""
         ...
@@ -244,6 +248,14 @@ class RealFileSystem:
         """See FileSystem."""
         try:
             return sorted(entry.name for entry in Path(path).iterdir())
+        except FileNotFoundError:
+            return []
+
+    def directories(self, path: str) -> list[str]:
+        """See FileSystem."""
+        try:
+            with os.scandir(path) as found:
+                return sorted(entry.name for entry in found if entry.is_dir())
         except FileNotFoundError:
             return []
 

@@ -13,18 +13,17 @@ from collections.abc import Iterator
 from typing import Final
 
 from rocketwire.store.disk.files import NO_ROOM, FileSystem
+from rocketwire.store.disk.foreign import OFFSET_DIGITS
 from rocketwire.store.disk.gone import gone
 from rocketwire.store.errors import DiskFull, StoreGone, StoreUnreadable
 
-#: Digits of a file's name.
-NAME_DIGITS: Final = 20
 #: Ranges of so many bytes of a scattered file are not read page by page, which takes 20 times as long.
 _TOGETHER: Final = 1 << 18
 
 
 def file_name(offset: int) -> str:
     """Name of the file that starts at an offset."""
-    return f"{offset:0{NAME_DIGITS}d}"
+    return f"{offset:0{OFFSET_DIGITS}d}"
 
 
 def whole_pages(length: int) -> int:

@@ -12,8 +12,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Container, Iterator
 
 from rocketwire.store.disk.files import FileSystem
+from rocketwire.store.disk.foreign import OFFSET_DIGITS, store_names
 from rocketwire.store.disk.gone import gone
-from rocketwire.store.disk.segment import NAME_DIGITS, Segment, file_name
+from rocketwire.store.disk.segment import Segment, file_name
 from rocketwire.store.errors import StoreForeign
 
 
@@ -69,13 +70,11 @@ class Segments:
             size_setting: Name of the setting that gives the file size, for the error text.
 
         Raises:
-            StoreForeign: a file has another size, another kind of name, or the row has a gap.
+            StoreForeign: a file has another size, or the row has a gap.
         """
-        names = self._files.names(self.directory)
+        names = store_names(self.directory, self._files.names(self.directory), OFFSET_DIGITS)
         for name in names:
             path = f"{self.directory}/{name}"
-            if len(name) != NAME_DIGITS or not name.isascii() or not name.isdigit():
-                raise StoreForeign(self.directory, f"it holds {name}, whose name is not an offset of 20 digits")
             size = self._files.size(path)
             if size == 0 and name == names[-1]:
                 # Killed between making the file and giving it its size.

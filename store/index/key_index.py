@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rocketwire import native
+from rocketwire.store.disk.foreign import TIME_DIGITS, store_names
 from rocketwire.store.disk.gone import trouble
 from rocketwire.store.errors import DiskFull, StoreForeign, StoreGone, StoreNotWritable, StoreUnreadable
 from rocketwire.store.index.index_backlog import IndexBacklog
@@ -78,7 +79,7 @@ class Index:
         Raises:
             StoreForeign: a file has another size.
         """
-        names = self._files.names(self._directory)
+        names = store_names(self._directory, self._files.names(self._directory), TIME_DIGITS)
         if not names:
             return
         try:
@@ -91,8 +92,6 @@ class Index:
         for name in names:
             path = f"{self._directory}/{name}"
             size = self._files.size(path)
-            if not (name.isascii() and name.isdigit()):
-                raise StoreForeign(self._directory, f"it holds {name}, whose name is not a time of 17 digits")
             if size != wanted and clean:
                 raise StoreForeign(
                     self._directory,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from rocketwire.store.disk.files import FileSystem
+from rocketwire.store.disk.foreign import LOST_AND_FOUND, log_ignored
 from rocketwire.store.errors import StoreError, TopicUnusable
 from rocketwire.store.event import Event
 from rocketwire.store.queues.consume_queue import ConsumeQueue
@@ -64,10 +65,12 @@ class QueueTable:
         batches = self._settings.batch_consume_queues
         self.batch_topics = frozenset(
             topic
-            for topic in self._files.names(batches)
+            for topic in self._files.directories(batches)
             if any(map(_is_number, self._files.names(f"{batches}/{topic}")))
         )
-        for topic in self._files.names(root):
+        topics = [name for name in self._files.directories(root) if name != LOST_AND_FOUND]
+        log_ignored(root, sorted({*self._files.names(root)} - {*topics}))
+        for topic in topics:
             if topic in self.batch_topics:
                 continue
             names = self._files.names(f"{root}/{topic}")

@@ -67,7 +67,10 @@ REFUSALS: dict[str, tuple[int, ...]] = {
 
 #: Calls that change nothing and are not refused.
 NOT_STEPS = frozenset(
-    {"ahead", "names", "size", "modified", "close", "read", "usage", "space", "memory", "mappings", "identity"}
+    {
+        *("ahead", "names", "directories", "size", "modified", "close", "read", "usage", "space", "memory"),
+        *("mappings", "identity"),
+    }
 )
 
 

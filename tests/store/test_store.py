@@ -7,6 +7,7 @@ import os
 import struct
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ from rocketwire.store.store import MessageStore
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.message import decode_record
+from tests.store.archive.support import damages
 from tests.store.support import HOST, START, Clock, bodies, draft, kill, open_store, small
 
 
@@ -279,12 +281,44 @@ def test_index_files_of_another_size_are_refused(tmp_path: Path) -> None:
     store.close()
     with pytest.raises(StoreForeign, match="maxIndexNum"):
         open_store(small(tmp_path, index_entries=51))
-    (tmp_path / "index" / "notes").touch()
-    with pytest.raises(StoreForeign, match="notes"):
-        open_store(small(tmp_path))
 
 
-@pytest.mark.parametrize("name", ["notes.txt", "1", f"{100:020d}", f"{8192:020d}"])
+@pytest.mark.parametrize(
+    "place", [".", "commitlog", "consumequeue", "consumequeue/T", "consumequeue/T/0", "index"], ids=lambda at: at
+)
+def test_files_of_others_are_ignored_with_one_line(
+    place: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A fresh ext file system has `lost+found`, a Mac leaves `.DS_Store`, people leave notes."""
+    with closing(open_store(small(tmp_path))) as store:
+        store.append([draft(topic="T")])
+    folder = tmp_path / place
+    (folder / "lost+found").mkdir()
+    for name in (".DS_Store", "notes.txt"):
+        (folder / name).write_bytes(b"not a file of a store")
+    with closing(open_store(small(tmp_path))) as store:
+        assert store.max_offset("T", 0) == 1
+    lines = [record.getMessage() for record in caplog.records if "ignored" in record.getMessage()]
+    expected = f"{tmp_path}/{place}: ignored .DS_Store, lost+found, notes.txt: not files of a store"
+    assert lines == ([] if place in {".", "consumequeue/T"} else [expected])
+    assert {".DS_Store", "lost+found", "notes.txt"} <= {path.name for path in folder.iterdir()}
+    assert damages(tmp_path) == []
+
+
+def test_a_new_store_may_begin_beside_hidden_files(tmp_path: Path) -> None:
+    (tmp_path / ".DS_Store").touch()
+    (tmp_path / "lost+found").mkdir()
+    open_store(small(tmp_path)).close()
+
+
+def test_an_error_names_the_file_that_it_is_about(tmp_path: Path) -> None:
+    log = tmp_path / "another disk"
+    log.touch()
+    with pytest.raises(StoreForeign, match=r"another disk.* is not a directory"):
+        open_store(small(tmp_path / "store", commit_log_path=log))
+
+
+@pytest.mark.parametrize("name", [f"{100:020d}", f"{8192:020d}"])
 def test_files_that_are_no_part_of_the_row_are_refused(tmp_path: Path, name: str) -> None:
     store = open_store(small(tmp_path))
     store.append([draft()])

@@ -49,6 +49,8 @@ def command(directory: str, commitlog: str | None, *, as_json: bool) -> int:
         print_facts(_lines(store, found))
     for problem in found.problems:
         warn(problem)
+    for path in found.ignored:
+        warn(f"{path}: not a file of a store; ignored")
     return INCOMPLETE if found.problems else 0
 
 
@@ -71,6 +73,7 @@ def _object(directory: Directory, found: Overview) -> dict[str, Any]:
         "timer_waiting": None if found.timer is None else found.timer.waiting,
         "timer_behind": None if found.timer is None else found.timer.behind,
         "problems": found.problems,
+        "ignored": found.ignored,
     }
 
 

@@ -95,6 +95,7 @@ class Overview:
     config: tuple[ConfigSummary, ...]
     timer: TimerSummary | None
     problems: tuple[str, ...]
+    ignored: tuple[str, ...]
 
 
 def overview(directory: Directory) -> Overview:
@@ -124,6 +125,7 @@ def overview(directory: Directory) -> Overview:
         config=tuple(_config(directory, documents)),
         timer=_tried(problems, lambda: _timer(directory, problems), None),
         problems=tuple(problems),
+        ignored=directory.ignored,
     )
 
 

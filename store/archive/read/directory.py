@@ -4,7 +4,8 @@ The result is a snapshot. While a broker is writing, files may be gone when they
 grown more content; sizes of whole files do not change.
 
 Commit log, consume queue and timer log are rows of files that are created at full size, so a row's file size is that of
-its first file. What does not belong in a directory is listed in `strange` and otherwise skipped.
+its first file. Names that no broker gives are listed in `ignored`. What has the name of a store's file and cannot be
+one is listed in `strange`. Both are otherwise skipped.
 """
 
 from __future__ import annotations
@@ -15,12 +16,11 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from rocketwire.store.archive.read.file_system import LOCAL, Listing, ReadableFileSystem
+from rocketwire.store.disk.foreign import LOST_AND_FOUND, OFFSET_DIGITS, TIME_DIGITS, is_number_of
 from rocketwire.store.disk.input_files import Entry
-from rocketwire.store.disk.segment import NAME_DIGITS
 from rocketwire.store.errors import StoreForeign, StoreUnreadable
 from rocketwire.wire.java import INT32_MAX, INT64_MAX
 
-_TIME_DIGITS: Final = 17
 _UNFINISHED: Final = (".next", ".old", ".tmp")
 """Suffixes of the temporary files that a broker makes for config files; a kill may leave such a file."""
 _DIRECTORIES: Final = frozenset({"commitlog", "consumequeue", "batchconsumequeue", "index", "timerlog", "config"})
@@ -107,7 +107,8 @@ class Directory:
         checkpoint: The checkpoint file.
         abort: Whether `abort` is there: a broker runs, or did not stop cleanly.
         others: Names in `root` that are none of these: other stores of 5.x, for instance.
-        strange: Files and directories that do not belong there.
+        strange: Files and directories with names of a store that cannot be what these names say.
+        ignored: Paths of files and directories whose names no broker gives, such as `lost+found`.
         files: The file system that holds them.
     """
 
@@ -125,6 +126,7 @@ class Directory:
     abort: bool = False
     others: tuple[str, ...] = ()
     strange: tuple[Strange, ...] = ()
+    ignored: tuple[str, ...] = ()
     files: ReadableFileSystem = LOCAL
 
     @property
@@ -167,7 +169,7 @@ def discover(
     if commit_log is None:
         log = tuple(look.row(f"{root}/commitlog"))
     else:
-        elsewhere = _Look(commit_log.rstrip("/") or "/", files, look.strange)
+        elsewhere = _Look(commit_log.rstrip("/") or "/", files, look.strange, look.ignored)
         log = tuple(elsewhere.row(elsewhere.root, needed=True))
     if former is None:
         names, found = look.queues(f"{root}/consumequeue")
@@ -194,6 +196,7 @@ def discover(
         abort="abort" in top,
         others=tuple(name for name in top if name not in _KNOWN),
         strange=tuple(look.strange),
+        ignored=tuple(look.ignored),
         files=files,
     )
 
@@ -209,11 +212,18 @@ def _state(root: str, files: ReadableFileSystem, *, abort: bool) -> State:
 
 
 class _Look:
-    """One listing of a directory and all below it; `strange` collects what does not belong."""
+    """One listing of a directory and all below it; `strange` and `ignored` collect what is skipped."""
 
-    def __init__(self, root: str, files: ReadableFileSystem, strange: list[Strange] | None = None) -> None:
+    def __init__(
+        self,
+        root: str,
+        files: ReadableFileSystem,
+        strange: list[Strange] | None = None,
+        ignored: list[str] | None = None,
+    ) -> None:
         self.root = root
         self.strange: list[Strange] = [] if strange is None else strange
+        self.ignored: list[str] = [] if ignored is None else ignored
         self._files = files
         self._listing: Listing | None = None
 
@@ -232,8 +242,10 @@ class _Look:
     def row(self, directory: str, *, needed: bool = False) -> Iterator[RowFile]:
         for entry in self.at(directory, needed=needed):
             path = f"{directory}/{entry.name}"
-            if len(entry.name) != NAME_DIGITS or not _is_number(entry.name, INT64_MAX - entry.size):
-                self.strange.append(Strange(path, "its name is not an offset of 20 digits"))
+            if not is_number_of(entry.name, OFFSET_DIGITS):
+                self.ignored.append(path)
+            elif int(entry.name) > INT64_MAX - entry.size:
+                self.strange.append(Strange(path, "its name is not an offset of 63 bits"))
             elif not entry.regular:
                 self.strange.append(Strange(path, "it is not a regular file"))
             else:
@@ -244,7 +256,10 @@ class _Look:
         queues: list[QueueFiles] = []
         for topic in self.at(directory):
             path = f"{directory}/{topic.name}"
-            if not topic.directory or not _is_text(topic.name):
+            if not topic.directory or topic.name == LOST_AND_FOUND:
+                self.ignored.append(path)
+                continue
+            if not _is_text(topic.name):
                 self.strange.append(Strange(path, "it is not a topic's directory"))
                 continue
             topics.append(topic.name)
@@ -252,8 +267,10 @@ class _Look:
             for queue in self.at(path):
                 if queue.directory and _is_number(queue.name, INT32_MAX) and str(int(queue.name)) == queue.name:
                     numbers.append(int(queue.name))
-                else:
+                elif queue.name.isdigit():
                     self.strange.append(Strange(f"{path}/{queue.name}", "it is not a queue's directory"))
+                else:
+                    self.ignored.append(f"{path}/{queue.name}")
             for number in sorted(numbers):
                 at = f"{path}/{number}"
                 queues.append(QueueFiles(topic=topic.name, queue_id=number, path=at, files=tuple(self.row(at))))
@@ -262,8 +279,8 @@ class _Look:
     def index(self) -> Iterator[PlainFile]:
         directory = f"{self.root}/index"
         for entry in self.at(directory):
-            if len(entry.name) != _TIME_DIGITS or not _is_number(entry.name, INT64_MAX):
-                self.strange.append(Strange(f"{directory}/{entry.name}", "its name is not a time of 17 digits"))
+            if not is_number_of(entry.name, TIME_DIGITS):
+                self.ignored.append(f"{directory}/{entry.name}")
             elif not entry.regular:
                 self.strange.append(Strange(f"{directory}/{entry.name}", "it is not a regular file"))
             else:

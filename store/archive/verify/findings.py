@@ -22,7 +22,7 @@ class Kind(enum.Enum):
     DAMAGE = "damage"
     """Something is lost or wrong, and no start of a broker mends it."""
     NOTE = "note"
-    """Left by a crash, or done by an operator; the next start of a broker deals with it."""
+    """Left by a crash or by an operator: a broker starts and deals with it, or ignores it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,6 +32,9 @@ def check_small_files(directory: Directory, report: Report) -> None:
     for strange in directory.strange:
         path = strange.path.removeprefix(directory.root + "/")
         report(Finding(kind=Kind.DAMAGE, path=path, what=strange.reason))
+    for ignored in directory.ignored:
+        path = ignored.removeprefix(directory.root + "/")
+        report(Finding(kind=Kind.NOTE, path=path, what="not a file of a store; ignored"))
     if directory.state is State.CRASHED:
         what = "the last broker did not stop cleanly; the next start recovers"
         report(Finding(kind=Kind.NOTE, path="abort", what=what))

@@ -67,13 +67,13 @@ def test_an_empty_store_is_described(tmp_path: Path, run: Command) -> None:
 
 def test_what_cannot_be_read_is_told_and_the_rest_is_shown(golden_497: Golden, tmp_path: Path, run: Command) -> None:
     root = golden_497.copy(tmp_path)
-    (root / "index" / "notes").touch()
+    (root / "index" / ("9" * 17)).mkdir()
     ran = run("info", root)
     assert ran.code == 1
-    assert ran.err == f"rocketwire: {root}/index/notes: its name is not a time of 17 digits\n"
+    assert ran.err == f"rocketwire: {root}/index/{'9' * 17}: it is not a regular file\n"
     assert "901 in 34 queues of 21 topics" in ran.out
     (found,) = run("info", root, "--json").objects
-    assert found["problems"] == [f"{root}/index/notes: its name is not a time of 17 digits"]
+    assert found["problems"] == [f"{root}/index/{'9' * 17}: it is not a regular file"]
 
 
 def test_a_bad_file_is_told_once(golden_497: Golden, tmp_path: Path, run: Command) -> None:

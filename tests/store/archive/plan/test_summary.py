@@ -117,10 +117,12 @@ def test_everything_that_cannot_be_read_is_told(golden_550: Golden, tmp_path: Pa
     (root / "checkpoint").write_bytes(b"?")
     (root / "index" / "20261121090534782").write_bytes(b"?")
     (root / "index" / "notes").touch()
+    (root / "index" / ("9" * 17)).mkdir()
     with (root / "commitlog" / f"{1048576:020d}").open("r+b") as file:
         file.seek(1247636 - 1048576)
         file.write(b"garbage that is no record")
     found = overview(discover(str(root)))
+    assert found.ignored == (f"{root}/index/notes",)
     assert len(found.problems) == 5
     assert found.version == "5.x"
     assert found.checkpoint is None

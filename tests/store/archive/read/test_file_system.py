@@ -152,7 +152,7 @@ def test_a_commit_log_of_its_own_is_where_the_store_is() -> None:
         "there", commit_log="log/", files=Dictionary({"there/abort": b"", f"log/{name}": b"12", "log/x": b""})
     )
     assert [(file.path, file.start, file.size) for file in found.commit_log] == [(f"log/{name}", 4096, 2)]
-    assert [strange.path for strange in found.strange] == ["log/x"]
+    assert (found.ignored, found.strange) == (("log/x",), ())
     with pytest.raises(StoreUnreadable, match="nowhere cannot be read: there is no such directory"):
         discover("there", commit_log="nowhere", files=Dictionary({"there/abort": b""}))
 
