@@ -112,9 +112,10 @@ static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, v
     if (frame->hd.type == FRAME_GOAWAY && self->goaways-- == 0) { /* nghttp2's own: a rule of HTTP/2 was broken */
         span text = span_of(frame->goaway.opaque_data, frame->goaway.opaque_data_len);
         self->failed = true;
-        event_add(self, text.len ? Py_BuildValue("(iis#)", EVENT_FAILED, 0, text.at, (Py_ssize_t)text.len)
-                                 : Py_BuildValue("(iiN)", EVENT_FAILED, 0,
-                                                 PyUnicode_FromFormat("HTTP/2 error %u", frame->goaway.error_code)));
+        uint32_t code = frame->goaway.error_code;
+        event_add(self,
+                  text.len ? Py_BuildValue("(iIs#)", EVENT_FAILED, code, text.at, (Py_ssize_t)text.len)
+                           : Py_BuildValue("(iIN)", EVENT_FAILED, code, PyUnicode_FromFormat("HTTP/2 error %u", code)));
     }
     return answer_frame_sent(self, frame);
 }
@@ -191,7 +192,7 @@ void connection_fail(Http2 *self, uint32_t code, const char *text)
         self->raised = true;
         return;
     }
-    event_add(self, Py_BuildValue("(iis)", EVENT_FAILED, 0, text));
+    event_add(self, Py_BuildValue("(iIs)", EVENT_FAILED, code, text));
 }
 
 /* Nothing is done with this connection any more but to write what `out` has. */

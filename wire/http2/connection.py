@@ -120,7 +120,7 @@ class Connection:
         self._failed = True
         calls = self._calls
         self._out += f.goaway(calls.streams.last if calls.last is None else calls.last, violation.code)
-        self._reading.events.append((happened.FAILED, 0, str(violation)))
+        self._reading.events.append((happened.FAILED, violation.code, str(violation)))
         for call in list(self._open.values()):
             calls.forget(call, lets_in=False)
 

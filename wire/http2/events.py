@@ -16,7 +16,8 @@ RESET: Final = 4
 """`(RESET, stream, code)`: a call is over that is not answered, or whose answer has messages that `output` has not
 returned; `code` is HTTP/2's. Its client cancelled it, or broke a rule."""
 FAILED: Final = 5
-"""`(FAILED, 0, text)`: the connection is of no use any more: write what `output` has, then close it. The last event."""
+"""`(FAILED, code, text)`: the connection is of no use any more: write what `output` has, then close it. The last event.
+`code` is HTTP/2's: `NO_ERROR` if the client has left, otherwise the rule that it broke."""
 
 Event: TypeAlias = tuple[Any, ...]
 """The kind, the stream, and what the kind has besides. `headers` maps names to values; names repeated are joined by

@@ -10,6 +10,7 @@ import logging
 import socket
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from ipaddress import ip_address
 from types import GeneratorType
 from typing import Any, Final, cast
 
@@ -29,7 +30,7 @@ from rocketwire.server.grpc.transport.writing import Writing
 from rocketwire.wire.grpc.checks import check_client_id
 from rocketwire.wire.grpc.codes import GrpcStatus
 from rocketwire.wire.header import Header
-from rocketwire.wire.http2.events import CALL, ENDED, FAILED, INTERNAL_ERROR, MESSAGE, OPENED, RESET, Event
+from rocketwire.wire.http2.events import CALL, ENDED, FAILED, INTERNAL_ERROR, MESSAGE, NO_ERROR, OPENED, RESET, Event
 
 log = logging.getLogger(__name__)
 
@@ -52,6 +53,7 @@ class Connection(Writing):
         "_later",
         "_lets_others",
         "_on_close",
+        "_place",
         "_requests",
         "_served",
         "_serving",
@@ -76,6 +78,7 @@ class Connection(Writing):
         self._streams: dict[int, Stream] = {}
         self._asked = Asked()
         self._requests: list[Request[Any]] = []
+        self._place: str | None = None
         self._served = False
         self._later = False
         self._lets_others = False
@@ -203,7 +206,9 @@ class Connection(Writing):
         elif kind == RESET:
             self._reset(said[0])
         elif kind == FAILED:
-            log.warning("closing %(peer)s: HTTP/2: %(reason)s", {"peer": self.remote_text, "reason": said[-1]})
+            code, reason = said
+            level = logging.DEBUG if code == NO_ERROR else logging.WARNING
+            log.log(level, "closing %(peer)s: HTTP/2: %(reason)s", {"peer": self.remote_text, "reason": reason})
             self._ends = True
             self.driver.close()
 
@@ -416,6 +421,14 @@ class Connection(Writing):
         self.flush()
         if self._events:
             self._go_on()
+
+    @property
+    def place(self) -> str:
+        """The client's address; empty: it is on this machine, whichever of its addresses it uses."""
+        if self._place is None:
+            here = ip_address(self.host).is_loopback or self._sock.getsockname()[0] == self.host
+            self._place = "" if here else self.host
+        return self._place
 
     @property
     def silent_since(self) -> float:

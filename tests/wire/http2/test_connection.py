@@ -105,7 +105,7 @@ def test_a_request_keeps_to_its_window() -> None:
     client = Client(Connection)
     html = frame(1, END_HEADERS, 1, block(*request(content_type="text/html")))  # nothing of it is let in
     client.give(html + DataFrame(1, bytes(16_000)).serialize() * 5)
-    assert client.events == [(FAILED, 0, "more data than the window of stream 1 allows")]
+    assert client.events == [(FAILED, FLOW_CONTROL_ERROR, "more data than the window of stream 1 allows")]
 
 
 def test_a_larger_window_may_be_too_large() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -300,3 +301,12 @@ async def test_an_error_of_the_protocol_is_told_and_ends_the_connection(sdk: Sdk
         await trio.lowlevel.wait_readable(sdk.sock)
         sdk.take()
     assert sdk.goaway == ErrorCodes.COMPRESSION_ERROR
+
+
+async def test_a_client_that_leaves_is_no_warning(sdk: Sdk, caplog: pytest.LogCaptureFixture) -> None:
+    await sdk.call("QueryRoute", route())
+    sdk.http2.close_connection()
+    await sdk.send_out()
+    await sdk.rest()
+    assert sdk.ended
+    assert [each.getMessage() for each in caplog.records if each.levelno > logging.INFO] == []

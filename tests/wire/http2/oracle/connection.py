@@ -105,9 +105,9 @@ class Connection:
             self._check_left()
         except Violation as violation:
             self._h2.close_connection(violation.code)
-            self._fail(str(violation))
+            self._fail(violation.code, str(violation))
         except ProtocolError as error:  # h2 has made the GOAWAY
-            self._fail(str(error))
+            self._fail(int(error.error_code), str(error))
         return self._events
 
     def _frame(self, each: Frame) -> None:
@@ -124,9 +124,9 @@ class Connection:
         if self._left and not self._calls:
             raise Violation(NO_ERROR, "the client has left")
 
-    def _fail(self, text: str) -> None:
+    def _fail(self, code: int, text: str) -> None:
         self._failed = True
-        self._events.append((happened.FAILED, 0, text))
+        self._events.append((happened.FAILED, code, text))
         for call in list(self._calls.values()):
             self._forget(call)
 

@@ -53,7 +53,7 @@ def what_is_no_http2_fails(make: Make) -> None:
             events = server.receive(bytes([byte]))
             if events:
                 break
-        assert events == [(FAILED, 0, "no HTTP/2 connection preface")]
+        assert events == [(FAILED, PROTOCOL_ERROR, "no HTTP/2 connection preface")]
         assert server.receive(b"more") == []
         out = server.output(1 << 16)
         assert out.endswith(GoAwayFrame(0, error_code=PROTOCOL_ERROR).serialize())
@@ -92,13 +92,13 @@ def broken_rules_fail(make: Make) -> None:
     client.call()
     assert client.turn()
     client.raw(HeadersFrame(3, client.h2.encoder.encode(head)).serialize(), PingFrame(0, bytes(8)))
-    assert client.events[1:] == [(FAILED, 0, "a block of headers is interrupted")]
+    assert client.events[1:] == [(FAILED, PROTOCOL_ERROR, "a block of headers is interrupted")]
     assert client.server.streams == 0
     client.server.unary(1, b"too late")
     client.server.reset(1, 0)
     assert client.server.output(100) == b""
     server = make(**LIMITS)
-    assert server.receive(PREFACE[:24] + PingFrame(0, bytes(8)).serialize())[0][:2] == (FAILED, 0)
+    assert server.receive(PREFACE[:24] + PingFrame(0, bytes(8)).serialize())[0][:2] == (FAILED, PROTOCOL_ERROR)
 
 
 def content_length_is_held_to(make: Make) -> None:
