@@ -198,7 +198,7 @@ class Front:
                 settings=settings.SettingsServices(groups=parts.groups, send_keys=parts.send_keys),
                 held=held,
             ),
-            transactions=transactions.TransactionServices(pending=pending),
+            transactions=transactions.TransactionServices(pending=pending, topics=parts.topics),
         )
 
         def closed(connection: Connection) -> None:

@@ -10,7 +10,7 @@ from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.wire.codes import RequestCode
-from rocketwire.wire.headers.route import GetRouteInfoRequestHeader
+from rocketwire.wire.headers.route import CallRouteRequestHeader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +20,7 @@ class ByCallServices:
     topics: BrokerTopics
 
 
-def _route(services: ByCallServices, request: Request[GetRouteInfoRequestHeader]) -> Reply:
+def _route(services: ByCallServices, request: Request[CallRouteRequestHeader]) -> Reply:
     """Say whether there is such a topic, to a client that the guards admit."""
     if services.topics.get(request.fields.topic) is None:
         raise TopicNotFound(request.fields.topic)
@@ -30,7 +30,7 @@ def _route(services: ByCallServices, request: Request[GetRouteInfoRequestHeader]
 ROUTES: Final = (
     Route(
         code=RequestCode.GET_ROUTEINFO_BY_TOPIC,
-        header=GetRouteInfoRequestHeader,
+        header=CallRouteRequestHeader,
         handler=_route,
         by_call=True,
         heading="whether there is a topic",

@@ -17,6 +17,7 @@ from rocketwire.server.grpc.settings import group_request
 from rocketwire.server.grpc.statuses import OK, code_of_reply
 from rocketwire.server.grpc.tables.groups import Groups
 from rocketwire.server.grpc.tables.topics import Share, Topics
+from rocketwire.server.guards.acl.permissions import PUB, SUB
 from rocketwire.server.topics.message_types import MESSAGE_TYPE
 from rocketwire.wire.bodies.topic import TopicConfig
 from rocketwire.wire.codes import Permission as Bits
@@ -38,7 +39,7 @@ from rocketwire.wire.grpc.service_pb2 import (
     QueryRouteRequest,
     QueryRouteResponse,
 )
-from rocketwire.wire.headers.route import GetRouteInfoRequestHeader
+from rocketwire.wire.headers.route import CallRouteRequestHeader
 
 _ANY_QUEUE: Final = -1
 _TYPES: Final = ("NORMAL", "FIFO", "DELAY", "TRANSACTION")
@@ -62,7 +63,7 @@ def query_route(services: RoutingServices, call: Call, request: QueryRouteReques
     topic = request.topic
     check_topic(topic.name)
     _check_endpoints(request.endpoints)
-    shares = yield from asked_shares(services.topics, call, topic.name)
+    shares = yield from asked_shares(services.topics, call, topic.name, PUB | SUB)
     response = QueryRouteResponse(status=OK)
     of_brokers = [
         _queues(topic, Broker(name=name, id=0, endpoints=request.endpoints), config) for name, config in shares
@@ -90,7 +91,7 @@ def query_assignment(services: RoutingServices, call: Call, request: QueryAssign
     check_topic(topic.name)
     check_group(name)
     _check_endpoints(request.endpoints)
-    shares = yield from asked_shares(services.topics, call, topic.name)
+    shares = yield from asked_shares(services.topics, call, topic.name, SUB, name)
     readable = [(share.broker, queues) for share in shares if (queues := _readable(share.config)) > 0]
     if not readable:
         raise CallInvalid(Code.FORBIDDEN, f"no readable message queue of topic {topic.name}")
@@ -116,14 +117,22 @@ def accepted_types(config: TopicConfig) -> tuple[str, ...]:
 
 
 def asked_shares(
-    topics: Topics, call: Call, topic: str
+    topics: Topics, call: Call, topic: str, permission: int, group: str | None = None
 ) -> Generator[Sequence[Request[Any]], list[Reply], Sequence[Share]]:
-    """The shares of a topic.
+    """The shares of a topic, for a client that has the permission for what it wants to do there.
+
+    Args:
+        topics: The topics.
+        call: The call.
+        topic: The topic's name.
+        permission: The bits of permissions of which the client needs one.
+        group: The consumer group for which it needs `SUB` as well; None: for none.
 
     Raises:
-        CallInvalid: there is none, or the client may not know.
+        CallInvalid: the client lacks a permission, or there is no such topic.
     """
-    (reply,) = yield (call.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequestHeader(topic=topic)),)
+    header = CallRouteRequestHeader(topic=topic, permission=permission, consumer_group=group)
+    (reply,) = yield (call.request(RequestCode.GET_ROUTEINFO_BY_TOPIC, header),)
     if reply.code != ResponseCode.SUCCESS:
         raise CallInvalid(code_of_reply(reply), reply.remark or "")
     return topics.shares(topic)

@@ -17,6 +17,7 @@ from rocketwire.server.grpc.routing import accepted_types, asked_shares
 from rocketwire.server.grpc.statuses import status_of_reply
 from rocketwire.server.grpc.tables.topics import Share, Topics
 from rocketwire.server.grpc.transactions import Pending
+from rocketwire.server.guards.acl.permissions import PUB
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.timer.sends import ILLEGAL_TIME
 from rocketwire.wire.codes import Permission, RequestCode, ResponseCode
@@ -73,14 +74,15 @@ def send(services: SendingServices, call: Call, request: SendMessageRequest) -> 
     """Store the messages of a call."""
     told = read_send(request, services.limits(), remote=call.remote_text, now=services.clock())
     shares = services.topics.shares(told.topic)
-    if not shares:
-        shares = yield from asked_shares(services.topics, call, told.topic)
+    known = bool(shares)
+    if not known:
+        shares = yield from asked_shares(services.topics, call, told.topic, PUB)
     writable = [each for each in shares if each.config.perm & Permission.WRITE and each.config.write_queue_nums > 0]
-    if not writable:
-        raise CallInvalid(Code.FORBIDDEN, f"no writable message queue of topic {told.topic}")
-    accepted = accepted_types(writable[0].config)
-    if told.message_type not in accepted and services.send_keys.current.enable_topic_message_type_check:
-        raise MessageTypeWrong(told.topic, " or ".join(accepted), told.message_type)
+    problem = _problem(services, told, writable)
+    if problem is not None:
+        if known and call.line.guarded:  # a client without permission must not learn what the topic accepts
+            yield from asked_shares(services.topics, call, told.topic, PUB)
+        raise problem
     code = RequestCode.SEND_BATCH_MESSAGE if told.batch else RequestCode.SEND_MESSAGE_V2
     while True:
         broker, queue_id = _place(services, told.message_group, writable)
@@ -90,6 +92,16 @@ def send(services: SendingServices, call: Call, request: SendMessageRequest) -> 
         writable = [each for each in writable if each.broker != broker]
         if not writable or told.message_group:  # the order of a group is that of one queue
             return _answer(services, told, reply, broker)
+
+
+def _problem(services: SendingServices, told: Send, writable: Sequence[Share]) -> Exception | None:
+    """Why a topic does not take a message; None: it does. `writable` are its shares that can be written to."""
+    if not writable:
+        return CallInvalid(Code.FORBIDDEN, f"no writable message queue of topic {told.topic}")
+    accepted = accepted_types(writable[0].config)
+    if told.message_type not in accepted and services.send_keys.current.enable_topic_message_type_check:
+        return MessageTypeWrong(told.topic, " or ".join(accepted), told.message_type)
+    return None
 
 
 def _place(services: SendingServices, group: str, writable: Sequence[Share]) -> tuple[str, int]:

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from rocketwire.server.grpc.calls import Asking, Call
+from rocketwire.server.grpc.routing import asked_shares
 from rocketwire.server.grpc.statuses import status_of_reply
+from rocketwire.server.grpc.tables.topics import Topics
+from rocketwire.server.guards.acl.permissions import PUB
 from rocketwire.wire.codes import RequestCode, SysFlag
 from rocketwire.wire.grpc.checks import check_topic, check_transaction_id
 from rocketwire.wire.grpc.codes import Code
@@ -67,6 +70,7 @@ class TransactionServices:
     """What the end of a transaction is given."""
 
     pending: Pending
+    topics: Topics
 
 
 def end_transaction(services: TransactionServices, call: Call, request: EndTransactionRequest) -> Asking:
@@ -76,6 +80,8 @@ def end_transaction(services: TransactionServices, call: Call, request: EndTrans
     check_transaction_id(transaction_id)
     found = services.pending.find(topic, transaction_id)
     if found is None:
+        if call.line.guarded:  # who may not send to the topic must not learn which transactions there are
+            yield from asked_shares(services.topics, call, topic, PUB)
         raise CallInvalid(Code.INVALID_TRANSACTION_ID, f"no such transaction is known: {transaction_id}")
     queue_offset, physical_offset, broker = found
     header = EndTransactionRequestHeader(

@@ -11,6 +11,17 @@ class GetRouteInfoRequestHeader(WireHeader, frozen=True, kw_only=True):
     accept_standard_json_only: bool | None = None
 
 
+class CallRouteRequestHeader(GetRouteInfoRequestHeader, frozen=True, kw_only=True):
+    """Ask for a topic in the name of a gRPC call, by what its client wants to do there; no frame says so.
+
+    ``permission`` has the bits of permissions of which the client needs one for the topic, and which it
+    needs for the consumer group as well, if there is one.
+    """
+
+    permission: Int32
+    consumer_group: str | None = None
+
+
 class RegisterBrokerRequestHeader(WireHeader, frozen=True, kw_only=True):
     """A broker registers (103); ``body_crc32`` is 0 when the body is not to be checked."""
 

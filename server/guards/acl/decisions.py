@@ -25,6 +25,7 @@ from rocketwire.server.guards.acl.resources import (
     of_heartbeat,
     of_locks,
     of_pop,
+    of_route,
     of_statistics,
     sent_to,
 )
@@ -192,7 +193,6 @@ _FOR_ALL_ACCOUNTS: Final = (
     RequestCode.CHECK_CLIENT_CONFIG,
     # Of name servers, which tell them everybody.
     RequestCode.GET_KV_CONFIG,
-    RequestCode.GET_ROUTEINFO_BY_TOPIC,
     RequestCode.GET_BROKER_CLUSTER_INFO,
     RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER,
     RequestCode.GET_KVLIST_BY_NAMESPACE,
@@ -247,6 +247,7 @@ DECISIONS: Final[Mapping[int, Decision]] = {
     RequestCode.INVOKE_BROKER_TO_RESET_OFFSET: _forgotten(_read("group", "topic")),
     RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS: _forgotten(_read("group", "topic")),
     RequestCode.QUERY_CONSUME_TIME_SPAN: _forgotten(_read("group", "topic")),
+    RequestCode.GET_ROUTEINFO_BY_TOPIC: Decision(_by_fields(of_route)),
     RequestCode.UNREGISTER_CLIENT: Decision(_read("consumerGroup")),
     RequestCode.GET_CONSUMER_LIST_BY_GROUP: Decision(_read("consumerGroup")),
     RequestCode.GET_CONSUMER_CONNECTION_LIST: _forgotten(_read("consumerGroup")),

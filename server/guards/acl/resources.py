@@ -54,6 +54,15 @@ def of_statistics(ext: Mapping[str, str]) -> Needed:
     return Needed(PUB | SUB, (topic, retry_topic(group)) if group else (topic,))
 
 
+def of_route(ext: Mapping[str, str]) -> Needed:
+    """What a gRPC call needs that asks for a topic; a route that a frame asks for needs nothing."""
+    permission, group = ext.get("permission"), ext.get("consumerGroup")
+    if permission is None:
+        return NOTHING
+    topics = (ext.get("topic", ""),)
+    return Needed(int(permission), topics if group is None else (*topics, retry_topic(group)))
+
+
 def of_assignment(body: memoryview) -> Needed:
     """The topic and the group of a client that asks for its queues."""
     if len(body) > _ASSIGNMENT_BYTES:

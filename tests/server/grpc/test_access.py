@@ -13,6 +13,7 @@ from rocketwire.wire.grpc import definition_pb2 as d
 from rocketwire.wire.grpc import service_pb2 as s
 from rocketwire.wire.grpc.codes import Code, GrpcStatus
 from tests.server.grpc.sdk import (
+    DIALLED,
     Sdk,
     code_of,
     consumer_settings,
@@ -20,6 +21,7 @@ from tests.server.grpc.sdk import (
     producer_settings,
     receive_request,
     send_request,
+    topic,
 )
 from tests.server.grpc.test_routing import route
 from tests.server.harness import Server, serving, topic_ext
@@ -38,6 +40,10 @@ accounts:
   secretKey: {SECRET}
   topicPerms: [T=SUB]
   groupPerms: [G=SUB]
+- accessKey: other-account
+  secretKey: {SECRET}
+  topicPerms: [Other=PUB|SUB]
+  groupPerms: [Other=SUB]
 """
 
 
@@ -109,7 +115,7 @@ async def test_settings_need_the_permissions_of_heartbeats(guarded: Server) -> N
             (consumer_settings(), "consumer-account"),
             (producer_settings(), "producer-account"),
         ):
-            command = await sdk.command(await sdk.telemetry(settings, signed(account)))
+            command = await sdk.command(await sdk.telemetry(settings, signed(account) | {"x-mq-client-id": account}))
             assert command.status.code == Code.OK
 
 
@@ -153,3 +159,37 @@ async def test_refused_heartbeats_keep_nothing_for_a_client_that_is_gone(guarded
     with Sdk(guarded.broker_address, "other@1@0@x") as other:
         again = await other.receive(receive_request(polling=5), account | {"grpc-timeout": "8S"})
         assert [each.message.body for each in again if each.HasField("message")] == [b"hello"]
+
+
+@pytest.mark.parametrize("name", ["T", "Unknown"])
+async def test_permission_is_decided_before_existence(guarded: Server, name: str) -> None:
+    """An account without permission gets the same answer, whether there is such a topic or not."""
+    ack = s.AckMessageRequest(topic=topic(name), group=topic("G"), entries=[s.AckMessageEntry(receipt_handle="x")])
+    end = s.EndTransactionRequest(topic=topic(name), message_id="id", transaction_id="id", resolution=d.COMMIT)
+    assignment = s.QueryAssignmentRequest(topic=topic(name), group=topic("G"), endpoints=DIALLED)
+    fifo = send_request(message(to=name, message_type=d.FIFO, message_group="g"))
+    with Sdk(guarded.broker_address) as sdk:
+        for rpc, request in (
+            ("QueryRoute", route(name)),
+            ("QueryAssignment", assignment),
+            ("SendMessage", send_request(message(to=name))),
+            ("SendMessage", fifo),
+            ("EndTransaction", end),
+        ):
+            response = await sdk.call(rpc, request, signed("other-account"))
+            assert (code_of(response), response.status.message) == (
+                Code.UNAUTHORIZED,
+                f"org.apache.rocketmq.acl.common.AclException: No default permission for topic:{name}",
+            ), rpc
+        (refused,) = await sdk.receive(receive_request(to=name), signed("other-account"))
+        assert code_of(refused) is Code.UNAUTHORIZED
+        assert code_of(await sdk.call("AckMessage", ack, signed("other-account"))) is Code.INVALID_RECEIPT_HANDLE
+
+
+async def test_assignments_need_the_permission_to_subscribe(guarded: Server) -> None:
+    request = s.QueryAssignmentRequest(topic=topic(), group=topic("G"), endpoints=DIALLED)
+    others = s.QueryAssignmentRequest(topic=topic(), group=topic("H"), endpoints=DIALLED)
+    with Sdk(guarded.broker_address) as sdk:
+        assert code_of(await sdk.call("QueryAssignment", request, signed("consumer-account"))) is Code.OK
+        assert code_of(await sdk.call("QueryAssignment", request, signed("producer-account"))) is Code.UNAUTHORIZED
+        assert code_of(await sdk.call("QueryAssignment", others, signed("consumer-account"))) is Code.UNAUTHORIZED
