@@ -74,7 +74,7 @@ from rocketwire.server.topics.retry_topics import RetryTopics
 from rocketwire.server.topics.room import TopicRoom
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
-from rocketwire.server.transactions.asking import everybody
+from rocketwire.server.transactions.hearing import everybody
 from rocketwire.server.transactions.keys import TransactionKeys
 from rocketwire.server.transactions.service import Transactions
 from rocketwire.server.upkeep import jobs as upkeep

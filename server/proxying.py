@@ -48,6 +48,7 @@ from rocketwire.server.proxy.usage import Usage
 from rocketwire.server.remote_calls.front import remote_front
 from rocketwire.server.remote_calls.message_places import MessagePlaces
 from rocketwire.server.send.keys import SendKeys
+from rocketwire.server.transactions.hearing import everybody
 from rocketwire.server.upstream.cluster import MASTER, BrokerKey, Cluster
 from rocketwire.server.upstream.dialling import DESCRIPTORS, TlsDialling, upstream_context
 from rocketwire.server.upstream.itself import Itself
@@ -222,6 +223,7 @@ class _Proxy:
             places=self._places,
             charging=self._quotas.charging,
             copying=None if self._shadow is None else self._shadow.around,
+            may_hear=everybody if self._access is None else self._access.may_hear,
             answered=None if self._times is None else self._times.answered,
             took=None if self._times is None else self._times.sent,
         )
@@ -292,6 +294,7 @@ class _Proxy:
             known=self._resolver.known,
             account=self._account,
             places=self._places,
+            may_hear=everybody if self._access is None else self._access.may_hear,
             times=self._times,
             shadow=self._shadow,
         )

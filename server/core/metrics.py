@@ -12,7 +12,15 @@ SEND: Final = "send"
 RECEIVE: Final = "receive"
 """The two directions of quotas."""
 
-ACL_REASONS: Final = ("no_access_key", "unknown_access_key", "signature", "admin", "permission", "undecided_code")
+ACL_REASONS: Final = (
+    "no_access_key",
+    "unknown_access_key",
+    "signature",
+    "admin",
+    "permission",
+    "undecided_code",
+    "client_id",
+)
 """The reasons for which access control refuses requests."""
 
 

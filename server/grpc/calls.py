@@ -50,6 +50,10 @@ class Line(Protocol):
     guarded: bool
 
     @property
+    def place(self) -> str:
+        """The address of the other end, without its port; empty: this machine."""
+
+    @property
     def closed(self) -> bool:
         """Whether it is closed."""
 
@@ -72,6 +76,11 @@ class Line(Protocol):
 
     def next_opaque(self) -> int:
         """A number for a request that no waiting one of the connection has."""
+
+
+def named_account(headers: Mapping[str, str], line: Line) -> str:
+    """The account that headers name, whether or not its signature is good; empty without access control."""
+    return read_proof(headers, line.remote_text).access_key or "" if line.guarded else ""
 
 
 class Kind(Enum):
@@ -161,6 +170,11 @@ class Call:
     def client_id(self) -> str:
         """The client, whatever connection it uses; empty if it does not say."""
         return self.headers.get(CLIENT_ID, "")
+
+    @property
+    def account(self) -> str:
+        """The account in whose name it comes; empty: none, or there is no access control."""
+        return named_account(self.headers, self.line)
 
     def request(
         self,

@@ -18,6 +18,7 @@ from rocketwire.server.core.clocks.standstill import Rounds
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Answer, Reply, Request, SharedReply
 from rocketwire.server.core.works import Steps
+from rocketwire.server.grpc.holding import ClientIdTaken, StreamPlace
 from rocketwire.wire.bodies.client import (
     ConsumeFromWhere,
     ConsumerData,
@@ -69,13 +70,13 @@ class Commands(Protocol):
 class Presence(Protocol):
     """Is told which clients are here."""
 
-    def enter(self, client_id: str) -> None:
+    def enter(self, renewer: str) -> None:
         """Note that a client is here."""
 
-    def leave(self, client_id: str, *, for_good: bool = False) -> None:
+    def leave(self, renewer: str, *, for_good: bool = False) -> None:
         """Note that a client is gone; unless it said so itself, it may be back soon."""
 
-    def broke(self, client_id: str, heard: float, answered: float) -> None:
+    def broke(self, renewer: str, heard: float, answered: float) -> None:
         """Note that a connection of a client broke, when it gave a sign of life last, and an answer used it last."""
 
 
@@ -127,11 +128,14 @@ class Client:
 
     Attributes:
         client_id: Its id.
+        account: The account that its id belongs to; empty: none, or there is no access control.
+        renewer: What its deliveries that are renewed name it by: who has the same id later is another one.
         remote_text: Its ``host:port``, of the connection on which it last said something about itself.
         born_host: The same as records hold it.
         lines: Its connections, and when each was last used for an answer to it, in seconds of the event loop.
         said: What it last said of itself.
-        commands: Its telemetry stream, if there is one.
+        streams: Its open telemetry streams, the newest last.
+        opened_at: Where the newest of them was opened.
         seen: When its last call was answered, in seconds of the event loop.
         here: Whether the guards have admitted a call of it.
         closed: Whether it is gone.
@@ -141,22 +145,28 @@ class Client:
         "__weakref__",
         "_in_flight",
         "_kept",
+        "account",
         "born_host",
         "client_id",
         "closed",
-        "commands",
         "here",
         "lines",
+        "opened_at",
         "remote_text",
+        "renewer",
         "said",
         "seen",
+        "streams",
     )
 
-    def __init__(self, client_id: str, line: Line, in_flight: InFlight) -> None:
+    def __init__(self, client_id: str, account: str, line: Line, in_flight: InFlight) -> None:
         self.client_id = client_id
+        self.account = account
+        self.renewer = f"{client_id} {account}" if account else client_id
         self.remote_text, self.born_host = line.remote_text, line.born_host
         self.said = _NOTHING
-        self.commands: Commands | None = None
+        self.streams: dict[Commands, None] = {}
+        self.opened_at = StreamPlace()
         self.seen = trio.current_time()
         self.here = self.closed = False
         self.lines: dict[Line, float] = {}
@@ -192,12 +202,50 @@ class Client:
             return now
         return known[1] if known[0] == to else max(now, known[1] + 1)
 
+    # --- its telemetry streams
+
+    @property
+    def commands(self) -> Commands | None:
+        """The newest of its open telemetry streams, if there is one."""
+        return next(reversed(self.streams)) if self.streams else None
+
+    def opened(self, stream: Commands, line: Line) -> None:
+        """Note that it opened a telemetry stream on a connection."""
+        self.streams.pop(stream, None)
+        self.streams[stream] = None
+        self.opened_at.place, self.opened_at.heard = line.place, trio.current_time()
+
+    def ended(self, stream: Commands) -> None:
+        """Note that a telemetry stream is over."""
+        self.streams.pop(stream, None)
+        if not self.streams:
+            self.opened_at.place = None
+
+    def check_owner(self, account: str) -> None:
+        """Check that its id belongs to an account.
+
+        Raises:
+            ClientIdTaken: it belongs to another one.
+        """
+        if account != self.account:
+            raise ClientIdTaken.by_account(self.client_id)
+
+    def check_place(self, line: Line) -> None:
+        """Check that a call on a connection may speak for the client.
+
+        Raises:
+            ClientIdTaken: the id belongs to no account, and the client is alive at another address.
+        """
+        if not self.account and self.opened_at.elsewhere(line.place, trio.current_time()):
+            raise ClientIdTaken.elsewhere(self.client_id)
+
     # --- the peer
 
     def push(self, code: int, ext: dict[str, str], body: bytes = b"") -> None:
         """Send a one-way request of the broker's own, if the client listens."""
-        if self.commands is not None:
-            self.commands.push(code, ext, body)
+        commands = self.commands
+        if commands is not None:
+            commands.push(code, ext, body)
 
     def call(
         self,
@@ -209,10 +257,11 @@ class Client:
         done: Callable[[Answer | None], Steps[None] | None],
     ) -> None:
         """Send a request of the broker's own; `done` gets None if the client does not listen or does not answer."""
-        if self.commands is None:
+        commands = self.commands
+        if commands is None:
             done(None)
         else:
-            self.commands.call(code, ext, body, seconds, done)
+            commands.call(code, ext, body, seconds, done)
 
     def reply(self, request: Request[Any], reply: Reply | SharedReply) -> None:
         """Nothing: requests in its name are answered to their calls."""
@@ -233,6 +282,8 @@ class Client:
             self.here = True
             self._in_flight.add(self._kept)
         self.seen = trio.current_time()
+        if self.opened_at.place is not None:
+            self.opened_at.hear(line.place, self.seen)
         self.remote_text, self.born_host = line.remote_text, line.born_host
 
     def limited(self, error: LimitExceeded) -> None:
@@ -242,7 +293,8 @@ class Client:
     @property
     def congested(self) -> bool:
         """Whether it does not listen, or does not read what it is sent."""
-        return self.commands is None or self.commands.congested
+        commands = self.commands
+        return commands is None or commands.congested
 
     def close(self) -> None:
         """It is gone."""
@@ -264,43 +316,62 @@ class Clients:
         self._peer_closed = peer_closed
         self._presence = presence
         self._clients: dict[str, Client] = {}
-        self._claimed: WeakValueDictionary[str, Client] = WeakValueDictionary()  # as long as calls in their names last
+        # By id and account, as long as calls in their names last.
+        self._claimed: WeakValueDictionary[tuple[str, str], Client] = WeakValueDictionary()
         self._of_lines: dict[Line, dict[Client, None]] = {}
         self._rounds = Rounds()
 
-    def find(self, client_id: str) -> Client | None:
-        """A client that is here, or None."""
-        return self._clients.get(client_id)
+    def find(self, client_id: str, account: str = "") -> Client | None:
+        """The client of an account that is here under this id, or None."""
+        client = self._clients.get(client_id)
+        return None if client is None or client.account != account else client
 
-    def claimed(self, client_id: str, line: Line) -> Client:
+    def speaking(self, client_id: str, line: Line, account: str = "") -> Client | None:
+        """The client that is here under this id, which a call on a connection speaks for; None: there is none.
+
+        Raises:
+            ClientIdTaken: the id belongs to another account, or the client is alive at another address.
+        """
+        client = self._clients.get(client_id)
+        if client is not None:
+            client.check_owner(account)
+            client.check_place(line)
+        return client
+
+    def claimed(self, client_id: str, line: Line, account: str = "") -> Client:
         """The client with this id, which a call on a connection names; only guards tell whether it is its own.
 
         Raises:
+            ClientIdTaken: the id belongs to another account.
             LimitExceeded: too many clients use the connection.
         """
-        client = self._clients.get(client_id) or self._claimed.get(client_id)
+        client = self._clients.get(client_id) or self._claimed.get((client_id, account))
+        if client is not None:
+            client.check_owner(account)
         of_line = self._of_lines.get(line, _NO_CLIENTS)
         if client not in of_line and len(of_line) >= _MOST_OF_CONNECTION:
             raise LimitExceeded(_LIMIT, _MOST_OF_CONNECTION)
         if client is None:
-            client = self._claimed[client_id] = Client(client_id, line, self._in_flight)
+            client = self._claimed[client_id, account] = Client(client_id, account, line, self._in_flight)
         return client
 
     def admitted(self, client: Client, line: Line) -> None:
         """Note that a client is here: guards have admitted a call of it on this connection.
 
-        Nothing happens if it has left meanwhile; if the connection is closed, one that has no other leaves.
+        Nothing happens if it has left meanwhile. If the connection is closed, a client that has no other leaves; so
+        does one whose id belongs to another account by now.
         """
         if client.closed:
             return
-        if line.closed:
+        taken = not client.here and client.client_id in self._clients
+        if line.closed or taken:
             if not client.lines:
                 self.leave(client)
             return
         if not client.here:
-            self._claimed.pop(client.client_id, None)
+            self._claimed.pop((client.client_id, client.account), None)
             self._clients[client.client_id] = client
-            self._presence.enter(client.client_id)
+            self._presence.enter(client.renewer)
         client.come(line)
         client.lines[line] = client.seen
         self._of_lines.setdefault(line, {})[client] = None
@@ -308,14 +379,14 @@ class Clients:
     def leave(self, client: Client, *, for_good: bool = False) -> None:
         """Forget a client; unless it said that it leaves, it may be back soon."""
         if not client.here:
-            self._claimed.pop(client.client_id, None)
+            self._claimed.pop((client.client_id, client.account), None)
         if self._clients.get(client.client_id) is client:
             del self._clients[client.client_id]
-            self._presence.leave(client.client_id, for_good=for_good)
+            self._presence.leave(client.renewer, for_good=for_good)
         for line, answered in client.lines.items():
             self._of_lines[line].pop(client, None)
             if not for_good:
-                self._presence.broke(client.client_id, line.stuck_since, answered)
+                self._presence.broke(client.renewer, line.stuck_since, answered)
         client.lines.clear()
         client.close()
         self._peer_closed(client)
@@ -323,7 +394,7 @@ class Clients:
     def line_closed(self, line: Line) -> None:
         """A connection is closed: clients that have no other one are gone."""
         for client in self._of_lines.pop(line, {}):
-            self._presence.broke(client.client_id, line.stuck_since, client.lines.pop(line))
+            self._presence.broke(client.renewer, line.stuck_since, client.lines.pop(line))
             if not client.lines:
                 self.leave(client)
 

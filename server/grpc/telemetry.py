@@ -13,7 +13,7 @@ from google.protobuf.message import DecodeError
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.request import Answer, Reply
 from rocketwire.server.core.works import Steps
-from rocketwire.server.grpc.calls import Asking, Call, Response
+from rocketwire.server.grpc.calls import Asking, Call, Response, named_account
 from rocketwire.server.grpc.clients import Client, Clients, Said
 from rocketwire.server.grpc.consuming.handles import Held
 from rocketwire.server.grpc.metadata import CLIENT_ID, read_language
@@ -102,7 +102,8 @@ def registration(services: TelemetryServices, call: Call, client: Client, said: 
 
 def heartbeat(services: TelemetryServices, call: Call, request: HeartbeatRequest) -> Asking:
     """Register a client anew; of one that has not sent settings, no more is known than what it receives."""
-    client = services.clients.claimed(call.client_id, call.line)
+    client = services.clients.claimed(call.client_id, call.line, call.account)
+    client.check_place(call.line)
     said = client.said
     if not said.group and request.HasField("group"):
         check_group(request.group.name)
@@ -113,7 +114,7 @@ def heartbeat(services: TelemetryServices, call: Call, request: HeartbeatRequest
 
 def terminate(services: TelemetryServices, call: Call, _request: NotifyClientTerminationRequest) -> Asking:
     """Forget a client that leaves; what it holds becomes visible again at once."""
-    client = services.clients.find(call.client_id)
+    client = services.clients.speaking(call.client_id, call.line, call.account)
     if client is None:
         return NotifyClientTerminationResponse(status=OK)
     header = UnregisterClientRequestHeader(client_id=client.client_id, consumer_group=client.said.group or None)
@@ -169,7 +170,9 @@ class Telemetry:
         """Take a client's settings, make it a member of its groups, and tell it the settings in force."""
         stream, services = self._stream, self._services
         check_client_id(stream.headers.get(CLIENT_ID, ""))
-        client = services.clients.claimed(stream.headers[CLIENT_ID], stream.connection)
+        line = stream.connection
+        client = services.clients.claimed(stream.headers[CLIENT_ID], line, named_account(stream.headers, line))
+        client.check_place(line)
         said = client.with_settings(asked, services.clock())
 
         def done(found: Reply | Exception | None) -> None:
@@ -186,11 +189,11 @@ class Telemetry:
                 except Exception as error:  # noqa: BLE001 - an unforeseen one is logged; it ends this stream alone
                     self._end(error)
             else:
-                client.commands = self
+                client.opened(self, line)
                 self._client = client
                 stream.send(TelemetryCommand(status=OK, settings=merged(services.settings, asked)))
 
-        stream.connection.carry_out(stream, lambda call: registration(services, call, client, said), done)
+        line.carry_out(stream, lambda call: registration(services, call, client, said), done)
 
     def _end(self, error: Exception) -> None:
         told = status_of_error(error)
@@ -207,8 +210,8 @@ class Telemetry:
     def closed(self) -> None:
         """The stream is over."""
         self._calls.close()
-        if self._client is not None and self._client.commands is self:
-            self._client.commands = None
+        if self._client is not None:
+            self._client.ended(self)
 
     # --- what the broker says
 

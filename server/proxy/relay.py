@@ -21,6 +21,7 @@ from rocketwire.server.proxy.shadow import Shadow
 from rocketwire.server.proxy.times import Times
 from rocketwire.server.proxy.tunnels import Begun, Passed, Relocation, Tunnel, Watching
 from rocketwire.server.remote_calls.message_places import MessagePlaces
+from rocketwire.server.transactions.hearing import MayHear, everybody, may_check
 from rocketwire.server.upstream.cluster import BrokerKey, Cluster
 from rocketwire.server.upstream.connecting import Connecting, connected
 from rocketwire.server.upstream.signing import Account
@@ -56,6 +57,7 @@ class Relay(Passing):
         known: An address with the IP address of its host, which is known after connecting; None: there is none.
         account: Signs each request while there is one; else they keep what their clients have signed with.
         places: Decides about requests that name a message by its physical offset; None: nobody does.
+        may_hear: Says whether a producer may receive the messages of a topic.
         times: Measures; None: nobody does.
         shadow: Copies sends; None: nobody does.
     """
@@ -77,6 +79,7 @@ class Relay(Passing):
         known: Callable[[Address], Address | None],
         account: Account,
         places: MessagePlaces | None = None,
+        may_hear: MayHear = everybody,
         times: Times | None = None,
         shadow: Shadow | None = None,
     ) -> None:
@@ -95,6 +98,7 @@ class Relay(Passing):
         self._account = account
         self._places = places
         self._undecided: Counter[Session] = Counter()
+        self._may_hear = may_hear
         self._shadow = shadow
         self._find()
         cluster.changed.subscribe(self._find)
@@ -244,6 +248,7 @@ class Relay(Passing):
             connecting=self._connecting,
             passed=self._passed,
             times=self._times,
+            checks=None if self._may_hear is everybody else partial(may_check, self._may_hear, session),
         )
         self._nursery.start_soon(tunnel.run, self._nursery)
         return tunnel

@@ -21,7 +21,7 @@ from rocketwire.server.proxy.times import Times
 from rocketwire.server.upstream.connecting import Connecting, connected
 from rocketwire.server.upstream.errors import NotReached
 from rocketwire.wire.addresses import Address
-from rocketwire.wire.codes import FLAG_RESPONSE, ResponseCode
+from rocketwire.wire.codes import FLAG_RESPONSE, RequestCode, ResponseCode
 from rocketwire.wire.connection import FrameReader, RawFrame
 from rocketwire.wire.errors import FrameError
 from rocketwire.wire.frame import LENGTH_SIZE, PREFIX, TYPE_SHIFT, Buffer
@@ -87,6 +87,7 @@ class Tunnel:
         connecting: Makes one otherwise.
         passed: Counts.
         times: Measures; None: nobody does.
+        checks: Says whether the client may get a check of a half message, by its record; None: it may get all.
     """
 
     def __init__(
@@ -100,6 +101,7 @@ class Tunnel:
         connecting: Connecting = connected,
         passed: Passed,
         times: Times | None = None,
+        checks: Callable[[memoryview], bool] | None = None,
     ) -> None:
         self.session = session
         self.address = address
@@ -115,6 +117,7 @@ class Tunnel:
         self._unanswered: list[tuple[Header, int]] = []
         self._watching: dict[int, Watching] = {}
         self._times = times
+        self._checks = checks
         self._timed: dict[int, tuple[int, float, float]] = {}
         self._size = 0
         self._more = trio.Event()
@@ -277,6 +280,8 @@ class Tunnel:
     def _pass_on(self, frame: RawFrame) -> None:
         """Pass a frame to the client."""
         header = bytes(frame.header)
+        if self._checks is not None and not self._may_pass(frame, self._checks):
+            return
         if self._relocation is not None and b"msgId" in header:
             header = rewritten(header, frame.serialize_type, self._relocation.old, self._relocation.new)
         data = _whole(frame, header)
@@ -293,6 +298,13 @@ class Tunnel:
                 if session.take_diverted(known.opaque, data):
                     return
         session.write(data)
+
+    @staticmethod
+    def _may_pass(frame: RawFrame, checks: Callable[[memoryview], bool]) -> bool:
+        """Whether the client may get a frame: of the broker's requests one has a message, the check of a half one."""
+        header = decode_header(frame.header, frame.serialize_type)
+        is_check = header.code == RequestCode.CHECK_TRANSACTION_STATE and not header.is_response
+        return not is_check or checks(frame.body)
 
     def close(self) -> None:
         """End both sides; further calls do nothing."""

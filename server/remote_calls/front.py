@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ from rocketwire.server.remote_calls.pulls.service import Pulls
 from rocketwire.server.remote_calls.renewing import RenewingHeld
 from rocketwire.server.remote_calls.topics import RemoteTopics
 from rocketwire.server.send.keys import SendKeys
+from rocketwire.server.transactions.hearing import MayHear, everybody, may_check
 from rocketwire.server.upstream.cluster import Cluster
 from rocketwire.server.upstream.keys import UpstreamKeys
 from rocketwire.server.upstream.lines import Lines
@@ -79,6 +81,7 @@ def remote_front(
     places: MessagePlaces | None = None,
     charging: Charging | None = None,
     copying: Copying | None = None,
+    may_hear: MayHear = everybody,
     answered: Callable[[int, float], None] | None = None,
     took: Callable[[float, int], None] | None = None,
 ) -> RemoteFront:
@@ -98,13 +101,14 @@ def remote_front(
         places: As for `RemoteDispatch`.
         charging: As for `RemoteDispatch`.
         copying: Likewise.
-        answered: Likewise.
+        may_hear: Says whether a producer may receive the messages of a topic.
+        answered: As for `RemoteDispatch`.
         took: As for `ForwardedCalls`.
     """
     guards = tuple(guards)
     topics = RemoteTopics(cluster, lines)
     groups = RemoteGroups(topics, lines, upstream_keys)
-    members = Members(topics, lines)
+    members = Members(topics, lines, partial(may_check, may_hear))
     pulls = Pulls(topics, groups, lines, clock)
     dispatch = RemoteDispatch(
         topics=topics,

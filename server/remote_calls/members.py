@@ -14,11 +14,12 @@ from typing import Final
 from rocketwire.server.core.request import Answer as ClientAnswer
 from rocketwire.server.grpc.clients import Client
 from rocketwire.server.remote_calls.topics import RemoteTopics
+from rocketwire.server.transactions.hearing import MayCheck
 from rocketwire.server.upstream.errors import NotReached, NotSent
 from rocketwire.server.upstream.line import Answer, Done, Line
 from rocketwire.server.upstream.lines import Lines
 from rocketwire.wire.addresses import Address
-from rocketwire.wire.codes import FLAG_ONEWAY, ResponseCode
+from rocketwire.wire.codes import FLAG_ONEWAY, RequestCode, ResponseCode
 from rocketwire.wire.header import Header
 
 _SECONDS: Final = 5.0
@@ -27,9 +28,17 @@ _BROKER: Final = "bname"
 
 
 class Members:
-    """The connections of all clients."""
+    """The connections of all clients.
 
-    def __init__(self, topics: RemoteTopics, lines: Lines) -> None:
+    Args:
+        topics: The topics and brokers of the cluster.
+        lines: Makes connections.
+        may_check: Whether a broker may ask a client about a half message, by its record: the broker knows this
+            server's account only.
+    """
+
+    def __init__(self, topics: RemoteTopics, lines: Lines, may_check: MayCheck) -> None:
+        self._may_check = may_check
         self._topics = topics
         self._lines = lines
         self._of_clients: dict[Client, dict[Address, Line]] = {}
@@ -97,6 +106,8 @@ class Members:
     def _asked(self, client: Client, broker: str, line: Line, header: Header, body: bytes) -> None:
         """Take a broker's request to a client."""
         ext = {**(header.ext or {}), _BROKER: broker}
+        if header.code == RequestCode.CHECK_TRANSACTION_STATE and not self._may_check(client, body):
+            return
         if header.flag & FLAG_ONEWAY:
             client.push(header.code, ext, body)
             return

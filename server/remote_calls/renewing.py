@@ -102,7 +102,7 @@ class RenewingHeld(Held):
             receipt = each.handle.receipt
             if each.asks or receipt.visible_at - now > _LEFT_MS:
                 continue
-            if self._renewals.renewed(each.client.client_id, each.first_ms, now) is None:
+            if self._renewals.renewed(each.client.renewer, each.first_ms, now) is None:
                 if now >= receipt.visible_at:
                     self.remove(each.client, text)
                 continue

@@ -6,12 +6,13 @@ Apache's, WAIT is false in it and the size of the record counts anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.core.request import Peer
 from rocketwire.server.messages.stored_message import StoredMessage, stored_text
 from rocketwire.server.transactions.half import said_by
+from rocketwire.server.transactions.hearing import MayHear, everybody
 from rocketwire.server.transactions.round_report import RoundReport
 from rocketwire.wire import properties as property_names
 from rocketwire.wire.codes import RequestCode
@@ -21,13 +22,6 @@ from rocketwire.wire.headers.transaction import CheckTransactionStateRequestHead
 from rocketwire.wire.hosts import decode_host
 from rocketwire.wire.message import Message, encode_record
 from rocketwire.wire.message_id import offset_message_id
-
-MayHear = Callable[[Peer, str], bool]
-
-
-def everybody(_peer: Peer, _topic: str) -> bool:
-    """Let every producer know every message."""
-    return True
 
 
 class Asking:

@@ -11,10 +11,11 @@ from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.clocks.due_time import DueTime
 from rocketwire.server.messages.appending import Refusals
 from rocketwire.server.topics.topics import BrokerTopics
-from rocketwire.server.transactions.asking import Asking, MayHear, everybody
+from rocketwire.server.transactions.asking import Asking
 from rocketwire.server.transactions.checking import Checking
 from rocketwire.server.transactions.copies import Copies
 from rocketwire.server.transactions.ending import Ending
+from rocketwire.server.transactions.hearing import MayHear, everybody
 from rocketwire.server.transactions.keys import TransactionKeys
 from rocketwire.server.transactions.resuming import Resuming
 from rocketwire.server.transactions.state import TransactionState

@@ -42,7 +42,7 @@ class AcknowledgingServices:
 
     def forget(self, call: Call, text: str) -> None:
         """Forget that the client of a call holds a delivery."""
-        client = self.clients.find(call.client_id)
+        client = self.clients.find(call.client_id, call.account)
         if client is not None:
             self.held.remove(client, text)
 
@@ -79,7 +79,7 @@ def _acknowledge_each(services: AcknowledgingServices, call: Call, request: AckM
         for place, reply in (yield from _replies(call, topic, group, handles)).items():
             codes[place] = (code_of_handle(reply), reply.remark or "")
     response = AckMessageResponse(status=joint_status([code for code, _ in codes]))
-    client = services.clients.find(call.client_id)
+    client = services.clients.find(call.client_id, call.account)
     for entry, (code, text) in zip(request.entries, codes, strict=True):
         if client is not None:
             services.held.remove(client, entry.receipt_handle)

@@ -205,7 +205,7 @@ class PlainReceives:
         check_topic(topic)
         check_group(group)
         wanted = read_filter(request.filter_expression)
-        client = services.clients.claimed(call.client_id, call.line)
+        client = services.clients.claimed(call.client_id, call.line, call.account)
         fields = pop_request(call, client, request, wanted, in_order=False, now=services.clock())
         ask = self._pops.ask(fields, call.remote_text)
         polling = wanted_polling(request)
@@ -230,7 +230,7 @@ class PlainReceives:
         if pops.refusal(group, topic, account="") is not None:
             return None
         check_client_id(call.client_id)
-        client = services.clients.claimed(call.client_id, call.line)
+        client = services.clients.claimed(call.client_id, call.line, call.account)
         if not never_too_soon(read_timeout(call.headers)):
             check_polling(call, client, plan.polling)
         taken = pops.take(Ask(fields, plan.ask.wanted, busy, counts_rest=pops.polls.held > 0))

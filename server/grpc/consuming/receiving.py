@@ -25,6 +25,7 @@ from rocketwire.server.grpc.settings import group_config, group_request, most_at
 from rocketwire.server.grpc.statuses import code_of_reply
 from rocketwire.server.grpc.tables.groups import Groups
 from rocketwire.server.grpc.tables.topics import Topics
+from rocketwire.server.guards.acl.permissions import SUB
 from rocketwire.server.pop.renewals import STEP_MS, RenewedPopRequest
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.grpc.answers import delivered_response, last_payload, status_response
@@ -69,13 +70,13 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
     check_topic(topic)
     check_group(group)
     wanted = read_filter(request.filter_expression)
-    client = services.clients.claimed(call.client_id, call.line)
+    client = services.clients.claimed(call.client_id, call.line, call.account)
     now = services.clock()
     if services.groups.asks_for(group):
         yield (group_request(call, group),)
     config = group_config(services.groups, group)
     broker = services.topics.receives_from(request.message_queue.broker.name, topic)
-    broker = broker or (yield from _any_broker(services.topics, call, topic))
+    broker = broker or (yield from _any_broker(services.topics, call, topic, group))
     header = pop_request(call, client, request, wanted, in_order=bool(config.consume_message_orderly), now=now)
     (reply,) = yield (call.request(RequestCode.POP_MESSAGE, header, broker=broker),)
     fields, code = reply.fields, code_of_reply(reply)
@@ -137,7 +138,7 @@ def pop_request(
         exp=wanted.text,
         order=in_order,
         attempt_id=request.attempt_id or None,
-        renewer=call.client_id if request.auto_renew else None,
+        renewer=client.renewer if request.auto_renew else None,
     )
 
 
@@ -156,9 +157,9 @@ def whole(payloads: Sequence[bytes], pop_time: int) -> list[bytes]:
     return [_OK, *payloads, last_payload(pop_time)]
 
 
-def _any_broker(topics: Topics, call: Call, topic: str) -> Asking:
+def _any_broker(topics: Topics, call: Call, topic: str, group: str) -> Asking:
     """A broker for a client that names none, once the topic is known."""
-    yield from asked_shares(topics, call, topic)
+    yield from asked_shares(topics, call, topic, SUB, group)
     return topics.receives_from("", topic)
 
 

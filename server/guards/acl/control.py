@@ -15,7 +15,6 @@ from collections.abc import Callable
 from hmac import compare_digest
 from pathlib import Path
 from typing import Final, NamedTuple, NoReturn
-from weakref import WeakKeyDictionary
 
 import trio
 
@@ -35,11 +34,12 @@ from rocketwire.server.core.request import Peer, Proof, account_of
 from rocketwire.server.core.threads import RunSync
 from rocketwire.server.guards.acl import file
 from rocketwire.server.guards.acl.accounts import STRANGER, Account, AccountInvalid, account, check_permissions
+from rocketwire.server.guards.acl.client_ids import ClientIds
 from rocketwire.server.guards.acl.decisions import OwnerAt, needed, needed_for_message, place_named
 from rocketwire.server.guards.acl.document import AclFileEmpty, AclFileInvalid, check_size
 from rocketwire.server.guards.acl.file import NO_ACCOUNTS, AccountsFile
 from rocketwire.server.guards.acl.plain_bodies import DECIDED_BY_BODY, check_one_reading
-from rocketwire.server.guards.acl.resources import Needed, sent_to, shown
+from rocketwire.server.guards.acl.resources import Needed, heartbeat_sender, sent_to, shown
 from rocketwire.server.guards.acl.white_list import WhiteListInvalid, normal, white_list
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.store.disk.files import FileSystem
@@ -98,6 +98,7 @@ class AccessControl:
         owner_at: Returns the topic of the message at a physical offset; asked once requests come. None: other servers
             have the messages and carry out the requests, and whoever passes one on asks `place_to_decide` first.
         reply_topic: The topic of the replies to requests, which every account may send.
+        now: A clock in seconds.
     """
 
     active: Final = True
@@ -112,6 +113,7 @@ class AccessControl:
         limit_keys: Live[LimitKeys],
         owner_at: OwnerAt | None,
         reply_topic: str,
+        now: Callable[[], float] = trio.current_time,
     ) -> None:
         """Read the file; a missing one is created empty, as by Apache, and admits nobody.
 
@@ -130,7 +132,7 @@ class AccessControl:
         self._owner_at = owner_at
         self._reply_topic = reply_topic
         self.changed = Event[[]]()
-        self._heard: WeakKeyDictionary[Peer, str] = WeakKeyDictionary()
+        self._client_ids = ClientIds(now)
         self._complaint = ""
         try:
             if files.size(self.path) is None:
@@ -153,6 +155,7 @@ class AccessControl:
         """See `Guard`."""
         client = self._client(peer.remote_text if proof is None else proof.remote_text)
         if client.white:
+            self._hear("", peer, header, body)
             return
         ext = _NO_FIELDS if header.ext is None else header.ext
         access_key = ext.get(ACCESS_KEY) if proof is None else proof.access_key or None
@@ -164,8 +167,23 @@ class AccessControl:
             self._refuse("unknown_access_key", f"No acl config for {access_key}")
         if not known.is_near(client.address):
             self._check(known, header, ext, body, proof)
-        if header.code == RequestCode.HEART_BEAT:
-            self._heard[peer] = access_key
+        self._hear(access_key, peer, header, body)
+
+    def _hear(self, account: str, peer: Peer, header: Header, body: memoryview) -> None:
+        """Bind the client id of a heartbeat to the account that sends it."""
+        if header.code != RequestCode.HEART_BEAT:
+            return
+        self._check_heartbeat(body)
+        client_id = heartbeat_sender(body)
+        if not self._client_ids.may_use(client_id, account, peer):
+            self._refuse("client_id", f"client id {client_id} belongs to another account")
+        self._client_ids.heard(client_id, account, peer)
+
+    def _check_heartbeat(self, body: memoryview) -> None:
+        """Raise LimitExceeded for a heartbeat that is too long to be parsed."""
+        most = self._limit_keys.current.max_heartbeat_bytes
+        if len(body) > most:
+            raise LimitExceeded("maxHeartbeatBytes", most)
 
     def _check(
         self, known: Account, header: Header, ext: dict[str, str], body: memoryview, proof: Proof | None
@@ -176,9 +194,7 @@ class AccessControl:
             words = f"Need admin permission for request code={header.code}, but accessKey={known.access_key} is not"
             self._refuse("admin", words)
         if header.code == RequestCode.HEART_BEAT:
-            most = self._limit_keys.current.max_heartbeat_bytes
-            if len(body) > most:  # it is not parsed
-                raise LimitExceeded("maxHeartbeatBytes", most)
+            self._check_heartbeat(body)
         if known.may_all(header.code):
             return
         self._need(known, needed(header.code, ext, body, reply_topic=self._reply_topic))
@@ -240,7 +256,7 @@ class AccessControl:
         client = self._client(peer.remote_text)
         if client.white:
             return True
-        known = self._accounts.get(self._heard.get(peer, ""))
+        known = self._accounts.get(self._client_ids.account(peer))
         if known is None:
             return False
         every = known.is_near(client.address) or known.may_all(RequestCode.END_TRANSACTION)

@@ -23,8 +23,18 @@ DECIDED_BY_BODY: Final = frozenset(
     }
 )
 """Codes of requests whose topics and groups are in the body."""
-_MEMBERS: Final = ("consumerDataSet", "groupName", "subscriptionDataSet", "topic", "consumerGroup", "acks", "c", "t")
-"""The members that name topics and groups, and those that contain them."""
+_MEMBERS: Final = (
+    "clientID",
+    "consumerDataSet",
+    "groupName",
+    "subscriptionDataSet",
+    "topic",
+    "consumerGroup",
+    "acks",
+    "c",
+    "t",
+)
+"""The members that name clients, topics and groups, and those that contain them."""
 
 
 def _folded(name: str) -> str:

@@ -7,7 +7,7 @@ fields: without them the request fails anyway.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from rocketwire.server.clients.order_locks import check_size
@@ -84,11 +84,30 @@ def of_locks(body: memoryview) -> Needed:
     return Needed(SUB, (retry_topic(decode_body(_Locks, body, lenient_limit=_LENIENT_BYTES).consumer_group),))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sender:
+    """The client that sends a heartbeat."""
+
+    client_id: str = field(default="", metadata={"wire": "clientID"})
+
+
+def heartbeat_sender(body: memoryview) -> str:
+    """The client id of a heartbeat.
+
+    Raises:
+        BodyInvalid: it cannot be parsed.
+    """
+    return decode_body(_Sender, body, most_entries=_heartbeat_entries(body)).client_id
+
+
+def _heartbeat_entries(body: memoryview) -> int:
+    return max(_FEWEST_ENTRIES, len(body) // _BYTES_PER_ENTRY)
+
+
 def of_heartbeat(body: memoryview) -> Needed:
     """Every group and topic of a heartbeat, but for groups of producers."""
     found: dict[str, None] = {}
-    most = max(_FEWEST_ENTRIES, len(body) // _BYTES_PER_ENTRY)
-    for consumer in decode_body(HeartbeatData, body, most_entries=most).consumer_data_set:
+    for consumer in decode_body(HeartbeatData, body, most_entries=_heartbeat_entries(body)).consumer_data_set:
         found[retry_topic(consumer.group_name)] = None
         found.update(dict.fromkeys(subscription.topic for subscription in consumer.subscription_data_set))
     return Needed(SUB, tuple(found))

@@ -181,7 +181,7 @@ async def test_permission_is_decided_before_existence(guarded: Server, name: str
                 Code.UNAUTHORIZED,
                 f"org.apache.rocketmq.acl.common.AclException: No default permission for topic:{name}",
             ), rpc
-        (refused,) = await sdk.receive(receive_request(to=name), signed("other-account"))
+        refused, *_ = await sdk.receive(receive_request(to=name), signed("other-account"))
         assert code_of(refused) is Code.UNAUTHORIZED
         assert code_of(await sdk.call("AckMessage", ack, signed("other-account"))) is Code.INVALID_RECEIPT_HANDLE
 

@@ -28,6 +28,7 @@ class Connection:
 
     def __init__(self, remote_text: str = "192.0.2.1:1") -> None:
         self.remote_text = remote_text
+        self.place = remote_text.rpartition(":")[0]
         self.born_host = bytes(8)
         self.closed = False
         self.stuck_since = 100.0

@@ -11,7 +11,17 @@ from rocketwire.server.operations.faults.grammar import parse_rule
 from rocketwire.server.operations.faults.keys import FaultKeys
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.signature import ACCESS_KEY, SIGNATURE, Secret, content
-from tests.server.harness import consumer, mock_clock, records, send_ext, serving, subscription, topic_ext
+from tests.server.harness import (
+    consumer,
+    heartbeat,
+    mock_clock,
+    properties_text,
+    records,
+    send_ext,
+    serving,
+    subscription,
+    topic_ext,
+)
 from tests.server.proxy.proxied import proxying
 
 
@@ -118,3 +128,40 @@ async def test_only_accounts_of_the_file_get_through(tmp_path: Path) -> None:
             }
             ending[SIGNATURE] = Secret("sender-secret").sign(content(ending)).decode()
             assert "Exception" not in str((await client.ask(37, ending)).header.remark)
+
+
+async def test_a_check_of_a_transaction_goes_to_no_account_that_may_not_know_the_message(tmp_path: Path) -> None:
+    """A broker behind a proxy knows the proxy's account only, and asks any producer of the group."""
+    accounts = tmp_path / "plain_acl.yml"
+    accounts.write_text(
+        "accounts:\n"
+        "- accessKey: sending-account\n  secretKey: sender-secret\n  topicPerms:\n  - T=PUB\n"
+        "- accessKey: other-account\n  secretKey: other-secret\n"
+    )
+    async with serving(tmp_path / "store", transaction_time_out=1000, transaction_check_interval=1000) as server:
+        await server.broker().create_topic("T")
+        own: dict[str, Any] = {"acl_enable": True, "acl_file": str(accounts)}
+        async with proxying(tmp_path / "p", server.name_server_address, **own) as proxy:
+            owner, other = proxy.broker(), proxy.broker()
+            for client, key, secret in (
+                (other, "other-account", "other-secret"),
+                (owner, "sending-account", "sender-secret"),
+            ):
+                body = heartbeat(key, producers=["P"])
+                ext = {ACCESS_KEY: key, SIGNATURE: Secret(secret).sign(key.encode(), body).decode()}
+                assert (await client.ask(RequestCode.HEART_BEAT, ext, body)).header.code == 0
+            half = send_ext(
+                "T", producer_group="P", sys_flag=4, properties=properties_text(TRAN_MSG="true", PGROUP="P")
+            )
+            assert (await server.broker().ask(310, half, b"half")).header.code == 0
+            for _ in range(8):
+                await server.pass_time(10)
+            for client in (owner, other):
+                assert await client.arrived() == []
+            assert {frame.header.code for frame in owner.pushes} == {RequestCode.CHECK_TRANSACTION_STATE}
+            assert other.pushes == []
+            taken = heartbeat("sending-account", producers=["P"])
+            ext = {ACCESS_KEY: "other-account"}
+            ext[SIGNATURE] = Secret("other-secret").sign(b"other-account", taken).decode()
+            refused = await other.ask(RequestCode.HEART_BEAT, ext, taken)
+            assert "client id sending-account belongs to another account" in str(refused.header.remark)

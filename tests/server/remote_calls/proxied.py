@@ -18,6 +18,7 @@ from rocketwire.server.dispatch.guard import Guard
 from rocketwire.server.net.admission.admission import Admission
 from rocketwire.server.net.listener import Listener, bind
 from rocketwire.server.remote_calls.front import remote_front
+from rocketwire.server.transactions.hearing import MayHear, everybody
 from rocketwire.server.upstream.cluster import Cluster
 from rocketwire.server.upstream.keys import UpstreamKeys
 from rocketwire.server.upstream.line import Answer, Done, Line
@@ -67,7 +68,12 @@ class LinesWithoutPop(Lines):
 
 @contextlib.asynccontextmanager
 async def proxying(
-    *name_servers: Address, clock: Clock, guards: tuple[Guard, ...] = (), pop: bool = True, ordered_groups: str = ""
+    *name_servers: Address,
+    clock: Clock,
+    guards: tuple[Guard, ...] = (),
+    may_hear: MayHear = everybody,
+    pop: bool = True,
+    ordered_groups: str = "",
 ) -> AsyncIterator[Proxy]:
     """A front of the cluster of these name servers.
 
@@ -75,6 +81,7 @@ async def proxying(
         name_servers: Their addresses.
         clock: The time of handles.
         guards: Admit or refuse requests.
+        may_hear: Says whether a producer may receive the messages of a topic.
         pop: Whether the brokers have POP.
         ordered_groups: Those that are in order, whatever brokers say.
     """
@@ -89,6 +96,7 @@ async def proxying(
         in_flight=in_flight,
         works=Works(run_inline),
         guards=guards,
+        may_hear=may_hear,
         upstream_keys=Live(UpstreamKeys(ordered_groups=ordered_groups)),
     )
     sock: socket.socket = bind("127.0.0.1", 0, option="test")

@@ -40,6 +40,7 @@ from tests.server.harness import FakePeer, mock_clock, run_inline, settle
 ADMINISTRATION = (50, 51, 52, 53, 54)
 SECRET = "very-secret-key"
 ACCOUNT = f"accounts:\n- accessKey: account\n  secretKey: {SECRET}\n"
+ACCOUNTS = f"{ACCOUNT}- accessKey: another\n  secretKey: {SECRET}\n"
 
 
 @pytest.fixture
@@ -61,6 +62,7 @@ def opened(path: Path, metrics: Metrics | None = None, longest_heartbeat: int = 
         limit_keys=Live(LimitKeys(max_heartbeat_bytes=longest_heartbeat)),
         owner_at=owner_at,
         reply_topic="C_REPLY_TOPIC",
+        now=lambda: 0.0,
     )
 
 
@@ -148,7 +150,7 @@ def test_what_apache_forgot_to_ask(control: Callable[[str | bytes], AccessContro
 
 
 def test_refusals_are_counted_by_reason(control: Callable[[str | bytes], AccessControl], metrics: Metrics) -> None:
-    guard = control(ACCOUNT)
+    guard = control(ACCOUNTS)
     who = Who("account", SECRET)
     asked(guard, Question(12, {"topic": "T"}), Who(None))
     asked(guard, Question(12, {"topic": "T"}), Who("stranger", SECRET))
@@ -156,12 +158,19 @@ def test_refusals_are_counted_by_reason(control: Callable[[str | bytes], AccessC
     asked(guard, Question(17, {"topic": "T"}), who)
     asked(guard, Question(12, {"topic": "T"}), who)
     asked(guard, Question(28, {"topic": "T"}), who)
+    heartbeat, here = Question(34, {}, '{"clientID":"a"}'), FakePeer()
+    assert asked(guard, heartbeat, who, peer=here) is None
+    assert (
+        asked(guard, heartbeat, Who("another", SECRET))
+        == f"{acl_cases.REFUSED}: client id a belongs to another account"
+    )
     assert metrics.acl_refused == {
         "no_access_key": 1,
         "unknown_access_key": 1,
         "signature": 1,
         "admin": 1,
         "permission": 1,
+        "client_id": 1,
     }
     assert set(ACL_REASONS) == {*metrics.acl_refused, "undecided_code"}  # which proxies refuse
 

@@ -103,7 +103,7 @@ async def test_calls_of_5x_count_for_the_same_account(guarded: Server) -> None:
 
 async def received(sdk: Sdk, account: str) -> int:
     """Receive what there is: how many messages, or the code of a refusal."""
-    responses = await sdk.receive(receive_request(polling=0), {**SOON, **signed(account)})
+    responses = await sdk.receive(receive_request(polling=0), {**SOON, **signed(account), "x-mq-client-id": account})
     refused = Code.TOO_MANY_REQUESTS in codes(responses)
     return int(Code.TOO_MANY_REQUESTS) if refused else len(messages(responses))
 

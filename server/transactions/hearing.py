@@ -1,0 +1,30 @@
+"""Who may be asked about a half message: checks (39) have its whole record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from rocketwire.server.core.request import Peer
+from rocketwire.server.messages.stored_message import stored_message
+from rocketwire.wire.errors import RecordInvalid
+
+MayHear: TypeAlias = Callable[[Peer, str], bool]
+"""Says whether a producer may receive the messages of a topic."""
+MayCheck: TypeAlias = Callable[[Peer, memoryview | bytes], bool]
+"""Says whether a producer may get a check, by the half message's record."""
+
+
+def everybody(_peer: Peer, _topic: str) -> bool:
+    """Let every producer know every message."""
+    return True
+
+
+def may_check(may_hear: MayHear, peer: Peer, record: memoryview | bytes) -> bool:
+    """Whether a producer may get a check; what cannot be read is for nobody."""
+    if may_hear is everybody:
+        return True
+    try:
+        return may_hear(peer, stored_message(memoryview(record)).topic)
+    except RecordInvalid:
+        return False

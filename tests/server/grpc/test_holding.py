@@ -1,0 +1,192 @@
+"""Client ids belong to who came first: an account, or without accounts the address of the open telemetry stream."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rocketwire.server.grpc.holding import ALIVE_SECONDS
+from rocketwire.server.grpc.transport.connection import Connection
+from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.grpc import definition_pb2 as d
+from rocketwire.wire.grpc import service_pb2 as s
+from rocketwire.wire.grpc.codes import Code, GrpcStatus
+from rocketwire.wire.signature import ACCESS_KEY, SIGNATURE, Secret, content
+from tests.server.grpc.consuming.test_receiving import SOON, messages
+from tests.server.grpc.sdk import (
+    CLIENT,
+    Sdk,
+    code_of,
+    consumer_settings,
+    message,
+    producer_settings,
+    receive_request,
+    send_request,
+)
+from tests.server.grpc.test_access import signed
+from tests.server.grpc.test_telemetry import consumers, heartbeat
+from tests.server.harness import Client, Server, serving, topic_ext
+
+SECRET = "very-secret-key"
+ACCOUNTS = f"""\
+accounts:
+- accessKey: admin-account
+  secretKey: {SECRET}
+  admin: true
+- accessKey: owner-account
+  secretKey: {SECRET}
+  topicPerms: [T=PUB|SUB]
+  groupPerms: [G=SUB]
+- accessKey: member-account
+  secretKey: {SECRET}
+  topicPerms: [T=PUB|SUB]
+  groupPerms: [G=SUB]
+- accessKey: other-account
+  secretKey: {SECRET}
+"""
+OWNER, MEMBER, OTHER = signed("owner-account"), signed("member-account"), signed("other-account")
+TERMINATION = s.NotifyClientTerminationRequest()
+
+
+def as_admin(ext: Mapping[str, str]) -> dict[str, str]:
+    """The fields of a request without a body, signed by the administrator."""
+    signed_ext = {**ext, ACCESS_KEY: "admin-account"}
+    return {**signed_ext, SIGNATURE: Secret(SECRET).sign(content(signed_ext)).decode()}
+
+
+@contextlib.asynccontextmanager
+async def guarded(folder: Path, **settings: Any) -> AsyncIterator[Server]:
+    """A broker with accounts and a topic T for transactions."""
+    file = folder / "plain_acl.yml"
+    file.write_text(ACCOUNTS)
+    async with serving(folder / "store", acl_enable=True, acl_file=str(file), **settings) as server:
+        topic = as_admin(topic_ext("T", attributes="+message.type=MIXED"))
+        made = await server.broker().ask(RequestCode.UPDATE_AND_CREATE_TOPIC, topic)
+        assert made.header.code == 0
+        yield server
+
+
+async def ended(sdk: Sdk, settings: d.Settings, headers: Mapping[str, str]) -> tuple[int, str]:
+    """How the server ends a telemetry stream."""
+    found = await sdk.over(await sdk.telemetry(settings, headers))
+    return found.status, found.headers["grpc-message"]
+
+
+async def test_another_account_gets_nothing_under_an_owners_client_id(tmp_path: Path) -> None:
+    """Not even the owner's checks of transactions, which have the message's body."""
+    async with guarded(tmp_path, transaction_check_interval=1000, transaction_time_out=1000) as server:
+        with Sdk(server.broker_address, headers=OWNER) as owner, Sdk(server.broker_address, headers=OTHER) as other:
+            stream = await owner.telemetry(producer_settings())
+            await owner.command(stream)
+            taken = f"client id {CLIENT} belongs to another account"
+            assert await ended(other, producer_settings(), OTHER) == (GrpcStatus.INVALID_ARGUMENT, taken)
+            for rpc, request in (("Heartbeat", heartbeat(d.PRODUCER)), ("NotifyClientTermination", TERMINATION)):
+                refused = await other.call(rpc, request)
+                assert (code_of(refused), refused.status.message) == (Code.UNAUTHORIZED, taken)
+            refused, *_ = await other.receive(receive_request(polling=5), SOON)
+            assert code_of(refused) is Code.UNAUTHORIZED
+            half = message(b"half", message_type=d.TRANSACTION)
+            assert code_of(await owner.call("SendMessage", send_request(half))) is Code.OK
+            await server.pass_time(70)
+            assert (await owner.command(stream)).recover_orphaned_transaction_command.message.body == b"half"
+
+
+async def test_an_owner_may_use_several_connections_and_come_back(tmp_path: Path) -> None:
+    async with guarded(tmp_path) as server:
+        with Sdk(server.broker_address, headers=OWNER) as first, Sdk(server.broker_address, headers=OWNER) as second:
+            oldest = await first.telemetry(consumer_settings())
+            await first.command(oldest)
+            newest = await second.telemetry(consumer_settings())
+            await second.command(newest)
+            await second.cancel(newest)  # the older stream is the client's again
+            await second.rest()
+            admin = server.broker()
+            question = as_admin({"consumerGroup": "G", "clientId": CLIENT, "jstackEnable": "true"})
+            await admin.write(admin.frame(RequestCode.GET_CONSUMER_RUNNING_INFO, question))
+            assert (await first.command(oldest)).HasField("print_thread_stack_trace_command")
+            first.close()
+            await server.pass_time(1)
+            assert code_of(await second.call("Heartbeat", heartbeat())) is Code.OK
+            await second.command(await second.telemetry(consumer_settings()))
+        await server.pass_time(1)  # now nobody has it
+        with Sdk(server.broker_address, headers=MEMBER) as member:
+            await member.command(await member.telemetry(consumer_settings()))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("says_so", [True, False])
+async def test_what_a_dead_owner_held_is_not_kept_by_who_takes_its_client_id(tmp_path: Path, says_so: bool) -> None:
+    async with guarded(tmp_path) as server:
+        with Sdk(server.broker_address, headers=OWNER) as owner:
+            await owner.command(await owner.telemetry(consumer_settings(kind=d.PUSH_CONSUMER)))
+            assert code_of(await owner.call("SendMessage", send_request())) is Code.OK
+            received = messages(await owner.receive(receive_request(auto_renew=True, invisible=0), SOON))
+            assert len(received) == 1
+            if says_so:
+                assert code_of(await owner.call("NotifyClientTermination", TERMINATION)) is Code.OK
+        await server.pass_time(1)
+        with Sdk(server.broker_address, headers=MEMBER) as member:
+            await member.command(await member.telemetry(consumer_settings(kind=d.PUSH_CONSUMER)))
+            if not says_so:
+                for _ in range(8):  # it is alive all the time
+                    await server.pass_time(10, step=1)
+                    assert code_of(await member.call("Heartbeat", heartbeat())) is Code.OK
+            stream = await member.begin("ReceiveMessage", receive_request(polling=5), SOON)
+            await server.pass_time(6, step=0.5)
+            found = messages((await member.over(stream)).messages(s.ReceiveMessageResponse))
+            assert [each.body for each in found] == [b"hello"]
+
+
+@pytest.fixture
+def places(monkeypatch: pytest.MonkeyPatch) -> dict[int, str]:
+    """The addresses of connections, by their ports; others are on this machine."""
+    found: dict[int, str] = {}
+    monkeypatch.setattr(Connection, "place", property(lambda self: found.get(self.remote[1], "")))
+    return found
+
+
+async def test_without_accounts_an_id_is_held_at_its_address_while_its_client_lives(
+    server: Server, broker: Client, places: dict[int, str]
+) -> None:
+    with Sdk(server.broker_address) as first, Sdk(server.broker_address) as other:
+        places[other.sock.getsockname()[1]] = "192.0.2.7"
+        stream = await first.telemetry(consumer_settings())
+        await first.command(stream)
+        taken = f"client id {CLIENT} is in use at another address"
+        assert await ended(other, consumer_settings("H"), {}) == (GrpcStatus.INVALID_ARGUMENT, taken)
+        for rpc, request in (("Heartbeat", heartbeat()), ("NotifyClientTermination", TERMINATION)):
+            assert code_of(await other.call(rpc, request)) is Code.FORBIDDEN
+        assert await consumers(broker) is not None
+        for _ in range(3):
+            await server.pass_time(10, step=1)
+            assert code_of(await first.call("Heartbeat", heartbeat())) is Code.OK
+        assert code_of(await other.call("Heartbeat", heartbeat())) is Code.FORBIDDEN
+        await server.pass_time(ALIVE_SECONDS + 1, step=1)  # its network has changed: nothing comes from there any more
+        await other.command(await other.telemetry(consumer_settings()))
+        assert code_of(await first.call("Heartbeat", heartbeat())) is Code.FORBIDDEN
+
+
+async def test_without_accounts_a_closed_stream_frees_the_id(
+    server: Server, broker: Client, places: dict[int, str]
+) -> None:
+    assert broker is not None
+    with Sdk(server.broker_address) as first, Sdk(server.broker_address) as other:
+        places[other.sock.getsockname()[1]] = "192.0.2.7"
+        stream = await first.telemetry(consumer_settings())
+        await first.command(stream)
+        await first.cancel(stream)  # as a load balancer does that sends its client's next stream from elsewhere
+        await first.rest()
+        await other.command(await other.telemetry(consumer_settings()))
+
+
+async def test_without_accounts_connections_of_one_address_are_one_clients(server: Server, broker: Client) -> None:
+    with Sdk(server.broker_address) as first, Sdk(server.broker_address) as second:
+        for sdk in (first, second, first):
+            await sdk.command(await sdk.telemetry(consumer_settings()))
+            assert code_of(await sdk.call("Heartbeat", heartbeat())) is Code.OK
+        assert code_of(await second.call("NotifyClientTermination", TERMINATION)) is Code.OK
+        assert await consumers(broker) is None
