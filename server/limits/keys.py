@@ -29,6 +29,13 @@ class LimitKeys:
         online=True,
         known=OURS,
     )
+    max_new_connections_per_address: int = key(
+        "most connections of one address that begin to be served in a second; further ones wait",
+        default=1000,
+        low=1,
+        online=True,
+        known=OURS,
+    )
     max_frame_bytes: int = key(
         "bytes of the longest accepted frame, with all of its parts",
         default=MAX_FRAME_LENGTH,

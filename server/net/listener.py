@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import logging
+import select
 import socket
 from collections.abc import Callable
 from functools import partial
@@ -15,6 +16,7 @@ from rocketwire.server.core.clocks.standstill import Rounds
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.net.admission.admission import Admission
 from rocketwire.server.net.admission.refusals import ConnectionRefuser
+from rocketwire.server.net.arrivals import STEP_SECONDS, Arrival, Arrivals
 from rocketwire.server.net.hub import Hub
 from rocketwire.server.net.reader import Reader
 from rocketwire.server.net.session import Dispatcher, Session
@@ -23,8 +25,9 @@ from rocketwire.wire.addresses import Address
 
 log = logging.getLogger(__name__)
 
-_BACKLOG: Final = 1024
-_ACCEPTS_PER_ROUND: Final = 64
+_BACKLOG: Final = 4096
+"""Connections that the system keeps until they are accepted, if it allows so many (`net.core.somaxconn`)."""
+_ACCEPTS_PER_STEP: Final = 64
 _NO_DESCRIPTORS: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _NO_DESCRIPTORS_PAUSE: Final = 0.1
 _SWEEP_SECONDS: Final = 10.0
@@ -160,6 +163,10 @@ class Listener:
         self._dispatcher = dispatcher
         self._notify_closed = on_close
         self._short_of_descriptors = False
+        self._nursery: trio.Nursery
+        self._arrivals = (
+            Arrivals(admission, self._begin, self._leaves, tls.may_begin) if hasattr(select, "epoll") else None
+        )
         self.sessions: set[Connected] = set()
         admission.in_flight.relieve_of(self.sessions)
 
@@ -178,10 +185,16 @@ class Listener:
         """Accept until cancelled; then close every session and the socket."""
         try:
             async with trio.open_nursery() as nursery:
+                self._nursery = nursery
                 nursery.start_soon(self._sweep)
+                if self._arrivals is not None:
+                    nursery.start_soon(self._arrivals.run)
                 while True:
                     await trio.lowlevel.wait_readable(self._sock)
-                    if not self._accept_waiting(nursery):
+                    async with self._admission.opening:
+                        goes_on = self._accept_waiting(nursery)
+                        await trio.lowlevel.checkpoint()
+                    if not goes_on:
                         await trio.sleep(_NO_DESCRIPTORS_PAUSE)
         finally:
             for session in list(self.sessions):
@@ -189,8 +202,9 @@ class Listener:
             self._sock.close()
 
     def _accept_waiting(self, nursery: trio.Nursery) -> bool:
-        """Accept waiting connections, a bounded number. False: the process has no descriptors left."""
-        for _ in range(_ACCEPTS_PER_ROUND):
+        """Accept waiting connections, for 2 ms at most. False: the process has no descriptors left."""
+        until = trio.current_time() + STEP_SECONDS
+        for _ in range(_ACCEPTS_PER_STEP):
             try:
                 sock, address = self._sock.accept()
             except OSError as error:
@@ -202,16 +216,36 @@ class Listener:
                     self._short_of_descriptors = False
                 return True  # nobody waits, or the waiting client has left
             self._take(sock, _remote(address), nursery)
+            if trio.current_time() > until:
+                break
         return True
 
     def _take(self, sock: socket.socket, remote: tuple[str, int], nursery: trio.Nursery) -> None:
-        """Serve an accepted connection, or refuse it."""
+        """Have an accepted connection wait for its client, or refuse it."""
         sock.settimeout(0)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         refusal = self._admission.enter(remote[0])
         if refusal is not None:
             self._refusals.refuse(sock, refusal, nursery)
-        elif self._early is not None and not self._tls.enforcing:
+            return
+        if self._arrivals is None:
+            self._serve(sock, remote)
+            return
+        arrival = self._arrivals.add(sock, remote)
+        if arrival is None:
+            sock.close()
+            self._admission.leave(remote[0])
+        else:
+            self.sessions.add(arrival)
+
+    def _begin(self, arrival: Arrival) -> None:
+        """Serve a connection whose client has spoken."""
+        self.sessions.discard(arrival)
+        self._serve(arrival.sock, arrival.remote)
+
+    def _serve(self, sock: socket.socket, remote: tuple[str, int]) -> None:
+        nursery = self._nursery
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._early is not None and not self._tls.enforcing:
             nursery.start_soon(self._take_early, self._early, sock, remote, nursery)
         else:
             self._open_session(sock, remote, nursery)

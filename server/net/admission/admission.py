@@ -5,7 +5,10 @@ from __future__ import annotations
 import socket
 from typing import Final
 
+import trio
+
 from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.net.admission.connection_rate import ConnectionRate
 from rocketwire.server.net.admission.descriptors import DescriptorBudget
 from rocketwire.server.net.admission.in_flight import InFlight
 
@@ -22,6 +25,8 @@ class Admission:
         descriptors: The descriptors reserved for connections.
         farewells: The descriptors reserved for connections whose refusal is answered.
         connections: How many are open.
+        opening: Held by the listener that accepts connections or begins to serve them, for one pass of the event loop.
+        rate: How many connections of an address begin to be served in a second.
     """
 
     def __init__(
@@ -36,6 +41,8 @@ class Admission:
         self.descriptors = descriptors or DescriptorBudget()
         self.farewells = farewells or DescriptorBudget()
         self.connections = 0
+        self.opening = trio.Lock()
+        self.rate = ConnectionRate(lambda: self.limits.keys.current.max_new_connections_per_address)
         self._of_address: dict[str | bytes, int] = {}
 
     def enter(self, host: str) -> LimitExceeded | None:

@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 
 HANDSHAKES_MOST: Final = 1000
 HANDSHAKES_OF_ADDRESS_MOST: Final = 250
+_BEGINNING_MOST: Final = 16
+"""How many clients may have been let in whose handshake does not count yet."""
 _LIMIT: Final = "tlsHandshakes"
 _FIRST_BYTES: Final = 4096
 
@@ -49,6 +51,11 @@ class TlsGate:
     def enforcing(self) -> bool:
         """Whether TLS is required of every connection."""
         return self._contexts.mode is TlsMode.ENFORCING
+
+    def may_begin(self, address: str | bytes) -> bool:
+        """Whether a client may begin TLS now; otherwise it had better wait. `address`: as `counted_as` has it."""
+        of_address, of_all = self._handshakes[address], self._handshakes.total()
+        return max(of_address - HANDSHAKES_OF_ADDRESS_MOST, of_all - HANDSHAKES_MOST) < -_BEGINNING_MOST
 
     def pair(self, remote_text: str) -> tuple[socket.socket, socket.socket] | None:
         """A socket pair for TLS: the session's end and the one for `serve`; None: close the connection."""

@@ -349,7 +349,7 @@ async def test_a_client_that_does_not_read_is_not_told_more(
     sessions: list[Session], server: Server, broker: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     deaf = server.broker(receive_buffer=4096)
-    await settle()
+    await deaf.ask(9999)
     session = sessions[-1]
     for _ in range(60):
         session.push(RequestCode.RESET_CONSUMER_CLIENT_OFFSET, {"topic": "T"}, bytes(MIB))
@@ -407,7 +407,7 @@ async def test_a_silent_client_with_answers_waiting_is_closed_too(
 
 async def test_a_closed_session_takes_nothing_more(sessions: list[Session], server: Server) -> None:
     client = server.broker()
-    await settle()
+    await client.ask(9999)
     session = sessions[-1]
     session.close()
     session.close()
@@ -420,7 +420,7 @@ async def test_a_closed_session_takes_nothing_more(sessions: list[Session], serv
 
 async def test_a_write_to_a_connection_that_was_reset_closes_it(sessions: list[Session], server: Server) -> None:
     client = server.broker()
-    await settle()
+    await client.ask(9999)
     session = sessions[-1]
     client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     client.sock.close()

@@ -8,6 +8,7 @@ import logging
 import random
 import ssl
 from collections import Counter
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -377,38 +378,65 @@ async def test_a_client_that_leaves_during_the_handshake(server: Server, caplog:
     assert warnings(caplog) in ([], [f"closing {local}: TLS: the client left before the handshake was over"])
 
 
-async def test_only_so_many_handshakes_are_had_at_once(
+async def _answered_once_it_may_begin(server: Server, ends: Callable[[], Awaitable[None]]) -> None:
+    """A client's handshake waits until one of the others `ends`, and is not refused."""
+    answers = []
+
+    async def send() -> None:
+        answers.append(await secured(server).send("T"))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(send)
+        await settle()
+        assert not answers
+        await ends()
+        await server.pass_time(0.02)
+    assert answers[0].header.code == 0
+
+
+async def test_only_so_many_handshakes_are_had_at_once_and_others_wait(
     server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(gate_module, "HANDSHAKES_MOST", 2)
+    monkeypatch.setattr(gate_module, "_BEGINNING_MOST", 0)
     waiting = [server.broker() for _ in range(2)]
     for each in waiting:
         await each.write(b"\x16\x03\x01\x02\0\x01\0\x01")
     await settle()
-    late = secured(server)
-    assert await refused(late)
-    assert warnings(caplog) == [f"limit tlsHandshakes: {late.local} refused, 1 so far"]
-    waiting[0].close()
-    await settle()
-    assert (await secured(server).send("T")).header.code == 0
+
+    async def ends() -> None:
+        waiting[0].close()
+        await settle()
+
+    await _answered_once_it_may_begin(server, ends)
+    assert not [line for line in warnings(caplog) if "tlsHandshakes" in line]
 
 
 async def test_one_address_has_only_a_share_of_the_handshakes(
     server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(gate_module, "HANDSHAKES_OF_ADDRESS_MOST", 2)
+    monkeypatch.setattr(gate_module, "_BEGINNING_MOST", 0)
     waiting = [server.broker() for _ in range(2)]
     for each in waiting:
         await each.write(b"\x16\x03\x01\x02\0\x01\0\x01")
     await settle()
+
+    async def ends() -> None:
+        await server.pass_time(10.1)
+
+    await _answered_once_it_may_begin(server, ends)
+    assert len(warnings(caplog)) == 1  # of handshakes that took too long
+
+
+async def test_more_handshakes_than_may_be_had_are_refused_if_they_began_at_once(
+    server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(gate_module, "HANDSHAKES_MOST", 0)
+    monkeypatch.setattr(gate_module, "_BEGINNING_MOST", -1)
     late = secured(server)
     assert await refused(late)
-    monkeypatch.setattr(gate_module, "counted_as", lambda _: "another")
-    assert (await secured(server).send("T")).header.code == 0
-    await server.pass_time(10.1)
-    assert len(warnings(caplog)) == 2  # of the limit, and of two handshakes that took too long
-    monkeypatch.undo()
-    assert (await secured(server).send("T")).header.code == 0
+    assert warnings(caplog) == [f"limit tlsHandshakes: {late.local} refused, 1 so far"]
 
 
 async def test_others_go_on_between_the_steps_of_many_handshakes(
