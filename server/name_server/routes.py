@@ -20,6 +20,7 @@ from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Peer
 from rocketwire.server.core.works import Steps, in_parts
 from rocketwire.server.name_server.advertised import Advertising
+from rocketwire.wire import names
 from rocketwire.wire.bodies.route import BrokerData, ClusterInfo, QueueData, TopicRouteData
 from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
 
@@ -30,8 +31,8 @@ MOST_ROUTES: Final = 200_000
 """The most topics of all brokers, each counted for each broker."""
 MOST_TEXT: Final = 16 * 1024
 """The most characters of a broker's names, addresses and filter servers: an answer may contain 1000 brokers."""
-MOST_TOPIC_NAME: Final = 255
-"""The most characters of a topic's name: brokers accept 127."""
+MOST_TOPIC_NAME: Final = names.MAX_RETRY_TOPIC_LENGTH
+"""The most characters of a topic's name: the longest that brokers accept."""
 BROKER_EXPIRY_SECONDS: Final = 120.0
 _SCAN_SECONDS: Final = 10.0
 _MASTER_ID: Final = 0

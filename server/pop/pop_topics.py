@@ -57,7 +57,7 @@ class PopTopics:
         Raises:
             NameInvalid: the name of their topic would be too long.
         """
-        if len(topic) + len(group) + len(names.RETRY_PREFIX) + 1 > names.MAX_TOPIC_LENGTH:
+        if len(topic) + len(group) + len(names.RETRY_PREFIX) + 1 > names.MAX_RETRY_TOPIC_LENGTH:
             raise NameInvalid(f"The topic[{self.retry_of(topic, group)}] is longer than topic max length.")
 
     def retry_of(self, topic: str, group: str) -> str:

@@ -13,7 +13,7 @@ from rocketwire.store.event import Event
 from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.settings import StoreSettings
 from rocketwire.wire.message import MAX_TOPIC_LENGTH_V1
-from rocketwire.wire.names import SCHEDULE_TOPIC
+from rocketwire.wire.names import DEAD_LETTER_PREFIX, RETRY_PREFIX, SCHEDULE_TOPIC
 
 #: Bytes of a directory's name.
 LONGEST_NAME: Final = 255
@@ -113,17 +113,20 @@ class QueueTable:
         queues = [queue for (name, _), queue in self.by_key.items() if name == topic and queue.end > queue.first_offset]
         return min((queue.entry(queue.first_offset)[0] for queue in queues), default=-1)
 
-    def create(self, topic: str, queue_id: int, *, longest: int = MAX_TOPIC_LENGTH_V1) -> ConsumeQueue:
-        """A new, empty queue; its files are made by its first entry. A topic has `longest` bytes at most.
+    def create(self, topic: str, queue_id: int, *, longest: int | None = None) -> ConsumeQueue:
+        """A new, empty queue; its files are made by its first entry.
 
-        A topic that has a queue already may be as long as a directory's name: the store is 5.x's, and a broker that
-        cannot read records of version 2 would not open it.
+        A topic has `longest` bytes at most, or what records of version 1 can hold: a broker of 4.9 would not open a
+        store with longer ones. Topics of retried messages and dead letters, and a topic that has a queue already, may
+        be as long as a directory's name, as with 5.x.
 
         Raises:
             TopicUnusable: no directory, or no record, can have such a topic; or it has queues of 5.x's batches.
         """
         if topic in self.batch_topics:
             raise TopicUnusable(topic, "its queues are 5.x's of batches (CQType BatchCQ)")
+        if longest is None:
+            longest = LONGEST_NAME if topic.startswith((RETRY_PREFIX, DEAD_LETTER_PREFIX)) else MAX_TOPIC_LENGTH_V1
         if not usable(topic, longest) and not (usable(topic, LONGEST_NAME) and self._has(topic)):
             raise TopicUnusable(topic)
         queue = self._new((topic, queue_id))

@@ -183,7 +183,7 @@ def test_a_record_larger_than_a_file_is_refused_and_harms_nothing(tmp_path: Path
     store.close()
 
 
-@pytest.mark.parametrize("topic", ["", "a/b", "..", ".", "x" * 128, "ä" * 64, "x" * 256])
+@pytest.mark.parametrize("topic", ["", "a/b", "..", ".", "x" * 128, "ä" * 64, "x" * 256, "%RETRY%" + "x" * 249])
 def test_a_topic_that_is_no_name_of_a_directory_is_refused(tmp_path: Path, topic: str) -> None:
     store = open_store(small(tmp_path))
     assert len(store.append([draft(0), draft(1, topic=topic)])) == 1
@@ -191,7 +191,7 @@ def test_a_topic_that_is_no_name_of_a_directory_is_refused(tmp_path: Path, topic
     store.close()
 
 
-@pytest.mark.parametrize("topic", ["x" * 127, "x" + "ä" * 63])
+@pytest.mark.parametrize("topic", ["x" * 127, "x" + "ä" * 63, "%RETRY%" + "x" * 248, "%DLQ%" + "x" * 250])
 def test_the_longest_topic_of_a_record_is_kept(tmp_path: Path, topic: str) -> None:
     store = open_store(small(tmp_path))
     assert len(store.append([draft(0, topic=topic)])) == 1

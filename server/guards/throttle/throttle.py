@@ -223,7 +223,7 @@ class Throttle:
         try:
             return self._gates[direction, topic, group, account]
         except KeyError:
-            topic, group = _kept(topic, names.MAX_TOPIC_LENGTH), _kept(group, names.MAX_GROUP_LENGTH)
+            topic, group = _kept(topic, names.MAX_RETRY_TOPIC_LENGTH), _kept(group, names.MAX_GROUP_LENGTH)
             account = _kept(account, _MAX_ACCOUNT_LENGTH)
             key = direction, topic, group, account
             if key in self._gates:

@@ -401,7 +401,7 @@ async def test_notifications(broker: Client, server: Server) -> None:
         ({"max_msg_nums": 33}, (29, "the broker[127.0.0.1] pop message's num is greater than 32")),
         ({"topic": "None"}, (17, f"topic[None] not exist, apply first please! {FAQ}")),
         ({"queue_id": 1}, (29, "queueId[1] is illegal, topic:[T] topicConfig.readQueueNums:[1] consumer:[{}]")),
-        ({"consumer_group": "g" * 127}, (1, f"The topic[%RETRY%{'g' * 127}_T] is longer than topic max length.")),
+        ({"consumer_group": "g" * 247}, (1, f"The topic[%RETRY%{'g' * 247}_T] is longer than topic max length.")),
         (
             {"invisible_time": 41 * 86_400_000},
             (13, "timer message illegal, the delay time should not be bigger than the max delay 3456000000ms"),

@@ -103,7 +103,8 @@ final class MessageRows {
     if (!topic.matches("[%|a-zA-Z0-9_-]+")) {
       return "The specified topic contains illegal characters, allowing only ^[%|a-zA-Z0-9_-]+$";
     }
-    if (topic.length() > 127) {
+    boolean ofGroup = topic.startsWith("%RETRY%") || topic.startsWith("%DLQ%");
+    if (topic.length() > (ofGroup ? 255 : 127)) {
       return "The specified topic is longer than topic max length.";
     }
     boolean refused = NOT_SENDABLE.contains(topic) || topic.startsWith("rmq_sys_REVIVE_LOG_");
