@@ -39,6 +39,7 @@ from rocketwire.server.name_server.advertised import ForNetwork
 from rocketwire.server.net.tls.keys import TlsKeys
 from rocketwire.server.operations.clock.keys import ClockKeys
 from rocketwire.server.operations.faults.keys import FaultKeys
+from rocketwire.server.operations.http.keys import HttpKeys
 from rocketwire.server.pop.keys import PopKeys
 from rocketwire.server.pull.keys import LongPollKeys, TransferKeys
 from rocketwire.server.query.keys import QueryKeys
@@ -87,6 +88,7 @@ class ServerConfig:
     upstream: UpstreamKeys = field(default_factory=UpstreamKeys)
     faults: FaultKeys = field(default_factory=FaultKeys)
     clock: ClockKeys = field(default_factory=ClockKeys)
+    http_port: HttpKeys = field(default_factory=HttpKeys)
     grpc: GrpcKeys = field(default_factory=GrpcKeys)
 
     # What only the command line sets.

@@ -372,4 +372,5 @@ class _Proxy:
             times=self._times,
             usage=self._usage,
         )
-        return ProxyMonitoring(stack.enter_context(bind(http.host, http.port, option="--http")), sources)
+        sock = stack.enter_context(bind(http.host, http.port, option="--http"))
+        return ProxyMonitoring(sock, sources, hosts=self._settings.base.http_port.hosts)

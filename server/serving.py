@@ -262,7 +262,8 @@ async def _serve_on(
             of_name_server = () if name_server is None else (name_server.listener,)
             told = {"name server": of_name_server, "broker": tuple(listeners)}
             hubs = [each for each in (hub, None if name_server is None else name_server.hub) if each is not None]
-            monitoring = _monitoring(sockets.http, broker, told, hubs, latencies, faults, descriptors, movable)
+            hosts = config.http_port.hosts
+            monitoring = _monitoring(sockets.http, broker, told, hubs, latencies, faults, descriptors, movable, hosts)
         async with trio.open_nursery() as nursery:
             broker.start(nursery)
             if faults is not None:
@@ -364,6 +365,7 @@ def _monitoring(
     faults: Faults | None,
     descriptors: Descriptors,
     movable: MovableClock | None,
+    hosts: frozenset[str],
 ) -> Monitoring:
     # What these import costs memory and time, for those only who ask for it.
     from rocketwire.server.operations.monitoring.endpoint import Monitoring  # noqa: PLC0415 - see above
@@ -396,7 +398,7 @@ def _monitoring(
         faults=faults,
         descriptors=descriptors,
     )
-    return Monitoring(sock, sources, movable)
+    return Monitoring(sock, sources, movable, hosts=hosts)
 
 
 def _bind_broker(keys: BrokerKeys) -> list[socket.socket]:

@@ -76,12 +76,13 @@ class ProxyMonitoring:
     Args:
         sock: The bound socket to listen on.
         sources: What is measured.
+        hosts: Names with a dot by which the port may be called.
 
     Attributes:
         address: The bound address.
     """
 
-    def __init__(self, sock: socket.socket, sources: Sources) -> None:
+    def __init__(self, sock: socket.socket, sources: Sources, *, hosts: frozenset[str]) -> None:
         host, port = sock.getsockname()[:2]
         self.address = Address(host=host, port=port)
         self._sources = sources
@@ -94,7 +95,7 @@ class ProxyMonitoring:
             ("GET", "/metrics"): self._metrics,
             **fault_routes(sources.faults),
         }
-        self._server = HttpServer(sock, routes, sources.clock, most=sources.descriptors.http)
+        self._server = HttpServer(sock, routes, sources.clock, most=sources.descriptors.http, hosts=hosts)
 
     async def run(self) -> None:
         """Serve until cancelled."""

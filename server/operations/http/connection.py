@@ -7,7 +7,7 @@ raises.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import parse_qsl, unquote
@@ -16,6 +16,7 @@ import h11
 import trio
 
 from rocketwire.server.core.clocks.clock import Clock, http_date
+from rocketwire.server.operations.http.hosts import is_own_host
 from rocketwire.server.operations.http.messages import HttpRequest, HttpResponse, Routes, text_response
 
 log = logging.getLogger(__name__)
@@ -36,6 +37,8 @@ _LINGER_SECONDS: Final = 1.0
 _LINGER_BYTES: Final = 1024 * 1024
 _MOST_PARAMETERS: Final = 64
 _READING: Final = frozenset({"GET", "HEAD"})
+_BY_A_PERSON: Final = "none"
+"""What browsers put into `Sec-Fetch-Site` if somebody typed the address; else a page of a web site sent the request."""
 
 
 class _Refused(Exception):
@@ -53,6 +56,7 @@ class HttpConnection:
         stream: Closed at the end.
         routes: The handlers by method and path.
         clock: The time for the responses' dates.
+        hosts: Names with a dot by which the server may be called; see `hosts.is_own_host`.
         ended: Called before the stream is closed, or instead.
 
     Attributes:
@@ -60,9 +64,16 @@ class HttpConnection:
     """
 
     def __init__(
-        self, stream: trio.SocketStream, routes: Routes, clock: Clock, *, ended: Callable[[], None] = lambda: None
+        self,
+        stream: trio.SocketStream,
+        routes: Routes,
+        clock: Clock,
+        *,
+        hosts: frozenset[str] = frozenset(),
+        ended: Callable[[], None] = lambda: None,
     ) -> None:
         self._stream = stream
+        self._hosts = hosts
         self._ended = ended
         self._routes = routes
         self._clock = clock
@@ -167,6 +178,7 @@ class HttpConnection:
     async def _answer(self, head: h11.Request, body: bytes) -> HttpResponse:
         try:
             request = _request(head, body)
+            self._check_sender(head.method, request.headers)
             handler = self._routes.get((request.method, request.path))
             if handler is None:
                 return self._no_handler(request.path)
@@ -179,6 +191,20 @@ class HttpConnection:
         except Exception:  # a handler's bug must not end the server
             log.exception("HTTP request %(target)s", {"target": head.target.decode()})
             return text_response("a bug; the server's log says more", status=HTTPStatus.INTERNAL_SERVER_ERROR)
+
+    def _check_sender(self, method: bytes, headers: Mapping[str, str]) -> None:
+        """Refuse what a web site has a browser send.
+
+        Raises:
+            _Refused: the request calls the server by another site's name, or a page wants to change something.
+        """
+        host = headers.get("host", "")
+        if not is_own_host(host, self._hosts):
+            reason = f"Host {host!r}: expected an address, a name without a dot, or one of the key httpHosts"
+            raise _Refused(HTTPStatus.MISDIRECTED_REQUEST, reason)
+        by_page = "origin" in headers or headers.get("sec-fetch-site", _BY_A_PERSON) != _BY_A_PERSON
+        if method.decode() not in _READING and by_page:
+            raise _Refused(HTTPStatus.FORBIDDEN, "requests of web pages change nothing here")
 
     def _no_handler(self, path: str) -> HttpResponse:
         methods = sorted(method for method, each in self._routes if each == path)
@@ -228,12 +254,10 @@ def _request(head: h11.Request, body: bytes) -> HttpRequest:
     """Make the request that a handler receives.
 
     Raises:
-        _Refused: a page of a web site sent it, or the query has too many parameters.
+        _Refused: the query has too many parameters.
     """
     method = head.method.decode()
     headers = {name.decode(): value.decode("latin-1") for name, value in head.headers}
-    if method not in _READING and "origin" in headers:  # any web site open in an operator's browser could send it
-        raise _Refused(HTTPStatus.FORBIDDEN, "requests of web pages change nothing here")
     target = head.target.decode()
     if not target.startswith("/"):  # a proxy's form: http://host/path
         target = "/" + target.partition("://")[2].partition("/")[2]

@@ -58,8 +58,17 @@ class _Spares:
 class HttpServer:
     """One listening socket; `sock` is non-blocking, as `listener.bind` makes it."""
 
-    def __init__(self, sock: socket.socket, routes: Routes, clock: Clock, *, most: int = MOST_CONNECTIONS) -> None:
-        """Serve `routes`, with at most so many connections at a time."""
+    def __init__(
+        self,
+        sock: socket.socket,
+        routes: Routes,
+        clock: Clock,
+        *,
+        most: int = MOST_CONNECTIONS,
+        hosts: frozenset[str] = frozenset(),
+    ) -> None:
+        """Serve `routes`, with at most so many connections at a time; `hosts` are as of `HttpConnection`."""
+        self._hosts = hosts
         self._sock = sock
         self._routes = routes
         self._clock = clock
@@ -98,7 +107,9 @@ class HttpServer:
         if len(self._connections) >= self._most and not self._make_way():
             nursery.start_soon(self._refuse, stream)
         else:
-            connection = HttpConnection(stream, self._routes, self._clock, ended=lambda: self._close(sock))
+            connection = HttpConnection(
+                stream, self._routes, self._clock, hosts=self._hosts, ended=lambda: self._close(sock)
+            )
             self._connections[connection] = None
             nursery.start_soon(self._serve, connection)
 

@@ -50,12 +50,15 @@ class Monitoring:
         sock: The bound socket to listen on.
         sources: What is measured.
         clock: The clock that can be moved, if there is one.
+        hosts: Names with a dot by which the port may be called.
 
     Attributes:
         address: The bound address.
     """
 
-    def __init__(self, sock: socket.socket, sources: Sources, clock: MovableClock | None) -> None:
+    def __init__(
+        self, sock: socket.socket, sources: Sources, clock: MovableClock | None, *, hosts: frozenset[str]
+    ) -> None:
         services = sources.services
         host, port = sock.getsockname()[:2]
         self.address = Address(host=host, port=port)
@@ -73,7 +76,7 @@ class Monitoring:
             **clock_routes(clock),
             **fault_routes(sources.faults),
         }
-        self._server = HttpServer(sock, routes, services.clock, most=sources.descriptors.http)
+        self._server = HttpServer(sock, routes, services.clock, most=sources.descriptors.http, hosts=hosts)
 
     async def run(self) -> None:
         """Serve until cancelled."""

@@ -101,11 +101,11 @@ ROUTES = {
 
 
 @contextlib.asynccontextmanager
-async def http_server(host: str = "127.0.0.1") -> AsyncIterator[int]:
+async def http_server(host: str = "127.0.0.1", *, hosts: frozenset[str] = frozenset()) -> AsyncIterator[int]:
     """A server of `ROUTES`; its port."""
     sock = bind(host, 0, option="")
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(HttpServer(sock, ROUTES, Clock()).run)
+        nursery.start_soon(HttpServer(sock, ROUTES, Clock(), hosts=hosts).run)
         yield sock.getsockname()[1]
         nursery.cancel_scope.cancel()
 
@@ -216,6 +216,49 @@ async def test_a_page_of_a_web_site_changes_nothing() -> None:
         origin = b"Host: h\r\nOrigin: http://evil.example\r\n\r\n"
         assert (await client.ask(b"GET /hello HTTP/1.1\r\n" + origin)).status == 200
         assert (await client.ask(b"POST /hello HTTP/1.1\r\n" + origin)).status == 403
+
+
+@pytest.mark.parametrize(("sent_from", "status"), [("cross-site", 403), ("same-site", 403), ("none", 200)])
+async def test_a_page_that_hides_its_origin_changes_nothing(sent_from: str, status: int) -> None:
+    async with http() as client:
+        headers = f"Host: h\r\nSec-Fetch-Site: {sent_from}\r\n\r\n".encode()
+        assert (await client.ask(b"GET /hello HTTP/1.1\r\n" + headers)).status == 200
+        assert (await client.ask(b"POST /hello HTTP/1.1\r\n" + headers)).status == status
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("evil.example", 421),
+        ("evil.example:5557", 421),
+        ("127.0.0.1.evil.example", 421),
+        ("evil.example.", 421),
+        ("allowed.example.evil.example", 421),
+        ("allowed.example:5557", 200),
+        ("Allowed.Example.", 200),
+        ("localhost:5557", 200),
+        ("rocketwire:5557", 200),
+        ("10.0.0.5", 200),
+        ("[::1]:5557", 200),
+        ("[::1]", 200),
+    ],
+)
+async def test_no_web_site_reads_an_answer_by_its_own_name(host: str, status: int) -> None:
+    async with (
+        http_server(hosts=frozenset({"allowed.example"})) as port,
+        await trio.open_tcp_stream("127.0.0.1", port) as stream,
+    ):
+        for method in (b"GET", b"POST"):
+            answer = await Http(stream).ask(method + b" /hello HTTP/1.1\r\nHost: " + host.encode() + b"\r\n\r\n")
+            assert answer.status == status
+
+
+async def test_all_names_are_allowed_on_request() -> None:
+    async with (
+        http_server(hosts=frozenset({"*"})) as port,
+        await trio.open_tcp_stream("127.0.0.1", port) as stream,
+    ):
+        assert (await Http(stream).ask(b"GET /hello HTTP/1.1\r\nHost: any.example\r\n\r\n")).status == 200
 
 
 async def test_a_bug_in_a_handler_is_told_to_the_log_only(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,0 +1,39 @@
+"""By which names the HTTP port may be called: a web page must not reach it by a name of its own.
+
+A web site can let its name lead to an address of this machine or network. A browser then takes this server for its
+site, and lets its pages read the answers (DNS rebinding). Such a request has the site's name in `Host`. Addresses, and
+names without a dot (`localhost`, a service of a compose project), are no web site's.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Container
+from typing import Final
+
+ANY: Final = "*"
+
+
+def is_own_host(host: str, names: Container[str]) -> bool:
+    """Whether a `Host` header may be of somebody who means this server.
+
+    Args:
+        host: The header's value: a name or an address, and perhaps a port.
+        names: Further names that are allowed; `*` allows all.
+    """
+    name = _without_port(host.strip()).rstrip(".").lower()
+    return "." not in name or _is_address(name) or name in names or ANY in names
+
+
+def _without_port(host: str) -> str:
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0]
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
