@@ -188,7 +188,10 @@ class RemoteDispatch:
         """Pass a request on; return the connection that is to be flushed."""
         header, fields = request.header, request.fields
         code = header.code
-        if code == RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG:  # the server's own question
+        if code == RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG:  # the server's own question, which may create the group
+            asked = replace(header, code=RequestCode.GET_CONSUMER_LIST_BY_GROUP, ext={"consumerGroup": fields.group})
+            for guard in guards:
+                guard.admit(request.peer, asked, request.body, request.proof)
             self._start(self._load_group, caller, header, fields.group)
             return None
         ext = _ext(fields)

@@ -1,7 +1,7 @@
 """Cancelling a message that waits for its time, by the handle that its producer was given.
 
-A marker cancels it: a timer message that is due in the same slot of the wheel, whose property TIMER_DEL_UNIQKEY is the
-unique key of the other. Markers are written as by 5.5.0's RecallMessageProcessor.
+A marker cancels it: a timer message of the same topic that is due in the same slot of the wheel, whose property
+TIMER_DEL_UNIQKEY is the unique key of the other. Markers are written as by 5.5.0's RecallMessageProcessor.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ record as prepared offset. The kernel does this for groups, and returns None for
 from __future__ import annotations
 
 import struct
-from typing import Final
+from typing import Final, NamedTuple
 
 from rocketwire import native
 from rocketwire.server.messages.restoring import Undeliverable, destination, origin_of, read_waiting, storable, text_of
@@ -171,14 +171,22 @@ def waiting_in(part: LogPart, entries: bytes) -> list[Waiting | None]:
     return result
 
 
-def cancels(record: bytes) -> str | None:
-    """The unique key of the message that a marker cancels; None if the record is not a marker.
+class Cancelled(NamedTuple):
+    """What a marker cancels: a message of its own topic, for who may send there, and no other."""
+
+    topic: str
+    unique_key: str
+
+
+def cancels(record: bytes) -> Cancelled | None:
+    """The message that a marker cancels; None if the record is not a marker.
 
     Args:
         record: A record in the timer's topic.
     """
-    key = _cancelled(properties_of(memoryview(record)))
-    return None if key is None else text_of(key)
+    properties = properties_of(memoryview(record))
+    key, topic = _cancelled(properties), _real_topic(properties)
+    return None if key is None or topic is None else Cancelled(text_of(topic), text_of(key))
 
 
 def _holds(part: LogPart, offset: int, size: int) -> bool:

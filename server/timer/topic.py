@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from rocketwire.server.timer.groups import GROUP_BYTES
-from rocketwire.server.timer.records import cancels, waiting_in
+from rocketwire.server.timer.records import Cancelled, cancels, waiting_in
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT
 from rocketwire.store.protocol import Messages
 from rocketwire.store.timer.units import Waiting
@@ -56,8 +56,8 @@ class TimerTopic:
         waiting = [each for each in found if each is not None]
         return TimerEntries(waiting, first + len(found), lost=before, unreadable=len(found) - len(waiting))
 
-    def cancelled_by(self, physical_offset: int, size: int) -> str | None:
-        """The unique key of the message that the marker at a place in the log cancels; None for one that is lost."""
+    def cancelled_by(self, physical_offset: int, size: int) -> Cancelled | None:
+        """The message that the marker at a place in the log cancels; None for a marker that is lost."""
         record = self._store.record_at(physical_offset, size)
         return None if record is None else cancels(bytes(record))
 

@@ -18,7 +18,7 @@ from rocketwire.server.messages.restoring import Undeliverable
 from rocketwire.server.messages.storing import Storing
 from rocketwire.server.timer.counts import TimerCounts
 from rocketwire.server.timer.groups import in_groups
-from rocketwire.server.timer.records import Early, Stale
+from rocketwire.server.timer.records import Cancelled, Early, Stale
 from rocketwire.server.timer.tasks import RETRY_SECONDS, JobFaults
 from rocketwire.server.timer.wheel.loaded import DueCopy
 from rocketwire.server.timer.wheel.markers import Markers
@@ -133,7 +133,7 @@ class DequeuePut:
             return True
         if copy.rolls or draft.unique_key is None:
             return False
-        key = draft.unique_key
+        key = Cancelled(draft.topic, draft.unique_key)
         if key not in copy.slot.cancelled and not self._markers.cancel(key, draft.properties):
             return False
         self._settle(copy, NO_COPY)

@@ -16,6 +16,7 @@ from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
 from rocketwire.server.messages.restoring import Undeliverable
+from rocketwire.server.timer.records import Cancelled
 from rocketwire.store.append.drafts import Draft
 
 #: No further slot is read while so many slots, or so many messages, wait in memory.
@@ -33,7 +34,7 @@ class LoadedSlot:
         waiting: How many of its messages are not settled.
         rolls: How many of these roll.
         markers: Positions of the units that cancel others, which stay until the slot is passed.
-        cancelled: The unique keys of the messages that they cancel.
+        cancelled: The messages that they cancel.
         passed_at: The end of the timer's topic when the slot was over and all of its messages were settled.
         coarse: Whether one of its messages has a time of Apache's, which is known to the slot only.
         dropped: Whether it was dropped: messages taken out of it must not be stored.
@@ -57,7 +58,7 @@ class LoadedSlot:
         self.waiting = 0
         self.rolls = 0
         self.markers = array("q")
-        self.cancelled: set[str] = set()
+        self.cancelled: set[Cancelled] = set()
         self.passed_at: int | None = None
         self.coarse = False
         self.dropped = False

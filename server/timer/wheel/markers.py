@@ -11,6 +11,7 @@ from typing import Final
 
 import trio
 
+from rocketwire.server.timer.records import Cancelled
 from rocketwire.server.timer.topic import TimerTopic
 from rocketwire.store.timer.units import Unit, Waiting, slot_of
 from rocketwire.wire import properties as property_names
@@ -51,9 +52,9 @@ class Markers:
         self.looked = offset
         self._topic = topic
         self._precision = precision
-        #: Slots by cancelled key: of recent markers, and of those before `_older_end`.
-        self._newer: dict[str, set[int]] = {}
-        self._older: dict[str, set[int]] = {}
+        #: Slots by cancelled message: of recent markers, and of those before `_older_end`.
+        self._newer: dict[Cancelled, set[int]] = {}
+        self._older: dict[Cancelled, set[int]] = {}
         self._older_end = offset
 
     def note(self, waiting: Sequence[Waiting], end: int) -> None:
@@ -91,8 +92,8 @@ class Markers:
             came = self._topic.end - end
             end, least = end + came, self.looked + came + _LOOK
 
-    def cancel(self, key: str, properties: bytes) -> bool:
-        """Whether one of them cancels the message with a unique key; its properties have its time."""
+    def cancel(self, key: Cancelled, properties: bytes) -> bool:
+        """Whether one of them cancels a message; its properties have its time."""
         slots = self._newer.get(key, _NONE) | self._older.get(key, _NONE)
         if not slots:
             return False

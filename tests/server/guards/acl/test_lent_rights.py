@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from rocketwire.wire.codes import PullSysFlag
+from rocketwire.wire.recall_handle import encode_recall_handle
 from tests.server.guards.acl.test_every_code import (
     ACCOUNTS,
     ADMIN,
@@ -122,3 +123,17 @@ async def test_who_may_read_topics_by_default_reads_no_replies_of_others(tmp_pat
             # Anybody may answer.
             reply = send_ext(REPLIES, properties=properties_text(REPLY_TO_CLIENT="gone"))
             assert "channel of <gone> not found" in ((await ask(client, OTHER, 325, reply)).header.remark or "")
+
+
+async def test_nobody_cancels_a_message_of_anothers_topic_by_its_unique_key(tmp_path: Path) -> None:
+    async with hidden(tmp_path) as (server, owner, _):
+        thief = server.broker()
+        at = str(NOW + 60_000)
+        recalled = encode_recall_handle("Own", "broker-a", NOW + 60_000, "TIMED").decode()
+        await done(thief, OTHER, 370, {"topic": "Own", "recallHandle": recalled})
+        for more in ({}, {"REAL_TOPIC": "Hidden"}):
+            marker = properties_text(TIMER_DELIVER_MS=at, TIMER_DEL_UNIQKEY="TIMED", UNIQ_KEY="M", **more)
+            await ask(thief, OTHER, 310, send_ext("Own", properties=marker), b"x")
+        await server.pass_time(70)
+        found = records((await done(owner, OWNER, 11, pull_ext("Hidden", consumer_group="hidden"))).body)
+        assert [b"UNIQ_KEY\x01TIMED" in message.properties for message in found].count(True) == 1

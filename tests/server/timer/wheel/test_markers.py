@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from rocketwire.server.timer.records import Cancelled
 from rocketwire.server.timer.topic import TimerTopic
 from rocketwire.server.timer.wheel.markers import MOST_MARKERS, Markers, with_few_markers
 from rocketwire.store.append.drafts import Draft
@@ -47,16 +48,17 @@ def test_markers_are_known_when_the_topic_was_looked_through(store: MessageStore
     put(store, timer_draft(b"", DUE, key="a"), marker("a"), marker("b", DUE + 1000))
     look(markers)
     for key, due, cancelled in (("a", DUE, True), ("a", DUE + 1000, False), ("b", DUE + 1000, True), ("c", DUE, False)):
-        assert markers.cancel(key, timer_draft(b"", due, key=key).properties) is cancelled
-    assert not markers.cancel("a", b"TIMER_OUT_MS\x01never")
-    assert not markers.cancel("a", b"")
+        assert markers.cancel(Cancelled("T", key), timer_draft(b"", due, key=key).properties) is cancelled
+    assert not markers.cancel(Cancelled("Other", "a"), SAME_TIME)
+    assert not markers.cancel(Cancelled("T", "a"), b"TIMER_OUT_MS\x01never")
+    assert not markers.cancel(Cancelled("T", "a"), b"")
 
 
 def test_a_long_look_takes_several_steps(store: MessageStore) -> None:
     put(store, *(timer_draft(b"", DUE, key=f"{number}") for number in range(600)), marker("a"))
     markers = Markers(TimerTopic(store), 1000, 0)
     assert len(list(markers.look(count().__next__))) > 1
-    assert markers.cancel("a", SAME_TIME)
+    assert markers.cancel(Cancelled("T", "a"), SAME_TIME)
 
 
 def test_a_look_catches_up_with_senders_however_fast(store: MessageStore) -> None:
@@ -79,13 +81,13 @@ def test_markers_that_are_in_the_index_are_forgotten_in_time(store: MessageStore
     markers.enqueued(0)
     put(store, marker("b"))
     look(markers)
-    assert markers.cancel("a", SAME_TIME)
-    assert markers.cancel("b", SAME_TIME)
+    assert markers.cancel(Cancelled("T", "a"), SAME_TIME)
+    assert markers.cancel(Cancelled("T", "b"), SAME_TIME)
     markers.enqueued(1)
     markers.enqueued(2)
     markers.enqueued(2)
-    assert not markers.cancel("a", SAME_TIME)
-    assert not markers.cancel("b", SAME_TIME)
+    assert not markers.cancel(Cancelled("T", "a"), SAME_TIME)
+    assert not markers.cancel(Cancelled("T", "b"), SAME_TIME)
 
 
 def units(magic: int, count: int) -> list[Unit]:

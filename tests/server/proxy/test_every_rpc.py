@@ -1,0 +1,282 @@
+"""Every call of 5.x clients about what is another account's: at a broker, and at a proxy that lends its account."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pytest
+from google.protobuf.message import Message
+
+from rocketwire.wire.addresses import Address
+from rocketwire.wire.grpc import definition_pb2 as d
+from rocketwire.wire.grpc import service_pb2 as s
+from rocketwire.wire.grpc.codes import Code
+from rocketwire.wire.grpc.methods import METHODS
+from rocketwire.wire.recall_handle import encode_recall_handle
+from tests.server.grpc.sdk import (
+    CLIENT,
+    DIALLED,
+    SERVICE,
+    Sdk,
+    code_of,
+    consumer_settings,
+    message,
+    producer_settings,
+    receive_request,
+    send_request,
+    topic,
+)
+from tests.server.grpc.test_access import signed
+from tests.server.guards.acl.test_every_code import (
+    ADMIN,
+    DEAD,
+    HALF,
+    KEY,
+    OTHER,
+    OWNER,
+    PROOF,
+    RETRY,
+    SCHEDULE,
+    TIMER,
+    Places,
+    done,
+    hidden,
+    state,
+)
+from tests.server.harness import NOW, Client, Server, topic_ext
+from tests.server.proxy.test_lent_account import lending
+
+REFUSED: Final = frozenset(
+    {
+        Code.UNAUTHORIZED,
+        Code.FORBIDDEN,
+        Code.INTERNAL_SERVER_ERROR,
+        Code.INVALID_TRANSACTION_ID,
+        Code.NOT_IMPLEMENTED,
+        Code.ILLEGAL_TOPIC,
+        Code.TOPIC_NOT_FOUND,  # as name servers tell everybody
+        Code.ILLEGAL_CONSUMER_GROUP,
+        Code.BAD_REQUEST,
+        Code.MESSAGE_NOT_FOUND,
+    }
+)
+ROUTES: Final = frozenset({"QueryRoute", "QueryAssignment"})
+"""They tell the queues of a topic, as name servers tell everybody."""
+MINUTE: Final = timedelta(seconds=60)
+TRANSACTION: Final = "01" + "7" * 32
+
+
+class Placed(NamedTuple):
+    """Where things of the owner are.
+
+    Attributes:
+        address: Where clients connect to.
+        owner: The owner's connection of the remoting protocol to the broker.
+        places: Of the messages in the log.
+    """
+
+    address: Address
+    owner: Client
+    places: Places
+
+
+@contextlib.asynccontextmanager
+async def placed(folder: Path, *, through_proxy: bool) -> AsyncIterator[Placed]:
+    if through_proxy:
+        async with lending(folder) as (server, owner, places, proxy):
+            await _make_transactional(server)
+            yield Placed(proxy.standing.listened, owner, places)
+    else:
+        async with hidden(folder) as (server, owner, places):
+            await _make_transactional(server)
+            yield Placed(server.broker_address, owner, places)
+
+
+async def _make_transactional(server: Server) -> None:
+    for name in ("Hidden", "Own"):
+        attributes = {"attributes": "+message.type=MIXED"}
+        await done(server.broker(), ADMIN, 17, topic_ext(name, 1) | attributes)
+
+
+def by(account: str) -> dict[str, str]:
+    return signed(account, KEY)
+
+
+def handle(place: int, *, kind: str = "0", revive: int = 0) -> str:
+    """A receipt handle, as anybody can write it."""
+    return f"0 {NOW} 60000 {revive} {kind} broker-a 0 0 {place}"
+
+
+def group(name: str) -> d.Resource:
+    return d.Resource(name=name)
+
+
+def mixed() -> list[tuple[str, str]]:
+    """Topics and groups of which one at least is the owner's."""
+    return [
+        ("Hidden", "hidden"),
+        ("Hidden", "own"),
+        ("Own", "hidden"),
+        ("Own", "unheard-of"),
+        (RETRY, "own"),
+        (DEAD, "own"),
+        (HALF, "own"),
+        (SCHEDULE, "own"),
+        (TIMER, "own"),
+        ("%RETRY%own_Hidden", "own"),
+        ("%RETRY%hidden_Own", "own"),
+        ("%RETRY%hidden+Hidden", "own"),
+    ]
+
+
+def unary(places: Places) -> dict[str, list[Message]]:
+    """The calls that one message asks and one answers, by name."""
+    recalled = encode_recall_handle("Hidden", "broker-a", NOW + 60_000, "TIMED").decode()
+    ids = [*(place for place in places.all() if place >= 0), 0, 4, 8]
+    return {
+        "QueryRoute": [s.QueryRouteRequest(topic=topic("Hidden"), endpoints=DIALLED)],
+        "QueryAssignment": [
+            s.QueryAssignmentRequest(topic=topic("Hidden"), group=group("hidden"), endpoints=DIALLED),
+        ],
+        "Heartbeat": [s.HeartbeatRequest(group=group("hidden"), client_type=d.PUSH_CONSUMER)],
+        "SendMessage": [
+            send_request(*(message(b"x", f"01{number:032d}", to=name) for number in range(many)))
+            for name in ("Hidden", RETRY, DEAD, HALF, TIMER, SCHEDULE)
+            for many in (1, 2)
+        ],
+        "AckMessage": [
+            s.AckMessageRequest(
+                topic=topic(name),
+                group=group(who),
+                entries=[
+                    s.AckMessageEntry(message_id=str(each), receipt_handle=handle(places.topic, kind=kind))
+                    for each in range(many)
+                ],
+            )
+            for name, who in mixed()
+            for kind in "012"
+            for many in (1, 2)
+        ],
+        "ChangeInvisibleDuration": [
+            s.ChangeInvisibleDurationRequest(
+                topic=topic(name),
+                group=group(who),
+                receipt_handle=handle(places.topic, kind=kind),
+                invisible_duration=MINUTE,
+            )
+            for name, who in mixed()
+            for kind in "012"
+        ],
+        "ForwardMessageToDeadLetterQueue": [
+            *(
+                s.ForwardMessageToDeadLetterQueueRequest(
+                    topic=topic("Own"), group=group("own"), receipt_handle=handle(place), message_id="m"
+                )
+                for place in ids
+            ),
+            *(
+                s.ForwardMessageToDeadLetterQueueRequest(
+                    topic=topic(name), group=group(who), receipt_handle=handle(places.topic), message_id="m"
+                )
+                for name, who in mixed()
+            ),
+        ],
+        "EndTransaction": [
+            s.EndTransactionRequest(
+                topic=topic(name), message_id=TRANSACTION, transaction_id=transaction, resolution=resolution
+            )
+            for name in ("Hidden", "Own")
+            for transaction in (TRANSACTION, "H")
+            for resolution in (d.COMMIT, d.ROLLBACK)
+        ],
+        "RecallMessage": [
+            s.RecallMessageRequest(topic=topic(name), recall_handle=recalled) for name in ("Hidden", "Own", RETRY)
+        ],
+        "NotifyClientTermination": [s.NotifyClientTerminationRequest(group=group("hidden"))],
+        "SyncLiteSubscription": [s.SyncLiteSubscriptionRequest(topic=topic("Hidden"), group=group("hidden"))],
+    }
+
+
+UNIMPLEMENTED: Final = ("PullMessage", "UpdateOffset", "GetOffset", "QueryOffset")
+
+
+def test_every_call_is_here() -> None:
+    names = {path.removeprefix(SERVICE) for path in METHODS if path.startswith(SERVICE)}
+    places = Places(*range(8))
+    assert names == {*unary(places), *UNIMPLEMENTED, "ReceiveMessage", "Telemetry"}
+
+
+async def receive(sdk: Sdk, request: Message, headers: Mapping[str, str]) -> list[Any]:
+    return await sdk.receive(request, {"grpc-timeout": "8S", **headers})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("through_proxy", [False, True], ids=["serve", "proxy"])
+async def test_no_call_gives_or_changes_what_is_anothers(tmp_path: Path, *, through_proxy: bool) -> None:
+    async with placed(tmp_path, through_proxy=through_proxy) as (address, owner, places):
+        with Sdk(address) as its, Sdk(address, "thief@1@0@x") as thief:
+            half = send_request(message(PROOF, TRANSACTION, to="Hidden", message_type=d.TRANSACTION))
+            assert code_of(await its.call("SendMessage", half, by(OWNER))) is Code.OK
+            with Sdk(address, "first@1@0@x") as first:  # now there is the group
+                await receive(first, receive_request("own", to="Own", polling=5), by(OTHER))
+            before = await state(owner)
+            for name, asked in unary(places).items():
+                for request in asked:
+                    for headers in (by(OTHER), {}, by("nobody-account")):
+                        response = await thief.call(name, request, headers)
+                        told = (name, headers, request, response)
+                        assert PROOF not in response.SerializeToString(), told
+                        if name not in ROUTES and name != "NotifyClientTermination":  # nobody of that id is here
+                            codes = (
+                                {code_of(response), *(Code(each.status.code) for each in response.entries)}
+                                if (name == "AckMessage")
+                                else {code_of(response)}
+                            )
+                            assert codes <= REFUSED, told
+                assert await state(owner) == before, name
+            for name, who in mixed():
+                responses = await receive(thief, receive_request(who, to=name, polling=5), by(OTHER))
+                assert not any(each.HasField("message") for each in responses), (name, who)
+                assert code_of(responses[0]) in REFUSED, (name, who)
+            for settings in (consumer_settings("hidden", to="Own"), consumer_settings("own", to="Hidden")):
+                ended = await thief.over(await thief.telemetry(settings, by(OTHER)))
+                assert ended.status != 0
+            assert await state(owner) == before
+            # Nobody has taken it from the owner.
+            end = s.EndTransactionRequest(
+                topic=topic("Hidden"), message_id=TRANSACTION, transaction_id=TRANSACTION, resolution=d.COMMIT
+            )
+            assert code_of(await its.call("EndTransaction", end, by(OWNER))) is Code.OK
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("through_proxy", [False, True], ids=["serve", "proxy"])
+async def test_what_the_owner_may_call(tmp_path: Path, *, through_proxy: bool) -> None:
+    async with placed(tmp_path, through_proxy=through_proxy) as (address, _, _):
+        with Sdk(address, CLIENT) as sdk:
+            account = by(OWNER)
+            await sdk.command(await sdk.telemetry(producer_settings("Hidden"), account))
+            for number in range(4):
+                request = send_request(message(b"%d" % number, f"02{number:032d}", to="Hidden"))
+                assert code_of(await sdk.call("SendMessage", request, account)) is Code.OK
+            responses = await receive(sdk, receive_request("hidden", to="Hidden", polling=5), account)
+            got = [each.message for each in responses if each.HasField("message")]
+            handles = [each.system_properties.receipt_handle for each in got]
+            assert len(handles) >= 4
+            names = {"topic": topic("Hidden"), "group": group("hidden")}
+            acks = [s.AckMessageEntry(message_id="m", receipt_handle=each) for each in handles[:2]]
+            assert code_of(await sdk.call("AckMessage", s.AckMessageRequest(**names, entries=acks), account)) is Code.OK
+            changed = s.ChangeInvisibleDurationRequest(**names, receipt_handle=handles[2], invisible_duration=MINUTE)
+            assert code_of(await sdk.call("ChangeInvisibleDuration", changed, account)) is Code.OK
+            dead = s.ForwardMessageToDeadLetterQueueRequest(**names, receipt_handle=handles[3], message_id="m")
+            assert code_of(await sdk.call("ForwardMessageToDeadLetterQueue", dead, account)) is Code.OK
+            half = send_request(message(PROOF, TRANSACTION, to="Hidden", message_type=d.TRANSACTION))
+            assert code_of(await sdk.call("SendMessage", half, account)) is Code.OK
+            end = s.EndTransactionRequest(
+                topic=topic("Hidden"), message_id=TRANSACTION, transaction_id=TRANSACTION, resolution=d.COMMIT
+            )
+            assert code_of(await sdk.call("EndTransaction", end, account)) is Code.OK
