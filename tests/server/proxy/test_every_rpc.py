@@ -267,7 +267,7 @@ async def test_what_the_owner_may_call(tmp_path: Path, *, through_proxy: bool) -
             got = [each.message for each in responses if each.HasField("message")]
             handles = [each.system_properties.receipt_handle for each in got]
             assert len(handles) >= 4
-            names = {"topic": topic("Hidden"), "group": group("hidden")}
+            names: dict[str, Any] = {"topic": topic("Hidden"), "group": group("hidden")}
             acks = [s.AckMessageEntry(message_id="m", receipt_handle=each) for each in handles[:2]]
             assert code_of(await sdk.call("AckMessage", s.AckMessageRequest(**names, entries=acks), account)) is Code.OK
             changed = s.ChangeInvisibleDurationRequest(**names, receipt_handle=handles[2], invisible_duration=MINUTE)
