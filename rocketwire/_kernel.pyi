@@ -212,6 +212,14 @@ def read_acks(
     request: Buffer, /
 ) -> tuple[str, str, str, int, list[tuple[str, int, int, int, int, int, list[int]]], list[str], bytes] | None: ...
 
+# request_scan_type.c
+class RequestScan:
+    def __new__(
+        cls, messages: tuple[tuple[tuple[int, int, int, bool], ...], ...], calls: dict[str, tuple[int, int]]
+    ) -> Self: ...
+    def check(self, path: str, payload: Buffer, /) -> int: ...
+    def check_calls(self, events: list[tuple[Any, ...]], /) -> list[tuple[int, int]] | None: ...
+
 # pop_drafts.c
 _PointNames: TypeAlias = tuple[bytes, bytes, bytes, bytes, bytes]
 

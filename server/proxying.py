@@ -221,6 +221,7 @@ class _Proxy:
             upstream_keys=live[UpstreamKeys],
             guards=[each for each in self._guards if each.active or settings.file is not None],
             places=self._places,
+            identify=None if self._access is None else self._access.identify,
             charging=self._quotas.charging,
             copying=None if self._shadow is None else self._shadow.around,
             may_hear=everybody if self._access is None else self._access.may_hear,

@@ -248,6 +248,7 @@ async def _serve_on(
             peer_closed=broker.peer_closed,
             line_closed=faults.delayed.peer_closed if faults is not None else lambda _: None,
             guarded=broker.access is not None,
+            identify=None if broker.access is None else broker.access.identify,
             kernel_guarded=lambda: dispatcher.guarded,
             note=None if latencies is None else latencies.note,
             in_flight=broker.in_flight,

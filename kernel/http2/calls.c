@@ -108,6 +108,13 @@ static bool head_fields(request_head *head)
     return head->authority == NULL || PyDict_SetItemString(head->fields, ":authority", head->authority) == 0;
 }
 
+/* The longest message of a method; an exception may be set. */
+static size_t longest_message(Http2 *self, PyObject *path)
+{
+    PyObject *found = self->longest ? PyDict_GetItemWithError(self->longest, path) : NULL;
+    return found ? PyLong_AsSize_t(found) : self->max_message;
+}
+
 bool call_open(Http2 *self, int32_t stream)
 {
     request_head *head = &self->head;
@@ -118,10 +125,13 @@ bool call_open(Http2 *self, int32_t stream)
         return true;
     }
     int streaming = head_fields(head) ? PySet_Contains(self->streaming, head->path) : -1;
+    size_t max_message = streaming < 0 ? 0 : longest_message(self, head->path);
+    if (streaming >= 0 && PyErr_Occurred()) return false;
     if (streaming >= 0) same_head_keep(self);
     call *made = streaming < 0 ? NULL : call_new(self, stream);
     if (made == NULL) return false;
     made->streaming = streaming > 0;
+    made->max_message = max_message;
     if (!head->post) {
         answer_http(self, made, "405");
     } else if (!head->grpc) {
@@ -142,11 +152,12 @@ static bool measure(Http2 *self, call *of, bool *refused)
         *refused = true;
         return refuse(self, of, GRPC_UNIMPLEMENTED, "compressed messages are not supported");
     }
-    if (length > self->max_message) {
+    if (length > of->max_message) {
         char text[80];
-        snprintf(text, sizeof text, "message of %u bytes is longer than %zu", length, self->max_message);
+        snprintf(text, sizeof text, "message of %u bytes is longer than %zu", length, of->max_message);
         *refused = true;
-        return refuse(self, of, GRPC_RESOURCE_EXHAUSTED, text);
+        return event_of_numbers(self, EVENT_TOO_LONG, of->in.stream, length, true) &&
+               refuse(self, of, GRPC_RESOURCE_EXHAUSTED, text);
     }
     of->size = MESSAGE_PREFIX + (size_t)length;
     return true;

@@ -20,6 +20,7 @@ enum { /* events, as in rocketwire.wire.http2.events */
        EVENT_ENDED,
        EVENT_RESET,
        EVENT_FAILED,
+       EVENT_TOO_LONG,
 };
 
 enum { GRPC_OK = 0, GRPC_RESOURCE_EXHAUSTED = 8, GRPC_UNIMPLEMENTED = 12, GRPC_INTERNAL = 13 };
@@ -34,6 +35,7 @@ typedef struct call {
     bool streaming;
     bool ended; /* by the client */
     byte_queue data;
+    size_t max_message;
     size_t size; /* of the message that has begun, with its prefix; 0: not known */
     size_t owed; /* bytes of the stream's window to give back */
     bool has_content_length;
@@ -96,6 +98,7 @@ typedef struct {
     frame_guard guard;
     intake intake;
     PyObject *streaming; /* a frozenset of paths */
+    PyObject *longest;   /* a dict: the longest message of some paths */
     size_t max_message, max_header_list, max_streams, stream_window;
     PyObject *events;  /* a list, while something is received */
     bool raised;       /* a Python exception is set: nothing more is done */

@@ -11,22 +11,39 @@ enum { MOST_WINDOW = INT32_MAX };
 static const char wrong_windows[] =
     "windows are from 65535 bytes to 2 GiB, that of a stream no larger than the connection's";
 
+/* The longest message of any method; an exception may be set. */
+static Py_ssize_t longest_of(PyObject *longest, Py_ssize_t most)
+{
+    PyObject *path, *bytes;
+    Py_ssize_t place = 0;
+    while (longest != NULL && PyDict_Next(longest, &place, &path, &bytes)) {
+        Py_ssize_t found = PyLong_AsSsize_t(bytes);
+        if (found == -1 && PyErr_Occurred()) return -1;
+        if (found < 0) return MOST_WINDOW + (Py_ssize_t)1; /* it is no length */
+        most = found > most ? found : most;
+    }
+    return most;
+}
+
 static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"streaming",     "max_message", "max_header_list", "max_streams", "window",
-                            "stream_window", NULL};
-    PyObject *streaming = NULL;
+    static char *names[] = {"streaming", "max_message",   "max_header_list", "max_streams",
+                            "window",    "stream_window", "longest",         NULL};
+    PyObject *streaming = NULL, *longest = NULL;
     Py_ssize_t max_message = -1, max_header_list = -1, max_streams = -1, window = -1, stream_window = STREAM_WINDOW;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$O!nnnnn:Http2", names, &PyFrozenSet_Type, &streaming,
-                                     &max_message, &max_header_list, &max_streams, &window, &stream_window)) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|$O!nnnnnO!:Http2", names, &PyFrozenSet_Type, &streaming,
+                                     &max_message, &max_header_list, &max_streams, &window, &stream_window,
+                                     &PyDict_Type, &longest)) {
         return NULL;
     }
     if (streaming == NULL) {
         PyErr_SetString(PyExc_TypeError, "streaming is needed");
         return NULL;
     }
-    if (max_message < 0 || max_message > MOST_WINDOW || stream_window < STREAM_WINDOW || stream_window > window ||
-        window > MOST_WINDOW - max_message - stream_window) {
+    Py_ssize_t most = longest_of(longest, max_message);
+    if (PyErr_Occurred()) return NULL;
+    if (max_message < 0 || most > MOST_WINDOW || stream_window < STREAM_WINDOW || stream_window > window ||
+        window > MOST_WINDOW - most - stream_window) {
         PyErr_SetString(PyExc_ValueError, wrong_windows);
         return NULL;
     }
@@ -41,6 +58,7 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     Http2 *self = (Http2 *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
     if (self == NULL) return NULL;
     self->streaming = Py_NewRef(streaming);
+    self->longest = Py_XNewRef(longest);
     self->max_message = (size_t)max_message;
     self->max_header_list = (size_t)max_header_list;
     self->max_streams = (size_t)max_streams;
@@ -70,6 +88,7 @@ static void dealloc(PyObject *object)
     }
     queue_free(&self->out);
     Py_XDECREF(self->streaming);
+    Py_XDECREF(self->longest);
     ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
     Py_DECREF(type);
 }

@@ -27,6 +27,14 @@ class LimitExceeded(ServerError):
         self.key = key
 
 
+class CallTooLarge(LimitExceeded):
+    """A request of a call has more than `most` of something; the same request is refused whenever it comes."""
+
+    def __init__(self, key: str, most: int, what: str) -> None:
+        super().__init__(key, most)
+        self.args = (f"[REJECTREQUEST]more than {most} {what}, {key}={most}",)
+
+
 class AccessRefused(ServerError):
     """Access control refuses a request; the words after the class name are Apache's."""
 

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol, TypeAlias
 from google.protobuf.message import Message
 
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.core.request import NO_FRAME, Answer, Peer, Reply, Request, SharedReply
+from rocketwire.server.core.request import NO_FRAME, Answer, Peer, Proof, Reply, Request, SharedReply
 from rocketwire.server.core.works import Steps
 from rocketwire.server.grpc.metadata import CLIENT_ID, read_proof
 from rocketwire.wire.bodies.pop import BatchAckMessageRequestBody
@@ -124,12 +124,14 @@ class Call:
         done: Called with the response or the error, instead of answering with it.
         remote_text: The client's ``host:port``.
         born_host: The client's address as records hold it.
+        size: Bytes of its request, which count as in flight until it is answered.
         asked: The requests that it was last translated into.
         undo: Called if the client cancels the call, or leaves, before the whole response has gone out.
     """
 
     __slots__ = (
         "_missing",
+        "_proof",
         "_replies",
         "_steps",
         "asked",
@@ -140,6 +142,7 @@ class Call:
         "line",
         "method",
         "remote_text",
+        "size",
         "stream",
         "undo",
     )
@@ -159,12 +162,21 @@ class Call:
         self.remote_text = line.remote_text
         self.born_host = line.born_host
         self.done = done
+        self.size = 0
         self.closed = False
         self.asked: Sequence[Request[Any]] = ()
         self.undo: Callable[[], Sequence[Request[Any]]] | None = None
+        self._proof: Proof | None = None
         self._steps: Asking
         self._replies: list[Reply] = []
         self._missing = 0
+
+    @property
+    def proof(self) -> Proof:
+        """What shows who calls."""
+        if self._proof is None:
+            self._proof = read_proof(self.headers, self.remote_text)
+        return self._proof
 
     @property
     def client_id(self) -> str:
@@ -194,7 +206,7 @@ class Call:
             serialize_type=NO_FRAME,
             body=memoryview(body) if body.__class__ is bytes else body,  # type: ignore[arg-type]
             fields=fields,
-            proof=read_proof(self.headers, self.remote_text) if self.line.guarded else None,
+            proof=self.proof if self.line.guarded else None,
             broker=broker,
         )
 

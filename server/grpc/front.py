@@ -19,6 +19,7 @@ from rocketwire.server.config.live import Live
 from rocketwire.server.core.cache_invalidation import CacheInvalidation
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.core.request import Proof
 from rocketwire.server.core.works import Works
 from rocketwire.server.grpc.keys import GrpcKeys
 from rocketwire.server.grpc.tables.groups import Groups
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from rocketwire.wire.http2.events import Http2
 
 _MIB: Final = 1 << 20
-_MOST_MESSAGE: Final = 64 * _MIB
 _MOST_HEADER_LIST: Final = 64 << 10
 _MOST_STREAMS: Final = 10_000
 _WINDOW: Final = 16 * _MIB
@@ -98,6 +98,7 @@ class Front:
         peer_closed: Called for calls and clients that are gone.
         line_closed: Called for connections that are closed.
         guarded: Whether guards ask who a client is.
+        identify: Refuses calls that no account has made, before their requests are read; None: there are no accounts.
         kernel_guarded: Whether Python must see every request now.
         note: Called for requests that dispatch does not see, with their code, how many seconds they took, and their
                 number.
@@ -113,6 +114,7 @@ class Front:
         peer_closed: Callable[[Any], None],
         line_closed: Callable[[Any], None],
         guarded: bool,
+        identify: Callable[[Proof], None] | None = None,
         kernel_guarded: Callable[[], bool],
         note: Callable[[int, float, int], None] | None = None,
         in_flight: InFlight,
@@ -123,6 +125,7 @@ class Front:
         self._peer_closed = peer_closed
         self._line_closed = line_closed
         self._guarded = guarded
+        self._identify = identify
         self._kernel_guarded = kernel_guarded
         self._note = note
         self._in_flight = in_flight
@@ -163,6 +166,7 @@ class Front:
         )
         from rocketwire.server.grpc.clients import Clients  # noqa: PLC0415 - see above
         from rocketwire.server.grpc.consuming import acknowledging, handles, receiving  # noqa: PLC0415 - see above
+        from rocketwire.server.grpc.transport.bounded import Bounds  # noqa: PLC0415 - see above
         from rocketwire.server.grpc.transport.serving import Serving  # noqa: PLC0415 - see above
         from rocketwire.server.grpc.transport.turns import Turns  # noqa: PLC0415 - see above
 
@@ -213,7 +217,9 @@ class Front:
             peer_closed=self._peer_closed,
             closed=closed,
             guarded=self._guarded,
-            http2=_http2,
+            identify=self._identify,
+            bounds=Bounds(),
+            http2=self._http2,
             in_flight=self._in_flight,
             works=self._works,
             turns=self._turns,
@@ -268,15 +274,16 @@ class Front:
             if self._clients is not None:
                 nursery.start_soon(self._clients.run)
 
+    def _http2(self) -> Http2:
+        """The protocol's state of one connection."""
+        from rocketwire.wire.grpc.bounds import OTHER_BYTES, request_bytes  # noqa: PLC0415 - see `_make`
+        from rocketwire.wire.grpc.methods import STREAMING  # noqa: PLC0415 - see `_make`
 
-def _http2() -> Http2:
-    """The protocol's state of one connection."""
-    from rocketwire.wire.grpc.methods import STREAMING  # noqa: PLC0415 - see `Front._make`
-
-    return server_connection(
-        streaming=STREAMING,
-        max_message=_MOST_MESSAGE,
-        max_header_list=_MOST_HEADER_LIST,
-        max_streams=_MOST_STREAMS,
-        window=_WINDOW,
-    )
+        return server_connection(
+            streaming=STREAMING,
+            max_message=OTHER_BYTES,
+            longest=request_bytes(self._parts.send_keys.current.max_message_size),
+            max_header_list=_MOST_HEADER_LIST,
+            max_streams=_MOST_STREAMS,
+            window=_WINDOW,
+        )

@@ -6,7 +6,7 @@ import logging
 from typing import Final
 
 from rocketwire.server.core.errors import MessageTypeWrong, ServerError, response_code
-from rocketwire.server.core.guard_errors import AccessRefused, LimitExceeded
+from rocketwire.server.core.guard_errors import AccessRefused, CallTooLarge, LimitExceeded
 from rocketwire.server.core.request import Reply
 from rocketwire.store.errors import StoreError
 from rocketwire.wire.codes import ResponseCode
@@ -20,6 +20,7 @@ log = logging.getLogger(__name__)
 
 _OF_ERRORS: Final[dict[type[Exception], Code]] = {
     AccessRefused: Code.UNAUTHORIZED,
+    CallTooLarge: Code.PAYLOAD_TOO_LARGE,
     LimitExceeded: Code.TOO_MANY_REQUESTS,
     PopHandleInvalid: Code.INVALID_RECEIPT_HANDLE,
     MessageTypeWrong: Code.MESSAGE_PROPERTY_CONFLICT_WITH_TYPE,

@@ -17,6 +17,7 @@ class Http2Limits(TypedDict):
     max_streams: int
     window: int
     stream_window: NotRequired[int]
+    longest: NotRequired[dict[str, int]]
 
 
 def library() -> str | None:

@@ -13,6 +13,7 @@ import trio
 from rocketwire.server.config.live import Live
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.core.request import Proof
 from rocketwire.server.core.works import Works
 from rocketwire.server.dispatch.guard import Guard
 from rocketwire.server.grpc.clients import Client
@@ -79,6 +80,7 @@ def remote_front(
     upstream_keys: Live[UpstreamKeys] | None = None,
     guards: Iterable[Guard] = (),
     places: MessagePlaces | None = None,
+    identify: Callable[[Proof], None] | None = None,
     charging: Charging | None = None,
     copying: Copying | None = None,
     may_hear: MayHear = everybody,
@@ -99,6 +101,7 @@ def remote_front(
         upstream_keys: What the cluster cannot tell, likewise.
         guards: Admit or refuse each request while they are active.
         places: As for `RemoteDispatch`.
+        identify: As for `Front`.
         charging: As for `RemoteDispatch`.
         copying: Likewise.
         may_hear: Says whether a producer may receive the messages of a topic.
@@ -168,6 +171,7 @@ def remote_front(
         peer_closed=gone,
         line_closed=lambda _: None,
         guarded=bool(guards),
+        identify=identify,
         kernel_guarded=lambda: True,
         in_flight=in_flight,
         works=works,

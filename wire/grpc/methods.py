@@ -57,5 +57,8 @@ METHODS: Final[Mapping[str, Method]] = MappingProxyType(
 )
 """All of them, by path; also those that only answer UNIMPLEMENTED."""
 
+ANONYMOUS: Final = frozenset(path for path in METHODS if not path.startswith("/apache.rocketmq."))
+"""The paths that tools ask of any gRPC server, without a client id and an account."""
+
 STREAMING: Final = frozenset(method.path for method in METHODS.values() if method.streams_requests)
 """The paths whose requests are streams."""

@@ -14,6 +14,7 @@ class Call(Incoming):
         path: Its method.
         fields: Its metadata.
         streaming: Whether its request is a stream of messages.
+        longest: How long a message of it may be, in bytes.
         reader: What has come of the request; None: nothing.
         expected: Bytes of data that are still to come, if its headers say it.
         room: Bytes that its client may send of it, as the window of its stream allows.
@@ -30,6 +31,7 @@ class Call(Incoming):
         "ended",
         "expected",
         "fields",
+        "longest",
         "out",
         "over",
         "owed",
@@ -42,11 +44,12 @@ class Call(Incoming):
         "window",
     )
 
-    def __init__(self, stream: int, head: Head, *, streaming: bool, room: int, window: int) -> None:
+    def __init__(self, stream: int, head: Head, *, streaming: bool, longest: int, room: int, window: int) -> None:
         super().__init__(stream)
         self.path = head.path
         self.fields = head.fields
         self.streaming = streaming
+        self.longest = longest
         self.reader: MessageReader | None = None
         self.expected: int | None = None
         self.room = room

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from rocketwire.wire.http2 import events as happened
@@ -33,6 +34,8 @@ class Calls:
 
     __slots__ = (
         "_guard",
+        "_longest",
+        "_max_message",
         "_most",
         "_stream_window",
         "_streaming",
@@ -52,6 +55,7 @@ class Calls:
         *,
         streaming: frozenset[str],
         max_message: int,
+        longest: Mapping[str, int],
         max_streams: int,
         window: int,
         stream_window: int,
@@ -59,11 +63,13 @@ class Calls:
         """`guard` is told of streams that the client made this side reset."""
         self._guard = guard
         self._streaming = streaming
+        self._max_message = max_message
+        self._longest = longest
         self._most = max_streams
         self._window = window
         self._stream_window = stream_window
         self.answers = Answers(self._answered)
-        self.reading = Reading(self.answers, max_message=max_message, window=window, stream_window=stream_window)
+        self.reading = Reading(self.answers, window=window, stream_window=stream_window)
         self.streams = Streams()
         self.open: dict[int, Call] = {}
         self.heads = 0
@@ -100,7 +106,15 @@ class Calls:
         length = head.fields.get("content-length")
         expected = None if length is None else content_length(length)
         streaming = head.path in self._streaming
-        call = Call(stream, head, streaming=streaming, room=self._stream_window, window=self.client_window)
+        longest = self._longest.get(head.path, self._max_message)
+        call = Call(
+            stream,
+            head,
+            streaming=streaming,
+            longest=longest,
+            room=self._stream_window,
+            window=self.client_window,
+        )
         call.expected = expected
         call.head = size
         self.heads += size

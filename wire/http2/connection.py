@@ -35,8 +35,11 @@ class Connection:
         max_streams: int,
         window: int,
         stream_window: int = happened.STREAM_WINDOW,
+        longest: dict[str, int] | None = None,
     ) -> None:
-        if not happened.STREAM_WINDOW <= stream_window <= window <= f.MOST_NUMBER - max_message - stream_window:
+        longest = longest or {}
+        most = max([max_message, *longest.values()])
+        if not happened.STREAM_WINDOW <= stream_window <= window <= f.MOST_NUMBER - most - stream_window:
             raise ValueError("windows are from 65535 bytes to 2 GiB, that of a stream no larger than the connection's")
         self._window = window
         self._guard = Guard(max_header_list)
@@ -45,6 +48,7 @@ class Connection:
             self._guard,
             streaming=streaming,
             max_message=max_message,
+            longest=longest,
             max_streams=max_streams,
             window=window,
             stream_window=stream_window,

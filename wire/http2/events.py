@@ -18,6 +18,8 @@ returned; `code` is HTTP/2's. Its client cancelled it, or broke a rule."""
 FAILED: Final = 5
 """`(FAILED, code, text)`: the connection is of no use any more: write what `output` has, then close it. The last event.
 `code` is HTTP/2's: `NO_ERROR` if the client has left, otherwise the rule that it broke."""
+TOO_LONG: Final = 6
+"""`(TOO_LONG, stream, length)`: a message of a request is longer than allowed; the call is answered already."""
 
 Event: TypeAlias = tuple[Any, ...]
 """The kind, the stream, and what the kind has besides. `headers` maps names to values; names repeated are joined by
@@ -52,6 +54,7 @@ class Http2(Protocol):
     Args (of the implementations, all by keyword):
         streaming: The paths whose requests are streams of messages.
         max_message: How long a message of a request may be, in bytes, without its prefix of 5.
+        longest: The same of single methods, by path; `max_message` holds for the others.
         max_header_list: How large the headers of a request may be, in bytes, as SETTINGS_MAX_HEADER_LIST_SIZE counts
             them. A client that sends more loses its connection.
         max_streams: How many calls may be open at once; more are refused, and those whose headers would be more than

@@ -25,6 +25,19 @@ class Refused(WireError):
         self.status = status
 
 
+class TooLong(Refused):
+    """A message is longer than allowed.
+
+    Attributes:
+        length: How long, in bytes.
+    """
+
+    def __init__(self, length: int, longest: int) -> None:
+        """Take how long it is, and how long it may be."""
+        super().__init__(RESOURCE_EXHAUSTED, f"message of {length} bytes is longer than {longest}")
+        self.length = length
+
+
 class MessageReader:
     """Cuts the data of a request into messages of `longest` bytes at most.
 
@@ -77,7 +90,7 @@ class MessageReader:
         if flag:
             raise Refused(UNIMPLEMENTED, "compressed messages are not supported")
         if length > self._longest:
-            raise Refused(RESOURCE_EXHAUSTED, f"message of {length} bytes is longer than {self._longest}")
+            raise TooLong(length, self._longest)
         self.size = PREFIX.size + length
 
     def only(self) -> bytes:

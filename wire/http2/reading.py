@@ -8,7 +8,7 @@ from rocketwire.wire.http2.answers import Answers
 from rocketwire.wire.http2.call import Call
 from rocketwire.wire.http2.events import PROTOCOL_ERROR, Event
 from rocketwire.wire.http2.intake import Intake
-from rocketwire.wire.http2.messages import PREFIX, MessageReader, Refused
+from rocketwire.wire.http2.messages import PREFIX, MessageReader, Refused, TooLong
 
 
 class Reading:
@@ -19,12 +19,11 @@ class Reading:
         intake: How much of unfinished requests is taken in.
     """
 
-    __slots__ = ("_answers", "_give_back_at", "_longest", "events", "intake")
+    __slots__ = ("_answers", "_give_back_at", "events", "intake")
 
-    def __init__(self, answers: Answers, *, max_message: int, window: int, stream_window: int) -> None:
+    def __init__(self, answers: Answers, *, window: int, stream_window: int) -> None:
         """Refusals are answered by `answers`."""
         self._answers = answers
-        self._longest = max_message
         self._give_back_at = stream_window // 2
         self.events: list[Event] = []
         self.intake: Intake[Call] = Intake(window, stream_window)
@@ -34,7 +33,7 @@ class Reading:
         if call.reader is not None or call.streaming or len(data) < PREFIX.size:
             return False
         flag, length = PREFIX.unpack_from(data)
-        if flag or length != len(data) - PREFIX.size or length > self._longest:
+        if flag or length != len(data) - PREFIX.size or length > call.longest:
             return False
         self.events.append((happened.CALL, call.stream, call.path, call.fields, data[PREFIX.size :]))
         return True
@@ -44,7 +43,7 @@ class Reading:
         call.owed += padding
         reader = call.reader
         if reader is None:
-            reader = call.reader = MessageReader(self._longest)
+            reader = call.reader = MessageReader(call.longest)
         try:
             self._read(call, reader, data)
         except Refused as refused:
@@ -73,7 +72,7 @@ class Reading:
 
     def end(self, call: Call) -> None:
         """The client has ended a call that is not answered."""
-        reader = call.reader or MessageReader(self._longest)
+        reader = call.reader or MessageReader(call.longest)
         try:
             if call.streaming:
                 reader.end()
@@ -94,6 +93,8 @@ class Reading:
 
     def _refuse(self, call: Call, refused: Refused) -> None:
         """Answer a call that cannot be read any further."""
+        if isinstance(refused, TooLong):
+            self.events.append((happened.TOO_LONG, call.stream, refused.length))
         if call.streaming:
             self.events.append((happened.RESET, call.stream, PROTOCOL_ERROR))
         self.drop(call)

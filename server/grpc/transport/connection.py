@@ -23,14 +23,26 @@ from rocketwire.server.core.works import Paused, Steps
 from rocketwire.server.grpc.calls import Asking, Call, Kind, Method, Payloads, Response
 from rocketwire.server.grpc.statuses import status_of_error
 from rocketwire.server.grpc.transport.asked import Asked
+from rocketwire.server.grpc.transport.bounded import CALL_BYTES, REFUSED, RequestMalformed, bytes_of_request
 from rocketwire.server.grpc.transport.reader import Reader
 from rocketwire.server.grpc.transport.serving import Serving
-from rocketwire.server.grpc.transport.streams import Stream
+from rocketwire.server.grpc.transport.streams import Stream, Streams
 from rocketwire.server.grpc.transport.writing import Writing
 from rocketwire.wire.grpc.checks import check_client_id
 from rocketwire.wire.grpc.codes import GrpcStatus
 from rocketwire.wire.header import Header
-from rocketwire.wire.http2.events import CALL, ENDED, FAILED, INTERNAL_ERROR, MESSAGE, NO_ERROR, OPENED, RESET, Event
+from rocketwire.wire.http2.events import (
+    CALL,
+    ENDED,
+    FAILED,
+    INTERNAL_ERROR,
+    MESSAGE,
+    NO_ERROR,
+    OPENED,
+    RESET,
+    TOO_LONG,
+    Event,
+)
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +52,11 @@ _ROUNDS: Final = 4
 """How often this is done before other tasks run."""
 _PLAIN_SECONDS: Final = 0.002
 """How long plain calls are served before the others."""
+_SECONDS: Final = 0.002
+"""How long other calls are begun before other tasks run: a large request alone may take that long."""
 
+_ANSWERED: Final = frozenset({CALL, REFUSED})
+"""Events that are answered at once, or soon."""
 _NO_METHOD: Final = Method(bytes, Message, lambda *_: iter(()))  # type: ignore[arg-type]
 
 
@@ -75,7 +91,7 @@ class Connection(Writing):
         self._on_close = on_close
         self.guarded = serving.guarded
         self._events: deque[tuple[Any, ...]] = deque()
-        self._streams: dict[int, Stream] = {}
+        self._streams = Streams(self, serving, self._http2)
         self._asked = Asked()
         self._requests: list[Request[Any]] = []
         self._place: str | None = None
@@ -95,11 +111,12 @@ class Connection(Writing):
     def receive(self, data: memoryview) -> None:
         """Serve what was read; `send_out` sends what comes of it."""
         events = self._http2.receive(data)
+        self._serving.bounds.refuse_calls(events)
         if not (self._events or self._requests):
             events = self._serve_plain(events)
         for event in events:
             self._events.append(event)
-            self._queued += len(event[-1]) if event[0] in {CALL, MESSAGE} else 0
+            self._queued += bytes_of_request(event)
         self._serve()
 
     def _serve_plain(self, events: list[Event]) -> list[Event]:
@@ -157,12 +174,16 @@ class Connection(Writing):
         if self._served:
             return
         self._served, self._lets_others = True, False
+        until = trio.current_time() + _SECONDS
         try:
             for _ in range(_ROUNDS):
                 for _ in range(_AT_ONCE):
                     if not self._next_event:
                         break
                     self._handle(*self._events.popleft())
+                    if trio.current_time() > until:
+                        self._lets_others = True
+                        break
                 self._serve_requests()
                 if not self._next_event or self._lets_others:
                     break
@@ -173,7 +194,7 @@ class Connection(Writing):
     def _next_event(self) -> bool:
         """Whether an event is to be handled; no call is begun while too much waits for the client."""
         events = self._events
-        return bool(events) and (events[0][0] != CALL or not self._waits)
+        return bool(events) and (events[0][0] not in _ANSWERED or not self._waits)
 
     def _serve_requests(self) -> None:
         while self._requests:
@@ -184,27 +205,20 @@ class Connection(Writing):
                 return
 
     def _handle(self, kind: int, *said: Any) -> None:  # noqa: ANN401 - see Http2
-        if kind == CALL:
-            stream, path, headers, payload = said
-            self._queued -= len(payload)
-            self._begin(stream, path, headers, payload)
+        if kind in _ANSWERED:
+            self._queued -= len(said[-1]) if kind == CALL else 0
+            self._begin(*said)
         elif kind == OPENED:
-            stream, path, headers = said
-            end = Stream(self, stream, headers, self._http2)
-            self._streams[stream] = end
-            end.begin(self._serving.streams[path])
+            self._streams.open(*said)
         elif kind == MESSAGE:
-            stream, payload = said
-            self._queued -= len(payload)
-            found = self._streams.get(stream)
-            if found is not None:
-                found.received(payload)
+            self._queued -= len(said[-1])
+            self._streams.message(*said)
         elif kind == ENDED:
-            found = self._streams.get(said[0])
-            if found is not None:
-                found.ended()
+            self._streams.ended(*said)
         elif kind == RESET:
             self._reset(said[0])
+        elif kind == TOO_LONG:
+            self.in_flight.limits.refused(CALL_BYTES, self.remote_text)
         elif kind == FAILED:
             code, reason = said
             level = logging.DEBUG if code == NO_ERROR else logging.WARNING
@@ -212,21 +226,24 @@ class Connection(Writing):
             self._ends = True
             self.driver.close()
 
-    def _begin(self, stream: int, path: str, headers: Mapping[str, str], payload: bytes) -> None:
+    def _begin(self, stream: int, path: str, headers: Mapping[str, str], payload: bytes | Exception) -> None:
+        """Begin a call; its request is an error if it is refused.
+
+        Who calls is asked before the request is read: reading it may cost the most.
+        """
         method = self._serving.methods.get(path)
         if method is None:
             self._http2.finish(stream, GrpcStatus.UNIMPLEMENTED, f"unknown method {path}")
             return
-        try:
-            message = method.read(payload)
-        except DecodeError as error:
-            self._http2.finish(stream, GrpcStatus.INTERNAL, f"the request cannot be parsed: {error}")
-            return
         call = self._calls[stream] = Call(self, stream, method, headers)
         try:
             if not method.anonymous:
+                self._serving.identify_caller(path, headers, self.remote_text)
                 check_client_id(call.client_id)
-            made = method.carry_out(call, message)
+            made = method.carry_out(call, method.read(self._accepted(call, payload)))
+        except (DecodeError, RequestMalformed) as error:
+            self._take_out(stream)
+            self._http2.finish(stream, GrpcStatus.INTERNAL, f"the request cannot be parsed: {error}")
         except Exception as error:  # noqa: BLE001 - an unforeseen one is logged; it must not take the connection
             self._refuse(call, error)
         else:
@@ -234,6 +251,21 @@ class Connection(Writing):
                 self._start(call, made)
             else:
                 self._respond(call, made)  # type: ignore[arg-type] # every `Asking` is a generator of Python's
+
+    def _accepted(self, call: Call, payload: bytes | Exception) -> bytes:
+        """The request of a call, which is counted until the call is answered; an error is raised."""
+        if isinstance(payload, Exception):
+            raise payload
+        call.size = len(payload)
+        self._held += call.size
+        return payload
+
+    def _take_out(self, stream: int) -> Call | None:
+        """Take a call out of those that are not answered; None: it is not among them."""
+        call = self._calls.pop(stream, None)
+        if call is not None:
+            self._held -= call.size
+        return call
 
     def _start(self, call: Call, steps: Asking) -> None:
         try:
@@ -315,7 +347,7 @@ class Connection(Writing):
             call.done(response)
             return
         stream = call.stream
-        if call.closed or self._calls.pop(stream, None) is None:
+        if call.closed or self._take_out(stream) is None:
             self._undo(call)
             return
         kind = call.method.kind
@@ -337,17 +369,21 @@ class Connection(Writing):
         if call.done is not None:
             call.done(error)
             return
-        method = call.method
-        response = method.response(status=status_of_error(error))
+        told, method = status_of_error(error), call.method
+        if method.anonymous:  # its response has no status of RocketMQ
+            self._take_out(call.stream)
+            exhausted = isinstance(error, LimitExceeded)
+            status = GrpcStatus.RESOURCE_EXHAUSTED if exhausted else GrpcStatus.INTERNAL
+            self._http2.finish(call.stream, status, told.message)
+            return
+        response = method.response(status=told)
         last = [] if method.last is None else [method.last()]
         self._respond(call, response if method.kind is Kind.UNARY else [response, *last])
 
     def _reset(self, stream: int) -> None:
         """The client cancels a stream."""
-        found = self._streams.pop(stream, None)
-        if found is not None:
-            found.close()
-        self._cancel(self._calls.pop(stream, None) or self._returns.pop(stream, None))
+        self._streams.reset(stream)
+        self._cancel(self._take_out(stream) or self._returns.pop(stream, None))
 
     def _cancel(self, call: Call | None) -> None:
         if call is None:
@@ -411,7 +447,7 @@ class Connection(Writing):
 
     def forget(self, stream: int) -> None:
         """Forget a stream of messages, which this end has finished."""
-        self._streams.pop(stream, None)
+        self._streams.forget(stream)
 
     def _sent(self) -> None:
         self._nursery.start_soon(self._send_more)
@@ -450,8 +486,7 @@ class Connection(Writing):
         self.close()
 
     def _leave_streams(self) -> None:
-        for stream in self._streams.values():
-            stream.leaving()
+        self._streams.leaving()
 
     def close(self) -> None:
         """Say good-bye, as far as the socket takes it, and close; further calls do nothing."""
@@ -461,10 +496,9 @@ class Connection(Writing):
         for call in [*self._calls.values(), *self._unsent_calls()]:
             self._cancel(call)
         self._calls.clear()
+        self._held = 0
         self._events.clear()
-        streams, self._streams = self._streams, {}
-        for stream in streams.values():
-            stream.close()
+        self._streams.close()
         self._serving.closed(self)
         self._on_close(self)
 

@@ -6,13 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rocketwire.server.core.request import Request
+from rocketwire.server.core.request import Proof, Request
 from rocketwire.server.core.works import Works
 from rocketwire.server.dispatch.caller import CallCaller
 from rocketwire.server.grpc.calls import Call, Method
+from rocketwire.server.grpc.metadata import read_proof
+from rocketwire.server.grpc.transport.bounded import Bounds
 from rocketwire.server.grpc.transport.streams import Streaming
 from rocketwire.server.grpc.transport.turns import Turns
 from rocketwire.server.net.admission.in_flight import InFlight
+from rocketwire.wire.grpc.methods import ANONYMOUS
 from rocketwire.wire.http2.events import Event, Http2
 
 if TYPE_CHECKING:
@@ -58,6 +61,8 @@ class Serving:
         peer_closed: Called for each call that ended before its requests were answered.
         closed: Called with a connection that is closed.
         guarded: Whether guards ask who the client is.
+        identify: Refuses calls that no account has made; None: there are no accounts.
+        bounds: Refuse requests that are too large.
         http2: Makes the protocol's state of a connection.
         in_flight: Counts the bytes in flight.
         works: Carries out long work.
@@ -71,8 +76,19 @@ class Serving:
     peer_closed: Callable[[Call], None]
     closed: Callable[[Connection], None]
     guarded: bool
+    identify: Callable[[Proof], None] | None
+    bounds: Bounds
     http2: Callable[[], Http2]
     in_flight: InFlight
     works: Works
     turns: Turns | None
     plain: Mapping[str, Plain]
+
+    def identify_caller(self, path: str, headers: Mapping[str, str], remote: str) -> None:
+        """Look whether an account has made a call from an address, if there are accounts.
+
+        Raises:
+            ServerError: none has.
+        """
+        if self.identify is not None and path not in ANONYMOUS:
+            self.identify(read_proof(headers, remote))

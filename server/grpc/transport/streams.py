@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from google.protobuf.message import Message
 
+from rocketwire.server.core.errors import ServerError
+from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.grpc.statuses import status_of_error
+from rocketwire.server.grpc.transport.bounded import RequestMalformed
+from rocketwire.wire.grpc.codes import Code, GrpcStatus, stream_status
+
 if TYPE_CHECKING:
     from rocketwire.server.grpc.transport.connection import Connection
+    from rocketwire.server.grpc.transport.serving import Serving
     from rocketwire.wire.http2.events import Http2
 
 
@@ -34,19 +41,23 @@ class Stream:
 
     Attributes:
         connection: Its connection.
+        path: The method.
         headers: What the client said when it opened it.
         over: Whether nothing can be sent any more.
     """
 
-    __slots__ = ("_http2", "_listening", "connection", "headers", "number", "over")
+    __slots__ = ("_http2", "_listening", "connection", "headers", "number", "over", "path")
 
-    def __init__(self, connection: Connection, number: int, headers: Mapping[str, str], http2: Http2) -> None:
+    def __init__(
+        self, connection: Connection, number: int, path: str, headers: Mapping[str, str], http2: Http2
+    ) -> None:
         self.connection = connection
+        self.path = path
         self.headers = headers
         self.number = number
         self._http2 = http2
         self.over = False
-        self._listening: Listening
+        self._listening: Listening | None = None  # it is refused
 
     def begin(self, streaming: Streaming) -> None:
         """Say what is done with its messages."""
@@ -54,7 +65,7 @@ class Stream:
 
     def received(self, payload: bytes) -> None:
         """Take a message of the client."""
-        if not self.over:
+        if not self.over and self._listening is not None:
             self._listening.received(payload)
 
     def send(self, message: Message) -> None:
@@ -69,9 +80,16 @@ class Stream:
             self.connection.forget(self.number)
             self.close()
 
+    def refuse(self, error: ServerError) -> None:
+        """End the stream because of an error."""
+        if isinstance(error, LimitExceeded):
+            self.connection.limited(error)
+        told = status_of_error(error)
+        self.finish(stream_status(Code(told.code)), told.message)
+
     def leaving(self) -> None:
         """The server is about to close the connection."""
-        if not self.over:
+        if not self.over and self._listening is not None:
             self._listening.leaving()
 
     def ended(self) -> None:
@@ -82,4 +100,69 @@ class Stream:
         """The stream is over."""
         if not self.over:
             self.over = True
-            self._listening.closed()
+            if self._listening is not None:
+                self._listening.closed()
+
+
+class Streams:
+    """The streams of one connection."""
+
+    __slots__ = ("_connection", "_http2", "_serving", "_streams")
+
+    def __init__(self, connection: Connection, serving: Serving, http2: Http2) -> None:
+        self._connection = connection
+        self._serving = serving
+        self._http2 = http2
+        self._streams: dict[int, Stream] = {}
+
+    def open(self, number: int, path: str, headers: Mapping[str, str]) -> None:
+        """Take a stream, if an account has opened it."""
+        stream = self._streams[number] = Stream(self._connection, number, path, headers, self._http2)
+        try:
+            self._serving.identify_caller(path, headers, self._connection.remote_text)
+        except ServerError as error:
+            stream.refuse(error)
+        else:
+            stream.begin(self._serving.streams[path])
+
+    def message(self, number: int, payload: bytes) -> None:
+        """Pass on a message of a stream, if it is not too large, and an account sends it."""
+        stream = self._streams.get(number)
+        if stream is None:
+            return
+        try:
+            self._serving.identify_caller(stream.path, stream.headers, self._connection.remote_text)
+            self._serving.bounds.check(stream.path, payload)
+        except RequestMalformed as error:
+            stream.finish(GrpcStatus.INTERNAL, f"the request cannot be parsed: {error}")
+        except ServerError as error:
+            stream.refuse(error)
+        else:
+            stream.received(payload)
+
+    def ended(self, number: int) -> None:
+        """The client has sent the last message of a stream."""
+        stream = self._streams.get(number)
+        if stream is not None:
+            stream.ended()
+
+    def reset(self, number: int) -> None:
+        """The client cancels a stream."""
+        stream = self._streams.pop(number, None)
+        if stream is not None:
+            stream.close()
+
+    def forget(self, number: int) -> None:
+        """Forget a stream that this end has finished."""
+        self._streams.pop(number, None)
+
+    def leaving(self) -> None:
+        """The server is about to close the connection."""
+        for stream in self._streams.values():
+            stream.leaving()
+
+    def close(self) -> None:
+        """All streams are over."""
+        streams, self._streams = self._streams, {}
+        for stream in streams.values():
+            stream.close()

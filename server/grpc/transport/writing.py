@@ -22,7 +22,7 @@ _KEPT_EACH: Final = 512
 class Writing(Outgoing):
     """What a connection sends: answers wait in HTTP/2 for the client's windows, then in the outbox for its socket."""
 
-    __slots__ = ("_calls", "_ends", "_http2", "_leaving", "_put", "_queued", "_returns", "_taken")
+    __slots__ = ("_calls", "_ends", "_held", "_http2", "_leaving", "_put", "_queued", "_returns", "_taken")
 
     def __init__(
         self,
@@ -37,6 +37,7 @@ class Writing(Outgoing):
         self._http2 = http2
         self._calls: dict[int, Call] = {}
         self._queued = 0  # bytes of calls that are read and not begun
+        self._held = 0  # bytes of the requests of calls that are begun and not answered
         # Answered calls that are undone if the answer does not go out: those with HTTP/2, and those in the outbox, each
         # with how many bytes were put there by then.
         self._returns: dict[int, Call] = {}
@@ -81,11 +82,12 @@ class Writing(Outgoing):
 
     def _count_taken(self) -> None:
         http2 = self._http2
-        taken = http2.waiting + http2.held + http2.heads + self._queued + _KEPT_EACH * len(self._calls)
+        kept = self._held + _KEPT_EACH * len(self._calls)
+        taken = http2.waiting + http2.held + http2.heads + self._queued + kept
         more, self._taken = taken - self._taken, taken
         self.in_flight.add(more)
         limits = self.in_flight.limits
-        if more > 0 and taken - _KEPT_EACH * len(self._calls) > limits.keys.current.max_in_flight_bytes_per_connection:
+        if more > 0 and taken - kept > limits.keys.current.max_in_flight_bytes_per_connection:
             limits.refused(EACH_KEY, self.remote_text)
             self.close()
 

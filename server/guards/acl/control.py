@@ -56,6 +56,7 @@ LOOK_SECONDS: Final = 0.5
 """The interval of checks for changes of the file, as in Apache."""
 _MOST_ADDRESSES: Final = 4096
 _NO_FIELDS: Final[dict[str, str]] = {}
+_NO_BODY: Final = memoryview(b"")
 _MOST_CHANGES: Final = 64
 _NEVER: Final = (None, None)
 _Stamp = tuple[int | None, int | None]
@@ -159,15 +160,34 @@ class AccessControl:
             return
         ext = _NO_FIELDS if header.ext is None else header.ext
         access_key = ext.get(ACCESS_KEY) if proof is None else proof.access_key or None
+        known = self._signer(client, access_key, ext, body, proof)
+        if not known.is_near(client.address):
+            self._check(known, header, ext, body)
+        self._hear(known.access_key, peer, header, body)
+
+    def identify(self, proof: Proof) -> None:
+        """Refuse a call that no account has made, before its request is read; `admit` decides what it may do.
+
+        Raises:
+            AccessRefused: it names no account, or is not signed by the one that it names.
+        """
+        client = self._client(proof.remote_text)
+        if not client.white:
+            self._signer(client, proof.access_key or None, _NO_FIELDS, _NO_BODY, proof)
+
+    def _signer(
+        self, client: _Client, access_key: str | None, ext: dict[str, str], body: memoryview, proof: Proof | None
+    ) -> Account:
+        """The account that has signed a request."""
         if access_key is None:
             self._refuse("no_access_key", "No accessKey is configured")
         known = self._accounts.get(access_key)
         if known is None:
             _signed(STRANGER, ext, body, proof)
             self._refuse("unknown_access_key", f"No acl config for {access_key}")
-        if not known.is_near(client.address):
-            self._check(known, header, ext, body, proof)
-        self._hear(access_key, peer, header, body)
+        if not known.is_near(client.address) and not _signed(known.secret, ext, body, proof):
+            self._refuse("signature", f"Check signature failed for accessKey={known.access_key}")
+        return known
 
     def _hear(self, account: str, peer: Peer, header: Header, body: memoryview) -> None:
         """Bind the client id of a heartbeat to the account that sends it."""
@@ -185,11 +205,7 @@ class AccessControl:
         if len(body) > most:
             raise LimitExceeded("maxHeartbeatBytes", most)
 
-    def _check(
-        self, known: Account, header: Header, ext: dict[str, str], body: memoryview, proof: Proof | None
-    ) -> None:
-        if not _signed(known.secret, ext, body, proof):
-            self._refuse("signature", f"Check signature failed for accessKey={known.access_key}")
+    def _check(self, known: Account, header: Header, ext: dict[str, str], body: memoryview) -> None:
         if not known.may_ask(header.code):
             words = f"Need admin permission for request code={header.code}, but accessKey={known.access_key} is not"
             self._refuse("admin", words)

@@ -22,9 +22,11 @@ from rocketwire.wire.grpc.checks import check_topic
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.grpc.errors import CallInvalid
 from rocketwire.wire.grpc.limits import CallLimits
+from rocketwire.wire.grpc.methods import METHODS
 from rocketwire.wire.grpc.queue_choice import queue_of_group
 from rocketwire.wire.grpc.receipt import parse_receipt_handle
 from rocketwire.wire.grpc.receiving import delivered_message
+from rocketwire.wire.grpc.request_scan import RequestScan, make_rules
 from rocketwire.wire.grpc.sending import Send, read_send
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.message import Message, decode_record, encode_record
@@ -36,6 +38,8 @@ QUEUES: Final = 7
 LIMITS: Final = CallLimits(delay_ms=24 * 60 * 60 * 1000)
 HASHES: Final = tuple(sorted(string_hash(name.decode()) for name in LEFT))
 TYPES: Final = {1: "NORMAL", 2: "FIFO", 4: "DELAY"}
+_PATHS: Final = sorted(METHODS)
+_ACK: Final = "/apache.rocketmq.v2.MessagingService/AckMessage"
 _MOST_ACKS: Final = 128
 _LEAST_ACKS: Final = 1
 _MARK: Final = " R"
@@ -128,6 +132,20 @@ def call_acks(data: bytes) -> None:
         assert found == acks_twin(data)
 
 
+@cache
+def scans() -> tuple[Any, RequestScan]:
+    """The kernel's scan of requests, and its twin."""
+    messages, calls, _ = make_rules()
+    return kernel.RequestScan(messages, dict(calls)), RequestScan(messages, calls)
+
+
+def request_scan(data: bytes) -> None:
+    """The request of any method; the first byte says which."""
+    path = _PATHS[data[0] % len(_PATHS)] if data else _PATHS[0]
+    native, twin = scans()
+    assert native.check(path, _tight(data[1:])) == twin.check(path, data[1:])
+
+
 # --- deliveries
 
 
@@ -184,6 +202,7 @@ def seeds() -> Iterator[tuple[str, bytes]]:
         for number, text in enumerate(handles):
             request.entries.add(message_id=f"01{number}", receipt_handle=text)
         yield "call_acks", request.SerializeToString()
+        yield "request_scan", bytes([_PATHS.index(_ACK)]) + request.SerializeToString()
     properties = (
         b"TAGS\x01a\x02KEYS\x01k1 k2\x02UNIQ_KEY\x0101AB\x02colour\x01red\x02__SHARDINGKEY\x01g\x02WAIT\x01true"
     )

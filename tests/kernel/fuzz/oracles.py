@@ -31,7 +31,7 @@ from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.message import MAGIC_V1, MAGIC_V2, Message, encode_record
 from rocketwire.wire.message_id_hosts import rewritten
-from tests.kernel.fuzz.calls import call_acks, call_deliveries, call_sends
+from tests.kernel.fuzz.calls import call_acks, call_deliveries, call_sends, request_scan
 from tests.kernel.fuzz.columns import columns
 from tests.kernel.fuzz.forwards import broker_answers, call_forwards
 from tests.kernel.fuzz.http2 import http2
@@ -271,6 +271,7 @@ ORACLES: Final[dict[str, Callable[[bytes], None]]] = {
         http2,
         call_sends,
         call_acks,
+        request_scan,
         call_deliveries,
         call_forwards,
         broker_answers,

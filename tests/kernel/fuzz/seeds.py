@@ -95,6 +95,7 @@ WORDS: Final[dict[str, list[bytes]]] = {
     "http2": [*_HTTP2, *_NUMBERS],
     "call_sends": [*_FIELDS, *_ITEMS, *_BAD_UTF_8],
     "call_acks": [*_FIELDS, *_HANDLES, *_BAD_UTF_8],
+    "request_scan": [*_FIELDS, *_NUMBERS],
     "call_deliveries": [b"\xda\xa3\x20\xa7", *_ITEMS, *_NUMBERS, *_BAD_UTF_8],
     "call_forwards": [*_FIELDS, *_ITEMS, *_BAD_UTF_8],
     "broker_answers": [*(word.encode() for word in _JSON), b'"queueOffset":"', b'"msgId":"', *_NUMBERS, *_BAD_UTF_8],

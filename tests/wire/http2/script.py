@@ -20,6 +20,7 @@ from tests.wire.http2.client import KIB, PREFACE, STREAM, Make, request
 LIMITS: Final = {
     "streaming": frozenset({STREAM}),
     "max_message": 100 * KIB,
+    "longest": {STREAM: 50 * KIB},
     "max_header_list": 2 * KIB,
     "max_streams": 5,
     "window": 128 * KIB,

@@ -19,7 +19,7 @@ from rocketwire.wire.http2.events import NO_ERROR, PROTOCOL_ERROR, REFUSED_STREA
 from rocketwire.wire.http2.frames import GOAWAY, PREFACE, frame
 from rocketwire.wire.http2.guard import Frame, Guard, Violation
 from rocketwire.wire.http2.intake import Intake
-from rocketwire.wire.http2.messages import Refused
+from rocketwire.wire.http2.messages import Refused, TooLong
 from rocketwire.wire.http2.requests import Malformed, check_field, read_head
 from tests.wire.http2.oracle.answers import CONTENT_TYPE, Answers, Call
 from tests.wire.http2.oracle.library import Library
@@ -39,11 +39,15 @@ class Connection:
         max_streams: int,
         window: int,
         stream_window: int = happened.STREAM_WINDOW,
+        longest: dict[str, int] | None = None,
     ) -> None:
-        if not happened.STREAM_WINDOW <= stream_window <= window <= _MOST_WINDOW - max_message - stream_window:
+        longest = longest or {}
+        most = max([max_message, *longest.values()])
+        if not happened.STREAM_WINDOW <= stream_window <= window <= _MOST_WINDOW - most - stream_window:
             raise ValueError("windows are from 65535 bytes to 2 GiB, that of a stream no larger than the connection's")
         self._streaming = streaming
         self._max_message = max_message
+        self._longest = longest
         self._max_streams = max_streams
         self._give_back_at = window // 2
         self._give_stream_back_at = stream_window // 2
@@ -147,7 +151,8 @@ class Connection:
             self._guard.charge_reset()
             return
         streaming = head.path in self._streaming
-        call = self._calls[stream] = Call(stream, head, streaming=streaming, max_message=self._max_message)
+        most = self._longest.get(head.path, self._max_message)
+        call = self._calls[stream] = Call(stream, head, streaming=streaming, max_message=most)
         call.head = size
         self._heads += size
         if head.method != "POST":
@@ -226,6 +231,8 @@ class Connection:
 
     def _refuse(self, call: Call, refused: Refused) -> None:
         """Answer a call that cannot be read any further."""
+        if isinstance(refused, TooLong):
+            self._events.append((happened.TOO_LONG, call.stream, refused.length))
         if call.streaming:
             self._events.append((happened.RESET, call.stream, PROTOCOL_ERROR))
         self._intake.drop(call)

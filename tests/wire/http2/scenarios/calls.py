@@ -7,7 +7,7 @@ from hyperframe.frame import (
     RstStreamFrame,
 )
 
-from rocketwire.wire.http2.events import CALL, ENDED, FAILED, MESSAGE, OPENED, RESET
+from rocketwire.wire.http2.events import CALL, ENDED, FAILED, MESSAGE, OPENED, RESET, TOO_LONG, Event
 from rocketwire.wire.http2.messages import with_prefix
 from tests.wire.http2.client import (
     CANCEL,
@@ -167,7 +167,8 @@ def bad_messages_get_a_status(make: Make) -> None:
                 continue
             stream = client.open()
             client.h2.send_data(stream, data, end_stream=ended)
-            assert client.turn() == []
+            length = int.from_bytes(data[1:5])
+            assert client.turn() == ([(TOO_LONG, stream, length)] if status[0] == "8" else [])
             answer = client.answer(stream)
             assert (answer.status, answer.ended, answer.data) == (status, True, b"")
             assert answer.reset == (None if ended else 0)
@@ -186,10 +187,25 @@ def bad_messages_end_a_stream_of_messages(make: Make) -> None:
     ):
         stream = client.open(request(STREAM))
         client.h2.send_data(stream, data, end_stream=ended)
-        expected = [(OPENED, stream, STREAM, FIELDS)] + [(MESSAGE, stream, b"whole")] * messages
+        expected: list[Event] = [(OPENED, stream, STREAM, FIELDS)] + [(MESSAGE, stream, b"whole")] * messages
+        if data.endswith(b"\xe9"):
+            expected.append((TOO_LONG, stream, 1001))
         assert client.turn() == [*expected, (RESET, stream, PROTOCOL_ERROR)]
         assert client.answer(stream).status[0] in {"8", "12", "13"}
     assert (client.server.streams, client.server.held) == (0, 0)
+
+
+def methods_have_longest_messages_of_their_own(make: Make) -> None:
+    client = Client(make, max_message=10, longest={PATH: 1000, STREAM: 20})
+    for path, most in ((PATH, 1000), (STREAM, 20), ("/other/Method", 10)):
+        within = client.open(request(path))
+        client.h2.send_data(within, with_prefix(bytes(most)), end_stream=True)
+        assert (MESSAGE if path == STREAM else CALL) in [event[0] for event in client.turn()]
+        beyond = client.open(request(path))
+        client.h2.send_data(beyond, with_prefix(bytes(most + 1))[:5])  # its length suffices
+        assert (TOO_LONG, beyond, most + 1) in client.turn()
+        assert client.answer(beyond).status == ("8", f"message of {most + 1} bytes is longer than {most}")
+    assert client.server.held == 0
 
 
 def malformed_headers_reset_their_stream(make: Make) -> None:

@@ -1,0 +1,91 @@
+"""What requests of 5.x clients may cost: of every method, of a broker and of a proxy, with and without accounts."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from rocketwire.wire.addresses import Address
+from rocketwire.wire.grpc import service_pb2 as s
+from rocketwire.wire.grpc.codes import Code, GrpcStatus
+from rocketwire.wire.grpc.methods import ANONYMOUS, METHODS
+from tests.server.grpc.sdk import Incoming, Sdk
+from tests.server.grpc.test_access import ACCOUNTS, signed
+from tests.server.grpc.transport.bounding import Case, LongestStep, asked, cases
+from tests.server.harness import Server, serving
+from tests.server.proxy.proxied import proxying
+from tests.slowness import within
+
+MOST_SECONDS: Final = 0.05
+
+
+@contextlib.asynccontextmanager
+async def listening(folder: Path, kind: str) -> AsyncIterator[tuple[Server, Address]]:
+    """A server, and the address of it or of a proxy in front of it; `guarded` ones have accounts."""
+    file = folder / "plain_acl.yml"
+    file.write_text(ACCOUNTS)
+    own = {"acl_enable": True, "acl_file": str(file)} if "guarded" in kind else {}
+    async with serving(folder / "store", **({} if "proxy" in kind else own)) as server:
+        if "proxy" not in kind:
+            yield server, server.broker_address
+            return
+        await server.broker().create_topic("T")
+        async with proxying(folder / "p", server.name_server_address, **own) as proxy:
+            yield server, proxy.standing.listened
+
+
+KINDS: Final = ("serve", "serve guarded", "proxy", "proxy guarded")
+
+
+def is_refused(case: Case, found: Incoming) -> bool:
+    """Whether a request was refused as one that is too large."""
+    if case.what == "bytes":
+        return found.headers.get("grpc-status") == str(int(GrpcStatus.RESOURCE_EXHAUSTED))
+    if METHODS[case.path].streams_requests or case.path in ANONYMOUS:
+        return "callEntries=" in found.headers.get("grpc-message", "")
+    (response,) = found.messages(METHODS[case.path].response)[:1] or [None]
+    status = getattr(response, "status", None)
+    return getattr(status, "code", None) == Code.PAYLOAD_TOO_LARGE and "callEntries=" in status.message  # type: ignore[union-attr]
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("kind", KINDS)
+async def test_the_largest_request_is_served_and_the_next_is_refused(kind: str, tmp_path: Path) -> None:
+    async with listening(tmp_path, kind) as (_, address):
+        headers = signed("admin-account") if "guarded" in kind else {}
+        with Sdk(address, headers=headers) as sdk, LongestStep() as longest:
+            await sdk.call("Heartbeat", s.HeartbeatRequest())  # the first call imports protobuf
+            for path in METHODS:
+                for case in cases(path):
+                    longest.seconds = 0.0
+                    found = await asked(sdk, case)
+                    assert found.over or found.data
+                    served = path in SERVED or case.what == "bytes"
+                    assert is_refused(case, found) == (case.refused and served), (case[:2], case.length, found.headers)
+                    assert within(longest.seconds, MOST_SECONDS), (case[:2], case.refused, longest.seconds)
+
+
+SERVED: Final = frozenset(
+    path
+    for path in METHODS
+    if path.rpartition("/")[2] not in {"PullMessage", "UpdateOffset", "GetOffset", "QueryOffset", "List"}
+)
+"""The others are only declared: any request is answered with UNIMPLEMENTED."""
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("kind", ["serve guarded", "proxy guarded"])
+@pytest.mark.parametrize("headers", [{}, signed("producer-account", "wrong"), signed("stranger")])
+async def test_a_request_without_an_account_is_not_read(kind: str, headers: dict[str, str], tmp_path: Path) -> None:
+    async with listening(tmp_path, kind) as (_, address):
+        with Sdk(address, headers=headers) as sdk:
+            for path in sorted(set(METHODS) - ANONYMOUS):
+                for payload in (b"\x1a\0" * 2000, b"\xff\xff"):
+                    found = await asked(sdk, Case(path, "entries", payload, len(payload), refused=True))
+                    (response,) = found.messages(METHODS[path].response)[:1] or [None]
+                    said = found.headers.get("grpc-message", "") if response is None else response.status.message
+                    assert "AclException" in said or "unknown method" in said, (path, found.headers)
