@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -28,7 +28,7 @@ async def listening(folder: Path, kind: str) -> AsyncIterator[tuple[Server, Addr
     """A server, and the address of it or of a proxy in front of it; `guarded` ones have accounts."""
     file = folder / "plain_acl.yml"
     file.write_text(ACCOUNTS)
-    own = {"acl_enable": True, "acl_file": str(file)} if "guarded" in kind else {}
+    own: dict[str, Any] = {"acl_enable": True, "acl_file": str(file)} if "guarded" in kind else {}
     async with serving(folder / "store", **({} if "proxy" in kind else own)) as server:
         if "proxy" not in kind:
             yield server, server.broker_address
