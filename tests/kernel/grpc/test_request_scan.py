@@ -24,8 +24,7 @@ paths = st.sampled_from(sorted(METHODS))
 def checked(path: str, payload: bytes) -> str | int:
     found = NATIVE.check(path, payload)
     assert found == TWIN.check(path, payload)
-    event = (0, 1, path, {}, payload)
-    others: list[Any] = [(2, 1, payload), event, (4, 1, 8)]
+    others: list[Any] = [(2, 1, payload), (0, 1, path, {}, payload), (4, 1, 8)]
     assert NATIVE.check_calls(others) == TWIN.check_calls(others) == ([(1, found)] if found else None)
     return NAMES.get(found, found)
 
