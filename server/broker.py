@@ -302,6 +302,7 @@ class Broker:
             storing=self.storing,
             clock=clock,
             wake=wake,
+            budget=self.background,
             sleep=self._due_time.sleep,
         )
         self.transactions = Transactions(
@@ -330,6 +331,7 @@ class Broker:
             run_sync=self._run_sync,
             topics=self.topics.table.configs,
             moved=self._due_time.moved,
+            budget=self.background,
         )
 
     def _make_pops(self, config: ServerConfig) -> None:
@@ -368,6 +370,7 @@ class Broker:
             wake=self.wake,
             store_host=self.store_host,
             renewals=self.renewals,
+            budget=self.background,
         )
         self._ordered.freed.subscribe(self.pops.freed)
         self.store.arrivals.subscribe(self.pops.arrived)

@@ -110,13 +110,13 @@ class BackgroundBudget:
                     finally:
                         self._note_slice(began)
 
-    async def call(self, function: Callable[[], T]) -> T:
-        """Call a function that does one small piece of work.
+    async def call(self, function: Callable[[], T], *, overdue: bool = True) -> T:
+        """Call a function that does one small piece of work; at once if it is not overdue.
 
         Raises:
             Exception: what the function raises.
         """
-        return await self.carry_out(_once(function))
+        return await self.carry_out(_once(function)) if overdue else function()
 
     async def _rest(self) -> None:
         while (left := self._rests_until - self._now()) > 0:

@@ -2,7 +2,8 @@
 
 A queue of the schedule topic has one level's messages in the order they are due. So only its head is checked, and an
 empty queue not before the level's delay has passed. Messages that are due are stored in their topics, a group at a
-time; other tasks run between two groups.
+time; other tasks run between two groups. While a level is late, because many messages became due at once or while the
+broker was stopped, delivery is background work.
 
 As on a 4.9.7 broker, a message further ahead than its level's delay (the clock was set back, or the levels are others)
 is due at once. One that can never be delivered is skipped; Apache's broker retries it for ever and blocks the others of
@@ -13,11 +14,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import Final, NamedTuple
 
 import trio
 
+from rocketwire.server.core.background import OVERDUE_MS, BackgroundBudget
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.delay.levels import queue_of
 from rocketwire.server.delay.progress import DelayProgress
@@ -37,8 +40,9 @@ from rocketwire.wire.codes import ResponseCode
 
 log = logging.getLogger(__name__)
 
-#: Most messages of one group.
+#: Most messages of one group; of one that is background work beside requests.
 _GROUP: Final = 128
+_SMALL_GROUP: Final = 32
 _GROUP_BYTES: Final = 512 << 10
 #: The longest pause: the clock may be set meanwhile, and the progress has to be saved.
 _LONGEST_REST_MS: Final = 500
@@ -51,12 +55,13 @@ _FOR_EVER: Final = (RecordTooLarge, TopicUnusable)
 class _Group(NamedTuple):
     """Messages of one level that are due: drafts and the offset of each, and why others are skipped.
 
-    `end` is the offset behind all of them, `next_due` when the one there is due.
+    `first_due` is when the first is due, `end` the offset behind all of them, `next_due` when the one there is due.
     """
 
     drafts: list[Draft]
     offsets: list[int]
     passed: list[tuple[int, Exception]]
+    first_due: int
     end: int
     next_due: int
 
@@ -77,6 +82,7 @@ class DelayDelivery:
         storing: Storing,
         clock: Clock,
         wake: Callable[[], None],
+        budget: BackgroundBudget,
         sleep: Callable[[float], Awaitable[None]] = trio.sleep,
     ) -> None:
         self.delivered = 0
@@ -85,11 +91,14 @@ class DelayDelivery:
         self._storing = storing
         self._clock = clock
         self._wake = wake
+        self._budget = budget
         self._sleep = sleep
         self._delays = store.delay_levels
         self._progress = DelayProgress(store, table, len(self._delays))
         #: When the head of each level is due, or may be.
         self._look_at = [0] * len(self._delays)
+        #: The levels whose last group was overdue.
+        self._late: set[int] = set()
         self._now = 0
         self._turn = 0
         self._refused = False
@@ -109,19 +118,24 @@ class DelayDelivery:
 
     async def run(self) -> None:
         """Deliver what is due, for ever."""
-        for rest in self._settling:
+        while (rest := await self._budget.call(partial(next, self._settling, None))) is not None:
             await self._sleep(rest / 1000)
         while True:
-            try:
-                rest = self.deliver()
-            except _FAULTS as error:
-                self._tell(error)
-                rest = _RETRY_MS
-            self._progress.save()
+            rest = await self._budget.call(self._try_to_deliver, overdue=bool(self._late))
             if rest:
                 await self._sleep(rest / 1000)
             else:
                 await trio.lowlevel.checkpoint()
+
+    def _try_to_deliver(self) -> int:
+        """As `deliver`, whatever the disk does; then note the progress."""
+        try:
+            rest = self.deliver()
+        except _FAULTS as error:
+            self._tell(error)
+            rest = _RETRY_MS
+        self._progress.save()
+        return rest
 
     def _tell(self, error: Exception) -> None:
         if not self._store.meet(error):
@@ -171,7 +185,8 @@ class DelayDelivery:
     def _deliver_level(self, level: int, now: int) -> int:
         """Deliver a group of a level; returns when to check the level again."""
         wanted = self._progress.offsets[level - 1]
-        offset, entries = self._store.queue_entries(names.SCHEDULE_TOPIC, level - 1, wanted, _GROUP)
+        most = _SMALL_GROUP if self._late and self._budget.pressed() else _GROUP
+        offset, entries = self._store.queue_entries(names.SCHEDULE_TOPIC, level - 1, wanted, most)
         if offset != wanted:
             log.error(
                 "delay level %(delay_level)d: goes on at offset %(offset)d, for there is none %(wanted_offset)d",
@@ -179,8 +194,13 @@ class DelayDelivery:
             )
             self._progress.advance(level, offset)
         if not entries:
+            self._late.discard(level)
             return now + max(self._delays[level - 1], _SHORTEST_REST_MS)
         group = self._collect(level, offset, entries, now)
+        if now - group.first_due > OVERDUE_MS:
+            self._late.add(level)
+        else:
+            self._late.discard(level)
         reached = self._store_group(group) if group.drafts else group.end
         for number, error in sorted(group.passed, key=itemgetter(0)):
             if number < reached:
@@ -200,6 +220,9 @@ class DelayDelivery:
         passed: list[tuple[int, Exception]] = []
         size = 0
         due = now
+        first_due = ENTRY_STRUCT.unpack_from(entries)[2]
+        if not HIGHEST_EXT_ADDRESS < first_due <= now:
+            first_due = now
         part: LogPart | None = None
         for place, record_size, tags_code in ENTRY_STRUCT.iter_unpack(entries):
             if not HIGHEST_EXT_ADDRESS < tags_code <= now:
@@ -218,7 +241,7 @@ class DelayDelivery:
             except Undeliverable as error:
                 passed.append((offset, error))
             offset += 1
-        return _Group(drafts, offsets, passed, offset, due)
+        return _Group(drafts, offsets, passed, first_due, offset, due)
 
     def _part(self, place: int, size: int) -> LogPart:
         """The part of the log with the record at a position."""

@@ -8,6 +8,7 @@ import trio
 
 from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.config.live import Live
+from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.clocks.due_time import DueTime
 from rocketwire.server.core.metrics import Metrics
@@ -74,6 +75,7 @@ class Pops:
         wake: Callable[[], None],
         store_host: bytes,
         renewals: Renewals,
+        budget: BackgroundBudget,
     ) -> None:
         """Put it together; `wake` is called when messages were stored, and serves all who wait."""
         pop_topics = PopTopics(pop_keys, broker_keys, topics)
@@ -153,6 +155,7 @@ class Pops:
                 clock=clock,
                 broker_name=broker_name,
                 coming_again=coming_again,
+                budget=budget,
             )
             due_time.moved.subscribe(self.reviver.moved)
 

@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 
 import trio
 
+from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.store.errors import StoreError
 
 log = logging.getLogger(__name__)
@@ -67,11 +68,16 @@ class JobFaults:
         else:
             self._told = False
 
-    async def until_done(self, job: Callable[[], T]) -> T:
-        """Do the job, again after each error until it succeeds; returns its result."""
+    async def until_done(self, job: Callable[[], T], budget: BackgroundBudget | None = None) -> T:
+        """Do the job, again after each error until it succeeds; return its result. With `budget` it is background work.
+
+        Args:
+            job: What to do, in one small piece.
+            budget: None: the job is done at once.
+        """
         while True:  # not by `told`, which costs as much as many a job
             try:
-                result = job()
+                result = job() if budget is None else await budget.call(job)
             except (OSError, StoreError) as error:
                 self.note(error)
                 await trio.sleep(RETRY_SECONDS)

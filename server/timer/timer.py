@@ -8,6 +8,7 @@ from typing import Final
 
 import trio
 
+from rocketwire.server.core.background import BackgroundBudget, in_steps
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.threads import RunSync
 from rocketwire.server.messages.storing import Storing
@@ -74,6 +75,7 @@ class Timer:
         run_sync: RunSync,
         topics: Mapping[str, object],
         moved: Event[[]],
+        budget: BackgroundBudget,
     ) -> None:
         """Make the timer of a store to which nothing was appended since it was opened.
 
@@ -86,6 +88,7 @@ class Timer:
             run_sync: Runs functions that wait for the disk.
             topics: The existing topics, by name.
             moved: Called when the clock has jumped ahead.
+            budget: Of the background work, which overdue messages are.
 
         Raises:
             StoreForeign: the timer's files have another size than the settings say.
@@ -100,6 +103,7 @@ class Timer:
         self._clock = clock
         self._wake = wake
         self._run_sync = run_sync
+        self._budget = budget
         self.table = TimerMetricsTable.open(store.settings.timer_metrics, files)
         self._names = TopicNames(topics)
         self._interval = store.settings.timer_flush_interval / 1000
@@ -184,14 +188,21 @@ class Timer:
         entries_in, entries_out = trio.open_memory_channel[TimerEntries](_ENTRIES_CHANNEL)
         runs_in, runs_out = trio.open_memory_channel[Sequence[DueRun]](_CHANNEL)
         copies_in, copies_out = trio.open_memory_channel[list[DueCopy]](_CHANNEL)
-        enqueue_put = EnqueuePut(wheel, changed.ring)
+        budget = self._budget
+        enqueue_put = EnqueuePut(wheel, changed.ring, lambda: self.enqueue_behind, budget)
         enqueue_get = EnqueueGet(
-            self._topic, markers, self.counts, self._arrivals, index.queue_offset, enqueue_put.enter_now
+            self._topic, markers, self.counts, self._arrivals, index.queue_offset, enqueue_put.enter_now, budget
         )
-        dequeue_get = DequeueGet(wheel, due)
-        dequeue_message = DequeueMessage(index, self._store, self._clock)
+        dequeue_get = DequeueGet(wheel, due, budget)
+        dequeue_message = DequeueMessage(index, self._store, self._clock, budget)
         dequeue_put = DequeuePut(
-            wheel, markers, storing=self._storing, counts=self.counts, wake=self._wake, changed=changed.ring
+            wheel,
+            markers,
+            storing=self._storing,
+            counts=self.counts,
+            wake=self._wake,
+            changed=changed.ring,
+            budget=budget,
         )
         progress = TimerProgress(
             index,
@@ -215,8 +226,7 @@ class Timer:
         done = False
         while not done:
             async with faults.told():
-                for _ in self._index.recovery():
-                    await trio.lowlevel.checkpoint()
+                await self._budget.carry_out(in_steps(self._index.recovery()))
                 done = True
         self.counts.stale += self._index.stale
         if self._index.stale:

@@ -167,6 +167,7 @@ class Rig:
             storing=storing,
             clock=clock,
             wake=lambda: None,
+            budget=BackgroundBudget(),
         )
         families: list[tuple[tuple[Route, ...], Any]] = [
             (

@@ -35,7 +35,6 @@ from rocketwire.wire.pop_records import Ack, CheckPoint, ack_of_several
 
 log = logging.getLogger(__name__)
 
-_MOST_DRAFTS: Final = 256
 _MOST_BYTES: Final = 512 << 10
 _AGAIN_MS: Final = 1000
 _FOR_EVER: Final = (RecordTooLarge, TopicUnusable)
@@ -92,18 +91,20 @@ class ComingAgain:
         self._renewals = renewals
         self._came_again = CameAgain(store, None if store.stopped_cleanly else clock())
 
-    def revive(self, queue_id: int, points: Points, until: int) -> None:
-        """Decide some check points, and store what comes again of them as one group."""
+    def revive(self, queue_id: int, points: Points, until: int, most: int) -> None:
+        """Decide some check points, and store what comes again of them as one group of about `most` records."""
         drafts: list[Draft] = []
         entries: list[tuple[Pending, int]] = []
         renewed: list[tuple[Pending, int]] = []
-        size = 0
+        size = looked = 0
         now = self._clock()
         while (
-            len(drafts) + 2 * len(renewed) < _MOST_DRAFTS
+            len(drafts) + 2 * len(renewed) < most
+            and looked < most
             and size < _MOST_BYTES
             and (pending := points.take_due(until)) is not None
         ):
+            looked += 1
             point = pending.point
             invisible_time = self._renewals.renewed(point.renewer, point.pop_time, now, point.invisible_time)
             if invisible_time is not None and pending.unacked:

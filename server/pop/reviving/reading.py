@@ -18,7 +18,7 @@ from rocketwire.wire.properties import reader_of
 
 log = logging.getLogger(__name__)
 
-_READ_AT_ONCE: Final = 256
+_READ_AT_ONCE: Final = 64
 _tags: Final = reader_of(property_names.TAGS.encode())
 _deliver_at: Final = reader_of(property_names.TIMER_DELIVER_MS.encode())
 _ACK_TAGS: Final = (ACK_TAG.encode(), BATCH_ACK_TAG.encode())

@@ -10,12 +10,14 @@ broker reads them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from typing import Final, Protocol
 
 import trio
 
+from rocketwire.server.core.background import OVERDUE_MS, BackgroundBudget
 from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.core.threads import in_turns
 from rocketwire.server.pop.reviving.coming_again import ComingAgain
 from rocketwire.server.pop.reviving.joining import NONE, Points
 from rocketwire.server.pop.reviving.reading import ReviveTopic
@@ -24,7 +26,13 @@ from rocketwire.store.protocol import Messages
 from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.wire import names
 
-_STEP_SECONDS: Final = 0.002
+#: Most records that are stored together, and if they are background work beside requests. Each message takes two.
+_GROUP: Final = 256
+_SMALL_GROUP: Final = 16
+#: Records of one queue that were not read yet; the timer delivers them in groups.
+_MANY_BEHIND: Final = 4096
+#: What comes again in time is so late, for it waits for all that the timer delivers.
+_USUALLY_LATE_MS: Final = 500
 #: Records are read to the end before anything is decided, unless so many check points are in memory. Then what is read
 #: decides: records stand about in the order of their times.
 _MOST_PENDING: Final = 50_000
@@ -63,6 +71,7 @@ class Reviver:
         clock: Gives the time in ms since 1970.
         broker_name: The broker's name.
         coming_again: Stores what comes again.
+        budget: Of the background work, which what is overdue is.
 
     Attributes:
         counts: What it did.
@@ -78,6 +87,7 @@ class Reviver:
         clock: Clock,
         broker_name: str,
         coming_again: ComingAgain,
+        budget: BackgroundBudget,
     ) -> None:
         self.counts = coming_again.counts
         self._store = store
@@ -87,6 +97,7 @@ class Reviver:
         self._clock = clock
         self._broker_name = broker_name
         self._coming_again = coming_again
+        self._budget = budget
         self._records = ReviveTopic(store, topic, coming_again.counts)
         self._queues: dict[int, Points] = {}
         self._bell = Bell()
@@ -138,9 +149,17 @@ class Reviver:
                 self._queues[queue_id] = Points(NONE if committed is None else min(committed, last), self._broker_name)
         self._look_at_timer()
         for queue_id, points in self._queues.items():
-            await self._read(queue_id, points)
-            await self._decide(queue_id, points)
+            overdue = self._is_overdue(queue_id, points)
+            carry_out = self._budget.carry_out if overdue else in_turns
+            await carry_out(self._read(queue_id, points))
+            await carry_out(self._decide(queue_id, points, overdue=overdue))
         return self._pause()
+
+    def _is_overdue(self, queue_id: int, points: Points) -> bool:
+        """Whether messages should be visible again for long, or much was not read yet: then it is background work."""
+        due = points.next_due
+        behind = self._store.max_offset(self._topic, queue_id) - points.read_to
+        return behind > _MANY_BEHIND or (due is not None and self._clock() - due > OVERDUE_MS + _USUALLY_LATE_MS)
 
     def _look_at_timer(self) -> None:
         """Find out up to when all that was due is in the revive topic, and where it ends then.
@@ -170,22 +189,20 @@ class Reviver:
             self._since = None
         return min(max(left / 1000 + _AFTER_DUE, _AFTER_DUE), _LONGEST_PAUSE)
 
-    async def _read(self, queue_id: int, points: Points) -> None:
+    def _read(self, queue_id: int, points: Points) -> Generator[None, None, None]:
         end = self._store.max_offset(self._topic, queue_id)
-        until = trio.current_time() + _STEP_SECONDS
         while points.read_to < end and len(points) < _MOST_PENDING:
             self._records.read(queue_id, points)
-            if trio.current_time() > until:
-                await trio.lowlevel.checkpoint()
-                until = trio.current_time() + _STEP_SECONDS
+            yield
 
-    async def _decide(self, queue_id: int, points: Points) -> None:
+    def _decide(self, queue_id: int, points: Points, *, overdue: bool) -> Generator[None, None, None]:
         until = self._until
         if points.read_to < self._ends.get(queue_id, 0):  # too many are in memory
             until = min(until, points.seen - _APART_MS)
         while points.next_due is not None and points.next_due <= until:
-            self._coming_again.revive(queue_id, points, until)
-            await trio.lowlevel.checkpoint()
+            small = overdue and self._budget.pressed()
+            self._coming_again.revive(queue_id, points, until, _SMALL_GROUP if small else _GROUP)
+            yield
         committed = points.committed
         if committed != NONE and committed != self._offsets.query(names.REVIVE_GROUP, self._topic, queue_id):
             self._offsets.put(names.REVIVE_GROUP, self._topic, queue_id, committed)

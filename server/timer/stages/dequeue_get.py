@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 import trio
 
+from rocketwire.server.core.background import OVERDUE_MS, BackgroundBudget
 from rocketwire.server.timer.tasks import Bell, JobFaults
 from rocketwire.server.timer.wheel.loaded import DueRun
 from rocketwire.server.timer.wheel.wheel import NearWheel
 from rocketwire.store.errors import StoreError
 
-#: Most messages of a group.
+#: Most messages of a group; of one that is overdue, while requests come.
 GROUP: Final = 256
+_SMALL_GROUP: Final = 32
 
 
 class DequeueGet:
     """Sends groups of messages that are due to the next stage."""
 
-    def __init__(self, wheel: NearWheel, bell: Bell) -> None:
+    def __init__(self, wheel: NearWheel, bell: Bell, budget: BackgroundBudget) -> None:
         self._wheel = wheel
         self._bell = bell
+        self._budget = budget
         self._faults = JobFaults("reading the timer's wheel")
 
     async def run(self, groups: trio.MemorySendChannel[Sequence[DueRun]]) -> None:
@@ -33,10 +37,10 @@ class DequeueGet:
     async def _step(self, groups: trio.MemorySendChannel[Sequence[DueRun]]) -> None:
         wheel = self._wheel
         now = wheel.now()
-        more = wheel.pass_slots(now)
-        runs = wheel.take(now, GROUP)
+        overdue = wheel.lag(now) > OVERDUE_MS
+        more, runs = await self._budget.call(partial(self._take, now, overdue=overdue), overdue=overdue)
         try:
-            more |= wheel.read(now)
+            more |= await self._budget.call(partial(wheel.read, now), overdue=overdue)
         except (OSError, StoreError):
             while runs:  # messages in memory do not wait for the reading
                 await groups.send(runs)
@@ -48,3 +52,8 @@ class DequeueGet:
             await trio.lowlevel.checkpoint()
         else:
             await self._bell.heard(wheel.rest(now))
+
+    def _take(self, now: int, *, overdue: bool) -> tuple[bool, list[DueRun]]:
+        """Pass slots that are over, and take out messages that are due; also whether there are more such slots."""
+        more = self._wheel.pass_slots(now)
+        return more, self._wheel.take(now, _SMALL_GROUP if overdue and self._budget.pressed() else GROUP)

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 import trio
 
+from rocketwire.server.core.background import OVERDUE_MS, BackgroundBudget
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.messages.restoring import Undeliverable
 from rocketwire.server.timer.groups import in_groups
@@ -37,10 +38,11 @@ class _Wanted(NamedTuple):
 class DequeueMessage:
     """Turns units into copies to store."""
 
-    def __init__(self, index: TimerIndex, store: Messages, clock: Clock) -> None:
+    def __init__(self, index: TimerIndex, store: Messages, clock: Clock, budget: BackgroundBudget) -> None:
         self._index = index
         self._store = store
         self._clock = clock
+        self._budget = budget
         self._faults = JobFaults("reading timer messages that are due")
 
     async def run(
@@ -48,8 +50,9 @@ class DequeueMessage:
     ) -> None:
         """Fetch the records of each group, for ever."""
         async for runs in groups:
-            for part in await self._faults.until_done(partial(self._parts, runs)):
-                await copies.send(await self._faults.until_done(partial(self._fetch, part)))
+            budget = self._budget if self._clock() - min(run.due for run in runs) > OVERDUE_MS else None
+            for part in await self._faults.until_done(partial(self._parts, runs), budget):
+                await copies.send(await self._faults.until_done(partial(self._fetch, part), budget))
 
     def _parts(self, runs: Sequence[DueRun]) -> list[list[_Wanted]]:
         """The units of a group in the order of their records, in parts whose records are not too large together."""

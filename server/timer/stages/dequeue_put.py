@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from typing import Final
 
 import trio
 
+from rocketwire.server.core.background import OVERDUE_MS, BackgroundBudget
+from rocketwire.server.core.threads import in_turns
 from rocketwire.server.messages.appending import Refusals
 from rocketwire.server.messages.restoring import Undeliverable
 from rocketwire.server.messages.storing import Storing
@@ -24,7 +26,7 @@ from rocketwire.server.timer.wheel.loaded import DueCopy
 from rocketwire.server.timer.wheel.markers import Markers
 from rocketwire.server.timer.wheel.wheel import NearWheel
 from rocketwire.store.append.drafts import Appended
-from rocketwire.store.errors import RecordTooLarge, TopicUnusable
+from rocketwire.store.errors import RecordTooLarge, StoreError, TopicUnusable
 from rocketwire.store.layout.timer_log import NO_COPY
 
 log = logging.getLogger(__name__)
@@ -33,6 +35,9 @@ log = logging.getLogger(__name__)
 _MOST_REFUSED: Final = 1024
 _MOST_BYTES: Final = 16 << 20
 _FOR_EVER: Final = (RecordTooLarge, TopicUnusable)
+_Steps = Generator[None, None, list[DueCopy] | None]
+CarryOut = Callable[[_Steps], Awaitable[list[DueCopy] | None]]
+"""Runs steps to their end: as background work, or in turns with other tasks."""
 
 
 class DequeuePut:
@@ -45,6 +50,7 @@ class DequeuePut:
         counts: Counts them.
         wake: Called when messages were stored.
         changed: Called when messages were settled.
+        budget: Of the background work, which overdue messages are.
     """
 
     def __init__(
@@ -56,6 +62,7 @@ class DequeuePut:
         counts: TimerCounts,
         wake: Callable[[], None],
         changed: Callable[[], None],
+        budget: BackgroundBudget,
     ) -> None:
         self._wheel = wheel
         self._markers = markers
@@ -63,6 +70,7 @@ class DequeuePut:
         self._counts = counts
         self._wake = wake
         self._changed = changed
+        self._budget = budget
         #: Copies that were refused for now; those that caused a refusal come last.
         self._refused: list[DueCopy] = []
         self._retry_at = math.inf
@@ -92,25 +100,38 @@ class DequeuePut:
             if held_up:
                 held_up += group
                 continue
-            if number:
+            overdue = self._wheel.now() - min(copy.due for copy in group) > OVERDUE_MS
+            if number and not overdue:
                 await trio.lowlevel.checkpoint()
-            await self._prepare(group)
-            held_up = self._store(group)  # no other task ran since the markers were read
+            held_up = await self._stored(group, self._budget.carry_out if overdue else in_turns)
         self._refused = held_up + self._refused
         if self._refused:
             self._retry_at = min(self._retry_at, trio.current_time() + RETRY_SECONDS)
 
-    async def _prepare(self, copies: list[DueCopy]) -> None:
-        """Read all markers, and open the files of the index: the outcomes of stored copies must be recorded."""
-        ready = False
-        while not ready:
-            async with self._preparing.told():
-                for _ in self._markers.look():
-                    await trio.lowlevel.checkpoint()
-                for copy in copies:
-                    if not copy.slot.dropped:
-                        self._wheel.index.log.mapping_of(copy.position)
-                ready = True
+    async def _stored(self, copies: list[DueCopy], carry_out: CarryOut) -> list[DueCopy]:
+        """As `_store`, as soon as that can be done."""
+        while True:
+            unblamed = await carry_out(self._steps(copies))
+            if unblamed is not None:
+                return unblamed
+            await trio.sleep(RETRY_SECONDS)
+
+    def _steps(self, copies: list[DueCopy]) -> _Steps:
+        """Store a group: as `_store`, but None if that cannot be done now.
+
+        Before that read all markers, and open the files of the index: the outcomes of stored copies must be recorded.
+        """
+        try:
+            for _ in self._markers.look():
+                yield
+            for copy in copies:
+                if not copy.slot.dropped:
+                    self._wheel.index.log.mapping_of(copy.position)
+        except (OSError, StoreError) as error:
+            self._preparing.note(error)
+            return None
+        self._preparing.over()
+        return self._store(copies)  # no other task ran since the markers were read
 
     def _store(self, copies: list[DueCopy]) -> list[DueCopy]:
         """Store a group; returns the copies that were refused because of others."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import trio
 
+from rocketwire.server.core.background import BUSY_SLICE_SECONDS, BackgroundBudget
 from rocketwire.server.timer.counts import TimerCounts
 from rocketwire.server.timer.tasks import RETRY_SECONDS, Bell, JobFaults
 from rocketwire.server.timer.topic import TimerEntries, TimerTopic
@@ -19,6 +21,8 @@ log = logging.getLogger(__name__)
 #: Most entries of a group, and of one read: a marker takes up to 0.1 ms.
 _GROUP: Final = 512
 _PIECE: Final = 128
+#: If so many entries or more are to be read, that is background work.
+MANY_BEHIND: Final = 16_384
 
 
 class EnqueueGet:
@@ -32,6 +36,7 @@ class EnqueueGet:
         arrivals: Bell,
         offset: int,
         enter_now: Callable[[TimerEntries], bool],
+        budget: BackgroundBudget,
     ) -> None:
         self._topic = topic
         self._markers = markers
@@ -39,6 +44,7 @@ class EnqueueGet:
         self._arrivals = arrivals
         self._offset = offset
         self._enter_now = enter_now
+        self._budget = budget
         self._faults = JobFaults("reading timer messages")
 
     async def run(
@@ -64,17 +70,25 @@ class EnqueueGet:
 
     async def _step(self, groups: trio.MemorySendChannel[TimerEntries], monotonic: Callable[[], float]) -> None:
         """Read for some ms, as many groups as the channel takes, to reach the end however fast others send."""
-        until = monotonic() + STEP
-        sent = True
-        while sent and self._offset < self._topic.end:
+        behind = self._topic.end - self._offset >= MANY_BEHIND
+        unsent = await self._budget.call(partial(self._read_some, groups, monotonic, behind=behind), overdue=behind)
+        if unsent is not None:
+            await groups.send(unsent)
+        elif self._offset < self._topic.end:  # else it waits anyway
+            await trio.lowlevel.checkpoint()
+
+    def _read_some(
+        self, groups: trio.MemorySendChannel[TimerEntries], monotonic: Callable[[], float], *, behind: bool
+    ) -> TimerEntries | None:
+        """Read groups and send them; return the last one if there was no time or no room to send it."""
+        until = monotonic() + (BUSY_SLICE_SECONDS if behind and self._budget.pressed() else STEP)
+        while self._offset < self._topic.end:
             group = self._read(until, monotonic)
             self._count(group)
             self._offset = group.end
-            sent = monotonic() < until and (self._enter_now(group) or _sent(groups, group))
-        if not sent:
-            await groups.send(group)
-        elif self._offset < self._topic.end:  # else it waits anyway
-            await trio.lowlevel.checkpoint()
+            if monotonic() >= until or not (self._enter_now(group) or _sent(groups, group)):
+                return group
+        return None
 
     def _read(self, until: float, monotonic: Callable[[], float]) -> TimerEntries:
         """The next group: read in pieces, until a time."""

@@ -8,6 +8,8 @@ from functools import partial
 
 import trio
 
+from rocketwire.server.core.background import BackgroundBudget
+from rocketwire.server.timer.stages.enqueue_get import MANY_BEHIND
 from rocketwire.server.timer.tasks import JobFaults
 from rocketwire.server.timer.topic import TimerEntries
 from rocketwire.server.timer.wheel.markers import STEP
@@ -21,11 +23,17 @@ class EnqueuePut:
     Args:
         wheel: The index and its part in memory.
         changed: Called after each group.
+        behind: How many entries of the timer's topic are to be entered.
+        budget: Of the background work, which entering many is.
     """
 
-    def __init__(self, wheel: NearWheel, changed: Callable[[], None]) -> None:
+    def __init__(
+        self, wheel: NearWheel, changed: Callable[[], None], behind: Callable[[], int], budget: BackgroundBudget
+    ) -> None:
         self._wheel = wheel
         self._changed = changed
+        self._behind = behind
+        self._budget = budget
         self._faults = JobFaults("timer messages wait to be put into the timer's files")
         self._groups: trio.MemoryReceiveChannel[TimerEntries] | None = None
 
@@ -36,13 +44,13 @@ class EnqueuePut:
             until = trio.current_time() + STEP
             await self._enter(group)
             with suppress(trio.WouldBlock):
-                while trio.current_time() < until:
+                while self._behind() < MANY_BEHIND and trio.current_time() < until:
                     await self._enter(groups.receive_nowait())
 
     def enter_now(self, group: TimerEntries) -> bool:
         """Enter a group at once if none waits: most have a message or two. False: it has to be sent to `run`."""
         groups = self._groups
-        if groups is None or not groups.statistics().tasks_waiting_receive:
+        if groups is None or self._behind() >= MANY_BEHIND or not groups.statistics().tasks_waiting_receive:
             return False  # one that was sent comes first
         try:
             self._wheel.enter(group)
@@ -52,5 +60,6 @@ class EnqueuePut:
         return True
 
     async def _enter(self, group: TimerEntries) -> None:
-        await self._faults.until_done(partial(self._wheel.enter, group))
+        budget = self._budget if self._behind() >= MANY_BEHIND else None
+        await self._faults.until_done(partial(self._wheel.enter, group), budget)
         self._changed()

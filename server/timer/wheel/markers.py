@@ -20,7 +20,7 @@ from rocketwire.wire.properties import reader_of
 
 #: Entries that are read at once.
 _LOOK: Final = 256
-STEP: Final = 0.005
+STEP: Final = 0.002
 """How long one step takes, in seconds; it takes longer when more entries came meanwhile."""
 _NONE: Final[frozenset[int]] = frozenset()
 _out: Final = reader_of(property_names.TIMER_OUT_MS.encode())

@@ -35,6 +35,7 @@ from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.hosts import encode_host
+from tests.server.busy_loop import BusyLoop
 from tests.server.harness import NOW, Clock, properties_text, send_ext, small_config
 from tests.store.support import bodies, kill
 
@@ -95,8 +96,14 @@ class Delays:
             Throttle(self.live[ThrottleKeys], self.topics, Metrics()),
         )
         self.woken = 0
+        self.loop = BusyLoop(tick=0.000_01)
         self.delivery = DelayDelivery(
-            store=self.store, table=self.table, storing=self.storing, clock=self.clock, wake=self._wake
+            store=self.store,
+            table=self.table,
+            storing=self.storing,
+            clock=self.clock,
+            wake=self._wake,
+            budget=self.loop.budget,
         )
 
     def _wake(self) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
 
 from rocketwire.store.errors import DiskNearlyFull
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT, HIGHEST_EXT_ADDRESS
@@ -22,6 +23,7 @@ from tests.server.harness import (
     Clock,
     Server,
     code_and_remark,
+    mock_clock,
     properties_text,
     records,
     serving,
@@ -442,3 +444,27 @@ async def test_a_fault_does_not_end_the_service(
     )
     await server.pass_time(1.0, step=0.5)
     assert [message.body for message in records((await broker.pull("T")).body)] == [b"late"]
+
+
+async def test_requests_are_served_while_overdue_messages_are_delivered(tmp_path: Path) -> None:
+    """Of the time, which passes with each look at it, an overdue backlog takes its share; what is on time waits not."""
+    delays = Delays(tmp_path, commit_log_file_size=1 << 22, consume_queue_file_size=20 * 4096)
+    for number in range(3000):
+        delays.send(b"%d" % number, 1)
+    delays.clock.now += 1500
+    loop = delays.loop
+    loop.keep_busy()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(delays.delivery.run)
+        await settle()
+        assert delays.delivery.delivered == 3000
+        assert loop.rests == []
+        for number in range(3000):
+            delays.send(b"%d" % number, 1)
+        delays.clock.now += 60_000
+        mock_clock().jump(1)
+        await settle()
+        nursery.cancel_scope.cancel()
+    assert delays.delivery.delivered == 6000
+    assert len(loop.rests) > 3000 / 128 / 2
+    delays.stop()

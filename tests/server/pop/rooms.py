@@ -42,6 +42,7 @@ from rocketwire.wire.headers.pop import (
     ChangeInvisibleTimeResponseHeader,
     PopMessageRequestHeader,
 )
+from tests.server.busy_loop import BusyLoop
 from tests.server.harness import stored_reply
 from tests.server.pop.asking import Got, ack_body, popped
 from tests.server.timer.support import HOST, Timers
@@ -93,6 +94,7 @@ class PopTimers(Timers):
         self.chosen = 0
         due_time = DueTime(moved=self.moved)
         renewals = Renewals(lambda: 0.0, lambda: 0)
+        self.loop = BusyLoop(tick=0.000_01)
         self.pops = Pops(
             store=self.store,
             storing=self.storing,
@@ -125,6 +127,7 @@ class PopTimers(Timers):
             wake=self._wake,
             store_host=HOST,
             renewals=renewals,
+            budget=self.loop.budget,
         )
         self.store.arrivals.subscribe(self.pops.arrived)
         if not self.store.stopped_cleanly:

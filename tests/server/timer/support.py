@@ -44,6 +44,7 @@ from rocketwire.store.tables.topics import TopicTable
 from rocketwire.store.timer.units import out_time
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.names import TIMER_TOPIC
+from tests.server.busy_loop import BusyLoop
 from tests.server.harness import Clock, properties_text, run_inline, small_config
 from tests.store.support import bodies, kill
 
@@ -103,6 +104,7 @@ class Timers:
             Throttle(live[ThrottleKeys], topics, Metrics()),
         )
         self.woken = 0
+        self.loop = BusyLoop(tick=0.000_01)
         self.moved = Event[[]]()
         self.timer = Timer(
             store=self.store,
@@ -113,6 +115,7 @@ class Timers:
             run_sync=run_inline,
             topics={"T": None, "U": None},
             moved=self.moved,
+            budget=self.loop.budget,
         )
         self.store.arrivals.subscribe(self.timer.arrived)
 

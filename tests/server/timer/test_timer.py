@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import trio
 
+from rocketwire.server.timer.stages.enqueue_get import MANY_BEHIND
 from rocketwire.store.layout.timer_wheel import SLOT_COUNT
 from rocketwire.wire.message import decode_record
 from rocketwire.wire.names import TIMER_TOPIC
@@ -490,4 +491,38 @@ async def test_how_many_messages_of_each_topic_wait(tmp_path: Path) -> None:
     timers = Timers(tmp_path, clock=timers.clock)
     async with timers.running():
         assert timers.timer.topic_counts() == {"T": 1, "U": 1}
+    timers.stop()
+
+
+@pytest.mark.slow
+async def test_requests_are_served_while_overdue_messages_are_delivered(tmp_path: Path) -> None:
+    """Of the time, which passes with each look at it, what is long overdue takes its share; what is on time not."""
+    timers = Timers(tmp_path, commit_log_file_size=4 << 20, consume_queue_file_size=20 << 12)
+    loop = timers.loop
+    loop.keep_busy()
+    now = timers.clock.now
+    timers.send(*[timer_draft(b"", now + 60_000, key=f"{number}") for number in range(4000)])
+    async with timers.running():
+        timers.send_in(b"soon", 1000)
+        await timers.pass_time(1000)
+        assert timers.timer.counts.delivered == 1
+        assert loop.rests == []
+        await timers.pass_time(120_000)
+        assert timers.timer.counts.delivered == 4001
+    assert len(loop.rests) > 4000 / 256
+    timers.stop()
+
+
+@pytest.mark.slow
+async def test_requests_are_served_while_many_messages_are_put_into_the_index(tmp_path: Path) -> None:
+    timers = Timers(
+        tmp_path, commit_log_file_size=8 << 20, consume_queue_file_size=20 << 15, timer_log_file_size=52 << 15
+    )
+    timers.loop.keep_busy()
+    far = timers.clock.now + DAY
+    for first in range(0, 20_000, 1000):
+        timers.send(*[timer_draft(b"", far, key=f"{number}") for number in range(first, first + 1000)])
+    async with timers.running():
+        assert timers.timer.enqueue_behind == 0
+        assert len(timers.loop.rests) > (20_000 - MANY_BEHIND) / 512
     timers.stop()

@@ -219,3 +219,25 @@ async def test_an_offset_behind_the_revive_topic_is_mended(tmp_path: Path) -> No
         assert room.delivered(RETRY) == [b"m0"] or room.offsets.query(REVIVE_GROUP, REVIVE, 0) == 0
     assert names.is_system_group(REVIVE_GROUP)
     room.stop()
+
+
+@pytest.mark.slow
+async def test_requests_are_served_while_much_comes_again_late(tmp_path: Path) -> None:
+    """Of the time, which passes with each look at it, a backlog takes its share; what comes in time does not."""
+    room = filled(tmp_path, count=600)
+    loop = room.loop
+    loop.keep_busy()
+    async with room.running():
+        room.pop(most=20, invisible_time=5000)
+        await pass_ms(room, 5000)
+        for _ in range(8):
+            await room.pass_time(5)
+        assert len(room.delivered(RETRY)) == 20
+        assert loop.rests == []
+        popped = sum(len(room.pop(most=20, invisible_time=60_000)) for _ in range(29))
+        room.clock.now += 600_000  # as after a stop
+        for _ in range(20):
+            await room.pass_time(100)
+        assert reviver(room).counts.revived == 20 + popped > 500
+        assert len(loop.rests) > 10
+    room.stop()

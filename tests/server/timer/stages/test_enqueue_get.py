@@ -9,6 +9,7 @@ import pytest
 import trio
 import trio.testing
 
+from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.timer.counts import TimerCounts
 from rocketwire.server.timer.stages.enqueue_get import EnqueueGet
 from rocketwire.server.timer.tasks import Bell
@@ -49,7 +50,9 @@ async def test_what_came_at_once_is_read_in_short_steps(tmp_path: Path) -> None:
         groups_in, groups_out = trio.open_memory_channel[TimerEntries](4)
         ends = [0]
         async with trio.open_nursery() as nursery:
-            stage = EnqueueGet(topic, Markers(topic, 1000, 0), TimerCounts(), Bell(), 0, lambda _: False)
+            stage = EnqueueGet(
+                topic, Markers(topic, 1000, 0), TimerCounts(), Bell(), 0, lambda _: False, BackgroundBudget()
+            )
             nursery.start_soon(stage.run, groups_in, count().__next__ if slow else lambda: 0.0)
             await trio.testing.wait_all_tasks_blocked()
             assert groups_out.statistics().current_buffer_used == 4

@@ -7,6 +7,7 @@ from typing import Any, cast
 import trio
 import trio.testing
 
+from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.timer.stages.enqueue_put import EnqueuePut
 from rocketwire.server.timer.tasks import RETRY_SECONDS
 from rocketwire.server.timer.topic import TimerEntries
@@ -34,7 +35,7 @@ async def test_a_group_is_entered_at_once_unless_one_waits(autojump_clock: Any) 
     assert autojump_clock is not None
     wheel = Wheel()
     changes: list[None] = []
-    stage = EnqueuePut(cast("Any", wheel), lambda: changes.append(None))
+    stage = EnqueuePut(cast("Any", wheel), lambda: changes.append(None), lambda: 0, BackgroundBudget())
     groups_in, groups_out = trio.open_memory_channel[TimerEntries](16)
     assert not stage.enter_now(group(0))  # nobody would try again
     async with trio.open_nursery() as nursery:
