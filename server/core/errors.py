@@ -31,7 +31,7 @@ from rocketwire.server.core.guard_errors import (
     OnlyRead,
     QuotaExceeded,
 )
-from rocketwire.server.core.pop_errors import NotInQueue, ParameterInvalid, PopDisabled
+from rocketwire.server.core.pop_errors import DeliveryOver, NotInQueue, ParameterInvalid, PopDisabled
 from rocketwire.server.core.server_error import ServerError as ServerError  # noqa: PLC0414 - re-exported: one import for all errors
 from rocketwire.store.errors import RecordTooLarge, StoreError, StoreGone, StoreLocked, TopicUnusable
 from rocketwire.wire.codes import ResponseCode
@@ -337,6 +337,7 @@ RESPONSE_CODES: dict[type[Exception], ResponseCode] = {
     OffsetOutOfRange: ResponseCode.SYSTEM_ERROR,
     ParameterInvalid: ResponseCode.INVALID_PARAMETER,
     PopDisabled: ResponseCode.SYSTEM_ERROR,
+    DeliveryOver: ResponseCode.NO_MESSAGE,
     NotInQueue: ResponseCode.NO_MESSAGE,
     HeaderFieldMissing: ResponseCode.SYSTEM_ERROR,
     HeaderFieldInvalid: ResponseCode.SYSTEM_ERROR,

@@ -18,3 +18,10 @@ class PopDisabled(ServerError):
 
 class NotInQueue(ServerError):
     """A message that was popped is not in its queue any more, or never was."""
+
+
+class DeliveryOver(ServerError):
+    """A delivery whose handle is good no more: it was acknowledged or changed, or its time is up."""
+
+    def __init__(self) -> None:
+        super().__init__("the delivery is over: it was acknowledged or changed with this handle, or its time is up")

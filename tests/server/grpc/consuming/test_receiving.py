@@ -386,3 +386,16 @@ async def test_a_termination_gives_back_what_the_client_held(sdk: Sdk, server: S
         (again,) = await come(other, server)
         assert again.body == held[1].body
     assert broker is not None
+
+
+@pytest.mark.costly
+async def test_a_handle_is_good_for_one_change(sdk: Sdk, server: Server) -> None:
+    await sdk.call("SendMessage", send_request(message(b"x", "id1")))
+    (got,) = await take(sdk)
+    assert code_of(await sdk.call("ChangeInvisibleDuration", change(got, 10))) is Code.OK
+    for _ in range(3):
+        assert code_of(await sdk.call("ChangeInvisibleDuration", change(got, 10))) is Code.INVALID_RECEIPT_HANDLE
+    assert code_of(await sdk.call("AckMessage", ack(got))) is Code.OK
+    await server.pass_time(11, step=1)
+    assert [each.body for each in await come(sdk, server)] == [b"x"]
+    assert await come(sdk, server) == []
