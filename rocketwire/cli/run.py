@@ -10,6 +10,7 @@ from typing import Final
 import click
 
 from rocketwire.cli.mistake import WRONG_USE, Mistake, Unreachable, Unsuccessful
+from rocketwire.cli.terminal import escaping_terminals
 
 PIPE_CLOSED: Final = 141
 """Exit code when the reader of stdout closed it, as a shell shows it for a program that SIGPIPE ended."""
@@ -26,6 +27,11 @@ def run(program: click.Command, arguments: Sequence[str]) -> int:
 
     Its output is flushed at its end. Errors of the store, the protocol and endpoints become one line.
     """
+    with escaping_terminals():
+        return _code_of(program, arguments)
+
+
+def _code_of(program: click.Command, arguments: Sequence[str]) -> int:
     try:
         _need_output(arguments)
         return _ended(lambda: _invoked(program, list(arguments)))

@@ -58,6 +58,7 @@ def test_help_imports_no_command() -> None:
         "rocketwire.cli.mistake",
         "rocketwire.cli.program",
         "rocketwire.cli.run",
+        "rocketwire.cli.terminal",
     ]
 
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from rocketwire.cli.terminal import drawing
 from rocketwire.compat.results import Outcome, Side
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def progress(total: int) -> Iterator[Callable[[Result], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with Progress(*columns, console=Console(file=drawing(sys.stderr)), transient=True) as bar:
         task = bar.add_task("", total=total)
 
         def told(result: Result) -> None:

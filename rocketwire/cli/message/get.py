@@ -12,6 +12,7 @@ from rocketwire.cli.mistake import Mistake
 from rocketwire.cli.online import online
 from rocketwire.cli.output import json_line, warn
 from rocketwire.cli.parameter_types import TOPIC
+from rocketwire.cli.terminal import raw_option
 
 if TYPE_CHECKING:
     from rocketwire.cli.online import Endpoint
@@ -28,7 +29,8 @@ Examples:
 @click.command("get", epilog=_EPILOG)
 @click.argument("message_id", metavar="ID")
 @click.option("--topic", metavar="T", type=TOPIC, help="The message's topic; needed if the id is a unique key.")
-@click.option("--body", "only_body", is_flag=True, help="Print the body only, as it is.")
+@click.option("--body", "only_body", is_flag=True, help="Print the body only.")
+@raw_option
 @json_option
 @online
 def command(endpoint: Endpoint, *, message_id: str, topic: str | None, only_body: bool, as_json: bool) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rocketwire.cli.mistake import INCOMPLETE
 from rocketwire.cli.output import count_of, json_line, number, warn
+from rocketwire.cli.terminal import drawing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -100,13 +101,14 @@ class Results:
         if self._draws and now - self._drawn >= _EVERY_SECONDS:
             self._drawn = now
             rate = number(round(self.stored / max(now - self._began, 0.001)))
-            sys.stderr.write(f"{_ERASE}{count_of(self.stored, 'message')} stored, {rate} a second")
-            sys.stderr.flush()
+            terminal = drawing(sys.stderr)
+            terminal.write(f"{_ERASE}{count_of(self.stored, 'message')} stored, {rate} a second")
+            terminal.flush()
 
     def _erase(self) -> None:
         if self._drawn:
             self._drawn = 0.0
-            sys.stderr.write(_ERASE)
+            drawing(sys.stderr).write(_ERASE)
 
 
 def _object(sent: Sent) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from rocketwire.cli.mistake import INCOMPLETE, Mistake
 from rocketwire.cli.online import online
 from rocketwire.cli.output import warn
 from rocketwire.cli.parameter_types import GROUP, TOPIC
+from rocketwire.cli.terminal import raw_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,6 +60,7 @@ Examples:
 )
 @click.option("--count", metavar="N", type=click.IntRange(min=1), help="Stop after N messages.")
 @click.option("--body", "bodies", is_flag=True, help="Print bodies only, with a line feed behind each.")
+@raw_option
 @json_option
 @online
 def command(

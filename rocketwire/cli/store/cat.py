@@ -15,6 +15,7 @@ from rocketwire.cli.json_option import json_option
 from rocketwire.cli.mistake import INCOMPLETE, Mistake, Unsuccessful
 from rocketwire.cli.output import json_line, warn
 from rocketwire.cli.store.directory import opened, store_directory
+from rocketwire.cli.terminal import drawing
 from rocketwire.cli.times import parsed, shown
 
 if TYPE_CHECKING:
@@ -246,5 +247,5 @@ def _write_raw(found: Iterable[Selected], report: Report) -> None:
     for one in found:
         body = body_of(one, report)
         if body is not None:
-            sys.stdout.buffer.write(body if first else b"\n" + body)
+            drawing(sys.stdout).buffer.write(body if first else b"\n" + body)
             first = False

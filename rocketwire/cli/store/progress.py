@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from rocketwire.cli.output import number
+from rocketwire.cli.terminal import drawing
 from rocketwire.cli.waiting import waits
 
 _BYTES: Final = "B"
@@ -45,5 +46,6 @@ def progress_bar(total: int, *, wanted: bool = True, unit: str = _BYTES) -> Iter
     from tqdm import tqdm
 
     divisor = 1024 if unit == _BYTES else 1000
-    with tqdm(total=total, unit=unit, unit_scale=True, unit_divisor=divisor, file=sys.stderr, leave=False) as bar:
+    terminal = drawing(sys.stderr)
+    with tqdm(total=total, unit=unit, unit_scale=True, unit_divisor=divisor, file=terminal, leave=False) as bar:
         yield Progress(bar.update, bar.clear)

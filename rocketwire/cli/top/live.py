@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from typing import Final
@@ -10,6 +11,7 @@ from rich.console import Console
 from rich.live import Live
 
 from rocketwire.cli.online import Endpoint
+from rocketwire.cli.terminal import drawing
 from rocketwire.cli.top.keyboard import Keyboard, keyboard
 from rocketwire.cli.top.sample import Sample, Sampler
 from rocketwire.cli.top.screen import GROUPS, TOPICS, State, rendered
@@ -60,7 +62,7 @@ def run(endpoint: Endpoint, interval: float, *, everything: bool) -> None:
     Raises:
         RemotingError: the endpoint does not answer at the start.
     """
-    traffic, state, console = Traffic(everything=everything), State(), Console()
+    traffic, state, console = Traffic(everything=everything), State(), Console(file=drawing(sys.stdout))
     with endpoint.unwatched() as cluster:
         sampler = Sampler(cluster, in_turn=True)
         traffic.add(sampler.take())

@@ -134,7 +134,7 @@ def _brokers(rows: Sequence[BrokerRow]) -> RenderableType:
         disk = "-" if row.disk_ratio is None else f"{row.disk_ratio:.0%}"
         table.add_row(
             name,
-            Text(row.version or "-"),
+            Text(clean(row.version or "-")),
             rate(row.put_tps),
             rate(row.get_tps),
             count(row.put_today),
