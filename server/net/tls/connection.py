@@ -8,6 +8,7 @@ that the client can read why it is refused, so does this.
 
 from __future__ import annotations
 
+import contextlib
 import socket
 from collections.abc import Callable
 from typing import Final
@@ -127,7 +128,8 @@ class Connection:
             self._inner.shutdown(socket.SHUT_WR)
         except TlsFault as fault:
             self._fault = fault
-            self._send()
+            with contextlib.suppress(OSError):  # who has left need not be told why
+                self._send()
             scope.cancel()
         except OSError:  # either side broke the connection: not logged, as with plain connections
             scope.cancel()

@@ -75,6 +75,8 @@ class Engine:
                 at += size
         except ssl.SSLWantReadError:
             pass
+        except ssl.SSLZeroReturnError:  # both sides have closed theirs
+            self.ended = True
         except ssl.SSLError as error:
             raise _fault(error) from error
         return at

@@ -230,3 +230,28 @@ async def test_what_a_session_does_not_read_counts_until_it_does(pairs: list[soc
             session.recv(BUFFER_BYTES)
             await settle()
         nursery.cancel_scope.cancel()
+
+
+class Broken(Plain):
+    """One that cannot decrypt what comes, and has an alert to send."""
+
+    def read_into(self, buffer: memoryview) -> int:
+        if not super().read_into(buffer):
+            return 0
+        self._out += b"alert"
+        raise TlsFault("it cannot be decrypted")
+
+
+@pytest.mark.parametrize("left", [False, True])
+async def test_what_cannot_be_decrypted_is_the_fault_whether_or_not_the_client_can_be_told(
+    pairs: list[socket.socket], *, left: bool
+) -> None:
+    client, outer, inner, _ = pairs
+    engine: Any = Broken()
+    client.send(b"x")
+    if left:
+        client.close()
+    with trio.fail_after(60), pytest.raises(TlsFault, match="it cannot be decrypted"):
+        await Connection(outer, inner, engine, BufferedBytes(account(), "")).pump()
+    if not left:
+        assert client.recv(10) == b"alert"
