@@ -163,8 +163,6 @@ def traced(message_id: str, namesrv: str, *, until: int) -> dict[str, Any]:
 def test_traces_of_official_clients(
     clients: Clients, swift: Endpoint, version: str, unique: Callable[[str], str], group: str
 ) -> None:
-    """A consumer of 5.x reports nothing of messages that do not name their region, which 4.9's broker adds to none."""
-    tells = not version.startswith("5.")
     client = Client(clients=clients, id=f"java-{version}", namesrv=swift.namesrv)
     topic, producers = unique("Traced"), unique("producers")
     for name in (topic, f"%RETRY%{group}"):  # that the consumer knows both from the start
@@ -174,30 +172,27 @@ def test_traces_of_official_clients(
     sent = events(got, "sent")
     received = {event["text"]: event for event in events(got, "received")}
 
-    found = traced(sent[0]["msgId"], swift.namesrv, until=3 if tells else 2)
+    found = traced(sent[0]["msgId"], swift.namesrv, until=3)
     assert (found["topic"], found["tags"], found["keys"]) == (topic, "Now", "k1")
     send, store, *consumed = found["events"]
     assert (send["what"], send["group"], send["result"]) == ("send", producers, "success")
     assert (store["what"], store["time"]) == ("store", received["at once"]["storeTimestamp"])
     assert store["details"] == f"{topic}, broker broker-a, queue 0, offset 0"
-    assert [(event["what"], event["group"], event["result"]) for event in consumed] == (
-        [("consume", group, "success")] if tells else []
-    )
+    assert [(event["what"], event["group"], event["result"]) for event in consumed] == [("consume", group, "success")]
     times = [event["time"] for event in found["events"]]
     assert times == sorted(times)
 
-    found = traced(sent[1]["msgId"], swift.namesrv, until=4 if tells else 2)
-    assert [event["what"] for event in found["events"]] == ["send", "store", *["consume"] * (2 if tells else 0)]
+    found = traced(sent[1]["msgId"], swift.namesrv, until=4)
+    assert [event["what"] for event in found["events"]] == ["send", "store", "consume", "consume"]
     consumed = found["events"][2:]
-    assert [(event["retries"], event["result"]) for event in consumed] == ([(0, "failed"), (1, "success")] * tells)
-    if tells:
-        assert consumed[1]["time"] - consumed[0]["time"] >= RETRY_MS - 100
+    assert [(event["retries"], event["result"]) for event in consumed] == [(0, "failed"), (1, "success")]
+    assert consumed[1]["time"] - consumed[0]["time"] >= RETRY_MS - 100
     assert traced(sent[1]["offsetMsgId"], swift.namesrv, until=2) == found
     text = command("trace", "show", sent[1]["msgId"], namesrv=swift.namesrv)
     lines = text.out.decode().splitlines()
     assert lines[0] == f"message {sent[1]['msgId']}, topic {topic}, tag Later, keys k2"
     assert len(lines) == len(found["events"]) + 2
-    assert lines[-1].endswith("success  retry 1" if tells else "queue 0, offset 1")
+    assert lines[-1].endswith("success  retry 1")
 
 
 def test_a_mistyped_topic_is_answered_with_the_nearest(endpoint: Endpoint, two_topics: tuple[str, str]) -> None:

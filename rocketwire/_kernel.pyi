@@ -19,7 +19,7 @@ from rocketwire.wire.http2.connection import Connection
 # text_module.c: for tests and fuzzers
 _Found: TypeAlias = tuple[bytes, bytes | None, bytes | None, bytes | None, bool | None, bool, bool]
 
-def rewrite_properties(text: Buffer, cluster_item: bytes, /) -> _Found: ...
+def rewrite_properties(text: Buffer, broker_items: bytes, /) -> _Found: ...
 def look_at_properties(text: Buffer, /) -> _Found: ...
 def take_batch(body: Buffer, /) -> list[tuple[int, bytes, bytes]] | None: ...
 def java_hash(text: Buffer, before: int = 0, /) -> int: ...
@@ -187,7 +187,7 @@ class Sends:
         slow: Callable[[int], None],
         keys: KeyColumn | None,
         store_host: bytes,
-        cluster_item: bytes,
+        broker_items: bytes,
         answers: tuple[tuple[bytes, ...], tuple[bytes, ...]],
         id_prefix: bytes,
         max_body: int,

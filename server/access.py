@@ -46,4 +46,5 @@ def access_control(
         limit_keys=live[LimitKeys],
         owner_at=owner_at,
         reply_topic=names.reply_topic(config.broker.broker_cluster_name),
+        region=config.broker.region_id,
     )

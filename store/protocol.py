@@ -167,7 +167,7 @@ class Messages(Protocol):
         ...
 
     def offset_by_time(self, topic: str, queue_id: int, timestamp: int) -> int:
-        """Queue offset of the message stored nearest to a time."""
+        """Queue offset of the first message stored at a time or later; the queue's end if there is none."""
         ...
 
     def query(self, topic: str, key: str, max_count: int, begin_ms: int, end_ms: int) -> QueryResult:

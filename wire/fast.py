@@ -60,12 +60,18 @@ STEERING_NAMES: Final = frozenset(
 )
 
 
-def stored_properties(text: str, cluster_item: str) -> StoredProperties:
-    r"""Rewrite a client's property text as a 4.9.7 broker stores it: WAIT dropped, CLUSTER added.
+BROKER_NAMES: Final = frozenset({names.CLUSTER, names.MSG_REGION, names.TRACE_ON, names.POP_CK})
+"""The properties that only the broker says: a client's values are not stored, as by Apache since 5.0.
 
-    POP_CK is dropped, too, as Apache does since 5.0: a consumer that forwards a popped message sends it.
+A consumer that forwards a message sends them: POP_CK of a popped one, the others of every one.
+"""
 
-    `cluster_item` is the whole item, ``CLUSTER\x01name``. Items without a value are dropped, as the broker does.
+
+def stored_properties(text: str, broker_items: str) -> StoredProperties:
+    r"""Rewrite a client's property text as it is stored: WAIT dropped, and the broker's own properties added.
+
+    `broker_items` is their text, as ``CLUSTER\x01name``; the client's values of `BROKER_NAMES` are dropped, and so are
+    items without a value, as by Apache's broker.
     """
     unique_key = keys = tags = wait = None
     steering = ""
@@ -83,17 +89,17 @@ def stored_properties(text: str, cluster_item: str) -> StoredProperties:
             tags = value
         elif name == names.KEYS:
             keys = value
-        elif name in (names.CLUSTER, names.POP_CK):
+        elif name in BROKER_NAMES:
             continue
         elif name in STEERING_NAMES:
             steering = f"{steering}\x02{item}" if steering else item
         kept.append(item)
-    kept.append(cluster_item)
+    kept.append(broker_items)
     return _new(StoredProperties, ("\x02".join(kept).encode(), unique_key, keys, tags, wait, steering))
 
 
 @lru_cache(maxsize=_MOST_BATCH_TEXTS)
-def batch_properties(text: str, cluster_item: str) -> StoredProperties:
+def batch_properties(text: str, broker_items: str) -> StoredProperties:
     """Rewrite the property text of a batch's header as a 4.9.7 broker appends it to each message's.
 
     Unlike a single message's it keeps WAIT. Batches of one 4.x client have few such texts, or just one; 5.x clients
@@ -102,8 +108,7 @@ def batch_properties(text: str, cluster_item: str) -> StoredProperties:
     items = decode_properties(text)
     items.pop(names.POP_CK, None)
     steering = encode_properties({name: value for name, value in items.items() if name in STEERING_NAMES})
-    name, _, value = cluster_item.partition("\x01")
-    items[name] = value
+    items |= decode_properties(broker_items)
     data = encode_properties({name: items[name] for name in hash_map_order(items)}).encode()
     unique_key, keys, tags, wait = map(items.get, (names.UNIQ_KEY, names.KEYS, names.TAGS, names.WAIT))
     return _new(StoredProperties, (data, unique_key, keys, tags, wait, steering))

@@ -32,7 +32,7 @@ typedef enum {
     KEYS,
     TAGS,
     WAIT,
-    CLUSTER,
+    BROKERS,
     PLACED,
     SHARDING,
     HANDLE,
@@ -60,11 +60,12 @@ static property_kind kind_of(span name)
         IS("POP_CK", HANDLE);
         break;
     case 7:
-        IS("CLUSTER", CLUSTER);
+        IS("CLUSTER", BROKERS);
         break;
     case 8:
         IS("UNIQ_KEY", UNIQUE_KEY);
         IS("TRAN_MSG", STEERING);
+        IS("TRACE_ON", BROKERS);
         IS("REAL_QID", PLACED);
         break;
     case 9:
@@ -72,6 +73,7 @@ static property_kind kind_of(span name)
         break;
     case 10:
         IS("REAL_TOPIC", PLACED);
+        IS("MSG_REGION", BROKERS);
         break;
     case 12:
         IS("TIMER_OUT_MS", PLACED);
@@ -108,7 +110,7 @@ static wait_property wait_of(span value)
     return WAIT_TRUE;
 }
 
-void properties_rewrite(span text, span cluster_item, uint8_t *to, properties_found *found)
+void properties_rewrite(span text, span broker_items, uint8_t *to, properties_found *found)
 {
     *found = (properties_found){.wait = WAIT_ABSENT};
     items rest = items_of(text);
@@ -122,7 +124,7 @@ void properties_rewrite(span text, span cluster_item, uint8_t *to, properties_fo
             found->wait = wait_of(one.value);
             found->wait_text = one.value;
             continue;
-        case CLUSTER:
+        case BROKERS:
         case HANDLE:
             continue;
         case UNIQUE_KEY:
@@ -155,7 +157,7 @@ void properties_rewrite(span text, span cluster_item, uint8_t *to, properties_fo
         out = put_span(out, one.whole);
         *out++ = ITEM_SEP;
     }
-    out = put_span(out, cluster_item);
+    out = put_span(out, broker_items);
     found->length = (size_t)(out - to);
 }
 

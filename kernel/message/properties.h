@@ -82,8 +82,9 @@ typedef struct {
 } properties_found;
 
 /* Rewrite a client's property text (unescaped, valid UTF-8) as it is stored: WAIT, empty items, POP_CK and its own
- * CLUSTER dropped, `cluster_item` at the end. `to` has room for text.len + cluster_item.len + 1 bytes. */
-void properties_rewrite(span text, span cluster_item, uint8_t *to, properties_found *found);
+ * CLUSTER, MSG_REGION and TRACE_ON dropped, `broker_items` at the end. `to` has room for text.len + broker_items.len +
+ * 1 bytes. */
+void properties_rewrite(span text, span broker_items, uint8_t *to, properties_found *found);
 
 /* What the broker reads out of a message's property text that is stored as it is (a batch's). WAIT is not looked at:
  * that of the batch's header counts. */

@@ -29,20 +29,20 @@ static PyObject *found_tuple(PyObject *data, const properties_found *found)
 static PyObject *rewrite_properties(PyObject *self, PyObject *args)
 {
     (void)self;
-    Py_buffer text, cluster;
-    if (!PyArg_ParseTuple(args, "y*y*:rewrite_properties", &text, &cluster)) return NULL;
+    Py_buffer text, broker_items;
+    if (!PyArg_ParseTuple(args, "y*y*:rewrite_properties", &text, &broker_items)) return NULL;
     PyObject *result = NULL;
-    uint8_t *to = PyMem_Malloc((size_t)(text.len + cluster.len) + 1);
+    uint8_t *to = PyMem_Malloc((size_t)(text.len + broker_items.len) + 1);
     if (to == NULL) {
         PyErr_NoMemory();
     } else {
         properties_found found;
-        properties_rewrite(span_from(&text), span_from(&cluster), to, &found);
+        properties_rewrite(span_from(&text), span_from(&broker_items), to, &found);
         result = found_tuple(PyBytes_FromStringAndSize((const char *)to, (Py_ssize_t)found.length), &found);
         PyMem_Free(to);
     }
     PyBuffer_Release(&text);
-    PyBuffer_Release(&cluster);
+    PyBuffer_Release(&broker_items);
     return result;
 }
 

@@ -125,7 +125,7 @@ uint8_t *sends_scratch_behind(Sends *self, const send_request *send) { return se
 path_result sends_look_at_common(Sends *self, const send_request *send, batch_common *common)
 {
     properties_found found;
-    if (!sends_scratch_room(self, 2 * send->properties.len + self->cluster_text.len + 2)) return sends_no_memory();
+    if (!sends_scratch_room(self, 2 * send->properties.len + self->broker_text.len + 2)) return sends_no_memory();
     if (!sends_text_of(self, send, &common->text)) return PATH_HANDED_OVER;
     properties_look(common->text, &found);
     common->unique_key = found.unique_key;
@@ -154,7 +154,7 @@ span sends_tail_of(Sends *self, const send_request *send, const send_plan *plan,
     span tail = span_of(PyBytes_AsString(plan->tail), (size_t)PyBytes_Size(plan->tail));
     if (common->unique_key.at == NULL) return tail;
     const uint8_t *mark = memchr(tail.at, MARK, tail.len);
-    size_t length = tail.len + common->unique_key.len, room = common->text.len + self->cluster_text.len + 2;
+    size_t length = tail.len + common->unique_key.len, room = common->text.len + self->broker_text.len + 2;
     if (mark == NULL || length > room) return span_of(NULL, 0);
     uint8_t *to = sends_scratch_behind(self, send);
     return span_of(to, (size_t)(put_replaced(to, tail, span_of(mark, 1), common->unique_key) - to));

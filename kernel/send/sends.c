@@ -98,7 +98,7 @@ static path_result store_message(Sends *self, const send_request *send, span tex
                                  const send_plan *plan, const path_context *context, sent_message *sent)
 {
     properties_found found;
-    properties_rewrite(text, self->cluster_text, scratch, &found);
+    properties_rewrite(text, self->broker_text, scratch, &found);
     QueueTail *queue = found.steering ? plan->timer.queue : plan->queue;
     if (queue == NULL || found.nul || found.length > PROPERTIES_MOST) return PATH_HANDED_OVER;
 
@@ -133,7 +133,7 @@ static path_result offer_message(Sends *self, const frame *taken, const header *
     span text, raw = send->properties;
     sent_message sent;
     /* The stored form of the text, behind the text without escapes, which is not longer than with them. */
-    if (!items_room(self, 1) || !sends_scratch_room(self, 2 * raw.len + self->cluster_text.len + 1))
+    if (!items_room(self, 1) || !sends_scratch_room(self, 2 * raw.len + self->broker_text.len + 1))
         return sends_no_memory();
     if (!sends_text_of(self, send, &text)) return PATH_HANDED_OVER;
     uint8_t *scratch = sends_scratch_behind(self, send);
@@ -298,7 +298,7 @@ path_result sends_store(PyObject *sends, const send_request *send, span body, pa
     batch_common common = {0};
     if (!self->enabled || self->deferred || !is_in_time(self, context)) return PATH_HANDED_OVER;
     if (body.len > (size_t)self->max_body || send->properties.len > PROPERTIES_MOST) return PATH_HANDED_OVER;
-    if (!items_room(self, 1) || !sends_scratch_room(self, send->properties.len + self->cluster_text.len + 1))
+    if (!items_room(self, 1) || !sends_scratch_room(self, send->properties.len + self->broker_text.len + 1))
         return sends_no_memory();
     self->busy = true;
     path_result result = sends_plan_for(self, send, &common, &plan);

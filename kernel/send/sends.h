@@ -41,8 +41,8 @@ typedef struct {
     plan_table plans;
     send_answers answers;
     PyObject *plan, *waiting, *slow;                         /* callbacks */
-    PyObject *parts, *store_host, *cluster_item, *id_prefix; /* keep the memory of the spans */
-    span store_host_field, cluster_text;
+    PyObject *parts, *store_host, *broker_items, *id_prefix; /* keep the memory of the spans */
+    span store_host_field, broker_text;
     int64_t max_body, slow_ns;
     char enabled, deferred;
     char by_group;           /* plans depend on the producer group as well */

@@ -21,18 +21,18 @@ static bool take_texts(Sends *self)
            spans_of_tuple(json, self->answers.parts[0], SEND_ANSWER_PARTS) &&
            spans_of_tuple(binary, self->answers.parts[1], SEND_ANSWER_PARTS) &&
            span_of_bytes(self->store_host, &self->store_host_field) &&
-           span_of_bytes(self->cluster_item, &self->cluster_text) &&
+           span_of_bytes(self->broker_items, &self->broker_text) &&
            span_of_bytes(self->id_prefix, &self->answers.id_prefix);
 }
 
 static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"log",        "plan",         "make_room", "waiting",   "slow",     "keys",
-                            "store_host", "cluster_item", "answers",   "id_prefix", "max_body", NULL};
-    PyObject *log, *plan, *make_room, *waiting, *slow, *keys, *store_host, *cluster_item, *parts, *id_prefix;
+                            "store_host", "broker_items", "answers",   "id_prefix", "max_body", NULL};
+    PyObject *log, *plan, *make_room, *waiting, *slow, *keys, *store_host, *broker_items, *parts, *id_prefix;
     long long max_body;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!$OOOOOSSO!SL", names, LogTail_Type, &log, &plan, &make_room,
-                                     &waiting, &slow, &keys, &store_host, &cluster_item, &PyTuple_Type, &parts,
+                                     &waiting, &slow, &keys, &store_host, &broker_items, &PyTuple_Type, &parts,
                                      &id_prefix, &max_body)) {
         return NULL;
     }
@@ -47,7 +47,7 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     self->slow = Py_NewRef(slow);
     self->parts = Py_NewRef(parts);
     self->store_host = Py_NewRef(store_host);
-    self->cluster_item = Py_NewRef(cluster_item);
+    self->broker_items = Py_NewRef(broker_items);
     self->id_prefix = Py_NewRef(id_prefix);
     self->max_body = max_body;
     self->slow_ns = INT64_MAX;
@@ -110,7 +110,7 @@ static void dealloc(PyObject *object)
     free(self->places);
     Py_CLEAR(self->parts);
     Py_CLEAR(self->store_host);
-    Py_CLEAR(self->cluster_item);
+    Py_CLEAR(self->broker_items);
     Py_CLEAR(self->id_prefix);
     Py_CLEAR(self->refusal);
     quota_counts_free(&self->quotas);

@@ -29,7 +29,7 @@ class Message:
         topic: Where to.
         body: At least one byte; brokers take 4 MiB unless they are set otherwise.
         tags: One word, by which consumers may filter.
-        keys: Words by which the message can be found.
+        keys: Words by which the message can be found; one may be given as a text.
         properties: Texts by name, by which consumers may filter with SQL92.
         delay_level: Deliver it later: the number of one of the broker's delay levels; 0 is at once.
         deliver_at_ms: Deliver it at this time, in ms since 1970; for brokers of 5.x and rocketwire.
@@ -39,7 +39,7 @@ class Message:
     topic: str
     body: bytes
     tags: str | None = None
-    keys: Sequence[str] = ()
+    keys: str | Sequence[str] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
     delay_level: int = 0
     deliver_at_ms: int | None = None

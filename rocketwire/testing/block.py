@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rocketwire.testing.errors import NotInProcess
 from rocketwire.testing.forker import own_forker
-from rocketwire.testing.options import Options, Ports, Setting, by_name
+from rocketwire.testing.options import Options, Ports, Setting, by_name, texts
 
 if TYPE_CHECKING:
     from rocketwire.testing.blocking import Endpoint
@@ -24,8 +24,8 @@ def endpoint(
     *,
     settings: Mapping[str, Setting] | None = None,
     acl: str | Path | Sequence[Mapping[str, object]] | None = None,
-    faults: Iterable[str] = (),
-    topics: Mapping[str, int] | Iterable[str] = (),
+    faults: str | Iterable[str] = (),
+    topics: str | Mapping[str, int] | Iterable[str] = (),
     ports: Ports | None = None,
     store: str | Path | None = None,
     tls: ssl.SSLContext | None = None,
@@ -60,7 +60,7 @@ def endpoint(
     options = Options(
         settings=settings or {},
         acl=acl,
-        faults=tuple(faults),
+        faults=texts(faults),
         topics=by_name(topics, _QUEUES),
         ports=ports or Ports(),
         store=None if store is None else Path(store),

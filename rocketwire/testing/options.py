@@ -52,9 +52,14 @@ class Options:
     start_seconds: float
 
 
-def by_name(topics: Mapping[str, int] | Iterable[str], queues: int) -> dict[str, int]:
+def by_name(topics: str | Mapping[str, int] | Iterable[str], queues: int) -> dict[str, int]:
     """Topics as their names and numbers of queues; `queues` is for those that are only named."""
-    return dict(topics) if isinstance(topics, Mapping) else dict.fromkeys(topics, queues)
+    return dict(topics) if isinstance(topics, Mapping) else dict.fromkeys(texts(topics), queues)
+
+
+def texts(several: str | Iterable[str]) -> tuple[str, ...]:
+    """Texts, of which a single one may be given by itself: it is not split into its characters."""
+    return (several,) if isinstance(several, str) else tuple(several)
 
 
 def arguments(options: Options, *, ports: Ports, store: Path, accounts: Path | None) -> list[str]:

@@ -11,8 +11,9 @@ A 5.x tool may name one queue, and give an offset instead of the time.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from rocketwire.server.clients.groups import ClientGroups
@@ -42,6 +43,7 @@ from rocketwire.wire.headers.online import ResetOffsetRequestHeader
 
 log = logging.getLogger(__name__)
 
+_MOST_SHOWN: Final = 8  # queues in a line of the log
 END: Final = -1
 """The time that stands for the end of every queue."""
 _NO_OFFSET: Final = -1  # what a 5.x tool sends if it gives a time
@@ -96,10 +98,11 @@ def reset(services: OnlineServices, asked: ResetOffsetRequestHeader, *, for_cpp:
     ext = encode_ext(ResetOffsetRequestHeader(topic=topic, group=group, timestamp=timestamp, is_force=False))
     as_table = yield from written(ResetOffsetBody(offset_table=found), len(found), least)
     as_list = b""
+    offsets = _shown(found)
     for peer, member in list(consumers.members.items()):
         log.info(
-            "group %(group)s, topic %(topic)s: tell %(client_id)s to go on at %(timestamp)d",
-            {"group": group, "topic": topic, "client_id": member.client_id, "timestamp": timestamp},
+            "group %(group)s, topic %(topic)s: %(client_id)s is told to continue at offsets %(offsets)s",
+            {"group": group, "topic": topic, "client_id": member.client_id, "offsets": offsets},
         )
         if _reads_tables(member, for_cpp=for_cpp):
             peer.push(RequestCode.RESET_CONSUMER_CLIENT_OFFSET, ext, as_table)
@@ -108,6 +111,13 @@ def reset(services: OnlineServices, asked: ResetOffsetRequestHeader, *, for_cpp:
             peer.push(RequestCode.RESET_CONSUMER_CLIENT_OFFSET, ext, as_list)
         yield None
     return as_table
+
+
+def _shown(found: Mapping[MessageQueue, int]) -> str:
+    """The new offsets for the log: those of the first queues, and how many others there are."""
+    texts = [f"{offset} (queue {queue.queue_id})" for queue, offset in islice(found.items(), _MOST_SHOWN)]
+    more = len(found) - len(texts)
+    return ", ".join(texts) + (f" and {more} more" if more else "")
 
 
 def _queues(services: OnlineServices, asked: ResetOffsetRequestHeader) -> Sequence[int]:

@@ -22,8 +22,8 @@ class BrokerKeys:
         "listen on listenPort - 2 too, where clients with the VIP channel connect", default=True, known=OURS
     )
     broker_permission: int = key("2 write, 4 read, 6 both", default=6, low=2, high=6, online=True)
-    region_id: str = key("sent to producers with each answer", default="DefaultRegion")
-    trace_on: bool = key("sent to producers with each answer: whether to trace", default=True)
+    region_id: str = key("sent to producers with each answer, and stored with each message", default="DefaultRegion")
+    trace_on: bool = key("sent with each answer and stored with each message: whether clients trace it", default=True)
 
     @property
     def address(self) -> Address:

@@ -37,6 +37,7 @@ from rocketwire.wire.fast import (
     tags_code,
 )
 from rocketwire.wire.message import MAX_PROPERTIES_LENGTH
+from rocketwire.wire.properties import ITEM_SEP, NAME_SEP
 from rocketwire.wire.property_edits import with_items, without
 
 _MOST_OF_TIMERS: Final = MAX_PROPERTIES_LENGTH - TIMER_ROOM
@@ -85,7 +86,7 @@ class SendDrafts:
     """Makes drafts of sends, as a 4.9.7 broker would store them.
 
     Attributes:
-        cluster_item: The property, name and value, that every message is stored with.
+        broker_items: The text of the properties that every message is stored with.
     """
 
     def __init__(
@@ -103,7 +104,14 @@ class SendDrafts:
         self._checks = checks
         self._timers = timers
         self._levels = delay_levels
-        self.cluster_item = f"{property_names.CLUSTER}\x01{broker.broker_cluster_name}"
+        self.broker_items = ITEM_SEP.join(
+            # Consumers of 5.x trace only what has a region, those of cloud services by the topic of this region.
+            (
+                f"{property_names.MSG_REGION}{NAME_SEP}{broker.region_id}",
+                f"{property_names.TRACE_ON}{NAME_SEP}{'true' if broker.trace_on else 'false'}",
+                f"{property_names.CLUSTER}{NAME_SEP}{broker.broker_cluster_name}",
+            )
+        )
 
     def message(self, fields: SendRequestFields, body: memoryview, born_host: bytes, remote: str) -> Prepared:
         """Check a send of one message.
@@ -113,7 +121,7 @@ class SendDrafts:
             CompressionUnknown: the sysFlag names no known compression.
         """
         config, queue_id = self._checks.queue(fields, remote, batch=False)
-        properties = stored_properties(fields.properties or NO_PROPERTIES, self.cluster_item)
+        properties = stored_properties(fields.properties or NO_PROPERTIES, self.broker_items)
         if len(body) > self._keys.current.max_message_size or len(properties.data) > MAX_PROPERTIES_LENGTH:
             raise self._checks.too_large()
         if 0 in properties.data:
@@ -226,7 +234,7 @@ class SendDrafts:
 
     def _common(self, fields: SendRequestFields) -> StoredProperties:
         """The properties that all messages of a batch are stored with, behind their own."""
-        common = batch_properties(fields.properties or NO_PROPERTIES, self.cluster_item)
+        common = batch_properties(fields.properties or NO_PROPERTIES, self.broker_items)
         if common.steering:
             self._checks.check_batch(common.steering)
         return common

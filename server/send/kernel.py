@@ -115,7 +115,7 @@ class KernelSends:
             slow=self._slow,
             keys=store.index_keys,
             store_host=store_host,
-            cluster_item=sending.drafts.cluster_item.encode(),
+            broker_items=sending.drafts.broker_items.encode(),
             answers=(answers.parts, answers.binary_parts),
             id_prefix=store_host.hex().upper().encode(),
             max_body=0,

@@ -204,7 +204,7 @@ class StoreReader:
         return -1 if queue is None else store_time(self._log, queue, queue.min)
 
     def offset_by_time(self, topic: str, queue_id: int, timestamp: int) -> int:
-        """Offset of the message stored nearest to a time in ms: see `times.offset_by_time`."""
+        """Offset of the first message stored at a time in ms or later: see `times.offset_by_time`."""
         queue = self._queues.by_key.get((topic, queue_id))
         return 0 if queue is None else offset_by_time(self._log, queue, timestamp)
 

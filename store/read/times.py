@@ -1,7 +1,7 @@
 """Store times of messages, and searching a queue by store time.
 
-The file of the queue is chosen by the store time of each file's last message. Apache uses the files' modification times
-for that, which a copy or a late write-back changes; inside the file the search is Apache's.
+The file of the queue is chosen by the store time of each file's last message. Apache 4.9.7 uses the files' modification
+times for that, which a copy or a late write-back changes.
 """
 
 from __future__ import annotations
@@ -21,41 +21,28 @@ def store_time(log: CommitLog, queue: ConsumeQueue, offset: int) -> int:
 
 
 def offset_by_time(log: CommitLog, queue: ConsumeQueue, timestamp: int) -> int:
-    """Offset of the message stored at a time in ms, or of the one nearest to it in its file; 0 in an empty queue.
+    """Offset of the first message stored at a time in ms or later, as by 5.5.0; the queue's end if there is none.
 
-    A time after the last message gives the last message (4.9.7), one before the first the first.
+    0 in an empty queue, and where a message that the search needs cannot be read, as by 4.9.7.
     """
     if queue.end <= queue.min:
         return 0
-    low, high = queue.min, queue.end
     for start in queue.file_starts():
         stop = min(queue.file_range(start)[1], queue.end)
-        if stop <= queue.min:
-            continue
-        low, high = max(start, queue.min), stop
-        if store_time(log, queue, stop - 1) >= timestamp:
-            break
-    return _nearest(log, queue, low, high - 1, timestamp)
+        if stop > queue.min and store_time(log, queue, stop - 1) >= timestamp:
+            return _first(log, queue, max(start, queue.min), stop - 1, timestamp)
+    return queue.end
 
 
-def _nearest(log: CommitLog, queue: ConsumeQueue, low: int, high: int, timestamp: int) -> int:
-    before = after = -1
-    time_before = time_after = -1
-    while low <= high:
+def _first(log: CommitLog, queue: ConsumeQueue, low: int, high: int, timestamp: int) -> int:
+    """The first message from `low` on stored at a time or later; the one at `high` is."""
+    while low < high:
         middle = (low + high) // 2
         stored = store_time(log, queue, middle)
         if stored < 0:
             return 0
-        if stored == timestamp:
-            return middle
-        if stored > timestamp:
-            high = middle - 1
-            after, time_after = middle, stored
-        else:
+        if stored < timestamp:
             low = middle + 1
-            before, time_before = middle, stored
-    if before < 0:
-        return after
-    if after < 0:
-        return before
-    return after if timestamp - time_before > time_after - timestamp else before
+        else:
+            high = middle
+    return low

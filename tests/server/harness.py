@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequen
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import pytest
 import trio
@@ -379,6 +379,11 @@ def topic_ext(topic: str, queues: int = 1, *, perm: int = 6, **changes: Any) -> 
 def properties_text(**values: str) -> str:
     """Message properties as a client writes them."""
     return "\x02".join(f"{name}\x01{value}" for name, value in values.items())
+
+
+BROKER_PROPERTIES: Final = {"MSG_REGION": "DefaultRegion", "TRACE_ON": "true", "CLUSTER": "C"}
+"""What the broker of `serving` stores with each message that is sent."""
+BROKER_TEXT: Final = properties_text(**BROKER_PROPERTIES)
 
 
 def send_ext(

@@ -159,7 +159,7 @@ class MemoryMessages:
 
     def offset_by_time(self, topic: str, queue_id: int, timestamp: int) -> int:
         times = [entry[3] for entry in self._queues.get((topic, queue_id), [])]
-        return next((offset for offset, stored in enumerate(times) if stored >= timestamp), max(0, len(times) - 1))
+        return next((offset for offset, stored in enumerate(times) if stored >= timestamp), len(times))
 
     def query(self, topic: str, key: str, max_count: int, begin_ms: int, end_ms: int) -> QueryResult:
         found = self._keys.get((topic, key), [])[:max_count]

@@ -27,6 +27,7 @@ from rocketwire.wire.headers.query import QueryMessageRequestHeader
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.message import Message
 from rocketwire.wire.properties import decode_properties
+from rocketwire.wire.property_edits import without
 from tests.server.harness import batch_body, records, run, send_ext, topic_ext
 from tests.server.kernel_runs import Run, files_of, running
 from tests.store.archive.support import damages
@@ -109,7 +110,7 @@ async def test_a_5x_clients_batch_is_stored_and_indexed_as_by_apache(tmp_path: P
     assert not damages(tmp_path)
     expected = [(case, each) for case in cases for each in case["stored"]]
     for (case, of_apache), ours in zip(expected, found, strict=True):
-        text = ours.message.properties.decode()
+        text = without(ours.message.properties, (b"MSG_REGION", b"TRACE_ON")).decode()  # 4.9.7 stores none
         if case["name"].startswith("a single"):  # ours stand as they came, Apache's in a map's order
             assert decode_properties(text) == decode_properties(of_apache["properties"])
         else:

@@ -160,6 +160,7 @@ def test_the_arguments_of_the_server(tmp_path: Path) -> None:
 def test_topics_with_and_without_a_number_of_queues() -> None:
     assert by_name(["A", "B"], 4) == {"A": 4, "B": 4}
     assert by_name({"A": 1}, 4) == {"A": 1}
+    assert by_name("Orders", 4) == {"Orders": 4}
 
 
 def test_a_place_gives_everything_back(tmp_path: Path) -> None:

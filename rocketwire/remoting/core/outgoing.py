@@ -115,7 +115,7 @@ def _properties(message: Message, unique_id: str) -> str:
     own = {
         names.UNIQ_KEY: unique_id,
         names.TAGS: message.tags,
-        names.KEYS: names.KEY_SEP.join(message.keys),
+        names.KEYS: names.KEY_SEP.join(_keys(message)),
         names.DELAY: message.delay_level,
         names.TIMER_DELIVER_MS: message.deliver_at_ms,
         names.SHARDING_KEY: message.order_key,
@@ -130,13 +130,16 @@ def _properties(message: Message, unique_id: str) -> str:
     return text
 
 
+def _keys(message: Message) -> Sequence[str]:
+    """The keys; one may be given as a text."""
+    return (message.keys,) if isinstance(message.keys, str) else message.keys
+
+
 def _check_names(message: Message) -> None:
     for name, argument in _OWN.items():
         if name in message.properties:
             raise MessageInvalid(f"property {name}: use the argument {argument}")
-    if isinstance(message.keys, str):
-        raise MessageInvalid("keys: a sequence of texts is wanted, not one text")
-    if any(not key or key.isspace() or names.KEY_SEP in key for key in message.keys):
+    if any(not key or key.isspace() or names.KEY_SEP in key for key in _keys(message)):
         raise MessageInvalid("keys must not be empty, nor have blanks")
     if message.delay_level < 0:
         raise MessageInvalid(f"delay level {message.delay_level}: 0 or more is wanted")

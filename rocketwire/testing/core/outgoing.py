@@ -37,7 +37,7 @@ def message(
         topic,
         body.encode() if isinstance(body, str) else body,
         tags=tags,
-        keys=(keys,) if isinstance(keys, str) else keys,
+        keys=keys,
         properties=told,
         delay_level=delay_level,
         order_key=order_key,

@@ -48,6 +48,7 @@ from rocketwire.wire.bodies.acl import AclConfig, PlainAccessConfig
 from rocketwire.wire.bodies.topic import DataVersion
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.header import Header
+from rocketwire.wire.names import REGION_TRACE_PREFIX
 from rocketwire.wire.signature import ACCESS_KEY, Secret
 
 log = logging.getLogger(__name__)
@@ -99,6 +100,8 @@ class AccessControl:
         owner_at: Returns the topic of the message at a physical offset; asked once requests come. None: other servers
             have the messages and carry out the requests, and whoever passes one on asks `place_to_decide` first.
         reply_topic: The topic of the replies to requests, which every account may send.
+        region: The broker's: every account may send to the topic of its traces. Others are not exempt: an account
+            without permissions could make any number of topics.
         now: A clock in seconds.
     """
 
@@ -114,6 +117,7 @@ class AccessControl:
         limit_keys: Live[LimitKeys],
         owner_at: OwnerAt | None,
         reply_topic: str,
+        region: str,
         now: Callable[[], float] = trio.current_time,
     ) -> None:
         """Read the file; a missing one is created empty, as by Apache, and admits nobody.
@@ -132,6 +136,7 @@ class AccessControl:
         self._limit_keys = limit_keys
         self._owner_at = owner_at
         self._reply_topic = reply_topic
+        self._sends_traces = sent_to(f"{REGION_TRACE_PREFIX}{region}")
         self.changed = Event[[]]()
         self._client_ids = ClientIds(now)
         self._complaint = ""
@@ -260,9 +265,12 @@ class AccessControl:
         return None if known.is_near(client.address) or known.may_all(header.code) else known
 
     def _need(self, known: Account, need: Needed) -> None:
-        resource = known.lacks(need, self._reply_topic)
+        resource = self._lacks(known, need)
         if resource is not None:
             self._refuse("permission", f"No default permission for {shown(resource)}")
+
+    def _lacks(self, known: Account, need: Needed) -> str | None:
+        return None if need == self._sends_traces else known.lacks(need, self._reply_topic)
 
     def may_hear(self, peer: Peer, topic: str) -> bool:
         """Whether a producer may receive messages of a topic: whether the account of its heartbeats may send there.
@@ -276,7 +284,7 @@ class AccessControl:
         if known is None:
             return False
         every = known.is_near(client.address) or known.may_all(RequestCode.END_TRANSACTION)
-        return every or known.lacks(sent_to(topic), self._reply_topic) is None
+        return every or self._lacks(known, sent_to(topic)) is None
 
     def _refuse(self, reason: str, words: str) -> NoReturn:
         self._refused[reason] += 1

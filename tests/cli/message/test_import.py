@@ -105,7 +105,7 @@ def test_what_is_about_one_copy_only_is_not_imported(
     give_stdin(monkeypatch, json.dumps(one).encode())
     assert run("message", "send", topic, "--json").code == 0
     (found,) = exported(run, topic)
-    assert set(found["properties"]) == {"own", "UNIQ_KEY", "CLUSTER"}
+    assert set(found["properties"]) == {"own", "UNIQ_KEY", "CLUSTER", "MSG_REGION", "TRACE_ON"}
 
 
 @pytest.mark.parametrize(

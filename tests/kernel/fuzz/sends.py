@@ -121,7 +121,7 @@ def sends(data: bytes) -> None:
         slow=lambda *_: None,
         keys=None,
         store_host=encode_host(*_STORE),
-        cluster_item=_CLUSTER.encode(),
+        broker_items=_CLUSTER.encode(),
         answers=(_ANSWERS.parts, _ANSWERS.binary_parts),
         id_prefix=_ID[:16],
         max_body=_MOST,

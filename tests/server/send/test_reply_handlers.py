@@ -17,6 +17,7 @@ from rocketwire.wire.message_id import offset_message_id
 from rocketwire.wire.properties import decode_properties
 from tests.server.harness import (
     BINARY,
+    BROKER_PROPERTIES,
     NOW,
     Client,
     FullDisk,
@@ -109,7 +110,7 @@ async def test_a_reply_reaches_who_asked_and_is_stored(server: Server, short: bo
         "MSG_REGION": "DefaultRegion",
     }
     assert (bytes(message.body), message.sys_flag) == (b"reply", SysFlag.COMPRESSED)
-    assert decode_properties(message.properties.decode()) == {**ASKED, "CLUSTER": "C"}
+    assert decode_properties(message.properties.decode()) == {**ASKED, **BROKER_PROPERTIES}
 
 
 async def test_a_reply_is_handed_on_as_apache_does(tmp_path: Path) -> None:

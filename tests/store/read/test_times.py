@@ -11,15 +11,25 @@ from tests.store.support import START, Clock, draft, open_store, remove_log_file
 
 @pytest.mark.parametrize(
     ("time", "offset"),
-    [(0, 0), (0.4, 0), (0.6, 1), (7, 7), (29, 29), (29.5, 29), (100, 29), (-100, 0), (15.2, 16), (15.9, 16)],
+    [(0, 0), (0.4, 1), (0.6, 1), (7, 7), (29, 29), (29.5, 30), (100, 30), (-100, 0), (15.2, 16), (15.9, 16)],
 )
-def test_the_nearest_message_in_its_file(tmp_path: Path, time: float, offset: int) -> None:
+def test_the_first_message_stored_then_or_later(tmp_path: Path, time: float, offset: int) -> None:
     clock = Clock()
     store = open_store(small(tmp_path), clock)
     for n in range(30):
         clock.now = START + n * 1000
         store.append([draft(n)])
     assert store.offset_by_time("T", 0, START + int(time * 1000)) == offset
+    store.close()
+
+
+def test_of_messages_stored_at_one_time_the_first(tmp_path: Path) -> None:
+    clock = Clock()
+    store = open_store(small(tmp_path), clock)
+    for n in range(30):
+        clock.now = START + n // 10 * 1000
+        store.append([draft(n)])
+    assert [store.offset_by_time("T", 0, START + time) for time in (0, 1, 1000, 1001, 2000)] == [0, 10, 10, 20, 20]
     store.close()
 
 

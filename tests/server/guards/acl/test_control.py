@@ -62,6 +62,7 @@ def opened(path: Path, metrics: Metrics | None = None, longest_heartbeat: int = 
         limit_keys=Live(LimitKeys(max_heartbeat_bytes=longest_heartbeat)),
         owner_at=owner_at,
         reply_topic="C_REPLY_TOPIC",
+        region="here",
         now=lambda: 0.0,
     )
 
@@ -235,6 +236,35 @@ def heard(guard: AccessControl, peer: FakePeer, account: str = "account", secret
     """Whether a producer of an account may know messages of T."""
     assert asked(guard, Question(34, {"x": "1"}, '{"clientID":"c"}'), Who(account, secret), peer=peer) is None
     return guard.may_hear(peer, "T")
+
+
+@pytest.mark.parametrize(("code", "field"), [(10, "topic"), (310, "b"), (320, "b")])
+@pytest.mark.parametrize(
+    ("topic", "refused"),
+    [
+        ("RMQ_SYS_TRACE_TOPIC", False),
+        ("rmq_sys_TRACE_DATA_here", False),
+        ("rmq_sys_TRACE_DATA_there", True),
+        ("rmq_sys_TRACE_DATA_", True),
+    ],
+)
+def test_traces_need_no_permission(
+    control: Callable[[str | bytes], AccessControl], *, code: int, field: str, topic: str, refused: bool
+) -> None:
+    """Clients of cloud services send theirs to a topic that is named after the broker's region."""
+    guard = control(ACCOUNT)
+    found = asked(guard, Question(code, {field: topic}, ""), Who("account", SECRET))
+    assert (found or "").endswith(f"No default permission for topic:{topic}" if refused else "")
+    assert bool(found) is refused
+
+
+@pytest.mark.parametrize("code", [11, 12])
+def test_reading_the_traces_of_a_region_needs_permission(
+    control: Callable[[str | bytes], AccessControl], code: int
+) -> None:
+    guard = control(ACCOUNT)
+    question = Question(code, {"topic": "rmq_sys_TRACE_DATA_here"}, "")
+    assert asked(guard, question, Who("account", SECRET)) is not None
 
 
 async def test_a_producer_may_know_what_its_account_may_send(control: Callable[[str | bytes], AccessControl]) -> None:
