@@ -33,6 +33,7 @@ from rocketwire.server.net.tls.contexts import loaded_contexts
 from rocketwire.server.net.tls.gate import TlsGate
 from rocketwire.server.operations.faults.start import allowed_faults, banner_lines
 from rocketwire.server.proxy.decided_codes import DecidedCodes
+from rocketwire.server.proxy.held_requests import EdgeAccounts
 from rocketwire.server.proxy.kernel import KernelRelays, PlainPort, relay_kernel
 from rocketwire.server.proxy.names import Names
 from rocketwire.server.proxy.ports import Ports
@@ -47,6 +48,7 @@ from rocketwire.server.proxy.tunnels import Passed
 from rocketwire.server.proxy.usage import Usage
 from rocketwire.server.remote_calls.front import remote_front
 from rocketwire.server.remote_calls.message_places import MessagePlaces
+from rocketwire.server.remote_calls.queries import Queries
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.transactions.hearing import everybody
 from rocketwire.server.upstream.cluster import MASTER, BrokerKey, Cluster
@@ -294,7 +296,7 @@ class _Proxy:
             connecting=self._connect_relay,
             known=self._resolver.known,
             account=self._account,
-            places=self._places,
+            accounts=None if self._places is None else EdgeAccounts(self._places, Queries(self._lines)),
             may_hear=everybody if self._access is None else self._access.may_hear,
             times=self._times,
             shadow=self._shadow,

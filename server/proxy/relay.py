@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Final
 
 import trio
 
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Reply
-from rocketwire.server.core.server_error import ServerError
 from rocketwire.server.dispatch.guard import Guard
 from rocketwire.server.net.session import Session
+from rocketwire.server.proxy.held_requests import Arrived, EdgeAccounts, HeldRequests
 from rocketwire.server.proxy.passing import Passing
 from rocketwire.server.proxy.quotas import Quotas
 from rocketwire.server.proxy.shadow import Shadow
 from rocketwire.server.proxy.times import Times
 from rocketwire.server.proxy.tunnels import Begun, Passed, Relocation, Tunnel, Watching
-from rocketwire.server.remote_calls.message_places import MessagePlaces
 from rocketwire.server.transactions.hearing import MayHear, everybody, may_check
 from rocketwire.server.upstream.cluster import BrokerKey, Cluster
 from rocketwire.server.upstream.connecting import Connecting, connected
@@ -28,15 +25,11 @@ from rocketwire.server.upstream.signing import Account
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.connection import RawFrame
-from rocketwire.wire.errors import WireError
 from rocketwire.wire.frame import Buffer
 from rocketwire.wire.header import Header, decode_header, encode_header
 from rocketwire.wire.hosts import encode_host
 
 log = logging.getLogger(__name__)
-
-_MOST_UNDECIDED: Final = 16
-"""Requests of one client that wait for what a broker says of a message; the client's later requests wait then, too."""
 
 
 class Relay(Passing):
@@ -56,7 +49,7 @@ class Relay(Passing):
         connecting: Makes connections to the broker.
         known: An address with the IP address of its host, which is known after connecting; None: there is none.
         account: Signs each request while there is one; else they keep what their clients have signed with.
-        places: Decides about requests that name a message by its physical offset; None: nobody does.
+        accounts: What clients with accounts ask about is asked by it; None: there are no accounts.
         may_hear: Says whether a producer may receive the messages of a topic.
         times: Measures; None: nobody does.
         shadow: Copies sends; None: nobody does.
@@ -78,7 +71,7 @@ class Relay(Passing):
         connecting: Connecting = connected,
         known: Callable[[Address], Address | None],
         account: Account,
-        places: MessagePlaces | None = None,
+        accounts: EdgeAccounts | None = None,
         may_hear: MayHear = everybody,
         times: Times | None = None,
         shadow: Shadow | None = None,
@@ -96,8 +89,7 @@ class Relay(Passing):
         self._passed = passed
         self._connecting = connecting
         self._account = account
-        self._places = places
-        self._undecided: Counter[Session] = Counter()
+        self._held = None if accounts is None else HeldRequests(nursery, accounts, self)
         self._may_hear = may_hear
         self._shadow = shadow
         self._find()
@@ -159,7 +151,7 @@ class Relay(Passing):
                         continue
                 if header.is_response:
                     tunnel.send(_with(frame, header) if guarded else frame, None)
-                elif not self._held(session, tunnel, frame, header, arrived):
+                elif self._held is None or not self._held.takes(session, tunnel, Arrived(frame, header, arrived)):
                     self._ask(tunnel, frame, header, guarded=guarded, arrived=arrived)
                 if self._waits(session, tunnel):
                     break
@@ -188,52 +180,19 @@ class Relay(Passing):
             frame = _with(frame, self._account.signed(header, frame.body))
         tunnel.send(frame, header)
 
-    def _held(self, session: Session, tunnel: Tunnel, frame: RawFrame, header: Header, arrived: float) -> bool:
-        """Whether a request is refused, or waits for what the broker says of the message that it names."""
-        if self._places is None:
-            return False
-        try:
-            place = self._places.to_decide(session, header)
-        except (ServerError, WireError) as error:
-            self._refuse_for(session, header, frame.serialize_type, error, arrived)
-            return True
-        if place is None:
-            return False
-        kept = frame._replace(header=memoryview(bytes(frame.header)), body=memoryview(bytes(frame.body)))
-        size = len(kept.header) + len(kept.body)
-        decide = partial(self._decide, session, tunnel, kept, header, place, arrived)
-        if self._undecided[session] < _MOST_UNDECIDED:
-            self._nursery.start_soon(self._decide_beside, decide, session, size)
-        else:
-            session.engage(decide, size)
-        return True
+    def pass_on(self, tunnel: Tunnel, asked: Arrived) -> None:
+        """Pass a request to the broker."""
+        self._ask(tunnel, asked.frame, asked.header, guarded=True, arrived=asked.at)
 
-    async def _decide_beside(self, decide: Callable[[], Awaitable[None]], session: Session, size: int) -> None:
-        """Decide while the client's later requests are passed on."""
-        self._undecided[session] += 1
-        session.in_flight.add(size)
-        try:
-            await decide()
-        finally:
-            session.in_flight.add(-size)
-            self._undecided[session] -= 1
-            if not self._undecided[session]:
-                del self._undecided[session]
+    def refuse_for(self, session: Session, asked: Arrived, error: Exception) -> None:
+        """Answer a request with the error for which it is not passed on."""
+        self._refuse_for(session, asked.header, asked.frame.serialize_type, error, asked.at)
 
-    async def _decide(
-        self, session: Session, tunnel: Tunnel, frame: RawFrame, header: Header, place: int, arrived: float
-    ) -> None:
-        """Pass a request on once it is decided by the topic of the message that it names."""
-        assert self._places is not None  # noqa: S101 - it gave the place
-        try:
-            await self._places.decide(session, header, place, tunnel.address)
-        except Exception as error:  # noqa: BLE001 - it is logged; an undecided request is refused
-            self._refuse_for(session, header, frame.serialize_type, error, arrived)
-            session.flush()
-            return
-        if not session.closed:
-            self._ask(tunnel, frame, header, guarded=True, arrived=arrived)
-            tunnel.flush()
+    def answer(self, session: Session, asked: Arrived, reply: Reply) -> None:
+        """Answer a request."""
+        session.answer(asked.header, asked.frame.serialize_type, reply)
+        if self._times is not None:
+            self._times.answered(asked.header.code, asked.at)
 
     def _opened(self, session: Session, begun: Begun | None = None) -> Tunnel | None:
         """A new tunnel for a client; None: it has left, or it is not known where the broker is."""

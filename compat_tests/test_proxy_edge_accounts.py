@@ -1,0 +1,149 @@
+"""A proxy with accounts of its own in front of Apache's broker, which lets in the proxy's account only."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from compat_tests import acl_cases
+from compat_tests.acl_cases import Question, Who, signed
+from compat_tests.proxied import APACHE_4, APACHE_5, OURS, Proxied
+from compat_tests.remoting import Answer, Connection
+from rocketwire.compat.brokers.endpoint import running
+
+_SECRET: Final = "secret-of-everybody"
+_ACCOUNTS: Final = f"""\
+accounts:
+- accessKey: edge-admin
+  secretKey: {_SECRET}
+  admin: true
+- accessKey: owner-account
+  secretKey: {_SECRET}
+  topicPerms: [Hidden=PUB|SUB]
+  groupPerms: [hidden=SUB]
+- accessKey: other-account
+  secretKey: {_SECRET}
+  topicPerms: [Own=PUB|SUB]
+  groupPerms: [own=SUB]
+"""
+_UPSTREAM: Final = "admin-key-1"
+_PREPARED, _COMMIT = "4", "8"
+
+
+def _guarded(folder: Path, kind: str) -> Proxied:
+    """Brokers of a kind that demand an account, behind a proxy that has one and demands others."""
+    edge = folder / "edge.yml"
+    edge.write_text(_ACCOUNTS)
+    secret = acl_cases.SECRETS[_UPSTREAM]
+    settings: Mapping[str, str]
+    if kind == APACHE_4:
+        conf = folder / "broker-a" / "home" / "conf"
+        conf.mkdir(parents=True)
+        shutil.copy(acl_cases.ACCOUNTS, conf / "plain_acl.yml")
+        settings = {"aclEnable": "true"}
+    elif kind == OURS:
+        settings = {"aclEnable": "true", "aclFile": str(acl_cases.ACCOUNTS)}
+    else:
+        providers = "org.apache.rocketmq.auth.authentication.provider."
+        settings = {
+            "authenticationEnabled": "true",
+            "authenticationProvider": providers + "DefaultAuthenticationProvider",
+            "authenticationMetadataProvider": providers + "LocalAuthenticationMetadataProvider",
+            "authConfigPath": str(folder / "auth"),
+            "initAuthenticationUser": json.dumps({"username": _UPSTREAM, "password": secret}),
+            "innerClientAuthenticationCredentials": json.dumps({"accessKey": _UPSTREAM, "secretKey": secret}),
+        }
+    options = ["--acl", str(edge), "--set", f"upstreamAccessKey={_UPSTREAM}", "--set", f"upstreamSecretKey={secret}"]
+    return Proxied(folder, kind=kind, brokers=1, settings=settings, options=options)
+
+
+def _ask(broker: Connection, account: str, code: int, fields: Mapping[str, str], body: str = "") -> Answer:
+    asked = signed(Question(code, fields, body), Who(account, _SECRET))
+    return broker.ask(asked.code, asked.fields, asked.body)
+
+
+def _done(broker: Connection, account: str, code: int, fields: Mapping[str, str], body: str = "") -> Answer:
+    answer = _ask(broker, account, code, fields, body)
+    assert answer.code == 0, (code, fields, answer)
+    return answer
+
+
+def _sent(broker: Connection, topic: str, properties: Sequence[str], *, sys_flag: str = "0") -> Answer:
+    account = "owner-account" if topic == "Hidden" else "other-account"
+    text = "".join(f"{each.replace('=', chr(1))}{chr(2)}" for each in properties)
+    fields = {"a": "P", "b": topic, "c": "TBW102", "d": "4", "e": "0", "f": sys_flag, "g": "1700000000000", "h": "0"}
+    return _done(broker, account, 310, {**fields, "i": text, "j": "0", "k": "false", "m": "false"}, f"of {topic}")
+
+
+def _place(sent: Answer) -> str:
+    return str(int(sent.fields["msgId"][-16:], 16))
+
+
+def _end(half: Answer) -> dict[str, str]:
+    places = {"tranStateTableOffset": half.fields["queueOffset"], "commitLogOffset": _place(half)}
+    return {"producerGroup": "P", "commitOrRollback": _COMMIT, "msgId": "H", "transactionId": "H", **places}
+
+
+def _pulled(broker: Connection, topic: str) -> bytes:
+    account, group = ("owner-account", "hidden") if topic == "Hidden" else ("other-account", "own")
+    fields = {"consumerGroup": group, "topic": topic, "queueId": "0", "queueOffset": "0", "maxMsgNums": "32"}
+    fields |= {"sysFlag": "4", "commitOffset": "0", "suspendTimeoutMillis": "0", "subscription": "*", "subVersion": "1"}
+    return _ask(broker, account, 11, {**fields, "expressionType": "TAG"}).body
+
+
+@pytest.mark.parametrize("kind", [APACHE_4, APACHE_5, OURS])
+def test_a_message_named_by_its_offset_needs_the_permission_of_its_topic(tmp_path: Path, kind: str) -> None:
+    guarded = _guarded(tmp_path, kind)
+    with running(guarded), Connection(guarded.broker) as broker:
+        for topic in ("Hidden", "Own"):
+            config = {
+                "topic": topic,
+                "defaultTopic": "TBW102",
+                "readQueueNums": "1",
+                "writeQueueNums": "1",
+                "perm": "6",
+            }
+            config |= {"topicFilterType": "SINGLE_TAG", "topicSysFlag": "0", "order": "false"}
+            _done(broker, "edge-admin", 17, config)
+        plain = _sent(broker, "Hidden", ["UNIQ_KEY=U"])
+        delayed = _sent(broker, "Hidden", ["UNIQ_KEY=D", "DELAY=18"])
+        half = _sent(broker, "Hidden", ["UNIQ_KEY=H", "TRAN_MSG=true", "PGROUP=P"], sys_flag=_PREPARED)
+        own = _sent(broker, "Own", ["UNIQ_KEY=O"])
+        for each in (plain, delayed, half):
+            place = {"offset": _place(each)}
+            assert b"of Hidden" in _done(broker, "owner-account", 33, place).body
+            back = {**place, "group": "own", "delayLevel": "-1", "originMsgId": "m", "originTopic": "Own"}
+            for code, fields in ((33, place), (36, back), (37, _end(each))):
+                answer = _ask(broker, "other-account", code, fields)
+                assert answer.code != 0
+                assert "No default permission for topic:Hidden" in answer.remark
+                assert not answer.body
+        for account in ("owner-account", "other-account"):
+            answer = _ask(broker, account, 33, {"offset": str(int(_place(plain)) + 1)})
+            assert "no message begins at offset" in answer.remark
+        assert b"of Own" in _done(broker, "other-account", 33, {"offset": _place(own)}).body
+        back = {
+            "offset": _place(own),
+            "group": "own",
+            "delayLevel": "-1",
+            "originMsgId": "m",
+            "originTopic": "Own",
+        }
+        _done(broker, "other-account", 36, back)
+        assert _pulled(broker, "Hidden").count(b"of Hidden") == 1
+        _done(broker, "owner-account", 37, _end(half))
+        deadline = time.monotonic() + 10
+        while _pulled(broker, "Hidden").count(b"of Hidden") < 2:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        for code in (43, 45, 205, 318, 353, 513, 901, 1007, 2001, 3001, 3004, 3005, 3010, 5001, 200056, 200074, 77777):
+            for account in ("other-account", "owner-account"):
+                answer = _ask(broker, account, code, {"topic": "Hidden", "username": "x"})
+                assert answer.code == 1
+                assert "not allowed through the proxy" in answer.remark or "Need admin permission" in answer.remark

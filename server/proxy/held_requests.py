@@ -1,0 +1,129 @@
+"""Requests of clients with accounts that are not passed on at once: the proxy asks the broker something itself first.
+
+Of a request that names a message by its physical offset it asks for the message's topic. A query by key it makes
+itself, and leaves out of the answer what has another topic: Apache's brokers answer with all messages whose topic and
+key have the hash that was asked for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Final, NamedTuple, Protocol
+
+import trio
+
+from rocketwire.server.core.request import Reply
+from rocketwire.server.core.server_error import ServerError
+from rocketwire.server.net.session import Session
+from rocketwire.server.proxy.tunnels import Tunnel
+from rocketwire.server.remote_calls.message_places import MessagePlaces
+from rocketwire.server.remote_calls.queries import Queries
+from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.connection import RawFrame
+from rocketwire.wire.errors import WireError
+from rocketwire.wire.header import Header
+
+_MOST: Final = 16
+"""Requests of one client that wait so; the client's later requests wait, too, for one more."""
+
+
+class EdgeAccounts(NamedTuple):
+    """What a proxy with accounts of its own asks brokers: for the topics of messages, and by key."""
+
+    places: MessagePlaces
+    queries: Queries
+
+
+class Arrived(NamedTuple):
+    """A request of a client, and the loop's time when it came, in seconds."""
+
+    frame: RawFrame
+    header: Header
+    at: float
+
+
+class Passes(Protocol):
+    """Carries out what is decided."""
+
+    def pass_on(self, tunnel: Tunnel, asked: Arrived) -> None:
+        """Pass a request to the broker."""
+
+    def refuse_for(self, session: Session, asked: Arrived, error: Exception) -> None:
+        """Answer a request with the error for which it is not passed on."""
+
+    def answer(self, session: Session, asked: Arrived, reply: Reply) -> None:
+        """Answer a request."""
+
+
+class HeldRequests:
+    """The requests of one broker's clients that wait.
+
+    Args:
+        nursery: Carries what is asked.
+        accounts: Asks.
+        passes: Passes requests on.
+    """
+
+    def __init__(self, nursery: trio.Nursery, accounts: EdgeAccounts, passes: Passes) -> None:
+        self._nursery = nursery
+        self._places, self._queries = accounts
+        self._passes = passes
+        self._waiting: Counter[Session] = Counter()
+
+    def takes(self, session: Session, tunnel: Tunnel, asked: Arrived) -> bool:
+        """Take a request that is not to be passed on now; False: it is."""
+        if asked.header.code == RequestCode.QUERY_MESSAGE:
+            self._begin(session, asked, partial(self._query, session, tunnel))
+            return True
+        try:
+            place = self._places.to_decide(session, asked.header)
+        except (ServerError, WireError) as error:
+            self._passes.refuse_for(session, asked, error)
+            return True
+        if place is None:
+            return False
+        self._begin(session, asked, partial(self._decide, session, tunnel, place))
+        return True
+
+    def _begin(self, session: Session, asked: Arrived, task: Callable[[Arrived], Awaitable[None]]) -> None:
+        """Carry out a task with a request, whose frame is a view that does not last."""
+        frame = asked.frame
+        kept = frame._replace(header=memoryview(bytes(frame.header)), body=memoryview(bytes(frame.body)))
+        size = len(kept.header) + len(kept.body)
+        bound = partial(task, asked._replace(frame=kept))
+        if self._waiting[session] >= _MOST:
+            session.engage(bound, size)
+            return
+        self._waiting[session] += 1
+        session.in_flight.add(size)
+        self._nursery.start_soon(self._beside, session, size, bound)
+
+    async def _beside(self, session: Session, size: int, task: Callable[[], Awaitable[None]]) -> None:
+        """Carry out a task while the client's later requests are passed on."""
+        try:
+            await task()
+        except Exception as error:  # noqa: BLE001 - it is logged: a bug in one request must not end the others
+            session.failed(error)
+        finally:
+            session.in_flight.add(-size)
+            self._waiting[session] -= 1
+            if not self._waiting[session]:
+                del self._waiting[session]
+
+    async def _decide(self, session: Session, tunnel: Tunnel, place: int, asked: Arrived) -> None:
+        """Pass a request on once it is decided by the topic of the message that it names."""
+        try:
+            await self._places.decide(session, asked.header, place, tunnel.address)
+        except Exception as error:  # noqa: BLE001 - it is logged; an undecided request is refused
+            self._passes.refuse_for(session, asked, error)
+            session.flush()
+            return
+        if not session.closed:
+            self._passes.pass_on(tunnel, asked)
+            tunnel.flush()
+
+    async def _query(self, session: Session, tunnel: Tunnel, asked: Arrived) -> None:
+        self._passes.answer(session, asked, await self._queries.answer(asked.header, tunnel.address))
+        session.flush()

@@ -1,0 +1,200 @@
+"""Which topic a message named by its physical offset has, as brokers of all kinds tell it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trio
+
+from rocketwire.server.config.live import Live
+from rocketwire.server.core.guard_errors import AccessRefused
+from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.guards.acl.control import AccessControl
+from rocketwire.server.guards.acl.message_owner import NoMessageThere
+from rocketwire.server.limits.keys import LimitKeys
+from rocketwire.server.remote_calls.message_places import MessageNotShown, MessagePlaces
+from rocketwire.server.remote_calls.queries import Queries
+from rocketwire.server.upstream.errors import NotReached, NotSent
+from rocketwire.server.upstream.line import Answer
+from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.wire.addresses import Address
+from rocketwire.wire.bodies import encode_body
+from rocketwire.wire.bodies.progress import ConsumeQueueData, QueryConsumeQueueResponseBody
+from rocketwire.wire.header import Header
+from rocketwire.wire.message import Message, encode_record
+from tests.server.guards.acl.test_every_code import ACCOUNTS, KEY, OTHER, OWNER
+from tests.server.harness import FakePeer, mock_clock, settle
+
+BROKER = Address(host="127.0.0.1", port=1)
+PLACE = 700
+VIEW, ENTRIES = 33, 321
+ACL = "org.apache.rocketmq.acl.common.AclException: "
+
+
+def record(topic: str, *, place: int = PLACE, properties: str = "") -> bytes:
+    return encode_record(
+        Message(
+            topic=topic,
+            queue_id=2,
+            queue_offset=5,
+            physical_offset=place,
+            body=b"body",
+            properties=properties.encode(),
+        )
+    )
+
+
+def entry(place: int) -> Answer:
+    body = encode_body(QueryConsumeQueueResponseBody(queue_data=(ConsumeQueueData(physic_offset=place),)))
+    return Answer(0, None, {}, body)
+
+
+class FakeLines:
+    """Answers to requests by their codes; of several the next one each time, and the last one for ever."""
+
+    def __init__(self, *, signs: bool = True, **answers: list[Answer | NotReached]) -> None:
+        self.signs = signs
+        self.asked: list[int] = []
+        self._answers = {VIEW: answers["view"], ENTRIES: answers.get("entries", [entry(PLACE)])}
+
+    async def ask(self, address: Address, code: int, ext: dict[str, str]) -> Answer:
+        assert address == BROKER
+        assert ext == (
+            {"offset": str(PLACE)}
+            if code == VIEW
+            else {"topic": ext["topic"], "queueId": "2", "index": "5", "count": "1"}
+        )
+        self.asked.append(code)
+        found = self._answers[code]
+        answer = found.pop(0) if len(found) > 1 else found[0]
+        if isinstance(answer, NotReached):
+            raise answer
+        return answer
+
+
+@pytest.fixture
+def decide(tmp_path: Path) -> Callable[..., Any]:
+    """Decides about looking at the message, as an account."""
+    file = tmp_path / "plain_acl.yml"
+    file.write_text(ACCOUNTS)
+    access = AccessControl(
+        str(file),
+        RealFileSystem(),
+        lambda: 0,
+        Metrics(),
+        limit_keys=Live(LimitKeys()),
+        owner_at=None,
+        reply_topic="R",
+    )
+
+    async def decided(lines: FakeLines, account: str = OTHER) -> None:
+        header = Header(code=VIEW, opaque=1, ext={"offset": str(PLACE), "AccessKey": account})
+        peer: Any = FakePeer()
+        faked: Any = lines
+        places = MessagePlaces(access, faked)
+        assert places.to_decide(peer, header) == PLACE
+        await places.decide(peer, header, PLACE, BROKER)
+
+    return decided
+
+
+def shown(topic: str, **how: Any) -> list[Answer | NotReached]:
+    return [Answer(0, None, {}, record(topic, **how))]
+
+
+async def test_the_topic_of_the_message_decides(decide: Callable[..., Any]) -> None:
+    await decide(FakeLines(view=shown("Own")))
+    await decide(FakeLines(view=shown("Hidden")), OWNER)
+    await decide(FakeLines(view=shown("RMQ_SYS_TRANS_HALF_TOPIC", properties="REAL_TOPIC\x01Own")))
+    for told in (shown("Hidden"), shown("RMQ_SYS_TRANS_HALF_TOPIC", properties="REAL_TOPIC\x01Hidden")):
+        with pytest.raises(AccessRefused, match="No default permission for topic:Hidden"):
+            await decide(FakeLines(view=told))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        FakeLines(view=[Answer(1, "can not find message by the offset, 700", {}, b"")]),
+        FakeLines(view=[Answer(0, None, {}, b"")]),
+        FakeLines(view=[Answer(0, None, {}, record("Own")[:-1])]),
+        FakeLines(view=shown("Own", place=PLACE + 1)),
+        FakeLines(view=shown("Own"), entries=[entry(PLACE + 1)]),  # a record in the body of another message
+    ],
+)
+async def test_where_no_message_begins_nobody_looks(decide: Callable[..., Any], lines: FakeLines) -> None:
+    with pytest.raises(NoMessageThere):
+        await decide(lines)
+
+
+async def test_an_entry_that_the_broker_is_yet_to_write_is_waited_for(decide: Callable[..., Any]) -> None:
+    none = Answer(0, "Index 5 of 2@Own is not exist!", {}, b"")
+    lines = FakeLines(view=shown("Own"), entries=[none, Answer(1, "2@Own is not exist!", {}, b""), entry(PLACE)])
+    never = FakeLines(view=shown("Own"), entries=[none])
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(decide, lines)
+        for _ in range(2):
+            await settle()
+            mock_clock().jump(0.02)
+    assert lines.asked == [VIEW, ENTRIES, ENTRIES, ENTRIES]
+    refused = trio.Event()
+
+    async def ask() -> None:
+        with pytest.raises(NoMessageThere):
+            await decide(never)
+        refused.set()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ask)
+        for _ in range(10):
+            await settle()
+            mock_clock().jump(0.5)
+    assert refused.is_set()
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        FakeLines(view=[NotSent("the broker is away")]),
+        FakeLines(view=[Answer(1, f"{ACL}No default permission for topic:Own", {}, b"")]),
+        FakeLines(view=shown("Own"), entries=[Answer(1, f"{ACL}Need admin permission", {}, b"")]),
+        FakeLines(view=shown("Own"), entries=[Answer(0, None, {}, b"no JSON")]),
+    ],
+)
+async def test_what_the_broker_does_not_show_is_refused(
+    decide: Callable[..., Any], lines: FakeLines, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(MessageNotShown):
+        await decide(lines)
+    assert len(caplog.records) == 1
+
+
+async def test_without_an_account_of_the_proxy_a_broker_with_accounts_decides(decide: Callable[..., Any]) -> None:
+    await decide(FakeLines(signs=False, view=[Answer(1, f"{ACL}No accessKey is configured", {}, b"")]))
+    with pytest.raises(AccessRefused):
+        await decide(FakeLines(signs=False, view=shown("Hidden")))
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "left"),
+    [
+        (record("Hidden") + record("Own") + record("Hidden"), 0, record("Own")),
+        (record("Hidden"), 22, b""),
+        (record("Own") + b"\0\0\0\x08rest", 0, record("Own")),
+        (b"\0\0\0\0", 22, b""),
+        (b"", 22, b""),
+    ],
+)
+async def test_a_query_by_key_gives_messages_of_its_topic_only(body: bytes, code: int, left: bytes) -> None:
+    class Lines:
+        async def ask_together(self, _address: Address, questions: list[Any], **_: Any) -> list[Answer]:
+            assert questions[0].ext == {"topic": "Own", "key": KEY}
+            return [Answer(0, None, {"indexLastUpdatePhyoffset": "0"}, body)]
+
+    lines: Any = Lines()
+    reply = await Queries(lines).answer(Header(code=12, opaque=1, ext={"topic": "Own", "key": KEY}), BROKER)
+    assert reply.code == code
+    assert b"".join(map(bytes, reply.body)) == left
+    assert reply.ext == {"indexLastUpdatePhyoffset": "0"}
