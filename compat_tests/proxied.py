@@ -205,6 +205,19 @@ class Proxied:
         self.proxy.start()
 
 
+def users_of_5_5(folder: Path, name: str, secret: str) -> dict[str, str]:
+    """The settings of a broker of 5.5.0 that demands an account of everybody, and has one (ACL 2.0)."""
+    providers = "org.apache.rocketmq.auth.authentication.provider."
+    return {
+        "authenticationEnabled": "true",
+        "authenticationProvider": providers + "DefaultAuthenticationProvider",
+        "authenticationMetadataProvider": providers + "LocalAuthenticationMetadataProvider",
+        "authConfigPath": str(folder / "auth"),
+        "initAuthenticationUser": json.dumps({"username": name, "password": secret}),
+        "innerClientAuthenticationCredentials": json.dumps({"accessKey": name, "secretKey": secret}),
+    }
+
+
 def create_topic(address: str, topic: str) -> None:
     """Make a topic with `QUEUES` queues on a broker."""
     with Connection("broker", parse_address(address)) as broker:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 from compat_tests import acl_cases
 from compat_tests.cases import check
 from compat_tests.commands import Rocketwire
-from compat_tests.proxied import APACHE_4, APACHE_5, Proxied, ProxyProcess
+from compat_tests.proxied import APACHE_4, APACHE_5, Proxied, ProxyProcess, users_of_5_5
 from rocketwire.compat.brokers.endpoint import running
 from rocketwire.compat.clients.client import Clients
 from rocketwire.compat.scenario import catalogue
@@ -51,15 +50,7 @@ def test_brokers_of_5_5_with_users_let_the_proxys_account_in(
 ) -> None:
     """5.5.0 has no plain_acl.yml any more, but users of its own (ACL 2.0), which it asks all requests for."""
     name, secret = "proxy-account", "proxy-secret"
-    providers = "org.apache.rocketmq.auth.authentication.provider."
-    settings = {
-        "authenticationEnabled": "true",
-        "authenticationProvider": providers + "DefaultAuthenticationProvider",
-        "authenticationMetadataProvider": providers + "LocalAuthenticationMetadataProvider",
-        "authConfigPath": str(tmp_path / "auth"),
-        "initAuthenticationUser": json.dumps({"username": name, "password": secret}),
-        "innerClientAuthenticationCredentials": json.dumps({"accessKey": name, "secretKey": secret}),
-    }
+    settings = users_of_5_5(tmp_path, name, secret)
     signed = ("--set", f"upstreamAccessKey={name}", "--set", f"upstreamSecretKey={secret}")
     guarded = Proxied(tmp_path, kind=APACHE_5, brokers=1, settings=settings, options=signed)
     port = int(guarded.namesrv.rpartition(":")[2])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -13,7 +12,7 @@ import pytest
 
 from compat_tests import acl_cases
 from compat_tests.acl_cases import Question, Who, signed
-from compat_tests.proxied import APACHE_4, APACHE_5, OURS, Proxied
+from compat_tests.proxied import APACHE_4, APACHE_5, OURS, Proxied, users_of_5_5
 from compat_tests.remoting import Answer, Connection
 from rocketwire.compat.brokers.endpoint import running
 
@@ -50,15 +49,7 @@ def _guarded(folder: Path, kind: str) -> Proxied:
     elif kind == OURS:
         settings = {"aclEnable": "true", "aclFile": str(acl_cases.ACCOUNTS)}
     else:
-        providers = "org.apache.rocketmq.auth.authentication.provider."
-        settings = {
-            "authenticationEnabled": "true",
-            "authenticationProvider": providers + "DefaultAuthenticationProvider",
-            "authenticationMetadataProvider": providers + "LocalAuthenticationMetadataProvider",
-            "authConfigPath": str(folder / "auth"),
-            "initAuthenticationUser": json.dumps({"username": _UPSTREAM, "password": secret}),
-            "innerClientAuthenticationCredentials": json.dumps({"accessKey": _UPSTREAM, "secretKey": secret}),
-        }
+        settings = users_of_5_5(folder, _UPSTREAM, secret)
     options = ["--acl", str(edge), "--set", f"upstreamAccessKey={_UPSTREAM}", "--set", f"upstreamSecretKey={secret}"]
     return Proxied(folder, kind=kind, brokers=1, settings=settings, options=options)
 

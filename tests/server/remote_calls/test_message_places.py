@@ -88,6 +88,7 @@ def decide(tmp_path: Path) -> Callable[..., Any]:
         limit_keys=Live(LimitKeys()),
         owner_at=None,
         reply_topic="R",
+        region="here",
     )
 
     async def decided(lines: FakeLines, account: str = OTHER) -> None:
