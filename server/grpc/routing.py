@@ -6,12 +6,13 @@ between.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Final
 
 from rocketwire.server.core.request import Reply, Request
+from rocketwire.server.core.works import check_answer
 from rocketwire.server.grpc.calls import Asking, Call
 from rocketwire.server.grpc.settings import group_request
 from rocketwire.server.grpc.statuses import OK, code_of_reply
@@ -25,7 +26,6 @@ from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.grpc.checks import check_group, check_topic
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.grpc.definition_pb2 import (
-    Assignment,
     Broker,
     Endpoints,
     MessageQueue,
@@ -33,6 +33,7 @@ from rocketwire.wire.grpc.definition_pb2 import (
     Resource,
 )
 from rocketwire.wire.grpc.errors import CallInvalid
+from rocketwire.wire.grpc.queue_lists import QueueRun, listed_assignment, listed_assignments, listed_queues
 from rocketwire.wire.grpc.service_pb2 import (
     QueryAssignmentRequest,
     QueryAssignmentResponse,
@@ -64,22 +65,29 @@ def query_route(services: RoutingServices, call: Call, request: QueryRouteReques
     check_topic(topic.name)
     _check_endpoints(request.endpoints)
     shares = yield from asked_shares(services.topics, call, topic.name, PUB | SUB)
-    response = QueryRouteResponse(status=OK)
     of_brokers = [
         _queues(topic, Broker(name=name, id=0, endpoints=request.endpoints), config) for name, config in shares
     ]
-    for in_turn in zip_longest(*of_brokers):
-        response.message_queues.extend(queue for queue in in_turn if queue is not None)
-    return response
+    check_answer(sum(run.least for runs in of_brokers for run in runs))
+    payload = bytearray(QueryRouteResponse(status=OK).SerializeToString())
+    for in_turn in zip_longest(*map(listed_queues, of_brokers), fillvalue=b""):
+        payload += b"".join(in_turn)
+    return bytes(payload)
 
 
-def _queues(topic: Resource, broker: Broker, config: TopicConfig) -> Iterator[MessageQueue]:
-    """The queues of one broker."""
+def _queues(topic: Resource, broker: Broker, config: TopicConfig) -> list[QueueRun]:
+    """The queues of one broker: those that are only read or only written come first."""
     accepted = accepted_types(config)
-    for queue_id, permission in enumerate(_permissions(config)):
-        yield MessageQueue(
-            topic=topic, id=queue_id, permission=permission, broker=broker, accept_message_types=accepted
-        )
+    read = _readable(config)
+    write = config.write_queue_nums if config.perm & Bits.WRITE else 0
+    one, both = abs(read - write), min(read, write)
+
+    def run(permission: Permission, first: int, count: int) -> QueueRun:
+        queue = MessageQueue(topic=topic, permission=permission, broker=broker, accept_message_types=accepted)
+        return QueueRun(queue, first, count)
+
+    lone = Permission.READ if read > write else Permission.WRITE
+    return [run(lone, 0, one), run(Permission.READ_WRITE, one, both)]
 
 
 def query_assignment(services: RoutingServices, call: Call, request: QueryAssignmentRequest) -> Asking:
@@ -99,13 +107,20 @@ def query_assignment(services: RoutingServices, call: Call, request: QueryAssign
         yield (group_request(call, name),)
     group = services.groups.get(name)
     ordered = group is not None and bool(group.consume_message_orderly)
-    response = QueryAssignmentResponse(status=OK)
+    runs = []
     for broker_name, queues in readable:
         broker = Broker(name=broker_name, id=0, endpoints=request.endpoints)
-        for queue_id in range(queues) if ordered else (_ANY_QUEUE,):
-            queue = MessageQueue(topic=topic, id=queue_id, permission=Permission.READ_WRITE, broker=broker)
-            response.assignments.append(Assignment(message_queue=queue))
-    return response
+        queue = MessageQueue(topic=topic, permission=Permission.READ_WRITE, broker=broker)
+        runs.append(QueueRun(queue, 0, queues if ordered else 1))
+    check_answer(sum(run.least for run in runs))
+    payload = bytearray(QueryAssignmentResponse(status=OK).SerializeToString())
+    for run in runs:
+        if ordered:
+            payload += b"".join(listed_assignments(run))
+        else:
+            run.queue.id = _ANY_QUEUE
+            payload += listed_assignment(run.queue)
+    return bytes(payload)
 
 
 def accepted_types(config: TopicConfig) -> tuple[str, ...]:
@@ -145,16 +160,3 @@ def _readable(config: TopicConfig) -> int:
 def _check_endpoints(endpoints: Endpoints) -> None:
     if not endpoints.addresses:
         raise CallInvalid(Code.ILLEGAL_ACCESS_POINT, "the endpoints have no address")
-
-
-def _permissions(config: TopicConfig) -> Iterator[Permission]:
-    """The permission of each queue: those that are only read or only written come first."""
-    read = _readable(config)
-    write = config.write_queue_nums if config.perm & Bits.WRITE else 0
-    both = min(read, write)
-    for _ in range(read - both):
-        yield Permission.READ
-    for _ in range(write - both):
-        yield Permission.WRITE
-    for _ in range(both):
-        yield Permission.READ_WRITE

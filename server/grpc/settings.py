@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from rocketwire.server.clients.heartbeats import heartbeat_entries
 from rocketwire.server.config.live import Live
+from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Request
 from rocketwire.server.grpc.calls import Call
 from rocketwire.server.grpc.tables.groups import Groups
@@ -51,6 +53,19 @@ def merged(services: SettingsServices, asked: Settings) -> Settings:
     if asked.HasField("subscription"):
         _subscribe(group_config(services.groups, asked.subscription.group.name), settings)
     return settings
+
+
+def check_size(settings: Settings, most_bytes: int) -> None:
+    """Refuse settings that make a heartbeat of more than `most_bytes`, before that is made.
+
+    Raises:
+        LimitExceeded: they are too long, or have too many tags: each is two entries of the heartbeat.
+    """
+    if settings.ByteSize() > most_bytes:
+        raise LimitExceeded("maxHeartbeatBytes", most_bytes)
+    expressions = [each.expression.expression for each in settings.subscription.subscriptions]
+    if sum(2 * (text.count("||") + 1) for text in expressions) > heartbeat_entries(most_bytes):
+        raise LimitExceeded("bodyEntries", heartbeat_entries(most_bytes))
 
 
 def group_request(call: Call, group: str) -> Request[Any]:

@@ -17,7 +17,7 @@ from rocketwire.server.grpc.calls import Asking, Call, Response, named_account
 from rocketwire.server.grpc.clients import Client, Clients, Said
 from rocketwire.server.grpc.consuming.handles import Held
 from rocketwire.server.grpc.metadata import CLIENT_ID, read_language
-from rocketwire.server.grpc.settings import SettingsServices, group_request, merged
+from rocketwire.server.grpc.settings import SettingsServices, check_size, group_request, merged
 from rocketwire.server.grpc.statuses import OK, status_of_error, status_of_reply
 from rocketwire.server.grpc.transactions import Pending
 from rocketwire.server.grpc.transport.streams import Stream
@@ -173,6 +173,7 @@ class Telemetry:
         line = stream.connection
         client = services.clients.claimed(stream.headers[CLIENT_ID], line, named_account(stream.headers, line))
         client.check_place(line)
+        check_size(asked, line.in_flight.limits.keys.current.max_heartbeat_bytes)
         said = client.with_settings(asked, services.clock())
 
         def done(found: Reply | Exception | None) -> None:

@@ -18,7 +18,7 @@ from rocketwire.server.core.errors import TopicNotFound
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Proof, Reply, Request
 from rocketwire.server.dispatch.caller import CallCaller
-from rocketwire.server.dispatch.dispatcher import ext_of_fast
+from rocketwire.server.dispatch.dispatcher import LONGEST_SECONDS, ext_of_fast
 from rocketwire.server.dispatch.guard import Guard
 from rocketwire.server.dispatch.refusal import refusal
 from rocketwire.server.grpc.calls import NotStored
@@ -129,7 +129,9 @@ class RemoteDispatch:
     # --- the dispatch of `server.grpc.transport.connection`
 
     def serve_requests(self, caller: CallCaller, requests: Sequence[Request[Any]]) -> int:
-        """Pass requests on; none waits for the answer to another."""
+        """Pass requests on; none waits for the answer to another. Those that are left when it takes long come later."""
+        until = trio.current_time() + LONGEST_SECONDS
+        handled = 0
         guards = [guard for guard in self._guards if guard.active]
         written: dict[Line, None] = {}
         for request in requests:
@@ -143,9 +145,13 @@ class RemoteDispatch:
             else:
                 if line is not None:
                     written[line] = None
+            handled += 1
+            if trio.current_time() > until:
+                caller.let_others()
+                break
         for line in written:
             line.flush()
-        return len(requests)
+        return handled
 
     @property
     def plain(self) -> bool:

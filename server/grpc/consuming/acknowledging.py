@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,6 +19,7 @@ from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.grpc.errors import CallInvalid
 from rocketwire.wire.grpc.limits import CallLimits
 from rocketwire.wire.grpc.service_pb2 import (
+    AckMessageEntry,
     AckMessageRequest,
     AckMessageResponse,
     ChangeInvisibleDurationRequest,
@@ -30,6 +31,8 @@ from rocketwire.wire.grpc.times import duration_ms
 from rocketwire.wire.headers.pop import ChangeInvisibleTimeResponseHeader
 
 _LIMITS: Final = CallLimits()
+_ACKS_OF_STEP: Final = 128
+"""So many deliveries are acknowledged before other connections come next, if these were many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,10 +68,28 @@ def _acknowledge_each(services: AcknowledgingServices, call: Call, request: AckM
     check_group(group)
     if not request.entries:
         raise CallInvalid(Code.BAD_REQUEST, "no entry to acknowledge")
+    response = AckMessageResponse()
+    codes: set[Code] = set()
+    for first in range(0, len(request.entries), _ACKS_OF_STEP):
+        entries = request.entries[first : first + _ACKS_OF_STEP]
+        for entry, (code, text) in zip(entries, (yield from _codes(services, call, request, entries)), strict=True):
+            services.forget(call, entry.receipt_handle)
+            codes.add(code)
+            response.entries.add(
+                message_id=entry.message_id, receipt_handle=entry.receipt_handle, status=status_of(code, text)
+            )
+    response.status.CopyFrom(joint_status(codes))
+    return response
+
+
+def _codes(
+    services: AcknowledgingServices, call: Call, request: AckMessageRequest, entries: Sequence[AckMessageEntry]
+) -> Asking:
+    """Acknowledge some entries of a call; returns the code and the text of each."""
     now = services.clock()
     codes: list[tuple[Code, str]] = []
     handles: dict[int, Handle] = {}
-    for place, entry in enumerate(request.entries):
+    for place, entry in enumerate(entries):
         try:
             handles[place] = services.held.read(entry.receipt_handle, now)
         except CallInvalid as error:
@@ -76,17 +97,10 @@ def _acknowledge_each(services: AcknowledgingServices, call: Call, request: AckM
         else:
             codes.append((Code.OK, ""))
     if handles:
-        for place, reply in (yield from _replies(call, topic, group, handles)).items():
+        replies = yield from _replies(call, request.topic.name, request.group.name, handles)
+        for place, reply in replies.items():
             codes[place] = (code_of_handle(reply), reply.remark or "")
-    response = AckMessageResponse(status=joint_status([code for code, _ in codes]))
-    client = services.clients.find(call.client_id, call.account)
-    for entry, (code, text) in zip(request.entries, codes, strict=True):
-        if client is not None:
-            services.held.remove(client, entry.receipt_handle)
-        response.entries.add(
-            message_id=entry.message_id, receipt_handle=entry.receipt_handle, status=status_of(code, text)
-        )
-    return response
+    return codes
 
 
 def _replies(call: Call, topic: str, group: str, handles: Mapping[int, Handle]) -> Asking:

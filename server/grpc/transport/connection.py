@@ -197,11 +197,15 @@ class Connection(Writing):
         return bool(events) and (events[0][0] not in _ANSWERED or not self._waits)
 
     def _serve_requests(self) -> None:
+        until = trio.current_time() + _SECONDS
         while self._requests:
             requests, self._requests = self._requests, []
             handled = self._serving.dispatch.serve_requests(self, requests)
             if handled < len(requests):
                 self._requests[:0] = requests[handled:]
+                return
+            if trio.current_time() > until:
+                self._lets_others = True  # calls of many steps ask for more with each answer
                 return
 
     def _handle(self, kind: int, *said: Any) -> None:  # noqa: ANN401 - see Http2
