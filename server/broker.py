@@ -370,6 +370,7 @@ class Broker:
             wake=self.wake,
             store_host=self.store_host,
             renewals=self.renewals,
+            indexed=config.store.message_index_enable,
             budget=self.background,
         )
         self._ordered.freed.subscribe(self.pops.freed)

@@ -12,6 +12,8 @@ MAX_RETRY_TOPIC_LENGTH: Final = 255
 """Of a topic of retried messages or dead letters, as Apache 5.5.0 has it: 4.9.7 takes 127. A group's name and a topic's
 are in the one of POP."""
 MAX_GROUP_LENGTH: Final = 255
+MAX_BROKER_NAME_LENGTH: Final = 255
+"""Characters of a broker's name in the handle of a popped message: it is written into records. A limit of our own."""
 ALLOWED_CHARACTERS: Final = "^[%|a-zA-Z0-9_-]+$"
 
 RETRY_PREFIX: Final = "%RETRY%"
@@ -76,6 +78,9 @@ NOT_SENDABLE_TOPICS: Final = frozenset(
 )
 """Topics that clients may not send to."""
 
+WAITING_TOPICS: Final = frozenset({SCHEDULE_TOPIC, TRANS_HALF_TOPIC, TRANS_OP_HALF_TOPIC, TIMER_TOPIC})
+"""Topics in which the broker keeps messages until they are due or decided. The revive topic is one, too."""
+
 PREDEFINED_GROUPS: Final = (
     "TOOLS_CONSUMER",
     "FILTERSRV_CONSUMER",
@@ -130,6 +135,11 @@ def not_sendable_problem(topic: str) -> str | None:
     """Tell why clients may not send to a topic; the remark of an answer of code 16."""
     refused = topic in NOT_SENDABLE_TOPICS or topic.startswith(REVIVE_TOPIC_PREFIX)
     return f"Sending message to topic[{topic}] is forbidden." if refused else None
+
+
+def is_waiting_topic(topic: str) -> bool:
+    """Tell whether the broker keeps messages in the topic until they are due or decided."""
+    return topic in WAITING_TOPICS or topic.startswith(REVIVE_TOPIC_PREFIX)
 
 
 def is_system_topic(topic: str) -> bool:

@@ -21,7 +21,7 @@ class NotInQueue(ServerError):
 
 
 class DeliveryOver(ServerError):
-    """A delivery whose handle is good no more: it was acknowledged or changed, or its time is up."""
+    """A handle that is good no more, or never was: the message was acknowledged or changed, or its time is up."""
 
     def __init__(self) -> None:
         super().__init__("the delivery is over: it was acknowledged or changed with this handle, or its time is up")

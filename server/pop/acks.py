@@ -17,10 +17,10 @@ from rocketwire.server.core.pop_errors import DeliveryOver, NotInQueue
 from rocketwire.server.core.request import Reply, SharedReply
 from rocketwire.server.messages.storing import Storing
 from rocketwire.server.pop.checks import PopChecks
+from rocketwire.server.pop.deliveries import Deliveries
 from rocketwire.server.pop.ordered import Ordered, PopQueue
 from rocketwire.server.pop.pop_topics import PopTopics
 from rocketwire.server.pop.records import AckedPoint, PopRecords, check_time
-from rocketwire.server.pop.spent import SpentHandles
 from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.store.append.drafts import Appended, Draft
 from rocketwire.wire.bodies.pop import BatchAck, bits
@@ -31,6 +31,7 @@ from rocketwire.wire.headers.pop import (
     ChangeInvisibleTimeRequestHeader,
     ChangeInvisibleTimeResponseHeader,
 )
+from rocketwire.wire.names import MAX_BROKER_NAME_LENGTH
 from rocketwire.wire.pop_handle import ORDER_REVIVE_QUEUE, PopHandle, decode_pop_handle, topic_of_kind
 from rocketwire.wire.pop_records import SEVERAL, Ack, CheckPoint
 
@@ -77,7 +78,7 @@ class Acks:
         records: PopRecords,
         ordered: Ordered,
         storing: Storing,
-        spent: SpentHandles,
+        deliveries: Deliveries,
         timer_keys: Live[TimerKeys],
         clock: Clock,
     ) -> None:
@@ -86,7 +87,7 @@ class Acks:
         self._records = records
         self._ordered = ordered
         self._storing = storing
-        self._spent = spent
+        self._deliveries = deliveries
         self._timer_keys = timer_keys
         self._clock = clock
 
@@ -185,15 +186,15 @@ class Acks:
         queue = PopQueue(fields.topic, fields.consumer_group, fields.queue_id)
         self._checks.popped(queue, fields.offset, remote, behind=0)
         handle = self._handle(fields.extra_info)
+        check_time(fields.invisible_time, self._timer_keys.current.timer_max_delay_sec, least=0)
         now = self._clock()
         if handle.in_order:  # a change of the batch in the table: no copy is made, and the handle stays good
             visible_at = now + fields.invisible_time
             if not self._ordered.change(queue, fields.offset, handle.pop_time, visible_at):
                 return Reply(fields=_NOT_CHANGED)
             return Reply(fields=_changed(handle.pop_time, visible_at - handle.pop_time, handle))
-        check_time(fields.invisible_time, self._timer_keys.current.timer_max_delay_sec)
         offset, pop_time = fields.offset, handle.pop_time
-        if handle.due <= now or self._spent.has(queue, handle, offset, now):
+        if not self._deliveries.goes_on(queue, handle, offset, now):
             raise DeliveryOver
         now = _after(handle, now)
         drafts = self._changed(queue, handle, offset, now, fields.invisible_time, suspend=fields.suspend)
@@ -203,7 +204,7 @@ class Acks:
             Stored(reply),
             wait=True,
             decides=(hash((queue, offset, pop_time)),),
-            stored=lambda: self._spent.note(queue, offset, pop_time),
+            stored=lambda: self._deliveries.changed(queue, offset, pop_time),
         )
 
     def give_back(self, messages: Iterable[tuple[PopQueue, PopHandle]]) -> None:
@@ -229,7 +230,9 @@ class Acks:
 
     def _check(self, revive_queue: int, broker: str, due: int, now: int) -> None:
         """Check what is written into a record, which must not wait in the timer for ever."""
-        if not 0 <= revive_queue < self._pop_topics.revive_queues or (broker and not broker.isprintable()):
+        if not 0 <= revive_queue < self._pop_topics.revive_queues:
+            raise PopHandleInvalid
+        if len(broker) > MAX_BROKER_NAME_LENGTH or (broker and not broker.isprintable()):
             raise PopHandleInvalid
         if due - now > self._timer_keys.current.timer_max_delay_sec * 1000 + _CLOCK_BACK_MS:
             raise PopHandleInvalid

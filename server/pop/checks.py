@@ -14,6 +14,7 @@ from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.store.protocol import Messages
+from rocketwire.wire import names
 from rocketwire.wire.bodies.topic import TopicConfig
 from rocketwire.wire.codes import Permission
 
@@ -46,6 +47,9 @@ class PopChecks:
             )
         if not self.timer_keys.current.timer_wheel_enable:
             raise PopDisabled(broker.advertised_host)
+        # The check point of what was popped there would be one more message there.
+        if names.is_waiting_topic(topic):
+            raise NotPermitted(f"the topic[{topic}] pop message is forbidden")
         return self._readable(group, topic, queue_id, remote, ParameterInvalid)
 
     def peek(self, group: str, topic: str, queue_id: int, remote: str) -> TopicConfig:

@@ -20,6 +20,7 @@ from rocketwire.server.limits.limits import Limits
 from rocketwire.server.messages.storing import Storing
 from rocketwire.server.pop.acks import Acks
 from rocketwire.server.pop.checks import PopChecks
+from rocketwire.server.pop.deliveries import Deliveries
 from rocketwire.server.pop.keys import PopKeys
 from rocketwire.server.pop.ordered import Ordered, PopQueue
 from rocketwire.server.pop.peeking import Peeking
@@ -30,7 +31,6 @@ from rocketwire.server.pop.renewals import Renewals
 from rocketwire.server.pop.reviving.coming_again import ComingAgain
 from rocketwire.server.pop.reviving.reviver import Delivered, Reviver
 from rocketwire.server.pop.services import PopServices
-from rocketwire.server.pop.spent import SpentHandles
 from rocketwire.server.pop.taking import Taking
 from rocketwire.server.pull.keys import TransferKeys
 from rocketwire.server.statistics.counters import Counters
@@ -76,6 +76,7 @@ class Pops:
         wake: Callable[[], None],
         store_host: bytes,
         renewals: Renewals,
+        indexed: bool,
         budget: BackgroundBudget,
     ) -> None:
         """Put it together; `wake` is called when messages were stored, and serves all who wait."""
@@ -105,7 +106,7 @@ class Pops:
             records=records,
             ordered=ordered,
             storing=storing,
-            spent=SpentHandles(store),
+            deliveries=Deliveries(store, pop_topics.revive, indexed=indexed),
             timer_keys=timer_keys,
             clock=clock,
         )

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from rocketwire.server.core.errors import MessageIllegal
+from rocketwire.server.core.pop_errors import ParameterInvalid
 from rocketwire.server.messages.real_queue import with_real_queue
 from rocketwire.server.pop.kernel import point_names, pop_drafts
 from rocketwire.server.pop.ordered import PopQueue
@@ -159,12 +160,15 @@ class PopRecords:
         return Draft(TIMER_TOPIC, 0, body, waiting, 0, 0, now, self._host, 0, 0, code, key)
 
 
-def check_time(invisible_time: int, most_seconds: int) -> None:
-    """Check that a timer message may wait for so many ms.
+def check_time(invisible_time: int, most_seconds: int, *, least: int) -> None:
+    """Check an invisible time in ms: at least so long, and no longer than a timer message may wait.
 
     Raises:
-        MessageIllegal: it may not.
+        ParameterInvalid: it is too short.
+        MessageIllegal: it is too long.
     """
+    if invisible_time < least:
+        raise ParameterInvalid(f"the invisible time of {invisible_time} ms is less than {least} ms")
     most = most_seconds * _MS_PER_SECOND
     if invisible_time > most:
         raise MessageIllegal(f"timer message illegal, the delay time should not be bigger than the max delay {most}ms")

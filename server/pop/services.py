@@ -73,7 +73,7 @@ class PopServices:
         group, topic, checks = fields.consumer_group, fields.topic, self.checks
         checks.pop(group, topic, fields.queue_id, fields.max_msg_nums, remote)
         ask = Ask(fields, self.wanted(fields.exp, fields.exp_type), account=account)
-        check_time(fields.invisible_time, checks.timer_keys.current.timer_max_delay_sec)
+        check_time(fields.invisible_time, checks.timer_keys.current.timer_max_delay_sec, least=1)
         self.pop_topics.check_retry(topic, group)
         self.pop_topics.make_own()
         return ask

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, cast
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.grpc.errors import CallInvalid
 from rocketwire.wire.java import INT32_MAX, natural_number
+from rocketwire.wire.names import MAX_BROKER_NAME_LENGTH
 
 TOPIC_ITSELF: Final = "0"
 RETRY_TOPIC_V1: Final = "1"
@@ -85,6 +86,6 @@ def _point(
     """What stands in a handle before the offsets; None if it is not that."""
     times = natural_number(start), natural_number(pop_time), natural_number(invisible)
     queues = natural_number(revive_queue, INT32_MAX), natural_number(queue, INT32_MAX)
-    if None in times or None in queues or kind not in _KINDS or not broker:
+    if None in times or None in queues or kind not in _KINDS or not 0 < len(broker) <= MAX_BROKER_NAME_LENGTH:
         return None
     return cast("tuple[int, int, int, int, str, str, int]", (*times, queues[0], kind, broker, queues[1]))

@@ -127,6 +127,7 @@ class PopTimers(Timers):
             wake=self._wake,
             store_host=HOST,
             renewals=renewals,
+            indexed=True,
             budget=self.loop.budget,
         )
         self.store.arrivals.subscribe(self.pops.arrived)

@@ -402,6 +402,8 @@ async def test_notifications(broker: Client, server: Server) -> None:
         ({"topic": "None"}, (17, f"topic[None] not exist, apply first please! {FAQ}")),
         ({"queue_id": 1}, (29, "queueId[1] is illegal, topic:[T] topicConfig.readQueueNums:[1] consumer:[{}]")),
         ({"consumer_group": "g" * 247}, (1, f"The topic[%RETRY%{'g' * 247}_T] is longer than topic max length.")),
+        ({"invisible_time": 0}, (29, "the invisible time of 0 ms is less than 1 ms")),
+        ({"invisible_time": -(2**63)}, (29, f"the invisible time of {-(2**63)} ms is less than 1 ms")),
         (
             {"invisible_time": 41 * 86_400_000},
             (13, "timer message illegal, the delay time should not be bigger than the max delay 3456000000ms"),
@@ -459,3 +461,32 @@ async def test_pops_need_the_timer(tmp_path: Path) -> None:
         frame = await broker.ask(RequestCode.POP_MESSAGE, pop_ext("T"))
         remark = "the broker[127.0.0.1] pop message is forbidden because timerWheelEnable is false"
         assert code_and_remark(frame) == (1, remark)
+
+
+@pytest.mark.parametrize(
+    "topic",
+    ["rmq_sys_REVIVE_LOG_DefaultCluster", "rmq_sys_wheel_timer", "SCHEDULE_TOPIC_XXXX", "RMQ_SYS_TRANS_HALF_TOPIC"],
+)
+async def test_topics_in_which_messages_wait_are_not_popped(filled: Client, topic: str) -> None:
+    """A check point of what was popped there would be one more message there, and so on."""
+    await pop(filled)
+    answer = await filled.ask(RequestCode.POP_MESSAGE, pop_ext(topic))
+    assert code_and_remark(answer) == (16, f"the topic[{topic}] pop message is forbidden")
+
+
+@pytest.mark.parametrize("order", [False, True])
+async def test_a_change_to_a_negative_time_is_refused(filled: Client, *, order: bool) -> None:
+    (got, *_) = (await pop(filled, order=order)).messages
+    frame, _ = await change(filled, got, -1)
+    assert code_and_remark(frame) == (29, "the invisible time of -1 ms is less than 0 ms")
+    assert (await change(filled, got, 0))[0].header.code == 0
+
+
+@pytest.mark.parametrize("name", ["x" * 256, "x" * 60_000])
+async def test_a_handle_with_a_long_broker_name_is_none(filled: Client, name: str) -> None:
+    """It would be written into properties, for which a record has no room."""
+    (got, *_) = (await pop(filled)).messages
+    wrong = got._replace(handle=got.handle._replace(broker=name))
+    assert (await ack(filled, wrong)).header.code == 1
+    assert (await change(filled, wrong, 1000))[0].header.code == 1
+    assert (await ack(filled, got)).header.code == 0

@@ -1,4 +1,4 @@
-"""A handle is good for one change of the invisible time: over every way, and after a restart or a kill."""
+"""A handle is good for one change of the invisible time, after a restart or a kill too; by gRPC: test_receiving."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rocketwire.wire.frame import Frame
 from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.pop import ChangeInvisibleTimeRequestHeader
 from tests.server.grpc.sdk import create_group
-from tests.server.harness import Client, Clock, Server, serving
+from tests.server.harness import NOW, Client, Clock, Server, serving
 from tests.server.pop.asking import Got, ack, ack_all, change, pop
 
 NO_MESSAGE = 208
@@ -112,6 +112,32 @@ async def test_a_delivery_whose_time_is_up_is_not_changed(server: Server, filled
     (got,) = (await pop(filled)).messages
     await server.pass_time(10, step=1)
     assert await change_code(filled, got) == NO_MESSAGE
+    assert await pops(server, 15) == [(b"x", 1)]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"start_offset": 1}, {"pop_time": NOW - 1}, {"pop_time": NOW + 1}, {"broker": "broker-b"}, {"broker": "../x"}],
+)
+async def test_a_handle_that_a_client_makes_up_is_not_changed(
+    server: Server, filled: Client, changes: dict[str, Any]
+) -> None:
+    (got,) = (await pop(filled)).messages
+    made_up = got._replace(handle=got.handle._replace(**changes))
+    assert await change_code(filled, made_up) == NO_MESSAGE
+    assert await change_code(filled, got) == 0
+    assert await pops(server, 15) == [(b"x", 1)]
+
+
+@pytest.mark.parametrize("invisible_time", [1, 500, 1000, 1001])
+async def test_what_is_visible_again_within_a_second_is_changed(
+    server: Server, filled: Client, invisible_time: int
+) -> None:
+    (got,) = (await pop(filled, invisible_time=invisible_time)).messages
+    frame, changed = await change(filled, got, invisible_time)
+    assert frame.header.code == 0
+    assert await change_code(filled, got) == NO_MESSAGE
+    assert await change_code(filled, changed, 2000) == 0
     assert await pops(server, 15) == [(b"x", 1)]
 
 
