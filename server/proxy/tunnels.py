@@ -20,16 +20,19 @@ from rocketwire.server.net.session import Session
 from rocketwire.server.proxy.times import Times
 from rocketwire.server.upstream.connecting import Connecting, connected
 from rocketwire.server.upstream.errors import NotReached
+from rocketwire.server.upstream.signing import unsigned
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import FLAG_RESPONSE, RequestCode, ResponseCode
 from rocketwire.wire.connection import FrameReader, RawFrame
 from rocketwire.wire.errors import FrameError
 from rocketwire.wire.frame import LENGTH_SIZE, PREFIX, TYPE_SHIFT, Buffer
-from rocketwire.wire.header import Header, decode_header
+from rocketwire.wire.header import Header, decode_header, encode_header
 from rocketwire.wire.message_id_hosts import rewritten
+from rocketwire.wire.signature import ACCESS_KEY
 
 log = logging.getLogger(__name__)
 
+_ACCESS_KEY: Final = ACCESS_KEY.encode()
 HIGH_WATER: Final = 1024 * 1024
 """A tunnel with more unsent bytes is full: its broker does not read, and the client is not read either."""
 _READ_BYTES: Final = 256 * 1024
@@ -280,6 +283,8 @@ class Tunnel:
     def _pass_on(self, frame: RawFrame) -> None:
         """Pass a frame to the client."""
         header = bytes(frame.header)
+        if _ACCESS_KEY in header:
+            header = _unsigned(header, frame.serialize_type)
         if self._checks is not None and not self._may_pass(frame, self._checks):
             return
         if self._relocation is not None and b"msgId" in header:
@@ -319,6 +324,16 @@ class Tunnel:
         self._on_close(self)
         self.session.flush()
         self.session.close()
+
+
+def _unsigned(data: bytes, serialize_type: int) -> bytes:
+    """The header of a frame for a client; of a broker's request without a signature.
+
+    4.9.7 forwards requests to consumers (307, 309) as they were signed, and the code of a request is not signed: who
+    gets one may send another with the same fields, in the name of its sender, which may be the proxy.
+    """
+    header = decode_header(data, serialize_type)
+    return data if header.is_response else encode_header(unsigned(header), serialize_type)
 
 
 def _whole(frame: RawFrame, header: Buffer) -> bytes:

@@ -36,7 +36,7 @@ class Signer:
 
     def signed(self, header: Header, body: Buffer) -> Header:
         """The header of a request, signed by this account and by no other."""
-        ext = {name: value for name, value in (header.ext or {}).items() if name not in _OF_THE_SENDER}
+        ext = _fields_unsigned(header)
         ext[ACCESS_KEY] = self._access_key
         covered, version = ext, header.version
         if UNIQUE_KEY_QUERY in ext:
@@ -45,6 +45,15 @@ class Signer:
             version = min(version, _VERSION_4_9_3)
         ext[SIGNATURE] = self._secret.sign(content(covered), body).decode()
         return replace(header, ext=ext, version=version)
+
+
+def unsigned(header: Header) -> Header:
+    """The header of a request without its signature."""
+    return replace(header, ext=_fields_unsigned(header))
+
+
+def _fields_unsigned(header: Header) -> dict[str, str]:
+    return {name: value for name, value in (header.ext or {}).items() if name not in _OF_THE_SENDER}
 
 
 class Account:

@@ -35,7 +35,7 @@ from rocketwire.server.core.threads import RunSync
 from rocketwire.server.guards.acl import file
 from rocketwire.server.guards.acl.accounts import STRANGER, Account, AccountInvalid, account, check_permissions
 from rocketwire.server.guards.acl.client_ids import ClientIds
-from rocketwire.server.guards.acl.decisions import OwnerAt, needed, needed_for_message, place_named
+from rocketwire.server.guards.acl.decisions import PLACE_CODES, OwnerAt, needed, needed_for_message, place_named
 from rocketwire.server.guards.acl.document import AclFileEmpty, AclFileInvalid, check_size
 from rocketwire.server.guards.acl.file import NO_ACCOUNTS, AccountsFile
 from rocketwire.server.guards.acl.plain_bodies import DECIDED_BY_BODY, check_one_reading
@@ -239,7 +239,7 @@ class AccessControl:
         Raises:
             WireError: the offset is invalid.
         """
-        if self._limited(peer, header, proof) is None:
+        if header.code not in PLACE_CODES or self._limited(peer, header, proof) is None:
             return None
         return place_named(header.code, _NO_FIELDS if header.ext is None else header.ext)
 

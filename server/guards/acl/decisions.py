@@ -269,6 +269,9 @@ ADMIN_CODES: Final = frozenset(int(code) for code, decision in DECISIONS.items()
 FORGOTTEN_CODES: Final = frozenset(int(code) for code, decision in DECISIONS.items() if decision.forgotten)
 """Requests that 4.9.7 leaves unprotected; administrators may send them, whatever their permissions."""
 
+PLACE_CODES: Final = frozenset(int(code) for code, decision in DECISIONS.items() if decision.place is not None)
+"""Requests that name a message by its physical offset."""
+
 
 def needed(code: int, ext: Mapping[str, str], body: memoryview, *, reply_topic: str | None = None) -> Needed:
     """The permissions that a request needs for the topics and groups that it names.

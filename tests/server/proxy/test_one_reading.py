@@ -18,7 +18,7 @@ from rocketwire.wire.connection import FrameReader
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header, decode_header
 from tests.server.guards.acl.test_every_code import ACCOUNTS, OTHER, signed
-from tests.server.harness import Client, consumer, heartbeat, settle, subscription
+from tests.server.harness import BINARY, JSON, Client, consumer, heartbeat, settle, subscription
 from tests.server.proxy.proxied import proxying
 from tests.server.proxy.test_bad_servers import brokers
 
@@ -36,6 +36,9 @@ async def recorded(folder: Path, *, accounts: bool = True, **keys: Any) -> Async
                 asked = decode_header(frame.header, frame.serialize_type)
                 if asked.code != RequestCode.GET_BROKER_CLUSTER_INFO:
                     headers.append(bytes(frame.header))
+                if asked.code == RequestCode.GET_CONSUMER_RUNNING_INFO:  # it is forwarded, as by 4.9.7
+                    forwarded = Header(code=asked.code, opaque=9, ext=asked.ext)
+                    await stream.send_all(encode_frame(forwarded, b"", frame.serialize_type))
                 header = Header(code=0, opaque=asked.opaque, flag=FLAG_RESPONSE)
                 if not asked.is_response:
                     await stream.send_all(encode_frame(header, told[0] if asked.code == 106 else b""))
@@ -100,3 +103,17 @@ async def test_a_heartbeat_too_long_to_be_decided_about_reaches_no_broker(tmp_pa
         answer = await client.ask(34, signed(OTHER, {"x": "1"}, body), body)
         assert "maxHeartbeatBytes=1000" in (answer.header.remark or "")
         assert headers == []
+
+
+@pytest.mark.parametrize("serialize_type", [JSON, BINARY])
+async def test_a_client_gets_no_signature_of_the_proxy(tmp_path: Path, serialize_type: int) -> None:
+    """The code of a request is not signed: with the same fields anything could be asked in the proxy's name."""
+    own = {"upstream_access_key": "proxy-account", "upstream_secret_key": "proxy-secret"}
+    async with recorded(tmp_path, **own) as (client, headers):
+        ext = {"consumerGroup": "own", "clientId": "c", "jstackEnable": "true"}
+        code = RequestCode.GET_CONSUMER_RUNNING_INFO
+        answer = await client.ask(code, signed(OTHER, ext), serialize_type=serialize_type)
+        assert answer.header.code == 0
+        assert (decode_header(memoryview(headers[0]), serialize_type).ext or {})["AccessKey"] == "proxy-account"
+        (forwarded,) = client.pushes
+        assert (forwarded.header.code, forwarded.header.ext) == (code, ext)
