@@ -108,7 +108,7 @@ async def test_a_heartbeat_too_long_to_be_decided_about_reaches_no_broker(tmp_pa
 @pytest.mark.parametrize("serialize_type", [JSON, BINARY])
 async def test_a_client_gets_no_signature_of_the_proxy(tmp_path: Path, serialize_type: int) -> None:
     """The code of a request is not signed: with the same fields anything could be asked in the proxy's name."""
-    own = {"upstream_access_key": "proxy-account", "upstream_secret_key": "proxy-secret"}
+    own: dict[str, Any] = {"upstream_access_key": "proxy-account", "upstream_secret_key": "proxy-secret"}
     async with recorded(tmp_path, **own) as (client, headers):
         ext = {"consumerGroup": "own", "clientId": "c", "jstackEnable": "true"}
         code = RequestCode.GET_CONSUMER_RUNNING_INFO
