@@ -63,11 +63,12 @@ class Segments:
         self._most_mapped = most_mapped
         self._on_map = on_map
 
-    def load(self, size_setting: str) -> None:
+    def load(self, size_setting: str, *, remedy: str) -> None:
         """Find the files.
 
         Args:
             size_setting: Name of the setting that gives the file size, for the error text.
+            remedy: What to do about a file that does not fit, for the error text.
 
         Raises:
             StoreForeign: a file has another size, or the row has a gap.
@@ -82,12 +83,16 @@ class Segments:
                 continue
             if size != self.file_size:
                 raise StoreForeign(
-                    self.directory, f"file {name} has {size} bytes but {size_setting} is {self.file_size}"
+                    self.directory,
+                    f"file {name} has {size} bytes but {size_setting} is {self.file_size}; "
+                    f"set it to the size of the store's files, or {remedy}",
                 )
             start = int(name)
             if start % self.file_size or (self._row and start != self._row[-1].end):
                 expected = self._row[-1].end if self._row else start - start % self.file_size
-                raise StoreForeign(self.directory, f"file {name} is not where {file_name(expected)} should be")
+                raise StoreForeign(
+                    self.directory, f"file {name} is not where {file_name(expected)} should be; {remedy}"
+                )
             self._row.append(self._segment(start))
 
     def _segment(self, start: int) -> Segment:

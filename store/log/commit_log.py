@@ -25,6 +25,7 @@ from rocketwire.store.errors import RecordTooLarge, StoreError, StoreForeign
 from rocketwire.wire.message import BLANK_MAGIC, END_OF_FILE_BLANK, MAGIC_AT, MAGIC_V1, MAGIC_V2
 
 SIZE_SETTING: Final = "mappedFileSizeCommitLog"
+_REMEDY: Final = "have `rocketwire store repair` make a store of what is left"
 BLANK_SIZE: Final[int] = END_OF_FILE_BLANK.sizeof()
 #: Disk space is allocated this many bytes ahead of the writer ...
 _WINDOW: Final = 4 << 20
@@ -62,7 +63,7 @@ class CommitLog(LogTail):
             StoreForeign: a file has another size, a wrong name, or does not begin as a commit log does.
         """
         segments = self.segments
-        segments.load(SIZE_SETTING)
+        segments.load(SIZE_SETTING, remedy=_REMEDY)
         first = segments.first
         if first is not None:
             found = segments.find(first.start)

@@ -18,6 +18,14 @@ from rocketwire.wire.errors import WireError
 
 log = logging.getLogger(__name__)
 
+_WITHOUT: Final = {
+    "consumerOffset.json": "all groups begin as new ones do",
+    "delayOffset.json": "all delayed messages that the log still holds are delivered again",
+    "subscriptionGroup.json": "all groups have the defaults",
+    "topics.json": "topics are unknown until they are created again, with the same number of queues",
+}
+"""What happens without a file, for the error text."""
+
 T = TypeVar("T")
 
 _OPEN: Final = "abort"  # exists while a server runs
@@ -56,8 +64,13 @@ def load_from(path: str, files: FileSystem, decode: Callable[[bytes], T]) -> tup
             )
         return value, candidate
     if reason:
-        raise ConfigInvalid(path, reason)
+        raise ConfigInvalid(path, f"{reason}; {_remedy(path)}")
     return None
+
+
+def _remedy(path: str) -> str:
+    without = _WITHOUT.get(path.rpartition("/")[2], "the server starts as if it had never been written")
+    return f"put a good copy in its place, or move it and its .bak away: then {without}"
 
 
 def save(path: str, files: FileSystem, data: bytes) -> None:

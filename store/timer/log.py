@@ -18,12 +18,13 @@ from typing import Final
 from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.disk.segment import Segment
 from rocketwire.store.disk.segments import Segments
-from rocketwire.store.errors import DiskFull, StoreForeign
+from rocketwire.store.errors import DiskFull
 from rocketwire.store.layout.timer_log import BLANK_SIZE, NO_UNIT, UNIT_SIZE, UNIT_STRUCT, blank
 from rocketwire.store.timer.unit_access import due_units, settle_units
 from rocketwire.store.timer.units import DueUnit, Unit
 
 SIZE_SETTING: Final = "mappedFileSizeTimerLog"
+_REMEDY: Final = "remove the timer's files (timerlog/, timerwheel, config/timercheck): they are made anew from the log"
 #: Disk space is allocated this many bytes ahead of the writer.
 _WINDOW: Final = 256 << 10
 #: A file holds two million units: many more are never of use at once.
@@ -57,11 +58,7 @@ class TimerLog:
         Raises:
             StoreForeign: a file has another size, or the row has a gap.
         """
-        try:
-            self.segments.load(SIZE_SETTING)
-        except StoreForeign as error:
-            hint = "the timer's files (timerlog/, timerwheel, config/timercheck) are made anew when they are removed"
-            raise StoreForeign(error.path, f"{error.what}; {hint}") from error
+        self.segments.load(SIZE_SETTING, remedy=_REMEDY)
         self.end = self.start
 
     @property

@@ -5,7 +5,10 @@ from __future__ import annotations
 import mmap
 from pathlib import Path
 
+import pytest
+
 from rocketwire.store.disk.files import RealFileSystem
+from rocketwire.store.errors import StoreForeign
 from rocketwire.store.layout.consume_queue import AHEAD
 from tests.store.archive.support import verified
 from tests.store.support import Clock, bodies, draft, kill, open_store, small
@@ -118,3 +121,32 @@ def test_a_queue_that_is_filled_gets_more_room_each_time(tmp_path: Path) -> None
     assert -(-queue.limit // 4096) == 156  # what it had reserved; the next time it gets little again
     assert queue._window == 4 * 4096
     store.close()
+
+
+def test_a_missing_file_in_the_middle_names_its_remedy(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path))
+    store.append([draft(n) for n in range(60)])
+    store.close()
+    folder = tmp_path / "consumequeue" / "T" / "0"
+    _, second, *_ = sorted(folder.iterdir())
+    second.unlink()
+    with pytest.raises(
+        StoreForeign, match=r"/T/0 .*; move all files out of this folder: the queue is made anew"
+    ) as refused:
+        open_store(small(tmp_path))
+    assert "\n" not in str(refused.value)
+    for each in folder.iterdir():
+        each.unlink()
+    store = open_store(small(tmp_path))
+    assert bodies(store) == [draft(n).body for n in range(60)]
+    store.close()
+
+
+def test_a_missing_file_of_the_log_names_its_remedy(tmp_path: Path) -> None:
+    store = open_store(small(tmp_path))
+    store.append([draft(n) for n in range(120)])
+    store.close()
+    _, second, *_ = sorted((tmp_path / "commitlog").iterdir())
+    second.unlink()
+    with pytest.raises(StoreForeign, match=r"; have `rocketwire store repair` make a store of what is left$"):
+        open_store(small(tmp_path))

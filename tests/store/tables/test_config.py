@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import errno
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.store.errors import ConfigInvalid, StoreNotWritable
 from rocketwire.store.tables import config
+from rocketwire.store.tables.delay_offsets import DelayOffsetTable
 from rocketwire.store.tables.offsets import OffsetTable
+from rocketwire.store.tables.request_modes import RequestModeTable
 from rocketwire.store.tables.topics import TopicTable
 from tests.store.crash_disk import refusal
 from tests.store.support import Clock
@@ -45,6 +48,27 @@ def test_a_file_that_nothing_replaces_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigInvalid, match=r"topics\.json") as refused:
         topics(tmp_path)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("delayOffset.json", "all delayed messages that the log still holds are delivered again"),
+        ("consumerOffset.json", "all groups begin as new ones do"),
+        ("messageRequestMode.json", "the server starts as if it had never been written"),
+    ],
+)
+def test_an_unreadable_file_names_its_remedy(tmp_path: Path, name: str, remedy: str) -> None:
+    path = tmp_path / "config" / name
+    path.parent.mkdir()
+    path.write_bytes(b"not json")
+    tables: dict[str, Any] = {"delayOffset.json": DelayOffsetTable, "messageRequestMode.json": RequestModeTable}
+    with pytest.raises(ConfigInvalid) as refused:
+        tables.get(name, OffsetTable).open(path)
+    wanted = f"; put a good copy in its place, or move it and its .bak away: then {remedy}"
+    assert str(refused.value).endswith(wanted)
+    path.unlink()
+    tables.get(name, OffsetTable).open(path)
 
 
 class Unreadable(RealFileSystem):
