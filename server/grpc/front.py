@@ -167,6 +167,7 @@ class Front:
         from rocketwire.server.grpc.clients import Clients  # noqa: PLC0415 - see above
         from rocketwire.server.grpc.consuming import acknowledging, handles, receiving  # noqa: PLC0415 - see above
         from rocketwire.server.grpc.transport.bounded import Bounds  # noqa: PLC0415 - see above
+        from rocketwire.server.grpc.transport.cancelling import Cancelling  # noqa: PLC0415 - see above
         from rocketwire.server.grpc.transport.serving import Serving  # noqa: PLC0415 - see above
         from rocketwire.server.grpc.transport.turns import Turns  # noqa: PLC0415 - see above
 
@@ -214,15 +215,18 @@ class Front:
             methods=table,
             streams=methods.streams(services),
             dispatch=self._dispatch,
+            cancelling=Cancelling(),
             peer_closed=self._peer_closed,
             closed=closed,
             guarded=self._guarded,
             identify=self._identify,
             bounds=Bounds(),
             http2=self._http2,
+            no_http2=self._http2(),
             in_flight=self._in_flight,
             works=self._works,
             turns=self._turns,
+            rest=trio.Lock(),
             plain=self._plain(services.receiving, table),
         )
 
@@ -273,6 +277,8 @@ class Front:
                 nursery.start_soon(self._turns.run)
             if self._clients is not None:
                 nursery.start_soon(self._clients.run)
+            if self._serving is not None:
+                nursery.start_soon(self._serving.cancelling.run)
 
     def _http2(self) -> Http2:
         """The protocol's state of one connection."""

@@ -46,6 +46,8 @@ LONGEST_SECONDS: Final = 60.0
 """No request waits longer, whatever it asks for: as pulls."""
 _LOOK_SECONDS: Final = 0.002
 _MOST_DUE: Final = 500
+_MOST_BATCH_BYTES: Final = 512 << 10
+"""Bytes of messages that are taken before they are answered."""
 _SLACK: Final = 1024
 
 
@@ -102,6 +104,7 @@ class Polls:
         self._touched: dict[tuple[str, int], None] = {}
         self._late: dict[PopQueue, None] = {}
         self._batch: list[tuple[Waiting, Taken]] = []
+        self._batch_bytes = 0
         self._unsent: dict[Peer, None] = {}
         self._sooner = trio.Event()
 
@@ -257,6 +260,9 @@ class Polls:
         self._forget(entry)
         if made.drafts:
             self._batch.append((entry, made))
+            self._batch_bytes += made.size
+            if self._batch_bytes > _MOST_BATCH_BYTES:
+                self._store()
         else:
             made.stored()
             self._send(entry, made.found())
@@ -264,7 +270,7 @@ class Polls:
 
     def _store(self) -> None:
         """Store what requests take, and answer them."""
-        batch, self._batch = self._batch, []
+        batch, self._batch, self._batch_bytes = self._batch, [], 0
         if batch:
             drafts: list[Draft] = []
             ends: list[int] = []

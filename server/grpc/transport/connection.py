@@ -48,6 +48,11 @@ log = logging.getLogger(__name__)
 
 _AT_ONCE: Final = 64
 """The most calls that are begun before their requests are served."""
+_STREAMED_COUNTS: Final = 16
+"""As so many of these counts a call that is answered with a stream: each may get 256 KiB of messages, or one of 4 MiB.
+The answers of all that are served together are made before it is known whether the client reads them."""
+_EVENT_BYTES: Final = 256
+"""What an event costs that waits, beside its message."""
 _ROUNDS: Final = 4
 """How often this is done before other tasks run."""
 _PLAIN_SECONDS: Final = 0.002
@@ -57,6 +62,8 @@ _SECONDS: Final = 0.002
 
 _ANSWERED: Final = frozenset({CALL, REFUSED})
 """Events that are answered at once, or soon."""
+_WAITING: Final = _ANSWERED | {OPENED, MESSAGE}
+"""Events that may lead to answers: they wait while too much waits for the client."""
 _NO_METHOD: Final = Method(bytes, Message, lambda *_: iter(()))  # type: ignore[arg-type]
 
 
@@ -91,7 +98,7 @@ class Connection(Writing):
         self._on_close = on_close
         self.guarded = serving.guarded
         self._events: deque[tuple[Any, ...]] = deque()
-        self._streams = Streams(self, serving, self._http2)
+        self._streams = Streams(self, serving)
         self._asked = Asked()
         self._requests: list[Request[Any]] = []
         self._place: str | None = None
@@ -116,7 +123,7 @@ class Connection(Writing):
             events = self._serve_plain(events)
         for event in events:
             self._events.append(event)
-            self._queued += bytes_of_request(event)
+            self._queued += _size_of(event)
         self._serve()
 
     def _serve_plain(self, events: list[Event]) -> list[Event]:
@@ -159,6 +166,13 @@ class Connection(Writing):
         self._serve()
         return self.send_out()
 
+    async def serve_rest(self) -> None:
+        """Serve what is left, one connection after the other with other tasks between them."""
+        while self.unserved:
+            async with self._serving.rest:
+                self.serve()
+                await trio.lowlevel.checkpoint()
+
     def send_out(self) -> bool:
         """Send what is answered; return whether there is more to serve, after other tasks."""
         self.flush()
@@ -168,7 +182,7 @@ class Connection(Writing):
     @property
     def unserved(self) -> bool:
         """Whether something waits to be served, and may be now."""
-        return bool(self._requests) or (self._next_event and not self._closed)
+        return (bool(self._requests) and not self._waits) or (self._next_event and not self._closed)
 
     def _serve(self) -> None:
         if self._served:
@@ -177,28 +191,35 @@ class Connection(Writing):
         until = trio.current_time() + _SECONDS
         try:
             for _ in range(_ROUNDS):
-                for _ in range(_AT_ONCE):
-                    if not self._next_event:
-                        break
-                    self._handle(*self._events.popleft())
-                    if trio.current_time() > until:
-                        self._lets_others = True
-                        break
+                self._begin_some(until)
                 self._serve_requests()
-                if not self._next_event or self._lets_others:
+                if self._requests or not self._next_event or self._lets_others:
                     break
         finally:
             self._served = False
 
     @property
     def _next_event(self) -> bool:
-        """Whether an event is to be handled; no call is begun while too much waits for the client."""
+        """Whether an event is to be handled; none that may be answered while too much waits for the client."""
         events = self._events
-        return bool(events) and (events[0][0] not in _ANSWERED or not self._waits)
+        return bool(events) and (events[0][0] not in _WAITING or not self._waits)
+
+    def _begin_some(self, until: float) -> None:
+        """Handle events, until so many calls are begun that their requests are to be served first."""
+        begun = 0
+        while begun < _AT_ONCE and self._next_event:
+            event = self._events.popleft()
+            self._queued -= _size_of(event)
+            method = self._serving.methods.get(event[2]) if event[0] == CALL else None
+            begun += _STREAMED_COUNTS if method is not None and method.kind is Kind.STREAM else 1
+            self._handle(*event)
+            if trio.current_time() > until:
+                self._lets_others = True
+                break
 
     def _serve_requests(self) -> None:
         until = trio.current_time() + _SECONDS
-        while self._requests:
+        while self._requests and not self._waits:
             requests, self._requests = self._requests, []
             handled = self._serving.dispatch.serve_requests(self, requests)
             if handled < len(requests):
@@ -210,12 +231,10 @@ class Connection(Writing):
 
     def _handle(self, kind: int, *said: Any) -> None:  # noqa: ANN401 - see Http2
         if kind in _ANSWERED:
-            self._queued -= len(said[-1]) if kind == CALL else 0
             self._begin(*said)
         elif kind == OPENED:
             self._streams.open(*said)
         elif kind == MESSAGE:
-            self._queued -= len(said[-1])
             self._streams.message(*said)
         elif kind == ENDED:
             self._streams.ended(*said)
@@ -321,8 +340,8 @@ class Connection(Writing):
 
     async def _serve_later(self) -> None:
         self._later = False
-        while self.serve():
-            await trio.lowlevel.checkpoint()
+        if self.serve():
+            await self.serve_rest()
 
     def answer(self, request: Header, _serialize_type: int, reply: Reply) -> None:
         """Take the reply to a request; those of requests that nobody waits for are dropped."""
@@ -352,7 +371,8 @@ class Connection(Writing):
             return
         stream = call.stream
         if call.closed or self._take_out(stream) is None:
-            self._undo(call)
+            if call.undo is not None:
+                self._cancel(call)
             return
         kind = call.method.kind
         if kind is Kind.UNARY:
@@ -393,21 +413,27 @@ class Connection(Writing):
         if call is None:
             return
         call.closed = True
-        self._serving.peer_closed(call)
-        self._undo(call)
-        self._asked.cancel(call)
+        self._serving.cancelling.add(self, call)
 
-    def _undo(self, call: Call) -> None:
-        undo, call.undo = call.undo, None
-        if undo is not None:
-            self.send(undo())
+    def cancel_now(self, call: Call) -> None:
+        """Drop the requests of a call that wait, and give back what it took."""
+        try:
+            self._serving.peer_closed(call)
+            undo, call.undo = call.undo, None
+            requests = [] if undo is None else undo()
+            while requests:  # however much waits for the client: these are not answered to it
+                requests = requests[self._serving.dispatch.serve_requests(self, requests) :]
+            self._asked.cancel(call)
+            self._serving.dispatch.settle()
+        except Exception as error:  # noqa: BLE001 - it is logged: others are to be cancelled, too
+            self.failed(error)
 
     # --- the caller
 
     @property
     def pauses(self) -> bool:
-        """Whether the rest of the requests must wait: other tasks are to run."""
-        return self._lets_others
+        """Whether the rest of the requests must wait: other tasks are to run, or the client does not read."""
+        return self._lets_others or self._waits
 
     def divert(self, request: Header, take: Callable[[Reply], None]) -> None:
         """Pass the reply to one request to `take` instead of its call."""
@@ -459,7 +485,7 @@ class Connection(Writing):
     async def _send_more(self) -> None:
         await trio.lowlevel.checkpoint()
         self.flush()
-        if self._events:
+        if self._events or self._requests:
             self._go_on()
 
     @property
@@ -477,8 +503,8 @@ class Connection(Writing):
 
     @property
     def stuck_since(self) -> float:
-        """When the connection last made progress."""
-        return self.driver.last_activity
+        """When the connection last made progress: since then it has been silent, or has let answers wait."""
+        return min(self.driver.last_activity, self._unread_since)
 
     def refuse(self, _error: Exception) -> None:
         """End the connection and drop what it holds."""
@@ -502,9 +528,15 @@ class Connection(Writing):
         self._calls.clear()
         self._held = 0
         self._events.clear()
+        self._http2 = self._serving.no_http2  # the answers in it would stay until the collector finds the connection
         self._streams.close()
         self._serving.closed(self)
         self._on_close(self)
+
+
+def _size_of(event: Event) -> int:
+    """Bytes of memory of an event that waits."""
+    return _EVENT_BYTES + bytes_of_request(event)
 
 
 def _written(message: Message | bytes) -> bytes:

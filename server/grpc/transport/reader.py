@@ -101,9 +101,7 @@ class Reader:
     async def _serve_rest(self) -> None:
         """Serve what is left, and wait while the client does not read."""
         connection = self._connection
-        while connection.unserved and not self._closed:
-            await trio.lowlevel.checkpoint()
-            connection.serve()
+        await connection.serve_rest()
         if connection.stalled and not self._closed:
             self._relieved = trio.Event()
             await self._relieved.wait()

@@ -6,12 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+import trio
+
 from rocketwire.server.core.request import Proof, Request
 from rocketwire.server.core.works import Works
 from rocketwire.server.dispatch.caller import CallCaller
 from rocketwire.server.grpc.calls import Call, Method
 from rocketwire.server.grpc.metadata import read_proof
 from rocketwire.server.grpc.transport.bounded import Bounds
+from rocketwire.server.grpc.transport.cancelling import Cancelling
 from rocketwire.server.grpc.transport.streams import Streaming
 from rocketwire.server.grpc.transport.turns import Turns
 from rocketwire.server.net.admission.in_flight import InFlight
@@ -58,30 +61,36 @@ class Serving:
         methods: The methods by path.
         streams: The methods whose requests are streams, by path: what makes the server's end of one.
         dispatch: Serves the requests that calls are translated into.
+        cancelling: Cancels calls that ended before their answers went out.
         peer_closed: Called for each call that ended before its requests were answered.
         closed: Called with a connection that is closed.
         guarded: Whether guards ask who the client is.
         identify: Refuses calls that no account has made; None: there are no accounts.
         bounds: Refuse requests that are too large.
         http2: Makes the protocol's state of a connection.
+        no_http2: That of connections that are closed: it has no calls, so it keeps no answers.
         in_flight: Counts the bytes in flight.
         works: Carries out long work.
         turns: Those that read the connections; None: each is read by a task of its own.
+        rest: Held by the connection that serves what is left of a read, for one pass of the event loop.
         plain: By path, what serves plain calls in a shorter way.
     """
 
     methods: Mapping[str, Method]
     streams: Mapping[str, Streaming]
     dispatch: Dispatch
+    cancelling: Cancelling
     peer_closed: Callable[[Call], None]
     closed: Callable[[Connection], None]
     guarded: bool
     identify: Callable[[Proof], None] | None
     bounds: Bounds
     http2: Callable[[], Http2]
+    no_http2: Http2
     in_flight: InFlight
     works: Works
     turns: Turns | None
+    rest: trio.Lock
     plain: Mapping[str, Plain]
 
     def identify_caller(self, path: str, headers: Mapping[str, str], remote: str) -> None:

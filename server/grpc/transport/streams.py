@@ -16,7 +16,6 @@ from rocketwire.wire.grpc.codes import Code, GrpcStatus, stream_status
 if TYPE_CHECKING:
     from rocketwire.server.grpc.transport.connection import Connection
     from rocketwire.server.grpc.transport.serving import Serving
-    from rocketwire.wire.http2.events import Http2
 
 
 class Listening(Protocol):
@@ -46,16 +45,13 @@ class Stream:
         over: Whether nothing can be sent any more.
     """
 
-    __slots__ = ("_http2", "_listening", "connection", "headers", "number", "over", "path")
+    __slots__ = ("_listening", "connection", "headers", "number", "over", "path")
 
-    def __init__(
-        self, connection: Connection, number: int, path: str, headers: Mapping[str, str], http2: Http2
-    ) -> None:
+    def __init__(self, connection: Connection, number: int, path: str, headers: Mapping[str, str]) -> None:
         self.connection = connection
         self.path = path
         self.headers = headers
         self.number = number
-        self._http2 = http2
         self.over = False
         self._listening: Listening | None = None  # it is refused
 
@@ -71,12 +67,12 @@ class Stream:
     def send(self, message: Message) -> None:
         """Write a message; `Connection.flush` sends it. Nothing happens when the stream is over."""
         if not self.over:
-            self._http2.message(self.number, message.SerializeToString())
+            self.connection.http2.message(self.number, message.SerializeToString())
 
     def finish(self, status: int = 0, text: str = "") -> None:
         """End the stream with a status of gRPC."""
         if not self.over:
-            self._http2.finish(self.number, status, text)
+            self.connection.http2.finish(self.number, status, text)
             self.connection.forget(self.number)
             self.close()
 
@@ -107,17 +103,16 @@ class Stream:
 class Streams:
     """The streams of one connection."""
 
-    __slots__ = ("_connection", "_http2", "_serving", "_streams")
+    __slots__ = ("_connection", "_serving", "_streams")
 
-    def __init__(self, connection: Connection, serving: Serving, http2: Http2) -> None:
+    def __init__(self, connection: Connection, serving: Serving) -> None:
         self._connection = connection
         self._serving = serving
-        self._http2 = http2
         self._streams: dict[int, Stream] = {}
 
     def open(self, number: int, path: str, headers: Mapping[str, str]) -> None:
         """Take a stream, if an account has opened it."""
-        stream = self._streams[number] = Stream(self._connection, number, path, headers, self._http2)
+        stream = self._streams[number] = Stream(self._connection, number, path, headers)
         try:
             self._serving.identify_caller(path, headers, self._connection.remote_text)
         except ServerError as error:

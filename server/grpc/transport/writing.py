@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import socket
 from collections import deque
 from typing import Final
@@ -22,7 +23,18 @@ _KEPT_EACH: Final = 512
 class Writing(Outgoing):
     """What a connection sends: answers wait in HTTP/2 for the client's windows, then in the outbox for its socket."""
 
-    __slots__ = ("_calls", "_ends", "_held", "_http2", "_leaving", "_put", "_queued", "_returns", "_taken")
+    __slots__ = (
+        "_calls",
+        "_ends",
+        "_held",
+        "_http2",
+        "_leaving",
+        "_put",
+        "_queued",
+        "_returns",
+        "_taken",
+        "_unread_since",
+    )
 
     def __init__(
         self,
@@ -45,11 +57,27 @@ class Writing(Outgoing):
         self._put = 0
         self._taken = 0  # bytes counted as in flight beside the outbox
         self._ends = False
+        self._unread_since = math.inf  # when the client last made room for answers that wait
+
+    @property
+    def http2(self) -> Http2:
+        """The protocol's state; that of a closed connection has no calls."""
+        return self._http2
 
     @property
     def _waits(self) -> bool:
-        """Whether so much waits for the client that no further call is begun."""
-        return self._outbox.size + self._http2.waiting > HIGH_WATER
+        """Whether so much waits for the client that no further call is begun, and no request of one served."""
+        return self._outbox.size + self._http2.waiting > HIGH_WATER and not self._closed
+
+    @property
+    def congested(self) -> bool:
+        """Whether more answers wait than those of a client that reads."""
+        return self._waits
+
+    @property
+    def stalled(self) -> bool:
+        """Whether to read no further requests now; a client that closed its windows is read: it may open them."""
+        return self._outbox.size > HIGH_WATER
 
     def flush(self) -> None:
         """Send what may be sent now: the client's windows allow it."""
@@ -65,7 +93,13 @@ class Writing(Outgoing):
 
     def _put_out(self) -> None:
         """Put what HTTP/2 has to say now into the outbox."""
+        waiting = self._http2.waiting
         data = self._http2.output(HIGH_WATER)
+        left = self._http2.waiting
+        if not left:
+            self._unread_since = math.inf
+        elif left < waiting or self._unread_since == math.inf:
+            self._unread_since = trio.current_time()
         if data:
             self._put += len(data)
             self.write(data)
@@ -83,7 +117,9 @@ class Writing(Outgoing):
     def _count_taken(self) -> None:
         http2 = self._http2
         kept = self._held + _KEPT_EACH * len(self._calls)
-        taken = http2.waiting + http2.held + http2.heads + self._queued + kept
+        # What is popped is kept beside the answer, to be given back if that does not go out.
+        waiting = 2 * http2.waiting if self._returns else http2.waiting
+        taken = waiting + http2.held + http2.heads + self._queued + kept
         more, self._taken = taken - self._taken, taken
         self.in_flight.add(more)
         limits = self.in_flight.limits

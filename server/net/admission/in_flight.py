@@ -17,9 +17,12 @@ import trio
 
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.limits.limits import Limits
+from rocketwire.server.net.admission.freed_memory import FreedMemory, give_back
 
 KEY = "maxInFlightBytes"
 _SILENT_SECONDS = 1.0
+_FREED_SECONDS = 0.25
+"""How often it is looked whether memory can be given back."""
 
 
 class Holder(Protocol):
@@ -64,6 +67,8 @@ class InFlight:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.counted = 0
+        self._highest = 0  # that were in flight since memory was last looked at
+        self._freed = FreedMemory(give_back)
         self._hubs: list[Counting] = []
         self._holders: list[Collection[Holder]] = []
         self._pressed = trio.Event()
@@ -99,7 +104,9 @@ class InFlight:
 
     def look(self) -> None:
         """Wake the task that makes room, if the limit is exceeded."""
-        if self.is_full:
+        total = self.total
+        self._highest = max(self._highest, total)
+        if total > self.limits.keys.current.max_in_flight_bytes:
             self._pressed.set()
 
     async def room(self) -> None:
@@ -130,7 +137,19 @@ class InFlight:
             holder.refuse(error)
 
     async def run(self) -> None:
-        """Make room whenever it is needed; never returns."""
+        """Make room whenever it is needed, and give back memory; never returns."""
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._give_back_memory)
+            await self._make_room()
+
+    async def _give_back_memory(self) -> None:
+        while True:
+            await trio.sleep(_FREED_SECONDS)
+            now = self.total
+            self._freed.look(max(self._highest, now), now)
+            self._highest = now
+
+    async def _make_room(self) -> None:
         while True:
             await self._pressed.wait()
             self._pressed = trio.Event()

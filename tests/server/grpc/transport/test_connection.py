@@ -14,7 +14,10 @@ import trio
 from h2.errors import ErrorCodes
 
 from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.grpc.consuming import plain_receives
+from rocketwire.server.grpc.transport import writing
 from rocketwire.server.grpc.transport.connection import Connection
+from rocketwire.server.net.outgoing import HIGH_WATER
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.grpc import health_pb2
 from rocketwire.wire.grpc import service_pb2 as s
@@ -29,7 +32,7 @@ from tests.server.grpc.sdk import (
     send_request,
 )
 from tests.server.grpc.test_routing import route
-from tests.server.harness import Client, Server, send_ext, serving, settle
+from tests.server.harness import Client, Server, mock_clock, send_ext, serving, settle
 from tests.server.net.tls.support import anybody, secured
 
 pytestmark = pytest.mark.usefixtures("driver")
@@ -178,6 +181,84 @@ async def test_a_client_that_does_not_read_is_not_served_further(server: Server,
         for stream in streams:
             (response,) = (await sdk.over(stream)).messages(s.QueryRouteResponse)
             assert len(response.message_queues) == 1000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["plain", "general"])
+async def test_a_client_that_does_not_read_receives_no_further_messages(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it was given becomes visible again when it leaves, and its memory is free."""
+    if kind == "general":
+        monkeypatch.setattr(plain_receives.PlainReceives, "serve", lambda *_: 0)
+    async with serving(tmp_path / "store") as server:
+        await server.broker().create_topic("T", 1)
+        for number in range(60):
+            await server.broker().send("T", number.to_bytes(1) * (230 << 10))
+        with Sdk(server.broker_address, window=0) as sdk:
+            for _ in range(60):
+                await sdk.begin("ReceiveMessage", receive_request(invisible=3600, polling=10))
+            await sdk.rest()
+            (connection,) = [each for each in gc.get_objects() if isinstance(each, Connection) and not each.closed]
+            assert HIGH_WATER < connection.http2.waiting < HIGH_WATER + (2 << 20)
+            assert connection.held > 2 * connection.http2.waiting  # with the records that would be given back
+            assert connection.congested
+            assert not connection.stalled
+        await settle()
+        assert connection.http2.waiting == 0
+        assert connection.in_flight.counted == 0
+        with Sdk(server.broker_address) as sdk:
+            bodies: set[int] = set()
+            while len(bodies) < 60:
+                await server.pass_time(2.0)
+                bodies |= {each.message.body[0] for each in await sdk.receive(receive_request()) if each.message.body}
+
+
+async def test_progress_is_that_of_answers_while_some_wait(server: Server, broker: Client) -> None:
+    """A client that sends, and does not read, is refused before others."""
+    with Sdk(server.broker_address, window=0) as sdk:
+        began = trio.current_time()
+        await sdk.begin("QueryRoute", route())
+        await sdk.rest()
+        (connection,) = [each for each in gc.get_objects() if isinstance(each, Connection) and not each.closed]
+        assert connection.stuck_since == began
+        mock_clock().jump(5.0)
+        sdk.http2.ping(bytes(8))
+        await sdk.send_out()
+        await sdk.rest()
+        assert connection.silent_since == began + 5.0
+        assert connection.stuck_since == began
+        sdk.http2.update_settings({4: 10})  # it reads a little
+        await sdk.send_out()
+        await settle()
+        assert connection.stuck_since == began + 5.0
+        assert connection.http2.waiting > 0
+        mock_clock().jump(5.0)
+        sdk.http2.update_settings({4: 1 << 20})
+        await sdk.send_out()
+        await sdk.rest()
+        assert connection.http2.waiting == 0
+        assert connection.stuck_since == began + 10.0
+
+
+async def test_messages_of_a_stream_wait_while_its_answers_are_not_read(
+    server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing, "HIGH_WATER", 2000)
+    with Sdk(server.broker_address, window=0) as sdk:
+        stream = await sdk.telemetry(producer_settings())
+        for _ in range(100):
+            sdk.put(stream, s.TelemetryCommand(settings=producer_settings()), end=False)
+        await sdk.send_out()
+        await sdk.rest()
+        (connection,) = [each for each in gc.get_objects() if isinstance(each, Connection) and not each.closed]
+        assert 2000 < connection.http2.waiting < 3000
+        assert len(connection._events) > 30
+        assert connection.held > 30 * 256  # an event has a size of its own
+        sdk.http2.update_settings({4: 1 << 20})
+        await sdk.send_out()
+        for _ in range(101):
+            assert (await sdk.command(stream)).WhichOneof("command") == "settings"
 
 
 async def test_answers_for_which_there_is_no_room_end_the_connection(tmp_path: Path) -> None:
