@@ -402,8 +402,9 @@ class Broker:
             self.clock,
             self._run_sync,
             lambda: timer is not None and timer.catching_up,
+            self.background,
         )
-        self.queue_removal = QueueRemoval(self.store.retention)
+        self.queue_removal = QueueRemoval(self.store.retention, self.background)
         self.topic_removal = TopicRemoval(
             self.store,
             retention=self.store.retention,
@@ -413,6 +414,7 @@ class Broker:
             long_poll=self.long_poll,
             pops=self.pops,
             run_sync=self._run_sync,
+            budget=self.background,
         )
         self.runtime_info = RuntimeInfo(
             store=self.store,
@@ -537,10 +539,10 @@ class Broker:
         nursery.start_soon(self.queue_removal.run)
         nursery.start_soon(self.topic_removal.run)
         nursery.start_soon(upkeep.flush, self.store, self.config[FlushKeys], self._run_sync)
-        nursery.start_soon(upkeep.index, self.store, self._run_sync)
+        nursery.start_soon(upkeep.index, self.store, self._run_sync, self.background)
         for table, what, interval in self._tables:
             before = self.store if table is self.offsets else None
-            nursery.start_soon(upkeep.persist, table, what, interval, self._run_sync, before)
+            nursery.start_soon(upkeep.persist, table, what, interval, self._run_sync, self.background, before)
         for growing, what in ((self.topics.table, "topics"), (self.groups.table, "groups")):
             nursery.start_soon(upkeep.save, growing, what, self._run_sync)
         if self._flush is not None:

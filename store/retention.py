@@ -196,27 +196,30 @@ class Retention:
 
     # --- what an administrator asks for ---
 
-    def expired_queues(self) -> Iterator[ConsumeQueue]:
-        """The queues of which no message is left, but those of delays and transactions.
+    def expired_queues(self) -> Iterator[ConsumeQueue | None]:
+        """The queues of which no message is left, but those of delays and transactions; None for each other.
 
         The next message of a removed one gets offset 0. Like `unused_queues`, the iterator may be continued at any time
         later, and then gives only queues for which this still holds.
         """
         for queue in self.queues():
-            if self._current(queue) and queue.key[0] not in _OWN and 0 <= queue.physical_end() < self._log.start:
-                yield queue
+            expired = queue.key[0] not in _OWN and 0 <= queue.physical_end() < self._log.start
+            yield queue if expired and self._current(queue) else None
 
-    def unused_queues(self, used: Container[str]) -> Iterator[ConsumeQueue]:
-        """The queues of topics that are not among those, apart from those of delays, transactions and light ones."""
+    def unused_queues(self, used: Container[str]) -> Iterator[ConsumeQueue | None]:
+        """The queues of topics that are not among those, apart from those of delays, transactions and light ones.
+
+        None for each other.
+        """
         for queue in self.queues():
             topic = queue.key[0]
             kept = topic in used or topic in _OWN or topic.startswith(LIGHT_PREFIX)
-            if self._current(queue) and not kept:
-                yield queue
+            yield queue if self._current(queue) and not kept else None
 
-    def queues_of(self, topic: str) -> Iterator[ConsumeQueue]:
-        """The queues of one topic."""
-        return (queue for queue in self.queues() if queue.key[0] == topic and self._current(queue))
+    def queues_of(self, topic: str) -> Iterator[ConsumeQueue | None]:
+        """The queues of one topic; None for each other."""
+        for queue in self.queues():
+            yield queue if queue.key[0] == topic and self._current(queue) else None
 
     def remove_queue(self, queue: ConsumeQueue) -> None:
         """Remove a queue with its files.
@@ -225,5 +228,3 @@ class Retention:
             OSError: a file cannot be removed; the queue keeps it and those after it.
         """
         self._queues.remove(queue)
-        topic, queue_id = queue.key
-        log.info("topic %(topic)s: queue %(queue)d removed", {"topic": topic, "queue": queue_id})

@@ -15,18 +15,19 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Final
 
 import trio
 
+from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.errors import TopicNotFound
-from rocketwire.server.core.threads import RunSync, in_turns
+from rocketwire.server.core.threads import RunSync
 from rocketwire.server.offsets.consumed import groups_of
 from rocketwire.server.pop.pops import Pops
 from rocketwire.server.pull.long_poll import LongPoll
 from rocketwire.server.topics.topics import BrokerTopics
-from rocketwire.server.upkeep.queue_removal import remove_one
+from rocketwire.server.upkeep.queue_removal import removing
 from rocketwire.store.errors import StoreError
 from rocketwire.store.protocol import Messages
 from rocketwire.store.retention import Retention
@@ -57,6 +58,7 @@ class TopicRemoval:
         long_poll: LongPoll,
         pops: Pops,
         run_sync: RunSync,
+        budget: BackgroundBudget,
     ) -> None:
         self._store = store
         self._retention = retention
@@ -66,6 +68,7 @@ class TopicRemoval:
         self._long_poll = long_poll
         self._pops = pops
         self._run_sync = run_sync
+        self._budget = budget
         self._asked, self._jobs = trio.open_memory_channel[tuple[str, Done]](math.inf)
 
     def remove(self, topic: str, done: Done) -> None:
@@ -89,7 +92,7 @@ class TopicRemoval:
 
     async def _pop_retries(self, topic: str) -> list[str]:
         """The retry topics of POP in which messages of a topic wait for its groups."""
-        groups = await in_turns(groups_of(self._offsets, topic))
+        groups = await self._budget.carry_out(groups_of(self._offsets, topic))
         found = [name(topic, group) for group in groups for name in (names.pop_retry_topic, names.pop_retry_topic_v2)]
         return [each for each in found if each in self._topics.table]
 
@@ -111,7 +114,7 @@ class TopicRemoval:
         with _noted(errors):
             self._topics.remove(topic)
         for waiting in (self._long_poll, self._pops):
-            await in_turns(waiting.end_topic(topic, TopicNotFound(topic, gap=" ")))
+            await self._budget.carry_out(waiting.end_topic(topic, TopicNotFound(topic, gap=" ")))
         with _noted(errors):
             await self._run_sync(self._deleted.save)
         saving = self._topics.table.saving()
@@ -119,9 +122,7 @@ class TopicRemoval:
             with _noted(errors):
                 await self._run_sync(self._topics.table.save, saving)
         await self._remove_offsets(topic, errors)
-        for queue in self._retention.queues_of(topic):
-            remove_one(self._retention, queue)
-            await trio.lowlevel.checkpoint()
+        await self._budget.carry_out(removing(self._retention, self._retention.queues_of(topic)))
         await self._finish(topic)
         log.info("topic %(topic)s: deleted", {"topic": topic})
 
@@ -138,14 +139,18 @@ class TopicRemoval:
                 return
 
     async def _remove_offsets(self, topic: str, errors: list[StoreError]) -> None:
-        groups = await in_turns(groups_of(self._offsets, topic))
-        for group in groups:
-            self._offsets.remove(group, topic)
+        groups = await self._budget.carry_out(groups_of(self._offsets, topic))
+        await self._budget.carry_out(self._removing(groups, topic))
         if groups:
-            text = await in_turns(self._offsets.encode_in_steps())
+            text = await self._budget.carry_out(self._offsets.encode_in_steps())
             if text is not None:
                 with _noted(errors):
                     await self._run_sync(self._offsets.write, text)
+
+    def _removing(self, groups: Iterable[str], topic: str) -> Generator[None, None, None]:
+        for group in groups:
+            self._offsets.remove(group, topic)
+            yield
 
 
 @contextlib.contextmanager

@@ -22,8 +22,8 @@ T = TypeVar("T")
 
 SHARE: Final = 0.2
 """The part of the loop's time that background work may take while requests keep the loop busy."""
-BUSY_SLICE_SECONDS: Final = 0.000_25
-"""How long a slice is while requests come: about the time that a client waits for its answer anyway."""
+BUSY_SLICE_SECONDS: Final = 0.000_15
+"""How long a slice is while requests come: less than the time that a client waits for its answer anyway."""
 QUIET_SLICE_SECONDS: Final = 0.002
 """How long a slice is while none come: the first request waits for it."""
 _QUIET_SECONDS: Final = 0.02

@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 
 #: Most messages of one group; of one that is background work beside requests.
 _GROUP: Final = 128
-_SMALL_GROUP: Final = 32
+_SMALL_GROUP: Final = 16
 _GROUP_BYTES: Final = 512 << 10
 #: The longest pause: the clock may be set meanwhile, and the progress has to be saved.
 _LONGEST_REST_MS: Final = 500

@@ -21,8 +21,8 @@ from rocketwire.wire.properties import value_of
 Identity = tuple[bytes, int, bytes | None]
 """UNIQ_KEY, born timestamp, and the topic that the message is for."""
 
-_STEP: Final = 16  # half messages
-_MOST_STEPS: Final = 256  # that one who asks may have to wait for: some 10 ms
+_STEP: Final = 4  # half messages
+_MOST_STEPS: Final = 1024  # that one who asks may have to wait for: some 10 ms
 _UNIQ_KEY: Final = property_names.UNIQ_KEY.encode()
 _REAL_TOPIC: Final = property_names.REAL_TOPIC.encode()
 _WAIT_IN: Final = frozenset({names.TRANS_HALF_TOPIC, names.TRANS_CHECK_MAX_TIME_TOPIC})

@@ -14,7 +14,8 @@ from typing import Any, Final
 import trio
 
 from rocketwire.server.config.live import Live
-from rocketwire.server.core.threads import RunSync, in_turns
+from rocketwire.server.core.background import BackgroundBudget
+from rocketwire.server.core.threads import RunSync
 from rocketwire.server.upkeep.keys import FlushKeys
 from rocketwire.store.errors import StoreError, StoreGone
 from rocketwire.store.store import MessageStore
@@ -45,11 +46,11 @@ async def flush(store: MessageStore, keys: Live[FlushKeys], run_sync: RunSync) -
             await _report("flush", error)
 
 
-async def index(store: MessageStore, run_sync: RunSync) -> None:
+async def index(store: MessageStore, run_sync: RunSync, budget: BackgroundBudget) -> None:
     """Enter appended messages into the index; never returns.
 
-    Small amounts are done on the event loop in small steps: a Python thread would block the loop for whole switch
-    intervals. A thread does large amounts, and what the kernel does, which releases the interpreter.
+    Small amounts are done on the event loop in small steps, as background work: a Python thread would block the loop
+    for whole switch intervals. A thread does large amounts, and what the kernel does, which releases the interpreter.
     """
     ready = False
     while True:
@@ -64,7 +65,7 @@ async def index(store: MessageStore, run_sync: RunSync) -> None:
                 if store.index_suits_thread:
                     more = await run_sync(store.dispatch_index)
                 else:
-                    more = store.dispatch_index()
+                    more = await budget.call(store.dispatch_index)
                 await trio.lowlevel.checkpoint()
         except _FAULTS as error:
             store.meet(error)
@@ -72,7 +73,12 @@ async def index(store: MessageStore, run_sync: RunSync) -> None:
 
 
 async def persist(
-    table: SavedTable, what: str, interval: int, run_sync: RunSync, before: MessageStore | None = None
+    table: SavedTable,
+    what: str,
+    interval: int,
+    run_sync: RunSync,
+    budget: BackgroundBudget,
+    before: MessageStore | None = None,
 ) -> None:
     """Check every `interval` ms whether a table has changed, and save it if so; never returns.
 
@@ -81,7 +87,7 @@ async def persist(
     while True:
         await trio.sleep(interval / 1000)
         try:
-            text = await in_turns(table.encode_in_steps())
+            text = await budget.carry_out(table.encode_in_steps())
             if text is not None:
                 if before is not None:
                     await run_sync(before.flush_to, before.max_physical_offset)

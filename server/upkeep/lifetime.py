@@ -8,16 +8,18 @@ not notice.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
 from typing import Final
 
 import trio
 
 from rocketwire.server.config.live import Live
+from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.clocks.clock import Clock, hour_of_day
 from rocketwire.server.core.threads import RunSync
 from rocketwire.server.upkeep.keys import RetentionKeys
 from rocketwire.store.errors import DiskNearlyFull, StoreError
+from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.retention import MOST_FILES, DiskUsage, RetentionRules, Verdict, judge
 from rocketwire.store.store import MessageStore
 
@@ -43,6 +45,7 @@ class Lifetime:
         clock: The time in ms since 1970.
         run_sync: Runs blocking calls.
         held: Whether old messages are still needed: then files are removed only when the disk is too full.
+        budget: Of the background work, which going through the queues is.
     """
 
     def __init__(
@@ -51,7 +54,8 @@ class Lifetime:
         keys: Live[RetentionKeys],
         clock: Clock,
         run_sync: RunSync,
-        held: Callable[[], bool] = lambda: False,
+        held: Callable[[], bool],
+        budget: BackgroundBudget,
     ) -> None:
         self.usage: DiskUsage | None = None
         self._store = store
@@ -59,6 +63,7 @@ class Lifetime:
         self._clock = clock
         self._run_sync = run_sync
         self._held = held
+        self._budget = budget
         self._asked = 0
         self._cleaned_to = 0
         self._stuck = False
@@ -149,22 +154,36 @@ class Lifetime:
         """True when nothing is left to retry."""
         retention = self._store.retention
         whole = True
-        for queue in retention.queues():
-            removed = False
+        queues = retention.queues()
+        failed: dict[tuple[str, int], Exception] = {}
+        while (queue := await self._budget.carry_out(self._next_expired(queues, failed))) is not None:
             try:
+                await self._run_sync(retention.sync_queue, queue)
                 while retention.remove_queue_file(queue):
-                    removed = True
                     await self._run_sync(retention.sync_queue, queue)
             except _FAULTS as error:
-                _tell("topic {}: queue {}".format(*queue.key), error)
-                whole = False
-            if removed:
-                await trio.sleep(self._keys.current.delete_consume_queue_files_interval / 1000)
-            else:
-                await trio.lowlevel.checkpoint()
+                failed[queue.key] = error
+            await trio.sleep(self._keys.current.delete_consume_queue_files_interval / 1000)
+        if failed:
+            key, reason = next(iter(failed.items()))
+            whole = False
+            _tell("{} queues keep expired files; topic {}: queue {}".format(len(failed), *key), reason)
         for file in retention.take_index_files():
             await self._run_sync(file.remove)
         return whole
+
+    def _next_expired(
+        self, queues: Iterator[ConsumeQueue], failed: dict[tuple[str, int], Exception]
+    ) -> Generator[None, None, ConsumeQueue | None]:
+        """The next queue that has lost a file, of which all messages had expired; None: there is none."""
+        for queue in queues:
+            try:
+                if self._store.retention.remove_queue_file(queue):
+                    return queue
+            except _FAULTS as error:
+                failed[queue.key] = error
+            yield
+        return None
 
 
 def _tell(job: str, error: Exception) -> None:

@@ -7,23 +7,29 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Container, Iterator
+from collections import Counter
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Mapping
+from typing import Final
 
 import trio
 
+from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.retention import Retention
 
 log = logging.getLogger(__name__)
 
-_Job = tuple[Iterator[ConsumeQueue], Callable[[], None]]
+_MOST_NAMED: Final = 5  # topics in a line of the log
+
+_Job = tuple[Iterator[ConsumeQueue | None], Callable[[], None]]
 
 
 class QueueRemoval:
     """Removes queues of one store."""
 
-    def __init__(self, retention: Retention) -> None:
+    def __init__(self, retention: Retention, budget: BackgroundBudget) -> None:
         self._retention = retention
+        self._budget = budget
         self._asked, self._jobs = trio.open_memory_channel[_Job](math.inf)
 
     def remove_expired(self, done: Callable[[], None]) -> None:
@@ -38,20 +44,43 @@ class QueueRemoval:
         """Remove queued ones; never returns."""
         async for queues, done in self._jobs:
             try:
-                for queue in queues:
-                    remove_one(self._retention, queue)
-                    await trio.lowlevel.checkpoint()
+                await self._budget.carry_out(removing(self._retention, queues))
             except OSError as error:
                 log.error("queues to remove: %(reason)s", {"reason": error})  # noqa: TRY400 - the text says it all
             done()
 
 
-def remove_one(retention: Retention, queue: ConsumeQueue) -> None:
-    """Remove a queue; if that fails only the log says so."""
+def removing(retention: Retention, queues: Iterable[ConsumeQueue | None]) -> Generator[None, None, None]:
+    """Remove queues, one in each step; None stands for one that stays. If a removal fails only the log says so.
+
+    At the end one line says how many were removed.
+    """
+    removed: Counter[str] = Counter()
+    failed: dict[tuple[str, int], OSError] = {}
     try:
-        retention.remove_queue(queue)
-    except OSError as error:
-        topic, queue_id = queue.key
-        log.error(  # noqa: TRY400 - the text says it all
-            "topic %(topic)s: queue %(queue)d: %(reason)s", {"topic": topic, "queue": queue_id, "reason": error}
+        for queue in queues:
+            if queue is not None:
+                try:
+                    retention.remove_queue(queue)
+                    removed[queue.key[0]] += 1
+                except OSError as error:
+                    failed[queue.key] = error
+            yield
+    finally:
+        _tell(removed, failed)
+
+
+def _tell(removed: Counter[str], failed: Mapping[tuple[str, int], OSError]) -> None:
+    if removed:
+        named = ", ".join(f"{topic} ({count})" for topic, count in removed.most_common(_MOST_NAMED))
+        others = len(removed) - _MOST_NAMED
+        log.info(
+            "%(queues)d queues removed, of topic %(topics)s",
+            {"queues": removed.total(), "topics": named + (f" and {others} more" if others > 0 else "")},
+        )
+    if failed:
+        (topic, queue_id), error = next(iter(failed.items()))
+        log.error(
+            "%(queues)d queues are not removed; topic %(topic)s: queue %(queue)d: %(reason)s",
+            {"queues": len(failed), "topic": topic, "queue": queue_id, "reason": error},
         )

@@ -18,7 +18,6 @@ from rocketwire.wire.properties import reader_of
 
 log = logging.getLogger(__name__)
 
-_READ_AT_ONCE: Final = 64
 _tags: Final = reader_of(property_names.TAGS.encode())
 _deliver_at: Final = reader_of(property_names.TIMER_DELIVER_MS.encode())
 _ACK_TAGS: Final = (ACK_TAG.encode(), BATCH_ACK_TAG.encode())
@@ -39,13 +38,13 @@ class ReviveTopic:
         self._topic = topic
         self._counts = counts
 
-    def read(self, queue_id: int, points: Points) -> None:
-        """Read some records of a queue that were not read yet.
+    def read(self, queue_id: int, points: Points, most: int) -> None:
+        """Read some records of a queue that were not read yet, `most` at most.
 
         Raises:
             StoreError, OSError: they cannot be read now.
         """
-        first, entries = self._store.queue_entries(self._topic, queue_id, points.read_to, _READ_AT_ONCE)
+        first, entries = self._store.queue_entries(self._topic, queue_id, points.read_to, most)
         if not entries:
             points.read_to = max(first, self._store.max_offset(self._topic, queue_id))
             return

@@ -28,7 +28,10 @@ from rocketwire.wire import names
 
 #: Most records that are stored together, and if they are background work beside requests. Each message takes two.
 _GROUP: Final = 256
-_SMALL_GROUP: Final = 16
+_SMALL_GROUP: Final = 8
+#: Most records that are read together, and while requests come.
+_READ_AT_ONCE: Final = 64
+_READ_IN_A_SLICE: Final = 8
 #: Records of one queue that were not read yet; the timer delivers them in groups.
 _MANY_BEHIND: Final = 4096
 #: What comes again in time is so late, for it waits for all that the timer delivers.
@@ -192,7 +195,7 @@ class Reviver:
     def _read(self, queue_id: int, points: Points) -> Generator[None, None, None]:
         end = self._store.max_offset(self._topic, queue_id)
         while points.read_to < end and len(points) < _MOST_PENDING:
-            self._records.read(queue_id, points)
+            self._records.read(queue_id, points, _READ_IN_A_SLICE if self._budget.pressed() else _READ_AT_ONCE)
             yield
 
     def _decide(self, queue_id: int, points: Points, *, overdue: bool) -> Generator[None, None, None]:

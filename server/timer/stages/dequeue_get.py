@@ -16,7 +16,7 @@ from rocketwire.store.errors import StoreError
 
 #: Most messages of a group; of one that is overdue, while requests come.
 GROUP: Final = 256
-_SMALL_GROUP: Final = 32
+_SMALL_GROUP: Final = 16
 
 
 class DequeueGet:

@@ -408,7 +408,7 @@ async def test_requests_are_served_while_a_round_goes_through_a_backlog(
     await setup.transactions.check()
     assert setup.undecided == list(range(2000, 4000))
     assert loop.requests - served > 2000 / 40
-    assert loop.rested > 2 * (loop.time - began) / 3  # each look at the time takes some of it
+    assert loop.rested > 0.55 * (loop.time - began)  # each look at the time takes some of it
     assert len(caplog.records) == 1
 
 

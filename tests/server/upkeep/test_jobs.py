@@ -8,6 +8,7 @@ import pytest
 import trio
 
 from rocketwire.server.config.live import Live
+from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.upkeep import jobs as upkeep
 from rocketwire.server.upkeep.keys import FlushKeys
 from rocketwire.store.errors import DiskFull, StoreError, StoreGone
@@ -79,7 +80,7 @@ async def test_files_that_are_gone_are_told_by_who_watches_them(
     store: Any = FakeStore()
     store.error = StoreGone("/s/index")
     nursery.start_soon(upkeep.flush, store, live(), run_inline)
-    nursery.start_soon(upkeep.index, store, run_inline)
+    nursery.start_soon(upkeep.index, store, run_inline, BackgroundBudget())
     await pass_time(0.6)
     assert store.met == [store.error, store.error]
     assert caplog.messages == []
@@ -126,7 +127,7 @@ async def test_the_index_follows_at_once_and_after_a_fault(
     nursery: trio.Nursery, caplog: pytest.LogCaptureFixture, fault: Exception
 ) -> None:
     store: Any = FakeStore()
-    nursery.start_soon(upkeep.index, store, run_inline)
+    nursery.start_soon(upkeep.index, store, run_inline, BackgroundBudget())
     await pass_time(0.06)
     await pass_time(0.06)
     assert store.indexed >= 1
@@ -144,7 +145,7 @@ async def test_the_index_follows_at_once_and_after_a_fault(
 async def test_what_is_left_to_index_is_done_in_steps_without_a_pause(nursery: trio.Nursery) -> None:
     store: Any = FakeStore()
     store.more = 7
-    nursery.start_soon(upkeep.index, store, run_inline)
+    nursery.start_soon(upkeep.index, store, run_inline, BackgroundBudget())
     await pass_time(0.06)
     await pass_time(0.06)
     assert store.indexed >= 7
@@ -160,7 +161,7 @@ async def test_a_thread_indexes_what_is_much(nursery: trio.Nursery) -> None:
         return await run_inline(sync_fn, *args)
 
     store.index_needs_numpy = False
-    nursery.start_soon(upkeep.index, store, run_noted)
+    nursery.start_soon(upkeep.index, store, run_noted, BackgroundBudget())
     await pass_time(0.06)
     assert store.indexed == 4
     assert in_thread == [store.dispatch_index] * 3
@@ -175,7 +176,7 @@ async def test_an_import_that_fails_is_left_to_the_index(
 ) -> None:
     store: Any = FakeStore()
     monkeypatch.setattr(upkeep, "_SLOW_IMPORT", "rocketwire.no_such_module")
-    nursery.start_soon(upkeep.index, store, run_inline)
+    nursery.start_soon(upkeep.index, store, run_inline, BackgroundBudget())
     await pass_time(0.06)
     await pass_time(0.06)
     assert store.indexed >= 1
@@ -187,7 +188,7 @@ async def test_a_table_is_written_at_intervals_when_it_changed_and_after_a_fault
     nursery: trio.Nursery, caplog: pytest.LogCaptureFixture, fault: Exception
 ) -> None:
     table: Any = FakeTable()
-    nursery.start_soon(upkeep.persist, table, "some offsets", 5000, run_inline)
+    nursery.start_soon(upkeep.persist, table, "some offsets", 5000, run_inline, BackgroundBudget())
     await pass_time(5.1)
     assert table.written == []
     table.text = b"1"

@@ -12,6 +12,7 @@ import trio
 
 from rocketwire.server.config.keys import ConfigError
 from rocketwire.server.configuration import LiveConfig, ServerConfig
+from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.clocks.clock import hour_of_day
 from rocketwire.server.upkeep.keys import RetentionKeys
 from rocketwire.server.upkeep.lifetime import Lifetime, rules_of
@@ -66,7 +67,9 @@ class Setup:
             store_clock.now = NOW + (number - 100) * HOUR
             self.store.append([draft(number, body=bytes(400))])
         self.held = False
-        self.lifetime = Lifetime(self.store, self.config[RetentionKeys], self.clock, run_inline, lambda: self.held)
+        self.lifetime = Lifetime(
+            self.store, self.config[RetentionKeys], self.clock, run_inline, lambda: self.held, BackgroundBudget()
+        )
         self.disk.removed.clear()
 
     @property
@@ -357,7 +360,9 @@ async def test_what_was_removed_before_the_start_is_followed_too(tmp_path: Path,
         segment = made.store.retention.take_log_file(0, 0, forcibly=True)
     made.store.close()
     store: MessageStore = open_store(small(tmp_path, message_index_enable=False), files=made.disk)
-    nursery.start_soon(Lifetime(store, made.config[RetentionKeys], made.clock, run_inline).clean)
+    nursery.start_soon(
+        Lifetime(store, made.config[RetentionKeys], made.clock, run_inline, lambda: False, BackgroundBudget()).clean
+    )
     made.disk.removed.clear()
     await made.pass_time(61, step=1)
     assert [path for path in made.disk.removed if "consumequeue" in path]

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 import trio
 
+from rocketwire.server.core.background import BUSY_SLICE_SECONDS, BackgroundBudget
 from rocketwire.server.upkeep.queue_removal import QueueRemoval
 from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.store import MessageStore
+from tests.server.busy_loop import BusyLoop
 from tests.server.harness import settle
 from tests.store.support import draft, open_store, small
 
@@ -44,26 +45,28 @@ def store(tmp_path: Path, disk: Disk) -> Iterator[MessageStore]:
     made.close()
 
 
-async def test_others_are_served_between_two_queues(store: MessageStore, nursery: trio.Nursery) -> None:
-    removal = QueueRemoval(store.retention)
+async def test_requests_are_served_between_two_queues_and_one_line_tells_of_all(
+    store: MessageStore, nursery: trio.Nursery, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "rocketwire.server.upkeep")
+    loop = BusyLoop(tick=BUSY_SLICE_SECONDS)
+    loop.keep_busy()
+    removal = QueueRemoval(store.retention, loop.budget)
     nursery.start_soon(removal.run)
     await settle()
-    left: list[int] = []
     done: list[int] = []
     removal.remove_unused({"D"}, lambda: done.append(len(store.topics())))
-    for _ in range(20):
-        await trio.lowlevel.checkpoint()
-        left.append(len(store.topics()))
-    # In each round both tasks run once, in any order.
-    assert max(before - after for before, after in pairwise([4, *left])) <= 2
+    await settle()
+    assert len(loop.rests) >= 3
     assert done == [1]
     assert store.topics() == {"D"}
+    assert [record.getMessage() for record in caplog.records] == ["3 queues removed, of topic A (1), B (1), C (1)"]
 
 
 async def test_a_queue_that_cannot_be_removed_is_told_of_and_passed_over(
     store: MessageStore, disk: Disk, nursery: trio.Nursery, caplog: pytest.LogCaptureFixture
 ) -> None:
-    removal = QueueRemoval(store.retention)
+    removal = QueueRemoval(store.retention, BackgroundBudget())
     nursery.start_soon(removal.run)
     disk.kept = "B"
     done: list[str] = []
@@ -84,13 +87,13 @@ async def test_queues_that_cannot_be_looked_at_end_only_that_job(
 ) -> None:
     unused = store.retention.unused_queues({"B", "C", "D"})
 
-    def broken() -> Iterator[ConsumeQueue]:
+    def broken() -> Iterator[ConsumeQueue | None]:
         yield from unused
         raise OSError(24, "Too many open files")
 
     monkeypatch.setattr(store.retention, "expired_queues", broken)
 
-    removal = QueueRemoval(store.retention)
+    removal = QueueRemoval(store.retention, BackgroundBudget())
     nursery.start_soon(removal.run)
     done: list[str] = []
     removal.remove_expired(lambda: done.append("first"))
