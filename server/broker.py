@@ -49,6 +49,7 @@ from rocketwire.server.pop.keys import PopKeys
 from rocketwire.server.pop.order.ordered_queues import OrderedQueues
 from rocketwire.server.pop.pops import Pops
 from rocketwire.server.pop.renewals import Renewals
+from rocketwire.server.pop.resetting import OffsetResets
 from rocketwire.server.pop.reviving.recovery import move_offsets
 from rocketwire.server.pull.answers import PullAnswers
 from rocketwire.server.pull.kernel import KernelPulls
@@ -90,6 +91,7 @@ from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.store.tables.consumer_filters import ConsumerFilterTable
 from rocketwire.store.tables.delay_offsets import DelayOffsetTable
 from rocketwire.store.tables.groups import GroupTable
+from rocketwire.store.tables.offset_resets import OffsetResetTable
 from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.store.tables.order_info import OrderInfoTable
 from rocketwire.store.tables.request_modes import RequestModeTable
@@ -104,6 +106,7 @@ from rocketwire.wire.send_answers import SendAnswers
 _FILTERS_INTERVAL: Final = 10_000  # ms; Apache has no key for it
 _METRICS_INTERVAL: Final = 10_000  # ms
 _ORDER_INTERVAL: Final = 10_000  # ms
+_RESETS_INTERVAL: Final = 10_000  # ms; as the next one
 _REQUEST_MODES_INTERVAL: Final = 10_000  # ms; they are written when they are set, and only later if that failed
 
 
@@ -206,12 +209,14 @@ class Broker:
         filter_table = ConsumerFilterTable.open(folder / "consumerFilter.json")
         self.filters = ConsumerFilters(filter_table, self.clock)
         self._request_modes = RequestModeTable.open(folder / "messageRequestMode.json")
+        self._reset_table = OffsetResetTable.open(folder / "offsetResets.json")
         self._order_info = OrderInfoTable.open(folder / "consumerOrderInfo.json")
         self._tables: list[tuple[SavedTable, str, int]] = [
             (self.offsets, "consumer offsets", config.tables.flush_consumer_offset_interval),
             (self._delay_offsets, "delay offsets", config.tables.flush_delay_offset_interval),
             (filter_table, "consumer filters", _FILTERS_INTERVAL),
             (self._order_info, "pops in order", _ORDER_INTERVAL),
+            (self._reset_table, "resets of offsets", _RESETS_INTERVAL),
             (self._request_modes, "message request modes", _REQUEST_MODES_INTERVAL),
         ]
 
@@ -337,10 +342,19 @@ class Broker:
     def _make_pops(self, config: ServerConfig) -> None:
         live = self.config
         self.renewals = Renewals(trio.current_time, self.clock, self._stopped)
+        self.resets = OffsetResets(
+            self._reset_table,
+            self.offsets,
+            store=self.store,
+            clock=self.clock,
+            timer_keys=live[TimerKeys],
+            wake=self.wake,
+        )
         self._ordered = OrderedQueues(
             self._order_info,
             self.offsets,
             renewals=self.renewals,
+            resets=self.resets,
             topics=self.topics,
             groups=self.groups,
             clock=self.clock,
@@ -372,13 +386,14 @@ class Broker:
             renewals=self.renewals,
             indexed=config.store.message_index_enable,
             budget=self.background,
+            resets=self.resets,
         )
         self._ordered.freed.subscribe(self.pops.freed)
         self.store.arrivals.subscribe(self.pops.arrived)
         if not self.store.stopped_cleanly:
             interval = config.tables.flush_consumer_offset_interval
             revive_topic = self.pops.services.pop_topics.revive
-            move_offsets(self.store, self.offsets, revive_topic, stopped=self._stopped, interval=interval)
+            move_offsets(self.store, self.offsets, self.resets, revive_topic, stopped=self._stopped, interval=interval)
 
     def wake(self) -> None:
         """Serve the requests that wait for what arrived since the last call."""

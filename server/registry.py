@@ -131,6 +131,7 @@ def broker_families(broker: Broker) -> Iterator[Family]:
             clients=clients,
             clock=broker.clock,
             offsets=offsets,
+            resets=broker.resets,
             store=store,
             topics=topics,
         ),

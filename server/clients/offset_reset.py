@@ -1,11 +1,14 @@
 """Offset reset: moves a group to a time while its consumers are connected.
 
-The broker only computes the new offset of each queue and sends them to all members; a member stops consuming the topic,
-drops its cached messages, commits the new offsets some 10 s later and continues from there. So the table of offsets is
-not changed here: commits of members would overwrite it meanwhile. A group without connected members is reset by the
-administrator's tool, which commits for it; broadcasting groups have no offsets on the broker and cannot be reset.
+Members that pull keep offsets of their own. The broker sends the new offset of each queue to them; a member stops
+consuming the topic, drops its cached messages, commits the new offsets some 10 s later and continues from there. So the
+table of offsets is not changed for them: their commits would overwrite it meanwhile. Members that pop, as all clients
+of 5.x do, have no offsets of their own: for a group with such members the broker moves the offsets itself, and cancels
+what is out (`QueueResets`). Members that pull are told all the same. Broadcasting groups have no offsets on the broker
+and cannot be reset.
 
-A 5.x tool may name one queue, and give an offset instead of the time.
+A 5.x tool may name one queue, and give an offset instead of the time. It expects the broker to reset a group without
+connected members, too; one of 4.x is told that there are none, and commits for the group itself.
 """
 
 from __future__ import annotations
@@ -14,10 +17,10 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final
+from typing import Final, Protocol
 
 from rocketwire.server.clients.groups import ClientGroups
-from rocketwire.server.clients.members import Member
+from rocketwire.server.clients.members import ConsumerGroup, Member
 from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.config.live import Live
 from rocketwire.server.core.client_errors import (
@@ -37,7 +40,7 @@ from rocketwire.store.protocol import Messages
 from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.wire.bodies.client import MessageQueue
 from rocketwire.wire.bodies.online import MessageQueueForC, ResetOffsetBody, ResetOffsetBodyForC
-from rocketwire.wire.codes import RequestCode, version_name
+from rocketwire.wire.codes import VERSION_5_0_0, RequestCode, version_name
 from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.online import ResetOffsetRequestHeader
 
@@ -53,6 +56,18 @@ _OLDEST_VERSION: Final = 28  # V3_0_7_SNAPSHOT
 _LEAST_ROW: Final = len('{"brokerName":"","queueId":0,"topic":""}:0,')
 
 
+class QueueResets(Protocol):
+    """Sets groups to other offsets on the broker."""
+
+    def pops(self, topic: str, group: str) -> bool:
+        """Whether a group pops a topic: then the broker has its offsets."""
+        ...
+
+    def reset(self, group: str, topic: str, offsets: Mapping[int, int]) -> Steps[None]:
+        """Set a group to the offsets of some queues, by queue id."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnlineServices:
     """The services of requests to and about connected clients."""
@@ -61,12 +76,13 @@ class OnlineServices:
     clients: ClientGroups
     clock: Clock
     offsets: OffsetTable
+    resets: QueueResets
     store: Messages
     topics: BrokerTopics
 
 
 def reset(services: OnlineServices, asked: ResetOffsetRequestHeader, *, for_cpp: bool) -> Steps[bytes]:
-    """Send the group's members their new offsets in a topic; return the encoded `ResetOffsetBody`.
+    """Set a group to other offsets in a topic, and tell its members; return the encoded `ResetOffsetBody`.
 
     `for_cpp`: the caller says that the members are C++ clients.
 
@@ -75,31 +91,36 @@ def reset(services: OnlineServices, asked: ResetOffsetRequestHeader, *, for_cpp:
         QueueIllegal: the topic has no such queue.
         OffsetOutOfRange: the queue has no such offset.
         GroupWithoutOffsets: the group has committed no offset of some queue.
-        ResetGroupOffline: no member of the group is connected.
+        ResetGroupOffline: no member of the group is connected, and the tool is one of 4.x.
+        LimitExceeded, StoreNotWritable: the broker cannot note the reset.
         ClientOutdated: a member is too old for this; nothing is sent.
     """
     group, topic, timestamp = asked.group, asked.topic, asked.timestamp
     broker_name = services.broker_keys.current.broker_name
     found: dict[MessageQueue, int] = {}
     queues = _queues(services, asked)
+    consumers = services.clients.consumer(group)
+    by_broker = _by_broker(services, asked, consumers)
     least = len(queues) * (_LEAST_ROW + len(topic) + len(broker_name))
     check_answer(least)
     for part in in_parts(queues):
         for queue_id in part:
             queue = MessageQueue(topic=topic, broker_name=broker_name, queue_id=queue_id)
-            found[queue] = _offset(services, asked, queue_id)
+            found[queue] = _offset(services, asked, queue_id, by_broker=by_broker)
         yield None
-    consumers = services.clients.consumer(group)
-    if consumers is None:
+    members = [] if consumers is None else list(consumers.members.items())
+    if not members and not by_broker:
         raise ResetGroupOffline(group, topic, timestamp)
-    for member in consumers.members.values():
+    for _, member in members:
         if member.version < _OLDEST_VERSION:
             raise ClientOutdated(version_name(member.version))
+    if by_broker:
+        yield from services.resets.reset(group, topic, {queue.queue_id: offset for queue, offset in found.items()})
     ext = encode_ext(ResetOffsetRequestHeader(topic=topic, group=group, timestamp=timestamp, is_force=False))
     as_table = yield from written(ResetOffsetBody(offset_table=found), len(found), least)
     as_list = b""
     offsets = _shown(found)
-    for peer, member in list(consumers.members.items()):
+    for peer, member in members:
         log.info(
             "group %(group)s, topic %(topic)s: %(client_id)s is told to continue at offsets %(offsets)s",
             {"group": group, "topic": topic, "client_id": member.client_id, "offsets": offsets},
@@ -120,6 +141,18 @@ def _shown(found: Mapping[MessageQueue, int]) -> str:
     return ", ".join(texts) + (f" and {more} more" if more else "")
 
 
+def _by_broker(services: OnlineServices, asked: ResetOffsetRequestHeader, consumers: ConsumerGroup | None) -> bool:
+    """Whether the broker has to move the offsets: a member has none of its own, or a 5.x tool sees to nobody.
+
+    Clients of 5.x pop, but some of them have not since the start. Their heartbeats have the version 5.0.0.
+    """
+    if services.resets.pops(asked.topic, asked.group):
+        return True
+    if consumers is None:
+        return asked.queue_id is not None
+    return any(member.version == VERSION_5_0_0 for member in consumers.members.values())
+
+
 def _queues(services: OnlineServices, asked: ResetOffsetRequestHeader) -> Sequence[int]:
     config = services.topics.get(asked.topic)
     if config is None:
@@ -132,11 +165,14 @@ def _queues(services: OnlineServices, asked: ResetOffsetRequestHeader) -> Sequen
     return (asked.queue_id,)
 
 
-def _offset(services: OnlineServices, asked: ResetOffsetRequestHeader, queue_id: int) -> int:
-    """The new offset of a queue; without force it does not move forward, unless an offset is given."""
+def _offset(services: OnlineServices, asked: ResetOffsetRequestHeader, queue_id: int, *, by_broker: bool) -> int:
+    """The new offset of a queue; without force it does not move forward, unless an offset is given.
+
+    `by_broker`: the broker has the group's offsets, which may have none yet of some queue.
+    """
     topic, store = asked.topic, services.store
     committed = services.offsets.query(asked.group, topic, queue_id)
-    if committed is None:
+    if committed is None and not by_broker:
         raise GroupWithoutOffsets(asked.group)
     low, high = store.min_offset(topic, queue_id), store.max_offset(topic, queue_id)
     if asked.queue_id == queue_id and asked.offset is not None and asked.offset != _NO_OFFSET:
@@ -144,7 +180,7 @@ def _offset(services: OnlineServices, asked: ResetOffsetRequestHeader, queue_id:
             raise OffsetOutOfRange(asked.offset, low, high)
         return asked.offset
     wanted = high if asked.timestamp == END else max(0, store.offset_by_time(topic, queue_id, asked.timestamp))
-    return wanted if asked.is_force else min(wanted, committed)
+    return wanted if asked.is_force or committed is None else min(wanted, committed)
 
 
 def _reads_tables(member: Member, *, for_cpp: bool) -> bool:

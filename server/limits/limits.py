@@ -29,7 +29,7 @@ LIMITS: Final = (
         "brokerText",
     ),
     *("topicName", "batchMessages", "batchProperties", "assignmentBytes", "messageRequestModes"),
-    *("callBytes", "callEntries"),
+    *("callBytes", "callEntries", "offsetResets"),
 )
 """The labels under which refusals are counted: keys, and names of fixed limits."""
 _TOLD_AGAIN_SECONDS: Final = 10.0

@@ -21,6 +21,7 @@ from rocketwire.server.pop.deliveries import Deliveries
 from rocketwire.server.pop.ordered import Ordered, PopQueue
 from rocketwire.server.pop.pop_topics import PopTopics
 from rocketwire.server.pop.records import AckedPoint, PopRecords, check_time
+from rocketwire.server.pop.resetting import OffsetResets
 from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.store.append.drafts import Appended, Draft
 from rocketwire.wire.bodies.pop import BatchAck, bits
@@ -81,6 +82,7 @@ class Acks:
         deliveries: Deliveries,
         timer_keys: Live[TimerKeys],
         clock: Clock,
+        resets: OffsetResets,
     ) -> None:
         self._checks = checks
         self._pop_topics = pop_topics
@@ -90,6 +92,7 @@ class Acks:
         self._deliveries = deliveries
         self._timer_keys = timer_keys
         self._clock = clock
+        self._resets = resets
 
     def ack(self, fields: AckMessageRequestHeader, remote: str) -> Reply | Append:
         """Acknowledge a message; `remote` is the client's address, for the remark of a refusal.
@@ -196,6 +199,8 @@ class Acks:
         offset, pop_time = fields.offset, handle.pop_time
         if not self._deliveries.goes_on(queue, handle, offset, now):
             raise DeliveryOver
+        if self._resets.cancels(queue, offset, pop_time):  # and so is the handle that it gets
+            return Reply(fields=_changed(handle.pop_time, now + fields.invisible_time - handle.pop_time, handle))
         now = _after(handle, now)
         drafts = self._changed(queue, handle, offset, now, fields.invisible_time, suspend=fields.suspend)
         reply = Reply(fields=_changed(now, fields.invisible_time, handle))
@@ -217,7 +222,7 @@ class Acks:
         for queue, handle in messages:
             if handle.in_order:
                 self._ordered.change(queue, handle.offset, handle.pop_time, now)
-            else:
+            elif not self._resets.cancels(queue, handle.offset, handle.pop_time):
                 drafts += self._changed(queue, handle, handle.offset, _after(handle, now), 0, suspend=True)
         if drafts:
             self._storing.append(drafts)

@@ -28,6 +28,7 @@ from rocketwire.server.pop.polls import Polls
 from rocketwire.server.pop.pop_topics import PopTopics
 from rocketwire.server.pop.records import PopRecords
 from rocketwire.server.pop.renewals import Renewals
+from rocketwire.server.pop.resetting import OffsetResets
 from rocketwire.server.pop.reviving.coming_again import ComingAgain
 from rocketwire.server.pop.reviving.reviver import Delivered, Reviver
 from rocketwire.server.pop.services import PopServices
@@ -78,6 +79,7 @@ class Pops:
         renewals: Renewals,
         indexed: bool,
         budget: BackgroundBudget,
+        resets: OffsetResets,
     ) -> None:
         """Put it together; `wake` is called when messages were stored, and serves all who wait."""
         pop_topics = PopTopics(pop_keys, broker_keys, topics)
@@ -109,6 +111,7 @@ class Pops:
             deliveries=Deliveries(store, pop_topics.revive, indexed=indexed),
             timer_keys=timer_keys,
             clock=clock,
+            resets=resets,
         )
         peeking = Peeking(
             store=store,
@@ -131,6 +134,7 @@ class Pops:
             peeking=peeking,
             polls=Polls(pop_keys, limits, storing),
             pop_topics=pop_topics,
+            resets=resets,
             taking=taking,
             throttle=throttle,
         )
@@ -149,6 +153,7 @@ class Pops:
                 broker_name=broker_name,
                 host=store_host,
                 renewals=renewals,
+                resets=resets,
             )
             self.reviver = Reviver(
                 store=store,

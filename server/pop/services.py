@@ -20,6 +20,7 @@ from rocketwire.server.pop.peeking import Peeking
 from rocketwire.server.pop.polls import ANY_QUEUE, Polls
 from rocketwire.server.pop.pop_topics import PopTopics
 from rocketwire.server.pop.records import check_time
+from rocketwire.server.pop.resetting import OffsetResets
 from rocketwire.server.pop.taken import Taken
 from rocketwire.server.pop.taking import Ask, Taking
 from rocketwire.wire.codes import PopResponseCode, ResponseCode
@@ -50,6 +51,7 @@ class PopServices:
     peeking: Peeking
     polls: Polls
     pop_topics: PopTopics
+    resets: OffsetResets
     taking: Taking
     throttle: Throttle
 
@@ -76,6 +78,7 @@ class PopServices:
         check_time(fields.invisible_time, checks.timer_keys.current.timer_max_delay_sec, least=1)
         self.pop_topics.check_retry(topic, group)
         self.pop_topics.make_own()
+        self.resets.note_pop(topic, group)
         return ask
 
     def may_find(self, topic: str, group: str) -> bool:

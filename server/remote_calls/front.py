@@ -111,8 +111,8 @@ def remote_front(
     guards = tuple(guards)
     topics = RemoteTopics(cluster, lines)
     groups = RemoteGroups(topics, lines, upstream_keys)
-    members = Members(topics, lines, partial(may_check, may_hear))
     pulls = Pulls(topics, groups, lines, clock)
+    members = Members(topics, lines, pulls, partial(may_check, may_hear))
     dispatch = RemoteDispatch(
         topics=topics,
         groups=groups,

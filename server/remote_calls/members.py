@@ -7,12 +7,14 @@ client's telemetry stream, and the answer back.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
 from rocketwire.server.core.request import Answer as ClientAnswer
 from rocketwire.server.grpc.clients import Client
+from rocketwire.server.remote_calls.pulls.service import Pulls
 from rocketwire.server.remote_calls.topics import RemoteTopics
 from rocketwire.server.transactions.hearing import MayCheck
 from rocketwire.server.upstream.errors import NotReached, NotSent
@@ -20,7 +22,12 @@ from rocketwire.server.upstream.line import Answer, Done, Line
 from rocketwire.server.upstream.lines import Lines
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import FLAG_ONEWAY, RequestCode, ResponseCode
+from rocketwire.wire.errors import WireError
 from rocketwire.wire.header import Header
+from rocketwire.wire.headers import decode_ext
+from rocketwire.wire.headers.online import ResetOffsetRequestHeader
+
+log = logging.getLogger(__name__)
 
 _SECONDS: Final = 5.0
 _CLIENT_SECONDS: Final = 10.0
@@ -33,11 +40,13 @@ class Members:
     Args:
         topics: The topics and brokers of the cluster.
         lines: Makes connections.
+        pulls: Carry out POP for brokers that have none: they tell members of new offsets (220).
         may_check: Whether a broker may ask a client about a half message, by its record: the broker knows this
             server's account only.
     """
 
-    def __init__(self, topics: RemoteTopics, lines: Lines, may_check: MayCheck) -> None:
+    def __init__(self, topics: RemoteTopics, lines: Lines, pulls: Pulls, may_check: MayCheck) -> None:
+        self._pulls = pulls
         self._may_check = may_check
         self._topics = topics
         self._lines = lines
@@ -108,6 +117,9 @@ class Members:
         ext = {**(header.ext or {}), _BROKER: broker}
         if header.code == RequestCode.CHECK_TRANSACTION_STATE and not self._may_check(client, body):
             return
+        if header.code == RequestCode.RESET_CONSUMER_CLIENT_OFFSET:
+            self._reset(client, broker, header, body)
+            return
         if header.flag & FLAG_ONEWAY:
             client.push(header.code, ext, body)
             return
@@ -119,6 +131,13 @@ class Members:
                 line.answer(header, answer.code, answer.remark, answer.body)
 
         client.call(header.code, ext, body, seconds=_CLIENT_SECONDS, done=done)
+
+    def _reset(self, client: Client, broker: str, header: Header, body: bytes) -> None:
+        """Go on at the offsets that a broker tells a client, which has none of its own."""
+        try:
+            self._pulls.reset(client, broker, decode_ext(ResetOffsetRequestHeader, header.ext), body)
+        except WireError as error:
+            log.warning("a reset that %(broker)s tells cannot be read: %(reason)s", {"broker": broker, "reason": error})
 
 
 class _Gathered:

@@ -36,6 +36,7 @@ from rocketwire.server.pop.order.batches import (
 from rocketwire.server.pop.order.free_times import FreeTimes
 from rocketwire.server.pop.ordered import OrderedBatch, PopQueue
 from rocketwire.server.pop.renewals import Renewals
+from rocketwire.server.pop.resetting import OffsetResets
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.store.event import Event
@@ -70,6 +71,7 @@ class OrderedQueues:
         clock: Clock,
         due_time: DueTime,
         renewals: Renewals,
+        resets: OffsetResets,
     ) -> None:
         self.freed = Event[[PopQueue]]()
         self._table = table
@@ -79,6 +81,8 @@ class OrderedQueues:
         self._clock = clock
         self._due_time = due_time
         self._renewals = renewals
+        self._resets = resets
+        resets.release = self.release
         self._free = FreeTimes()
         self._sleeping = trio.CancelScope()
         self._sleeps_until: float = -math.inf
@@ -147,7 +151,7 @@ class OrderedQueues:
             return
         info = self._table.get(*queue)
         if info is None:
-            if offset == committed:
+            if offset == committed and not self._resets.cancels(queue, offset, pop_time):
                 self._commit(queue, offset + 1)
             return
         if info.pop_time != pop_time:
@@ -174,6 +178,12 @@ class OrderedQueues:
             if not self.blocks(queue, None, 0):
                 self.freed(queue)
         return True
+
+    def release(self, queue: PopQueue) -> None:
+        """Forget what is out of a queue, whose group was set to another offset: it gives messages again."""
+        self._table.remove(*queue)
+        self._free.put(queue, None)
+        self.freed(queue)
 
     def _out_until(self, queue: PopQueue, info: OrderInfo, invisible_time: int = 0) -> int | None:
         return out_until(info, invisible_time, consumed=self._committed(queue))

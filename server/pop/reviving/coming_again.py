@@ -17,9 +17,11 @@ from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.errors import ServerError
 from rocketwire.server.messages.stored_message import StoredMessage, stored_message
 from rocketwire.server.messages.storing import Storing
+from rocketwire.server.pop.ordered import PopQueue
 from rocketwire.server.pop.pop_topics import PopTopics
 from rocketwire.server.pop.records import PopRecords
 from rocketwire.server.pop.renewals import Renewals
+from rocketwire.server.pop.resetting import OffsetResets
 from rocketwire.server.pop.reviving.came_again import CameAgain
 from rocketwire.server.pop.reviving.counts import PopCounts
 from rocketwire.server.pop.reviving.joining import Pending, Points
@@ -55,6 +57,7 @@ class ComingAgain:
         broker_name: The broker's name.
         host: Its address, as records have it.
         renewals: Which messages are renewed instead.
+        resets: Which come by a new offset instead.
 
     Attributes:
         counts: What the reviver did.
@@ -75,6 +78,7 @@ class ComingAgain:
         broker_name: str,
         host: bytes,
         renewals: Renewals,
+        resets: OffsetResets,
     ) -> None:
         self.counts = PopCounts()
         self.faults = JobFaults("messages that were popped come again later")
@@ -89,6 +93,7 @@ class ComingAgain:
         self._broker_name = broker_name
         self._host = host
         self._renewals = renewals
+        self._resets = resets
         self._came_again = CameAgain(store, None if store.stopped_cleanly else clock())
 
     def revive(self, queue_id: int, points: Points, until: int, most: int) -> None:
@@ -106,6 +111,7 @@ class ComingAgain:
         ):
             looked += 1
             point = pending.point
+            self._drop_cancelled(pending)
             invisible_time = self._renewals.renewed(point.renewer, point.pop_time, now, point.invisible_time)
             if invisible_time is not None and pending.unacked:
                 renewed.append((pending, invisible_time))
@@ -126,6 +132,14 @@ class ComingAgain:
             self._store_group(points, entries, drafts, until)
         if renewed:
             self._renew(points, renewed, queue_id, until)
+
+    def _drop_cancelled(self, pending: Pending) -> None:
+        """Drop the messages that come by an offset to which their group was set since they were popped."""
+        point = pending.point
+        first = self._resets.cancelled_from(PopQueue(point.topic, point.group, point.queue_id), pending.place)
+        if first is not None:
+            for offset in [each for each in pending.unacked if each >= first]:
+                del pending.unacked[offset]
 
     def _renew(self, points: Points, renewed: list[tuple[Pending, int]], queue_id: int, until: int) -> None:
         """Write check points anew, and acknowledge the former ones."""

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from rocketwire.server.messages.stored_message import stored_message
+from rocketwire.server.pop.ordered import PopQueue
+from rocketwire.server.pop.resetting import OffsetResets
 from rocketwire.store.errors import OffsetsTooMany
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
 from rocketwire.store.protocol import Messages
@@ -32,12 +34,17 @@ _CK_TAG: Final = CHECK_POINT_TAG.encode()
 _tags: Final = reader_of(property_names.TAGS.encode())
 
 
-def move_offsets(store: Messages, offsets: OffsetTable, revive_topic: str, *, stopped: int, interval: int) -> int:
+def move_offsets(
+    store: Messages, offsets: OffsetTable, resets: OffsetResets, revive_topic: str, *, stopped: int, interval: int
+) -> int:
     """Move offsets past the messages of all check points that pops wrote in the last seconds before the stop.
+
+    Groups that were set to other offsets in that time begin there.
 
     Args:
         store: The store.
         offsets: The table of offsets as it was saved.
+        resets: The resets of offsets.
         revive_topic: The name of the revive topic.
         stopped: When the last record before the stop was stored, in ms since 1970; others may be there since.
         interval: How often the table is saved, in ms.
@@ -50,11 +57,14 @@ def move_offsets(store: Messages, offsets: OffsetTable, revive_topic: str, *, st
     """
     moved = 0
     since = stopped - interval - _MARGIN_MS
+    resets.since(since)
     queues = [(TIMER_TOPIC, 0), *((revive_topic, queue_id) for queue_id in store.queue_ids(revive_topic))]
     for topic, queue_id in queues:
-        for point in _check_points(store, topic, queue_id, since):
+        for point, place in _check_points(store, topic, queue_id, since):
             ends = point.offsets
             if point.pop_time < since or not ends:
+                continue
+            if resets.cancelled_from(PopQueue(point.topic, point.group, point.queue_id), place) is not None:
                 continue
             behind = max(ends) + 1
             known = offsets.query(point.group, point.topic, point.queue_id)
@@ -68,8 +78,8 @@ def move_offsets(store: Messages, offsets: OffsetTable, revive_topic: str, *, st
     return moved
 
 
-def _check_points(store: Messages, topic: str, queue_id: int, since: int) -> Iterator[CheckPoint]:
-    """The check points in a queue that were stored from about a time on."""
+def _check_points(store: Messages, topic: str, queue_id: int, since: int) -> Iterator[tuple[CheckPoint, int]]:
+    """The check points in a queue that were stored from about a time on, with where they were first stored."""
     end = store.max_offset(topic, queue_id)
     if not end:
         return
@@ -85,5 +95,5 @@ def _check_points(store: Messages, topic: str, queue_id: int, since: int) -> Ite
             with contextlib.suppress(RecordInvalid, PopRecordInvalid):
                 message = stored_message(record)
                 if _tags(message.properties) == _CK_TAG:
-                    yield decode_check_point(message.body)
+                    yield decode_check_point(message.body), message.prepared_offset or message.physical_offset
         offset = first + len(entries) // ENTRY_STRUCT.size

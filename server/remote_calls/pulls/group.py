@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Final, NamedTuple
+from weakref import WeakSet
 
 import trio
 
@@ -34,6 +35,7 @@ _AGAIN_SECONDS: Final = 1.0
 _UNUSED_SECONDS: Final = 60.0
 _READ_AHEAD_SECONDS: Final = 20.0
 """For so long after a receive its topic is read on."""
+_NOT_COMMITTED: Final = -1
 _EVERYTHING: Final = Wanted("*", "TAG")
 
 QueueKey = tuple[str, int]
@@ -44,6 +46,13 @@ class Taken(NamedTuple):
 
     queue: PulledQueue
     messages: list[Held]
+
+
+class _Told(NamedTuple):
+    """A reset of a topic's offsets, and the clients that were told of it."""
+
+    told: bytes
+    clients: WeakSet[object]
 
 
 class _Topic:
@@ -89,6 +98,7 @@ class GroupAtBroker:
         self._clock = clock
         self._queues_of = queues_of
         self._topics: dict[str, _Topic] = {}
+        self._told: dict[str, _Told] = {}
         self._locked_until: dict[QueueKey, float] = {}
         self._wakes = trio.Event()
         self._used_at = trio.current_time()
@@ -131,6 +141,30 @@ class GroupAtBroker:
         if found:
             self.wake()  # there may be room for more
         return found
+
+    def reset(self, client: object, topic: str, told: bytes, offsets: Mapping[int, int]) -> None:
+        """Go on at other offsets in the queues of a topic, by queue id; what is in flight of them is over.
+
+        The broker tells each member of a reset: only the first of them counts.
+
+        Args:
+            client: The client that was told.
+            topic: The topic.
+            told: What it was told.
+            offsets: The offset of each queue.
+        """
+        clients = self._told.get(topic)
+        if clients is not None and clients.told == told and client not in clients.clients:
+            clients.clients.add(client)
+            return
+        self._told[topic] = _Told(told, WeakSet((client,)))
+        for queue_id, offset in offsets.items():
+            key = topic, queue_id
+            if key in self.queues and self._nursery is not None:
+                queue = self.queues[key] = PulledQueue(topic, queue_id, offset)
+                queue.committed = _NOT_COMMITTED
+                self._nursery.start_soon(self._read, key, queue)
+        self.settled()
 
     def _safe(self, key: QueueKey) -> bool:
         return trio.current_time() < self._locked_until.get(key, 0)

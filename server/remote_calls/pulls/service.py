@@ -23,10 +23,13 @@ from rocketwire.server.topics.topics import MOST_QUEUES
 from rocketwire.server.upstream.errors import NotReached
 from rocketwire.server.upstream.line import Answer, Done
 from rocketwire.server.upstream.lines import Lines
+from rocketwire.wire.bodies import decode_body
+from rocketwire.wire.bodies.online import ResetOffsetBody
 from rocketwire.wire.bodies.pop import BatchAck, BatchAckMessageRequestBody, bits
 from rocketwire.wire.codes import Permission, PopResponseCode, ResponseCode
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.headers import encode_ext
+from rocketwire.wire.headers.online import ResetOffsetRequestHeader
 from rocketwire.wire.headers.pop import (
     AckMessageRequestHeader,
     ChangeInvisibleTimeRequestHeader,
@@ -238,6 +241,20 @@ class Pulls:
             pop_time=each.pop_time, invisible_time=header.invisible_time, revive_qid=PULLED
         )
         done(Answer(ResponseCode.SUCCESS, None, encode_ext(fields), b""))
+
+    # --- resets
+
+    def reset(self, client: object, broker: str, header: ResetOffsetRequestHeader, body: bytes) -> None:
+        """Set a group to the offsets that a broker tells one of its clients (220).
+
+        Raises:
+            BodyInvalid: the offsets cannot be read; only C++ clients are told them as a list.
+        """
+        group = self._groups.get((broker, header.group))
+        if group is not None:
+            offsets = decode_body(ResetOffsetBody, body, lenient_limit=None, most_entries=None).offset_table
+            mine = {queue.queue_id: offset for queue, offset in offsets.items() if queue.topic == header.topic}
+            group.reset(client, header.topic, body, mine)
 
     def _queue(self, broker: str, group: str, topic: str, queue: int) -> tuple[GroupAtBroker, PulledQueue] | None:
         at_broker = self._groups.get((broker, group))

@@ -24,11 +24,13 @@ from rocketwire.server.pop.keys import PopKeys
 from rocketwire.server.pop.order.ordered_queues import OrderedQueues
 from rocketwire.server.pop.pops import Pops
 from rocketwire.server.pop.renewals import Renewals
+from rocketwire.server.pop.resetting import OffsetResets
 from rocketwire.server.pop.reviving.recovery import move_offsets
 from rocketwire.server.pull.keys import TransferKeys
 from rocketwire.server.statistics.counters import Counters
 from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.store.append.drafts import Draft
+from rocketwire.store.tables.offset_resets import OffsetResetTable
 from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.store.tables.order_info import OrderInfoTable
 from rocketwire.wire.bodies.topic import TopicConfig
@@ -95,6 +97,14 @@ class PopTimers(Timers):
         due_time = DueTime(moved=self.moved)
         renewals = Renewals(lambda: 0.0, lambda: 0)
         self.loop = BusyLoop(tick=0.000_01)
+        resets = OffsetResets(
+            OffsetResetTable.open(folder / "offsetResets.json"),
+            self.offsets,
+            store=self.store,
+            clock=self.clock,
+            timer_keys=live[TimerKeys],
+            wake=self._wake,
+        )
         self.pops = Pops(
             store=self.store,
             storing=self.storing,
@@ -110,6 +120,7 @@ class PopTimers(Timers):
                 clock=self.clock,
                 due_time=due_time,
                 renewals=renewals,
+                resets=resets,
             ),
             pop_keys=live[PopKeys],
             broker_keys=live[BrokerKeys],
@@ -129,12 +140,14 @@ class PopTimers(Timers):
             renewals=renewals,
             indexed=True,
             budget=self.loop.budget,
+            resets=resets,
         )
         self.store.arrivals.subscribe(self.pops.arrived)
         if not self.store.stopped_cleanly:
             move_offsets(
                 self.store,
                 self.offsets,
+                resets,
                 self.pops.services.pop_topics.revive,
                 stopped=self.store.last_append_timestamp,
                 interval=SAVE_MS,

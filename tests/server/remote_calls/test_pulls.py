@@ -17,7 +17,7 @@ from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
 from tests.server.grpc.consuming.test_receiving import SOON, ack, change, codes, messages
-from tests.server.grpc.sdk import Sdk, code_of, create_group, message, send_request, topic
+from tests.server.grpc.sdk import Sdk, code_of, consumer_settings, create_group, message, send_request, topic
 from tests.server.grpc.test_telemetry import consumers
 from tests.server.harness import NOW, records
 from tests.server.remote_calls import test_two_brokers
@@ -285,3 +285,43 @@ async def test_a_group_that_nobody_receives_for_is_left_and_taken_up_again(front
 async def test_a_receive_from_a_topic_that_the_broker_has_not(front: Front) -> None:
     response = await front.sdk.receive(from_broker("a", to="nowhere"), SOON)
     assert codes(response) == [Code.TOPIC_NOT_FOUND]
+
+
+async def reset(front: Front, name: str) -> None:
+    """Set the group back to the begin of T at a broker."""
+    ext = {"topic": "T", "group": "G", "timestamp": "0", "isForce": "true"}
+    answer = await front.brokers[name].broker().ask(RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, ext)
+    assert answer.header.code == 0, answer.header.remark
+    await front.pass_time(0.5)
+
+
+@pytest.mark.slow
+async def test_a_group_that_is_set_back_gets_all_again_once(front: Front) -> None:
+    """Brokers of 4.9 tell each member, which has no offsets of its own here."""
+    sdk = front.sdk
+    with Sdk(front.proxy.address, "other@1@0@x") as other:
+        for member in (sdk, other):
+            await member.command(await member.telemetry(consumer_settings()))
+        await front.send(*[b"%d" % number for number in range(8)])
+        received: list[d.Message] = []
+        while found := await take(front, "a"):
+            received += found
+        assert len(received) == 4
+        for each in received[:2]:
+            assert code_of(await sdk.call("AckMessage", ack(each))) is Code.OK
+        await reset(front, "a")
+        again: list[d.Message] = []
+        while found := await take(front, "a"):
+            again += found
+        assert bodies(again) == bodies(received)
+        for each in received[2:]:  # their deliveries are over
+            assert code_of(await sdk.call("AckMessage", ack(each))) is Code.INVALID_RECEIPT_HANDLE
+        for each in again:
+            assert code_of(await sdk.call("AckMessage", ack(each))) is Code.OK
+        await front.pass_time(40, 1)
+        assert await take(front, "a") == []
+        await reset(front, "a")  # once more
+        again = []
+        while found := await take(front, "a"):
+            again += found
+        assert bodies(again) == bodies(received)

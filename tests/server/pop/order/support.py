@@ -11,16 +11,20 @@ from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.pop.order.ordered_queues import OrderedQueues
 from rocketwire.server.pop.ordered import PopQueue
 from rocketwire.server.pop.renewals import Renewals
+from rocketwire.server.pop.resetting import OffsetResets
+from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.server.topics.keys import TopicKeys
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.store.tables.groups import GroupTable
+from rocketwire.store.tables.offset_resets import OffsetResetTable
 from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.store.tables.order_info import OrderInfoTable
 from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.bodies.topic import TopicConfig
 from tests.server.harness import Clock
+from tests.server.memory_messages import MemoryMessages
 
 QUEUE: Final = PopQueue("T", "G", 0)
 
@@ -53,6 +57,14 @@ class Setting:
             clock=self.clock,
             due_time=DueTime(),
             renewals=Renewals(lambda: 0.0, lambda: 0),
+            resets=OffsetResets(
+                OffsetResetTable.open(self.folder / "offsetResets.json"),
+                self.offsets,
+                store=MemoryMessages(self.clock, ()),
+                clock=self.clock,
+                timer_keys=Live(TimerKeys()),
+                wake=lambda: None,
+            ),
         )
         self.ordered.freed.subscribe(self.freed.append)
 

@@ -1,0 +1,209 @@
+"""Groups that pop are set to another offset on the broker, with what is out: all comes again once, or is skipped."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.grpc import definition_pb2 as d
+from rocketwire.wire.grpc import service_pb2 as s
+from tests.server.clients.test_online_handlers import TOLD, asked, join
+from tests.server.grpc.consuming.test_receiving import SOON, messages
+from tests.server.grpc.sdk import Sdk, consumer_settings, create_group, receive_request
+from tests.server.harness import Client, Server, serving
+from tests.server.pop.asking import ack, ack_all, change, hold, pop, popped
+
+RESET = RequestCode.INVOKE_BROKER_TO_RESET_OFFSET
+ALL = [b"m%d" % number for number in range(4)]
+
+
+@pytest.fixture
+async def filled(broker: Client) -> Client:
+    """T has one queue with four messages."""
+    await broker.create_topic("T", 1)
+    for body in ALL:
+        await broker.send("T", body)
+    return broker
+
+
+async def reset(client: Client, timestamp: int = 0, **changes: str) -> int:
+    """Set G to a time in T, as a 4.x tool does; the code of the answer."""
+    ext = {"topic": "T", "group": "G", "timestamp": str(timestamp), "isForce": "true", **changes}
+    return (await client.ask(RESET, ext)).header.code
+
+
+async def to_offset(client: Client, offset: int) -> int:
+    """Set G to an offset of the queue, as a 5.x tool does."""
+    return await reset(client, queueId="0", offset=str(offset))
+
+
+async def consumed(client: Client) -> str | None:
+    ext = {"consumerGroup": "G", "topic": "T", "queueId": "0", "setZeroIfNotFound": "false"}
+    return ((await client.ask(RequestCode.QUERY_CONSUMER_OFFSET, ext)).header.ext or {}).get("offset")
+
+
+async def until_nothing_comes(server: Server, client: Client, **changes: Any) -> list[bytes]:
+    """What a group gets and acknowledges until nothing has come for long."""
+    found: list[bytes] = []
+    for _ in range(40):
+        got = await pop(client, **changes)
+        found += got.bodies
+        for each in got.messages:
+            assert (await ack(client, each)).header.code == 0
+        await server.pass_time(1, step=0.5)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("out", [0, 2, 4])
+async def test_what_is_out_comes_once(filled: Client, server: Server, out: int) -> None:
+    """Some of the messages are acknowledged, the others out, when the group is set back."""
+    got = await pop(filled)
+    for each in got.messages[out:]:
+        assert (await ack(filled, each)).header.code == 0
+    await server.pass_time(1)
+    assert await to_offset(filled, 0) == 0
+    assert sorted(await until_nothing_comes(server, filled)) == ALL
+
+
+@pytest.mark.slow
+async def test_handles_of_before_move_nothing_and_lose_nothing(filled: Client, server: Server) -> None:
+    got = await pop(filled)
+    await server.pass_time(1)
+    assert await to_offset(filled, 1) == 0
+    assert (await ack(filled, got.messages[1])).header.code == 0
+    changed, _ = await change(filled, got.messages[2], 1000)
+    assert changed.header.code == 0
+    assert (await ack_all(filled, got.messages[3])).header.code == 0
+    assert await consumed(filled) == "1"
+    # The first one is out as before: the group was not set to it.
+    assert sorted(await until_nothing_comes(server, filled)) == ALL
+
+
+@pytest.mark.slow
+async def test_messages_that_are_skipped_do_not_come_but_those_that_are_out_may_fail(
+    filled: Client, server: Server
+) -> None:
+    assert (await pop(filled, max_msg_nums=1)).bodies == [b"m0"]
+    await server.pass_time(1)
+    assert await reset(filled, -1, queueId="-1", offset="-1") == 0
+    assert await consumed(filled) == "4"
+    assert await until_nothing_comes(server, filled) == [b"m0"]
+
+
+async def test_a_queue_in_order_is_released_at_once(filled: Client, server: Server) -> None:
+    got = await pop(filled, order=True, max_msg_nums=2)
+    assert (await ack(filled, got.messages[0])).header.code == 0
+    assert (await pop(filled, order=True)).bodies == []
+    await server.pass_time(1)
+    other = server.broker()
+    await hold(other, order=True, max_msg_nums=2)
+    assert await to_offset(filled, 0) == 0
+    (answer,) = await other.arrived()
+    again = popped(answer)
+    assert again.bodies == [b"m0", b"m1"]
+    for each in got.messages:  # of before
+        assert (await ack(filled, each)).header.code == 0
+    assert await consumed(filled) == "0"
+    assert (await pop(filled, order=True)).bodies == []
+    for each in again.messages:
+        assert (await ack(filled, each)).header.code == 0
+    assert await consumed(filled) == "2"
+
+
+async def test_an_old_handle_in_order_moves_no_offset_before_the_queue_is_popped_again(
+    filled: Client, server: Server
+) -> None:
+    got = await pop(filled, order=True, max_msg_nums=2)
+    await server.pass_time(1)
+    assert await to_offset(filled, 0) == 0
+    for each in got.messages:
+        assert (await ack(filled, each)).header.code == 0
+    assert await consumed(filled) == "0"
+    assert (await pop(filled, order=True)).bodies == ALL
+
+
+async def test_a_tool_of_4x_is_told_of_no_members_and_one_of_5x_is_not(filled: Client) -> None:
+    ext = {"consumerGroup": "G", "topic": "T", "queueId": "0", "commitOffset": "2"}
+    await filled.ask(RequestCode.UPDATE_CONSUMER_OFFSET, ext)
+    assert await reset(filled) == ResponseCode.CONSUMER_NOT_ONLINE
+    assert await reset(filled, queueId="-1", offset="-1") == 0
+    await pop(filled)
+    assert await reset(filled) == 0  # the broker has the offsets of who pops
+
+
+@pytest.mark.slow
+async def test_a_group_of_5x_is_set_back_with_what_its_clients_hold(filled: Client, server: Server) -> None:
+    await create_group(filled, "G")
+    with Sdk(server.broker_address) as push, Sdk(server.broker_address, "simple@1@0@x") as simple:
+        await push.command(await push.telemetry(consumer_settings(kind=d.PUSH_CONSUMER)))
+        held = messages(await push.receive(receive_request(auto_renew=True, invisible=0), SOON))
+        assert [each.body for each in held] == ALL
+        await server.pass_time(1)
+        stream = await simple.begin("ReceiveMessage", receive_request(polling=5), SOON)  # it waits
+        await simple.rest()
+        assert await reset(filled) == 0
+        again = messages((await simple.over(stream)).messages(s.ReceiveMessageResponse))
+        assert [each.body for each in again] == ALL
+        entries = [
+            s.AckMessageEntry(
+                message_id=each.system_properties.message_id, receipt_handle=each.system_properties.receipt_handle
+            )
+            for each in again
+        ]
+        request = s.AckMessageRequest(group=d.Resource(name="G"), topic=d.Resource(name="T"), entries=entries)
+        await simple.call("AckMessage", request)
+        for _ in range(20):  # the other one is here all the time, and nothing is renewed for it
+            await server.pass_time(10, step=1)
+            await push.call("Heartbeat", s.HeartbeatRequest(group=d.Resource(name="G"), client_type=d.PUSH_CONSUMER))
+            await simple.call("Heartbeat", s.HeartbeatRequest(client_type=d.SIMPLE_CONSUMER))
+        stream = await simple.begin("ReceiveMessage", receive_request(polling=5), SOON)
+        await server.pass_time(6, step=0.5)
+        assert messages((await simple.over(stream)).messages(s.ReceiveMessageResponse)) == []
+
+
+async def test_a_mixed_group_is_told_and_reset(filled: Client, server: Server) -> None:
+    puller = server.broker()
+    await join(puller, "puller")
+    await pop(filled)
+    assert await reset(filled) == 0
+    (told,) = await asked(puller, TOLD)
+    assert told.header.ext == {"topic": "T", "group": "G", "timestamp": "0", "isForce": "false"}
+    assert await consumed(filled) == "0"
+
+
+async def test_a_client_of_5x_that_has_received_nothing_yet_is_reset(filled: Client, server: Server) -> None:
+    for each in (await pop(filled)).messages:
+        await ack(filled, each)
+    server.broker()
+    await create_group(filled, "G")
+    with Sdk(server.broker_address) as sdk:
+        await sdk.command(await sdk.telemetry(consumer_settings()))
+        assert await reset(filled) == 0
+    assert await consumed(filled) == "0"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ordered", [False, True])
+async def test_a_reset_survives_a_kill(tmp_path: Path, ordered: bool) -> None:
+    """Neither the table of offsets nor what was popped before undoes it."""
+    async with serving(tmp_path / "store") as server:
+        client = server.broker()
+        await client.create_topic("T", 1)
+        for body in ALL:
+            await client.send("T", body)
+        assert (await pop(client, order=ordered)).bodies == ALL
+        await server.pass_time(1, step=1)
+        assert await to_offset(client, 0) == 0
+        shutil.copytree(tmp_path / "store", tmp_path / "killed", ignore=shutil.ignore_patterns("lock"))
+        now = server.clock.now
+    async with serving(tmp_path / "killed") as server:
+        server.clock.now = now
+        client = server.broker()
+        assert await consumed(client) == "0"
+        found = await until_nothing_comes(server, client, order=ordered)
+        assert sorted(found) == ALL
