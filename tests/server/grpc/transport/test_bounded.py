@@ -9,14 +9,18 @@ from typing import Any, Final
 
 import pytest
 
+from rocketwire.server.limits.limits import Limits
+from rocketwire.server.net.admission.in_flight import InFlight
+from rocketwire.server.net.outgoing import HIGH_WATER
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.grpc import service_pb2 as s
 from rocketwire.wire.grpc.codes import Code, GrpcStatus
 from rocketwire.wire.grpc.methods import ANONYMOUS, METHODS
-from tests.server.grpc.sdk import Incoming, Sdk
+from rocketwire.wire.grpc.numbers import number
+from tests.server.grpc.sdk import SERVICE, Incoming, Sdk, receive_request
 from tests.server.grpc.test_access import ACCOUNTS, signed
 from tests.server.grpc.transport.bounding import Case, LongestStep, asked, cases
-from tests.server.harness import Server, serving
+from tests.server.harness import Server, serving, settle
 from tests.server.proxy.proxied import proxying
 from tests.slowness import within
 
@@ -75,6 +79,50 @@ SERVED: Final = frozenset(
     if path.rpartition("/")[2] not in {"PullMessage", "UpdateOffset", "GetOffset", "QueryOffset", "List"}
 )
 """The others are only declared: any request is answered with UNIMPLEMENTED."""
+
+
+@pytest.fixture
+def counts(monkeypatch: pytest.MonkeyPatch) -> list[InFlight]:
+    """What counts bytes in flight, once a server runs."""
+    found: list[InFlight] = []
+    real = InFlight.__init__
+
+    def made(self: InFlight, limits: Limits) -> None:
+        found.append(self)
+        real(self, limits)
+
+    monkeypatch.setattr(InFlight, "__init__", made)
+    return found
+
+
+async def test_a_request_counts_as_in_flight_until_it_is_answered(tmp_path: Path, counts: list[InFlight]) -> None:
+    async with serving(tmp_path / "store") as server:
+        await server.broker().create_topic("T")
+        with Sdk(server.broker_address) as sdk:
+            padding = b"\xa2\x06" + number(50_000) + bytes(50_000)  # field 100
+            stream = sdk.open(f"{SERVICE}ReceiveMessage")
+            sdk.put(stream, receive_request(polling=20).SerializeToString() + padding)
+            await sdk.send_out()
+            await settle()
+            assert counts[0].counted > 50_000
+            await sdk.cancel(stream)
+            await settle()
+            assert counts[0].counted < 10_000
+
+
+async def test_no_message_of_a_stream_is_read_while_its_answers_wait(tmp_path: Path, counts: list[InFlight]) -> None:
+    async with serving(tmp_path / "store") as server:
+        with Sdk(server.broker_address, window=0) as sdk:
+            path = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
+            stream = sdk.open(path)
+            question = METHODS[path].request(file_containing_symbol="apache.rocketmq.v2.MessagingService")
+            for _ in range(900):
+                sdk.put(stream, question, end=False)
+            await sdk.send_out()
+            await settle()
+            await sdk.rest()
+            assert not sdk.ended
+            assert HIGH_WATER < counts[0].counted < HIGH_WATER + (1 << 20)
 
 
 @pytest.mark.costly
