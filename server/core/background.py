@@ -58,6 +58,9 @@ class BackgroundBudget:
         requests: How many requests were served since the start; it need only change with each.
         now: Gives a time in seconds.
         sleep: Waits so many seconds.
+
+    Attributes:
+        now: Gives that time.
     """
 
     def __init__(
@@ -68,7 +71,7 @@ class BackgroundBudget:
         sleep: Callable[[float], Awaitable[None]] = trio.sleep,
     ) -> None:
         self._requests = requests
-        self._now = now
+        self.now = now
         self._sleep = sleep
         self._turn = trio.Lock()
         self._seen = requests()
@@ -82,8 +85,8 @@ class BackgroundBudget:
 
     def pressed(self) -> bool:
         """Whether requests came just now, so that slices are short: pieces of work should be small then."""
-        self._look(self._now())
-        return self._now() < self._quiet_from
+        self._look(self.now())
+        return self.now() < self._quiet_from
 
     async def carry_out(self, steps: Generator[None, None, T]) -> T:
         """Run a generator to its end in slices; return its value.
@@ -98,11 +101,11 @@ class BackgroundBudget:
             while True:
                 async with self._turn:
                     await self._rest()
-                    began = self._now()
+                    began = self.now()
                     until = began + (BUSY_SLICE_SECONDS if self.pressed() else QUIET_SLICE_SECONDS)
                     try:
                         next(steps)
-                        while self._now() < until:
+                        while self.now() < until:
                             next(steps)
                     except StopIteration as end:
                         result: T = end.value
@@ -119,7 +122,7 @@ class BackgroundBudget:
         return await self.carry_out(_once(function)) if overdue else function()
 
     async def _rest(self) -> None:
-        while (left := self._rests_until - self._now()) > 0:
+        while (left := self._rests_until - self.now()) > 0:
             await self._sleep(left)
 
     def _look(self, now: float) -> None:
@@ -130,7 +133,7 @@ class BackgroundBudget:
 
     def _note_slice(self, began: float) -> None:
         """Decide how long the rest is that follows a slice which ends now."""
-        now = self._now()
+        now = self.now()
         self._measure(now)
         self._quiet_from += now - began  # no request could be served meanwhile
         if not self.pressed():

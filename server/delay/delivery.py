@@ -22,6 +22,7 @@ import trio
 
 from rocketwire.server.core.background import OVERDUE_MS, BackgroundBudget
 from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.core.loss_log import LossLog
 from rocketwire.server.delay.levels import queue_of
 from rocketwire.server.delay.progress import DelayProgress
 from rocketwire.server.delay.settling import Settling
@@ -92,6 +93,7 @@ class DelayDelivery:
         self._clock = clock
         self._wake = wake
         self._budget = budget
+        self._losses = LossLog(log, logging.ERROR, now=budget.now)
         self._sleep = sleep
         self._delays = store.delay_levels
         self._progress = DelayProgress(store, table, len(self._delays))
@@ -135,6 +137,7 @@ class DelayDelivery:
             self._tell(error)
             rest = _RETRY_MS
         self._progress.save()
+        self._losses.tell()
         return rest
 
     def _tell(self, error: Exception) -> None:
@@ -205,10 +208,7 @@ class DelayDelivery:
         for number, error in sorted(group.passed, key=itemgetter(0)):
             if number < reached:
                 self.dropped += 1
-                log.error(
-                    "delay level %(delay_level)d: the message at offset %(offset)d is not delivered: %(reason)s",
-                    {"delay_level": level, "offset": number, "reason": error},
-                )
+                self._losses.note(f"delay level {level}: the message at offset {number} is not delivered: {error}")
         if reached != offset:
             self._progress.advance(level, reached)
         return group.next_due if reached == group.end else now + _RETRY_MS

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.errors import ServerError
+from rocketwire.server.core.loss_log import LossLog
 from rocketwire.server.messages.stored_message import StoredMessage, stored_message
 from rocketwire.server.messages.storing import Storing
 from rocketwire.server.pop.ordered import PopQueue
@@ -62,6 +63,7 @@ class ComingAgain:
     Attributes:
         counts: What the reviver did.
         faults: Is told of errors after which it is tried again.
+        losses: Is told of messages that cannot come again.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class ComingAgain:
         resets: OffsetResets,
     ) -> None:
         self.counts = PopCounts()
+        self.losses = LossLog(log, logging.WARNING)
         self.faults = JobFaults("messages that were popped come again later")
         self._store = store
         self._storing = storing
@@ -210,10 +213,8 @@ class ComingAgain:
     def _lose(self, pending: Pending, offset: int) -> None:
         point = pending.point
         self.counts.lost += 1
-        log.warning(
-            "group %(group)s: message %(offset)d of queue %(queue)d of topic %(topic)s does not come again",
-            {"group": point.group, "offset": offset, "queue": point.queue_id, "topic": point.topic},
-        )
+        queue = f"queue {point.queue_id} of topic {point.topic}"
+        self.losses.note(f"group {point.group}: message {offset} of {queue} does not come again")
         del pending.unacked[offset]
 
     def _message(self, topic: str, queue_id: int, offset: int, before: int) -> StoredMessage | None:

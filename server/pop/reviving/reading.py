@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Final
 
+from rocketwire.server.core.loss_log import LossLog
 from rocketwire.server.messages.stored_message import stored_message
 from rocketwire.server.pop.reviving.counts import PopCounts
 from rocketwire.server.pop.reviving.joining import Points
@@ -15,8 +15,6 @@ from rocketwire.wire.errors import PopRecordInvalid, RecordInvalid
 from rocketwire.wire.java import natural_number
 from rocketwire.wire.pop_records import ACK_TAG, BATCH_ACK_TAG, CHECK_POINT_TAG, decode_ack, decode_check_point
 from rocketwire.wire.properties import reader_of
-
-log = logging.getLogger(__name__)
 
 _tags: Final = reader_of(property_names.TAGS.encode())
 _deliver_at: Final = reader_of(property_names.TIMER_DELIVER_MS.encode())
@@ -31,12 +29,14 @@ class ReviveTopic:
         store: The store.
         topic: The revive topic's name.
         counts: Counts records that are neither check points nor acknowledgements.
+        losses: Is told of those.
     """
 
-    def __init__(self, store: Messages, topic: str, counts: PopCounts) -> None:
+    def __init__(self, store: Messages, topic: str, counts: PopCounts, losses: LossLog) -> None:
         self._store = store
         self._topic = topic
         self._counts = counts
+        self._losses = losses
 
     def read(self, queue_id: int, points: Points, most: int) -> None:
         """Read some records of a queue that were not read yet, `most` at most.
@@ -69,6 +69,6 @@ class ReviveTopic:
                 self._counts.unreadable += 1
         except (RecordInvalid, PopRecordInvalid) as error:
             self._counts.unreadable += 1
-            log.warning("revive topic: record at %(offset)d: %(reason)s", {"offset": offset, "reason": error})
+            self._losses.note(f"revive topic: record at {offset}: {error}")
         else:
             points.seen = max(points.seen, natural_number(_deliver_at(message.properties) or b"") or 0)

@@ -101,7 +101,7 @@ class Reviver:
         self._broker_name = broker_name
         self._coming_again = coming_again
         self._budget = budget
-        self._records = ReviveTopic(store, topic, coming_again.counts)
+        self._records = ReviveTopic(store, topic, coming_again.counts, coming_again.losses)
         self._queues: dict[int, Points] = {}
         self._bell = Bell()
         #: A moment, and how many records the timer's topic had then: they have to be in the index.
@@ -134,7 +134,9 @@ class Reviver:
             pause = _LONGEST_PAUSE
             async with self._coming_again.faults.told():
                 pause = await self.round()
-            until = trio.current_time() + pause
+            self._coming_again.losses.tell()
+            until = min(trio.current_time() + pause, self._coming_again.losses.due)
+            pause = max(0.0, until - trio.current_time())
             await self._bell.heard(pause)
             await trio.sleep(max(0.0, min(until - trio.current_time(), _GATHER_SECONDS)))
 

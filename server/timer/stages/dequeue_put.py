@@ -14,6 +14,7 @@ from typing import Final
 import trio
 
 from rocketwire.server.core.background import OVERDUE_MS, BackgroundBudget
+from rocketwire.server.core.loss_log import LossLog
 from rocketwire.server.core.threads import in_turns
 from rocketwire.server.messages.appending import Refusals
 from rocketwire.server.messages.restoring import Undeliverable
@@ -71,6 +72,7 @@ class DequeuePut:
         self._wake = wake
         self._changed = changed
         self._budget = budget
+        self._losses = LossLog(log, logging.ERROR)
         #: Copies that were refused for now; those that caused a refusal come last.
         self._refused: list[DueCopy] = []
         self._retry_at = math.inf
@@ -85,7 +87,8 @@ class DequeuePut:
     async def _next(self, groups: trio.MemoryReceiveChannel[list[DueCopy]]) -> list[DueCopy]:
         """The next group to store: refused copies first, if it is time to retry them, then new ones."""
         copies: list[DueCopy] = []
-        with trio.move_on_at(self._retry_at):
+        self._losses.tell()
+        with trio.move_on_at(min(self._retry_at, self._losses.due)):
             if len(self._refused) >= _MOST_REFUSED or sum(map(_size, self._refused)) >= _MOST_BYTES:
                 await trio.sleep_forever()
             copies = await groups.receive()
@@ -212,9 +215,7 @@ class DequeuePut:
             self._counts.stale += 1
         else:
             self._counts.dropped += 1
-            log.error(
-                "timer: the message due at %(due)d is not delivered: %(reason)s", {"due": copy.due, "reason": error}
-            )
+            self._losses.note(f"timer: the message due at {copy.due} is not delivered: {error}")
         self._settle(copy, NO_COPY)
 
 

@@ -286,6 +286,20 @@ def test_what_cannot_be_delivered_is_passed_over(
     assert f"delay level 1: the message at offset 1 is not delivered: {reason}" in caplog.text
 
 
+def test_many_that_cannot_be_delivered_do_not_have_a_line_each(
+    delays: Delays, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number in range(100):
+        assert delays.store.append([waiting(number, DELAY="1")])
+    delays.pass_time(1000)
+    assert delays.delivery.dropped == 100
+    assert len(caplog.records) == 1
+    delays.loop.time += 10
+    delays.delivery._try_to_deliver()
+    (_, line) = [record.getMessage() for record in caplog.records]
+    assert line.startswith("99 more, the last: delay level 1: the message at offset 99 is not delivered")
+
+
 def test_a_damaged_record_is_passed_over(
     delays: Delays, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
