@@ -125,6 +125,13 @@ def _grpc() -> dict[str, list[Any]]:
     return found
 
 
+@cache
+def answers() -> dict[str, Any]:
+    """What a 5.5.0 broker and its proxy answered: `receives` and `sends` by gRPC, `offsetsByTime` to code 29."""
+    found: dict[str, Any] = json.loads((_ROOT / "answers-5.5.0.json").read_text(encoding="utf-8"))
+    return found
+
+
 def pop_rows(name: str) -> list[dict[str, Any]]:
     """Requests about assignments (`modes`) or pops in order (`order`), and what 5.5.0's broker answered and wrote."""
     found: list[dict[str, Any]] = json.loads((_POP / f"{name}.json").read_text(encoding="utf-8"))

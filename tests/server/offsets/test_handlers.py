@@ -10,6 +10,7 @@ from rocketwire.store.store import MessageStore
 from rocketwire.wire.codes import PullSysFlag, RequestCode, ResponseCode
 from rocketwire.wire.frame import Frame
 from tests.server.harness import BINARY, NOW, Client, Server, code_and_remark, pull_ext, serving
+from tests.wire import golden
 
 MISSING = "Not found, V3_0_6_SNAPSHOT maybe this group consumer boot first"
 
@@ -162,17 +163,18 @@ async def test_ends_of_a_queue_without_messages_are_0(broker: Client, code: int)
 
 
 async def test_offsets_by_time(server: Server, broker: Client) -> None:
-    for _ in range(3):
+    of_apache = golden.answers()["offsetsByTime"]
+    for _ in range(of_apache["messages"]):
         await broker.send("T")
-        server.clock.now += 1000
+        server.clock.now += of_apache["millisecondsApart"]
 
     async def at(timestamp: int) -> int:
         answer = await broker.ask(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, queue(timestamp=str(timestamp)))
         return number(answer)
 
-    # As a 5.5.0 broker answers.
-    for time, offset in ((-5000, 0), (0, 0), (500, 1), (1000, 1), (1001, 2), (2001, 3), (900_000, 3)):
-        assert await at(NOW + time) == offset
+    for each in of_apache["asked"]:
+        assert await at(NOW + each["milliseconds"]) == each["offset"]
+    assert [await at(NOW + time) for time in (0, 1, 1000, 1001)] == [0, 1, 1, 2]
     answer = await broker.ask(RequestCode.SEARCH_OFFSET_BY_TIMESTAMP, queue("Unknown", timestamp="1"))
     assert number(answer) == 0
 

@@ -23,6 +23,7 @@ from tests.server.grpc.sdk import (
 )
 from tests.server.grpc.test_telemetry import consumers
 from tests.server.harness import NOW, Client, Server, records
+from tests.wire import golden
 
 SOON = {"grpc-timeout": "8S"}
 GROUP = d.Resource(name="G")
@@ -275,6 +276,23 @@ async def test_the_time_of_a_change_is_bounded(sdk: Sdk, seconds: float) -> None
 )
 async def test_a_receive_is_refused(sdk: Sdk, request_: s.ReceiveMessageRequest, code: Code) -> None:
     assert refused(await sdk.receive(request_, SOON)) is code
+
+
+@pytest.mark.parametrize("case", ["empty", "one message", "unknown topic"])
+async def test_a_stream_has_the_parts_that_apaches_proxy_sends(sdk: Sdk, server: Server, case: str) -> None:
+    of_apache = golden.answers()["receives"][case]
+    if case == "one message":
+        await sdk.call("SendMessage", send_request())
+    request = receive_request(to="Unknown" if case == "unknown topic" else "T", polling=5)
+    stream = await sdk.begin("ReceiveMessage", request, SOON)
+    await sdk.rest()
+    if case == "empty":
+        await server.pass_time(5.2, step=0.1)
+    found = (await sdk.over(stream)).messages(s.ReceiveMessageResponse)
+    assert [each.WhichOneof("content") for each in found] == of_apache["parts"]
+    if case != "unknown topic":  # Apache's proxy has an error of its own there
+        assert Code(found[0].status.code).name == of_apache["code"]
+        assert found[0].status.message == of_apache["text"]
 
 
 async def test_sql_is_evaluated_and_a_wrong_expression_refused(sdk: Sdk) -> None:
