@@ -15,6 +15,8 @@ from rocketwire.server.limits.keys import LimitKeys
 log = logging.getLogger(__name__)
 
 EACH_KEY: Final = "maxInFlightBytesPerConnection"
+UNREAD: Final = "unreadAnswers"
+"""Of answers that wait for a 5.x client: no more messages are delivered to it."""
 LIMITS: Final = (
     *map(camel, LimitKeys.__annotations__),
     *("waitForFlush", "tlsHandshakes", "orderLocks", "lockBytes", "filters", "brokers", "routes", "keyValues"),
@@ -29,7 +31,7 @@ LIMITS: Final = (
         "brokerText",
     ),
     *("topicName", "batchMessages", "batchProperties", "assignmentBytes", "messageRequestModes"),
-    *("callBytes", "callEntries", "offsetResets"),
+    *("callBytes", "callEntries", UNREAD, "offsetResets"),
 )
 """The labels under which refusals are counted: keys, and names of fixed limits."""
 _TOLD_AGAIN_SECONDS: Final = 10.0

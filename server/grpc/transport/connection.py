@@ -28,6 +28,8 @@ from rocketwire.server.grpc.transport.reader import Reader
 from rocketwire.server.grpc.transport.serving import Serving
 from rocketwire.server.grpc.transport.streams import Stream, Streams
 from rocketwire.server.grpc.transport.writing import Writing
+from rocketwire.server.limits.limits import UNREAD
+from rocketwire.server.net.outgoing import HIGH_WATER
 from rocketwire.wire.grpc.checks import check_client_id
 from rocketwire.wire.grpc.codes import GrpcStatus
 from rocketwire.wire.header import Header
@@ -379,6 +381,9 @@ class Connection(Writing):
             self._http2.unary(stream, _written(response))  # type: ignore[arg-type]
             call.closed = True
             return
+        if kind is Kind.STREAM and call.undo is not None and self._waits:
+            self._withhold(call)
+            return
         messages = cast("Sequence[Message | bytes]", response)
         payloads: list[bytes] = response if isinstance(response, Payloads) else [_written(each) for each in messages]
         if kind is Kind.STREAM:
@@ -386,6 +391,16 @@ class Connection(Writing):
             return
         for payload in payloads:
             self._http2.message(stream, payload)
+
+    def _withhold(self, call: Call) -> None:
+        """Give back what a call got, and refuse it: its client does not read what waits for it already.
+
+        It was begun before that was so, and what it asked for was far away.
+        """
+        error = LimitExceeded(UNREAD, HIGH_WATER)
+        self.limited(error)
+        self._cancel(call)
+        self._http2.answer(call.stream, [_written(call.method.response(status=status_of_error(error)))])
 
     def _refuse(self, call: Call, error: Exception) -> None:
         if isinstance(error, LimitExceeded):
