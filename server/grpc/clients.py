@@ -230,13 +230,17 @@ class Client:
         if account != self.account:
             raise ClientIdTaken.by_account(self.client_id)
 
+    def is_elsewhere(self, line: Line) -> bool:
+        """Whether its id belongs to no account, and it is alive at another address than that of a connection."""
+        return not self.account and self.opened_at.elsewhere(line.place, trio.current_time())
+
     def check_place(self, line: Line) -> None:
         """Check that a call on a connection may speak for the client.
 
         Raises:
             ClientIdTaken: the id belongs to no account, and the client is alive at another address.
         """
-        if not self.account and self.opened_at.elsewhere(line.place, trio.current_time()):
+        if self.is_elsewhere(line):
             raise ClientIdTaken.elsewhere(self.client_id)
 
     # --- the peer
@@ -338,16 +342,28 @@ class Clients:
             client.check_place(line)
         return client
 
-    def claimed(self, client_id: str, line: Line, account: str = "") -> Client:
+    def claimed(self, client_id: str, line: Line, account: str = "", *, speaks: bool = False) -> Client:
         """The client with this id, which a call on a connection names; only guards tell whether it is its own.
 
+        A call from another address than the client's is that of another client, of which nothing is kept.
+
+        Args:
+            client_id: The id.
+            line: The connection.
+            account: In whose name the call comes.
+            speaks: Whether the call says something of the client.
+
         Raises:
-            ClientIdTaken: the id belongs to another account.
+            ClientIdTaken: the id belongs to another account, or the call speaks for a client of another address.
             LimitExceeded: too many clients use the connection.
         """
         client = self._clients.get(client_id) or self._claimed.get((client_id, account))
         if client is not None:
             client.check_owner(account)
+            if speaks:
+                client.check_place(line)
+            elif client.is_elsewhere(line):
+                return Client(client_id, account, line, self._in_flight)
         of_line = self._of_lines.get(line, _NO_CLIENTS)
         if client not in of_line and len(of_line) >= _MOST_OF_CONNECTION:
             raise LimitExceeded(_LIMIT, _MOST_OF_CONNECTION)

@@ -102,8 +102,7 @@ def registration(services: TelemetryServices, call: Call, client: Client, said: 
 
 def heartbeat(services: TelemetryServices, call: Call, request: HeartbeatRequest) -> Asking:
     """Register a client anew; of one that has not sent settings, no more is known than what it receives."""
-    client = services.clients.claimed(call.client_id, call.line, call.account)
-    client.check_place(call.line)
+    client = services.clients.claimed(call.client_id, call.line, call.account, speaks=True)
     said = client.said
     if not said.group and request.HasField("group"):
         check_group(request.group.name)
@@ -171,8 +170,8 @@ class Telemetry:
         stream, services = self._stream, self._services
         check_client_id(stream.headers.get(CLIENT_ID, ""))
         line = stream.connection
-        client = services.clients.claimed(stream.headers[CLIENT_ID], line, named_account(stream.headers, line))
-        client.check_place(line)
+        account = named_account(stream.headers, line)
+        client = services.clients.claimed(stream.headers[CLIENT_ID], line, account, speaks=True)
         check_size(asked, line.in_flight.limits.keys.current.max_heartbeat_bytes)
         said = client.with_settings(asked, services.clock())
 

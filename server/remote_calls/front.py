@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +28,7 @@ from rocketwire.server.remote_calls.pulls.service import Pulls
 from rocketwire.server.remote_calls.renewing import RenewingHeld
 from rocketwire.server.remote_calls.topics import RemoteTopics
 from rocketwire.server.send.keys import SendKeys
-from rocketwire.server.transactions.hearing import MayHear, everybody, may_check
+from rocketwire.server.transactions.hearing import MayHear, everybody
 from rocketwire.server.upstream.cluster import Cluster
 from rocketwire.server.upstream.keys import UpstreamKeys
 from rocketwire.server.upstream.lines import Lines
@@ -112,7 +111,7 @@ def remote_front(
     topics = RemoteTopics(cluster, lines)
     groups = RemoteGroups(topics, lines, upstream_keys)
     pulls = Pulls(topics, groups, lines, clock)
-    members = Members(topics, lines, pulls, partial(may_check, may_hear))
+    members = Members(topics, lines, pulls, may_hear)
     dispatch = RemoteDispatch(
         topics=topics,
         groups=groups,

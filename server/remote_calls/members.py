@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -16,11 +17,13 @@ from rocketwire.server.core.request import Answer as ClientAnswer
 from rocketwire.server.grpc.clients import Client
 from rocketwire.server.remote_calls.pulls.service import Pulls
 from rocketwire.server.remote_calls.topics import RemoteTopics
-from rocketwire.server.transactions.hearing import MayCheck
+from rocketwire.server.transactions.hearing import MayHear, everybody, may_check
 from rocketwire.server.upstream.errors import NotReached, NotSent
 from rocketwire.server.upstream.line import Answer, Done, Line
 from rocketwire.server.upstream.lines import Lines
 from rocketwire.wire.addresses import Address
+from rocketwire.wire.bodies import decode_body, encode_body
+from rocketwire.wire.bodies.client import HeartbeatData
 from rocketwire.wire.codes import FLAG_ONEWAY, RequestCode, ResponseCode
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.header import Header
@@ -41,19 +44,19 @@ class Members:
         topics: The topics and brokers of the cluster.
         lines: Makes connections.
         pulls: Carry out POP for brokers that have none: they tell members of new offsets (220).
-        may_check: Whether a broker may ask a client about a half message, by its record: the broker knows this
-            server's account only.
+        may_hear: Says whether a producer may receive the messages of a topic: brokers know this server's account only.
     """
 
-    def __init__(self, topics: RemoteTopics, lines: Lines, pulls: Pulls, may_check: MayCheck) -> None:
+    def __init__(self, topics: RemoteTopics, lines: Lines, pulls: Pulls, may_hear: MayHear = everybody) -> None:
         self._pulls = pulls
-        self._may_check = may_check
+        self._may_hear = may_hear
         self._topics = topics
         self._lines = lines
         self._of_clients: dict[Client, dict[Address, Line]] = {}
 
     def beat(self, client: Client, header: Header, body: bytes, done: Done) -> None:
         """Send a client's heartbeat to all masters; `done` gets the first good answer, or the last bad one."""
+        body = self._without_others_topics(client, body)
         masters = list(self._topics.masters())
         if not masters:
             done(NotSent("no broker is known"))
@@ -69,6 +72,19 @@ class Members:
                 _send(line, header, {}, body, gathered.take)
         for address in [each for each in mine if all(each != known for _, known in masters)]:
             mine.pop(address).close()
+
+    def _without_others_topics(self, client: Client, body: bytes) -> bytes:
+        """A heartbeat without the topics whose half messages the client must not be asked about.
+
+        A broker asks one of those after the other that name a topic, and gives a transaction up in the end.
+        """
+        if self._may_hear is everybody:
+            return body
+        data = decode_body(HeartbeatData, body)
+        heard = tuple([each for each in data.producer_data_set if self._may_hear(client, each.group_name)])
+        if len(heard) == len(data.producer_data_set):
+            return body
+        return encode_body(replace(data, producer_data_set=heard))
 
     def _beaten(self, client: Client, done: Done, found: Answer | NotReached) -> None:
         if client.closed:
@@ -115,7 +131,7 @@ class Members:
     def _asked(self, client: Client, broker: str, line: Line, header: Header, body: bytes) -> None:
         """Take a broker's request to a client."""
         ext = {**(header.ext or {}), _BROKER: broker}
-        if header.code == RequestCode.CHECK_TRANSACTION_STATE and not self._may_check(client, body):
+        if header.code == RequestCode.CHECK_TRANSACTION_STATE and not may_check(self._may_hear, client, body):
             return
         if header.code == RequestCode.RESET_CONSUMER_CLIENT_OFFSET:
             self._reset(client, broker, header, body)

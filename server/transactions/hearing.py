@@ -11,8 +11,6 @@ from rocketwire.wire.errors import RecordInvalid
 
 MayHear: TypeAlias = Callable[[Peer, str], bool]
 """Says whether a producer may receive the messages of a topic."""
-MayCheck: TypeAlias = Callable[[Peer, memoryview | bytes], bool]
-"""Says whether a producer may get a check, by the half message's record."""
 
 
 def everybody(_peer: Peer, _topic: str) -> bool:

@@ -22,6 +22,7 @@ from tests.server.grpc.sdk import (
     Sdk,
     code_of,
     consumer_settings,
+    create_group,
     message,
     producer_settings,
     receive_request,
@@ -154,12 +155,18 @@ async def test_without_accounts_an_id_is_held_at_its_address_while_its_client_li
 ) -> None:
     with Sdk(server.broker_address) as first, Sdk(server.broker_address) as other:
         places[other.sock.getsockname()[1]] = "192.0.2.7"
+        await create_group(broker, "H")
         stream = await first.telemetry(consumer_settings())
         await first.command(stream)
         taken = f"client id {CLIENT} is in use at another address"
         assert await ended(other, consumer_settings("H"), {}) == (GrpcStatus.INVALID_ARGUMENT, taken)
         for rpc, request in (("Heartbeat", heartbeat()), ("NotifyClientTermination", TERMINATION)):
             assert code_of(await other.call(rpc, request)) is Code.FORBIDDEN
+        await broker.send("T", b"for whoever asks")
+        received = messages(await other.receive(receive_request("H"), SOON))
+        assert [each.body for each in received] == [b"for whoever asks"]
+        assert code_of(await first.call("Heartbeat", heartbeat())) is Code.OK
+        assert await consumers(broker, "H") is None  # that said nothing of the client
         assert await consumers(broker) is not None
         for _ in range(3):
             await server.pass_time(10, step=1)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from rocketwire.server.core.request import Peer
 from rocketwire.server.grpc.clients import Client as Client5
+from rocketwire.wire.bodies import decode_body
+from rocketwire.wire.bodies.online import ProducerConnection
+from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.grpc.service_pb2 import TelemetryCommand
 from tests.server.grpc.sdk import Sdk, code_of, producer_settings
@@ -36,5 +39,8 @@ async def test_a_check_of_a_transaction_goes_to_no_client_that_may_not_know_the_
             command = (await owner.command(owners)).recover_orphaned_transaction_command
             assert command.transaction_id == "idt"
             await other.rest()
+            asked = await broker.ask(RequestCode.GET_PRODUCER_CONNECTION_LIST, {"producerGroup": "trans"})
+            found = decode_body(ProducerConnection, asked.body).connection_set
+            assert [each.client_id for each in found] == ["owner"]  # or the broker would ask the other in its turn
             assert other.incoming[strangers].messages(TelemetryCommand) == []
             assert code_of(await other.call("QueryRoute", route("trans"))) is Code.OK
