@@ -9,12 +9,19 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+import trio
 
 from compat_tests import acl_cases
 from compat_tests.acl_cases import Question, Who, signed
-from compat_tests.proxied import APACHE_4, APACHE_5, OURS, Proxied, users_of_5_5
+from compat_tests.proxied import ALSO_GRPC, APACHE_4, APACHE_5, OURS, Proxied, users_of_5_5
 from compat_tests.remoting import Answer, Connection
 from rocketwire.compat.brokers.endpoint import running
+from rocketwire.wire.addresses import Address, parse_address
+from rocketwire.wire.grpc import definition_pb2 as d
+from rocketwire.wire.grpc import service_pb2 as s
+from rocketwire.wire.grpc.codes import Code
+from tests.server.grpc.sdk import Sdk, code_of, message, send_request, topic
+from tests.server.grpc.test_access import signed as signed_call
 
 _SECRET: Final = "secret-of-everybody"
 _ACCOUNTS: Final = f"""\
@@ -50,7 +57,8 @@ def _guarded(folder: Path, kind: str) -> Proxied:
         settings = {"aclEnable": "true", "aclFile": str(acl_cases.ACCOUNTS)}
     else:
         settings = users_of_5_5(folder, _UPSTREAM, secret)
-    options = ["--acl", str(edge), "--set", f"upstreamAccessKey={_UPSTREAM}", "--set", f"upstreamSecretKey={secret}"]
+    account = ["--set", f"upstreamAccessKey={_UPSTREAM}", "--set", f"upstreamSecretKey={secret}"]
+    options = [*ALSO_GRPC, "--acl", str(edge), *account]
     return Proxied(folder, kind=kind, brokers=1, settings=settings, options=options)
 
 
@@ -88,20 +96,18 @@ def _pulled(broker: Connection, topic: str) -> bytes:
     return _ask(broker, account, 11, {**fields, "expressionType": "TAG"}).body
 
 
+def _create_topics(broker: Connection, **more: str) -> None:
+    for name in ("Hidden", "Own"):
+        config = {"topic": name, "defaultTopic": "TBW102", "readQueueNums": "1", "writeQueueNums": "1", "perm": "6"}
+        config |= {"topicFilterType": "SINGLE_TAG", "topicSysFlag": "0", "order": "false", **more}
+        _done(broker, "edge-admin", 17, config)
+
+
 @pytest.mark.parametrize("kind", [APACHE_4, APACHE_5, OURS])
 def test_a_message_named_by_its_offset_needs_the_permission_of_its_topic(tmp_path: Path, kind: str) -> None:
     guarded = _guarded(tmp_path, kind)
     with running(guarded), Connection(guarded.broker) as broker:
-        for topic in ("Hidden", "Own"):
-            config = {
-                "topic": topic,
-                "defaultTopic": "TBW102",
-                "readQueueNums": "1",
-                "writeQueueNums": "1",
-                "perm": "6",
-            }
-            config |= {"topicFilterType": "SINGLE_TAG", "topicSysFlag": "0", "order": "false"}
-            _done(broker, "edge-admin", 17, config)
+        _create_topics(broker)
         plain = _sent(broker, "Hidden", ["UNIQ_KEY=U"])
         delayed = _sent(broker, "Hidden", ["UNIQ_KEY=D", "DELAY=18"])
         half = _sent(broker, "Hidden", ["UNIQ_KEY=H", "TRAN_MSG=true", "PGROUP=P"], sys_flag=_PREPARED)
@@ -138,3 +144,37 @@ def test_a_message_named_by_its_offset_needs_the_permission_of_its_topic(tmp_pat
                 answer = _ask(broker, account, code, {"topic": "Hidden", "username": "x"})
                 assert answer.code == 1
                 assert "not allowed through the proxy" in answer.remark or "Need admin permission" in answer.remark
+
+
+_TRANSACTION: Final = "01" + "7" * 32
+
+
+@pytest.mark.parametrize("kind", [APACHE_4, APACHE_5])
+def test_clients_of_5_x_need_the_permission_of_the_messages_topic(tmp_path: Path, kind: str) -> None:
+    guarded = _guarded(tmp_path, kind)
+    with running(guarded):
+        with Connection(guarded.broker) as broker:
+            _create_topics(broker, attributes="+message.type=TRANSACTION")
+            places = [int(_place(_sent(broker, topic, [f"UNIQ_KEY={topic}"]))) for topic in ("Hidden", "Own")]
+        trio.run(_call, parse_address(guarded.grpc), *places)
+
+
+async def _call(address: Address, of_hidden: int, of_own: int) -> None:
+    owner, other = (signed_call(account, _SECRET) for account in ("owner-account", "other-account"))
+    with Sdk(address) as client:
+        half = send_request(message(b"of Hidden", _TRANSACTION, to="Hidden", message_type=d.TRANSACTION))
+        assert code_of(await client.call("SendMessage", half, owner)) is Code.OK
+        end = s.EndTransactionRequest(
+            topic=topic("Hidden"), message_id=_TRANSACTION, transaction_id=_TRANSACTION, resolution=d.COMMIT
+        )
+        assert code_of(await client.call("EndTransaction", end, other)) is Code.UNAUTHORIZED
+        assert code_of(await client.call("EndTransaction", end, owner)) is Code.OK
+        now = int(time.time() * 1000)
+        for place, code in ((of_hidden, Code.UNAUTHORIZED), (of_own + 1, Code.INTERNAL_SERVER_ERROR)):
+            dead = s.ForwardMessageToDeadLetterQueueRequest(
+                topic=topic("Own"),
+                group=topic("own"),
+                receipt_handle=f"0 {now} 60000 0 0 broker-a 0 0 {place}",
+                message_id="m",
+            )
+            assert code_of(await client.call("ForwardMessageToDeadLetterQueue", dead, other)) is code

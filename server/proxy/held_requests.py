@@ -75,7 +75,8 @@ class HeldRequests:
     def takes(self, session: Session, tunnel: Tunnel, asked: Arrived) -> bool:
         """Take a request that is not to be passed on now; False: it is."""
         if asked.header.code == RequestCode.QUERY_MESSAGE:
-            self._begin(session, asked, partial(self._query, session, tunnel))
+            # One at a time: its answer may be large, and is in memory until the client has read it.
+            self._begin(session, asked, partial(self._query, session, tunnel), most=0)
             return True
         try:
             place = self._places.to_decide(session, asked.header)
@@ -87,13 +88,15 @@ class HeldRequests:
         self._begin(session, asked, partial(self._decide, session, tunnel, place))
         return True
 
-    def _begin(self, session: Session, asked: Arrived, task: Callable[[Arrived], Awaitable[None]]) -> None:
-        """Carry out a task with a request, whose frame is a view that does not last."""
+    def _begin(
+        self, session: Session, asked: Arrived, task: Callable[[Arrived], Awaitable[None]], *, most: int = _MOST
+    ) -> None:
+        """Carry out a task with a request, whose frame is a view that does not last; at most so many beside others."""
         frame = asked.frame
         kept = frame._replace(header=memoryview(bytes(frame.header)), body=memoryview(bytes(frame.body)))
         size = len(kept.header) + len(kept.body)
         bound = partial(task, asked._replace(frame=kept))
-        if self._waiting[session] >= _MOST:
+        if self._waiting.get(session, 0) >= most:
             session.engage(bound, size)
             return
         self._waiting[session] += 1
@@ -125,5 +128,7 @@ class HeldRequests:
             tunnel.flush()
 
     async def _query(self, session: Session, tunnel: Tunnel, asked: Arrived) -> None:
+        if session.congested:
+            await session.drained()
         self._passes.answer(session, asked, await self._queries.answer(asked.header, tunnel.address))
         session.flush()

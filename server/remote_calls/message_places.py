@@ -7,13 +7,13 @@ message may contain bytes that look like a record of any topic. Access control d
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import trio
 
 from rocketwire.server.core.server_error import ServerError
 from rocketwire.server.guards.acl.message_owner import NoMessageThere, real_topic
-from rocketwire.server.messages.stored_message import StoredMessage, stored_message
+from rocketwire.server.messages.stored_message import stored_message
 from rocketwire.server.upstream.errors import NotReached
 from rocketwire.server.upstream.line import Answer
 from rocketwire.server.upstream.lines import Lines
@@ -42,6 +42,15 @@ class MessageNotShown(ServerError):
 
     def __init__(self, place: int) -> None:
         super().__init__(f"the broker does not show the proxy the message at offset {place} of the commit log")
+
+
+class _Message(NamedTuple):
+    """The topic that a message is for, and its place in the queue where it is stored."""
+
+    real_topic: str
+    topic: str
+    queue_id: int
+    queue_offset: int
 
 
 class MessagePlaces:
@@ -82,9 +91,9 @@ class MessagePlaces:
             self._complain(str(error))
             raise MessageNotShown(place) from error
         if message is not None:
-            self._access.admit_message(peer, header, real_topic(message), proof)
+            self._access.admit_message(peer, header, message.real_topic, proof)
 
-    async def _message_at(self, broker: Address, place: int) -> StoredMessage | None:
+    async def _message_at(self, broker: Address, place: int) -> _Message | None:
         """The message at a physical offset; None: the broker has accounts, and decides by the client's signature."""
         answer = await self._lines.ask(
             broker, RequestCode.VIEW_MESSAGE_BY_ID, encode_ext(ViewMessageRequestHeader(offset=place))
@@ -95,15 +104,13 @@ class MessagePlaces:
             if not self._lines.signs:
                 return None
             raise NotReached(f"{broker} refuses to show it: {answer.remark}")
-        try:
-            message = stored_message(memoryview(answer.body))
-        except RecordInvalid:
-            raise NoMessageThere(place) from None
-        if message.physical_offset != place or not await self._is_in_queue(broker, message):
+        message = _read(answer.body, place)
+        del answer  # it may be large, and many may be asked for
+        if not await self._is_in_queue(broker, message, place):
             raise NoMessageThere(place)
         return message
 
-    async def _is_in_queue(self, broker: Address, message: StoredMessage) -> bool:
+    async def _is_in_queue(self, broker: Address, message: _Message, place: int) -> bool:
         """Whether the message's consume queue leads to it, perhaps in a moment."""
         header = QueryConsumeQueueRequestHeader(
             topic=message.topic, queue_id=message.queue_id, index=message.queue_offset, count=1
@@ -112,7 +119,7 @@ class MessagePlaces:
             answer = await self._lines.ask(broker, RequestCode.QUERY_CONSUME_QUEUE, encode_ext(header))
             entry = _first_entry(answer)
             if entry is not None or pause is None:
-                return entry == message.physical_offset
+                return entry == place
             await trio.sleep(pause)
         return False
 
@@ -120,6 +127,21 @@ class MessagePlaces:
         if reason != self._complaint:
             self._complaint = reason
             log.warning("a message by whose topic to decide is not known: %(reason)s", {"reason": reason})
+
+
+def _read(record: bytes, place: int) -> _Message:
+    """The message of the record at a physical offset.
+
+    Raises:
+        NoMessageThere: it is not the record of that place.
+    """
+    try:
+        message = stored_message(memoryview(record))
+    except RecordInvalid:
+        raise NoMessageThere(place) from None
+    if message.physical_offset != place:
+        raise NoMessageThere(place)
+    return _Message(real_topic(message), message.topic, message.queue_id, message.queue_offset)
 
 
 def _first_entry(answer: Answer) -> int | None:

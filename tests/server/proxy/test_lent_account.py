@@ -16,11 +16,14 @@ from tests.server.guards.acl.test_every_code import (
     EVERY_CODE,
     KEY,
     OTHER,
+    OWNER,
+    PROOF,
     REFUSED,
     Places,
     ask,
     ask_every_code,
     hidden,
+    signed,
     unserved,
     what_the_owner_may_ask,
 )
@@ -77,3 +80,15 @@ async def test_undecided_codes_reach_no_name_server(tmp_path: Path) -> None:
                     assert told == (ResponseCode.SYSTEM_ERROR, f"{NOT_PASSED}{code}")
                 elif code in ADMIN_CODES and account == OTHER:
                     assert answer.header.remark == REFUSED + (asked.words or "")
+
+
+async def test_more_requests_than_may_wait_are_all_answered(tmp_path: Path) -> None:
+    async with lending(tmp_path) as (_, _, places, proxy):
+        client = proxy.broker()
+        query = {"topic": "Hidden", "key": "K", "maxNum": "9", "beginTimestamp": "0", "endTimestamp": str(1 << 60)}
+        asked = [(33, {"offset": str(places.topic)}), *[(12, query)] * 3, *[(33, {"offset": str(places.half)})] * 40]
+        await client.write(b"".join(client.frame(code, signed(OWNER, ext)) for code, ext in asked))
+        answers = [await client.receive() for _ in asked]
+        assert {answer.header.code for answer in answers} == {0}
+        assert all(PROOF in bytes(answer.body) for answer in answers)
+        assert len({answer.header.opaque for answer in answers}) == len(asked)
