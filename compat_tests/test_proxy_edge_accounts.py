@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -156,7 +157,7 @@ def test_clients_of_5_x_need_the_permission_of_the_messages_topic(tmp_path: Path
         with Connection(guarded.broker) as broker:
             _create_topics(broker, attributes="+message.type=TRANSACTION")
             places = [int(_place(_sent(broker, topic, [f"UNIQ_KEY={topic}"]))) for topic in ("Hidden", "Own")]
-        trio.run(_call, parse_address(guarded.grpc), *places)
+        trio.run(partial(_call, parse_address(guarded.grpc), *places))
 
 
 async def _call(address: Address, of_hidden: int, of_own: int) -> None:
