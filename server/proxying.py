@@ -6,7 +6,8 @@ import contextlib
 import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from secrets import token_hex
+from typing import TYPE_CHECKING, Final
 
 import trio
 
@@ -36,7 +37,7 @@ from rocketwire.server.proxy.decided_codes import DecidedCodes
 from rocketwire.server.proxy.held_requests import EdgeAccounts
 from rocketwire.server.proxy.kernel import KernelRelays, PlainPort, relay_kernel
 from rocketwire.server.proxy.names import Names
-from rocketwire.server.proxy.ports import Ports
+from rocketwire.server.proxy.ports import Ports, Served
 from rocketwire.server.proxy.quotas import Quotas
 from rocketwire.server.proxy.read_only import ReadOnly
 from rocketwire.server.proxy.relay import Relay
@@ -51,12 +52,13 @@ from rocketwire.server.remote_calls.message_places import MessagePlaces
 from rocketwire.server.remote_calls.queries import Queries
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.transactions.hearing import everybody
-from rocketwire.server.upstream.cluster import MASTER, BrokerKey, Cluster
+from rocketwire.server.upstream.cluster import MASTER, MOST_BROKERS, BrokerKey, Cluster
 from rocketwire.server.upstream.dialling import DESCRIPTORS, TlsDialling, upstream_context
 from rocketwire.server.upstream.itself import Itself
 from rocketwire.server.upstream.keys import UpstreamKeys
 from rocketwire.server.upstream.lines import Lines
 from rocketwire.server.upstream.resolving import Resolver
+from rocketwire.server.upstream.rings import Rings
 from rocketwire.server.upstream.signing import Account
 from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.wire.addresses import Address
@@ -64,6 +66,12 @@ from rocketwire.wire.addresses import Address
 if TYPE_CHECKING:
     from rocketwire.server.operations.faults.faulty import Frames
     from rocketwire.server.proxy.monitoring import ProxyMonitoring
+
+
+_PART_FOR_PORTS: Final = 4
+"""This fraction of all descriptors is for brokers."""
+_OF_A_BROKER: Final = 5
+"""Descriptors: two ports, what waits for the new connections of each, and a connection that all calls share."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,11 +158,13 @@ class _Proxy:
         live = LiveConfig(config, clock)
         self._metrics = Metrics()
         self._descriptors = shared_out(http=config.http is not None)
+        most = self._descriptors.connections.most
+        self._most_brokers = max(1, min(MOST_BROKERS, most // _PART_FOR_PORTS // _OF_A_BROKER))
         self._in_flight = InFlight(Limits(live[LimitKeys], self._metrics))
         # Each connection of a client has one to its broker.
         context = upstream_context(config.upstream)
         each = 1 if context is None else DESCRIPTORS
-        connections = DescriptorBudget(self._descriptors.connections.most // (1 + each))
+        connections = DescriptorBudget((most - _OF_A_BROKER * self._most_brokers) // (1 + each))
         self._admission = Admission(self._in_flight, connections, self._descriptors.farewells)
         tls = loaded_contexts(config.tls, clock=clock, run_sync=run_sync)
         self._gate = TlsGate(tls, self._in_flight)
@@ -166,8 +176,16 @@ class _Proxy:
         live.changed.subscribe(self._account.changed)
         self._times = Times(trio.current_time) if config.http is not None and config.upstream.request_times else None
         took = None if self._times is None else self._times.upstream_answered
-        self._lines = Lines(self._connecting, self._account.signed, took, lambda: self._account.active)
-        self._cluster = Cluster(settings.upstream, self._lines)
+        self._rings = Rings(token_hex(8), self._connecting)
+        self._lines = Lines(self._connecting, self._account.signed, took, lambda: self._account.active, connections)
+        self._cluster = Cluster(
+            settings.upstream,
+            self._lines,
+            limits=self._in_flight.limits,
+            most=self._most_brokers,
+            run_sync=run_sync,
+            remark=self._rings.passed_on(),
+        )
         self._faults = allowed_faults(config.faults, choose, self._metrics)
         self._access = access_control(config, live, clock, self._metrics, owner_at=None)
         self._places = None if self._access is None else MessagePlaces(self._access, self._lines)
@@ -242,9 +260,17 @@ class _Proxy:
             first=settings.first_port,
             advertised_host=settings.advertised_host,
             listen=self._offer,
+            most=self._most_brokers,
+            limits=self._in_flight.limits,
         )
         as_names = Names(
-            cluster, ports.proxied, guards=self._guards, metrics=self._metrics, now=trio.current_time, times=self._times
+            cluster,
+            ports,
+            self._rings,
+            guards=self._guards,
+            metrics=self._metrics,
+            now=trio.current_time,
+            times=self._times,
         )
         self._listeners["name server"].append(self._names_listener(own, as_names))
         grpc = None
@@ -278,7 +304,7 @@ class _Proxy:
                 )
             )
 
-    def _offer(self, key: BrokerKey, sockets: Sequence[socket.socket], nursery: trio.Nursery) -> None:
+    def _offer(self, key: BrokerKey, sockets: Sequence[socket.socket], nursery: trio.Nursery) -> Served:
         """Serve the port of a broker."""
         own = Address(host=self._settings.advertised_host, port=sockets[0].getsockname()[1])
         relays, faults = self._relays, self._faults
@@ -294,6 +320,7 @@ class _Proxy:
             now=trio.current_time,
             moved=(lambda _: None) if relays is None else relays.moved,
             connecting=self._connect_relay,
+            rings=self._rings,
             known=self._resolver.known,
             account=self._account,
             accounts=None if self._places is None else EdgeAccounts(self._places, Queries(self._lines)),
@@ -321,16 +348,31 @@ class _Proxy:
                 copied=relay.copied,
             )
         )
-        self._connections[key] = lambda: relay.tunnels + (0 if relays is None or early is None else relays.of(early))
-        for sock in sockets:
-            listener = self._listener(sock, relay, relay.peer_closed, "broker", early)
-            self._listeners["broker"].append(listener)
+
+        def connections() -> int:
+            return relay.tunnels + (0 if relays is None or early is None else relays.of(early))
+
+        self._connections[key] = connections
+        listeners = [self._listener(sock, relay, relay.peer_closed, "broker", early) for sock in sockets]
+        self._listeners["broker"] += listeners
+        for listener in listeners:
             nursery.start_soon(listener.run)
+        numbers = {self._itself.listens(sock) for sock in sockets}
+
+        def end() -> None:
+            relay.end()
+            self._itself.closes(numbers)
+            if self._connections.get(key) is connections:
+                del self._connections[key]
+            for listener in listeners:
+                self._listeners["broker"].remove(listener)
+
+        return Served(connections, end)
 
     async def _connect_relay(self, address: Address, nursery: trio.Nursery) -> socket.socket:
         """Connect to a broker for one client; ids of messages are to have the proxy's address."""
         await self._resolver.prepare(self._settings.advertised_host)
-        return await self._connecting(address, nursery)
+        return await self._rings.connected(address, nursery)
 
     def _names_listener(self, sock: socket.socket, frames: Names) -> Listener:
         """Serve both generations of clients: remoting as a name server, and gRPC."""

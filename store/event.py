@@ -20,6 +20,10 @@ class Event(Generic[P]):
         """Have a listener called from now on."""
         self._listeners.append(listener)
 
+    def unsubscribe(self, listener: Callable[P, object]) -> None:
+        """Have a listener called no more."""
+        self._listeners = [each for each in self._listeners if each != listener]
+
     def __bool__(self) -> bool:
         """Whether there are subscribers; without them the event's arguments need not be computed."""
         return bool(self._listeners)

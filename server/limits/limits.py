@@ -20,6 +20,7 @@ UNREAD: Final = "unreadAnswers"
 LIMITS: Final = (
     *map(camel, LimitKeys.__annotations__),
     *("waitForFlush", "tlsHandshakes", "orderLocks", "lockBytes", "filters", "brokers", "routes", "keyValues"),
+    "upstreamBrokers",
     *(
         "headerBytes",
         "headerFields",

@@ -199,6 +199,7 @@ class Listener:
         finally:
             for session in list(self.sessions):
                 session.close()
+            self._admission.in_flight.relieve_no_more_of(self.sessions)
             self._sock.close()
 
     def _accept_waiting(self, nursery: trio.Nursery) -> bool:

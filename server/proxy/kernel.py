@@ -26,6 +26,7 @@ from rocketwire.server.proxy.times import RelayedTimes, sorted_codes
 from rocketwire.server.proxy.tunnels import HIGH_WATER, Begun, Relocation, Watching
 from rocketwire.server.upstream.connecting import nonblocking
 from rocketwire.server.upstream.errors import NotReached
+from rocketwire.server.upstream.rings import FIRST_BYTES, is_question
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.frame import PREFIX, TYPE_SHIFT, Buffer
@@ -290,9 +291,9 @@ class PlainPort:
             OSError: the connection is broken.
         """
         await trio.lowlevel.wait_readable(sock)
-        first = sock.recv(1, socket.MSG_PEEK)
+        first = sock.recv(FIRST_BYTES, socket.MSG_PEEK)
         address = self._where()
-        if not first or address is None or not self.plain() or first[0] in _OTHERS:
+        if not first or address is None or not self.plain() or first[0] in _OTHERS or is_question(first):
             return None
         try:
             broker = await self._connecting(address)

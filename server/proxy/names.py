@@ -14,17 +14,29 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple
 
+import trio
+
 from rocketwire.server.core.errors import RequestUnsupported, response_code
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Reply
 from rocketwire.server.dispatch.guard import Guard
 from rocketwire.server.net.session import Session
 from rocketwire.server.proxy.passing import Passing
+from rocketwire.server.proxy.ports import Ports
 from rocketwire.server.proxy.times import Times
-from rocketwire.server.upstream.cluster import BrokerKey, Cluster
+from rocketwire.server.upstream.cluster import (
+    MOST_BYTES,
+    SHORT,
+    BrokerKey,
+    Cluster,
+    ToldBrokers,
+    brokers_in,
+    told_brokers,
+)
 from rocketwire.server.upstream.errors import NotReached
 from rocketwire.server.upstream.line import Answer
 from rocketwire.server.upstream.questions import Question
+from rocketwire.server.upstream.rings import GOES_ROUND, Rings
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.route import ClusterInfo, TopicRouteData
@@ -35,12 +47,13 @@ from rocketwire.wire.header import Header, decode_header
 
 log = logging.getLogger(__name__)
 
-_ADDRESSES: Final = re.compile(rb'"brokerAddrs"\s*:\s*\{[^}]*\}')
+_ADDRESSES: Final = re.compile(rb'"brokerAddrs"\s*:\s*\{[^{}]*\}')
 _TEXT: Final = re.compile(rb'"([^"]*)"')
 _ROUTES: Final = frozenset({RequestCode.GET_ROUTEINFO_BY_TOPIC, RequestCode.GET_BROKER_CLUSTER_INFO})
 _REFUSED: Final = frozenset({RequestCode.REGISTER_BROKER, RequestCode.UNREGISTER_BROKER})
 """A name server forgets a broker with the connection on which it registered, so brokers register there themselves."""
 _MOST_KEPT: Final = 20_000
+_MOST_KEPT_BYTES: Final = 64 << 20
 _MOST_TOGETHER: Final = 64
 """Questions for routes; the answers to all of them are in memory at the same time."""
 
@@ -56,9 +69,10 @@ class _Asked(NamedTuple):
 
 @dataclass(slots=True, kw_only=True)
 class _Kept:
-    """The last answer to a question, and what clients were told of it while these were the brokers."""
+    """The last answer to a question, its brokers, and what clients were told of it while these were all brokers."""
 
     answer: Answer
+    told: ToldBrokers | None = None
     brokers: Mapping[BrokerKey, Address] | None = None
     reply: Reply | None = None
 
@@ -68,7 +82,8 @@ class Names(Passing):
 
     Args:
         cluster: The name servers behind.
-        proxied: The proxy's address for each address of a broker.
+        ports: The proxy's addresses of brokers.
+        rings: Knows requests that this proxy has passed on before.
         guards: As for `Passing`.
         metrics: Likewise.
         now: Likewise.
@@ -78,7 +93,8 @@ class Names(Passing):
     def __init__(
         self,
         cluster: Cluster,
-        proxied: Callable[[], Mapping[str, str]],
+        ports: Ports,
+        rings: Rings,
         *,
         guards: Iterable[Guard],
         metrics: Metrics,
@@ -87,7 +103,10 @@ class Names(Passing):
     ) -> None:
         super().__init__(guards=guards, metrics=metrics, now=now, times=times)
         self._cluster = cluster
-        self._proxied = proxied
+        self._ports = ports
+        self._rings = rings
+        self._turn = trio.Lock()
+        self._kept_bytes = 0
         self._kept: OrderedDict[tuple[object, ...], _Kept] = OrderedDict()
 
     def serve(self, session: Session, frames: list[RawFrame]) -> int:
@@ -108,6 +127,9 @@ class Names(Passing):
             if header.code in _REFUSED:
                 self._refuse(session, header, frame.serialize_type)
                 continue
+            if self._rings.goes_round(header.remark):
+                session.answer(header, frame.serialize_type, _not_reached(NotReached(GOES_ROUND)))
+                continue
             asked.append(_Asked(header, frame.serialize_type, bytes(frame.body), self.now()))
             if header.code != RequestCode.GET_ROUTEINFO_BY_TOPIC:
                 return self._engage(session, asked, handled + 1)
@@ -127,15 +149,18 @@ class Names(Passing):
 
         def told(answers: list[Answer] | None) -> None:
             try:
-                if answers is not None:
+                if answers is None:
+                    if not session.closed:
+                        self._wait(session, asked, size)
+                elif any(_is_long(answer) for answer in answers):
+                    session.engage(partial(self._answer_in_steps, session, asked, answers), size)
+                else:
                     self._answer(session, asked, answers)
-                elif not session.closed:
-                    self._wait(session, asked, size)
             finally:
                 ended()
 
         try:
-            is_asked = self._cluster.ask_then([_question(each) for each in asked], told)
+            is_asked = self._cluster.ask_then([self._question(each) for each in asked], told)
         except WireError:
             is_asked = False
         if not is_asked:
@@ -146,7 +171,8 @@ class Names(Passing):
         """Have a task ask one name server after the other."""
 
         async def answer() -> None:
-            self._answer(session, asked, await self._cluster.ask_together([_question(each) for each in asked]))
+            questions = [self._question(each) for each in asked]
+            await self._answer_in_steps(session, asked, await self._cluster.ask_together(questions))
 
         session.engage(answer, size)
 
@@ -157,6 +183,21 @@ class Names(Passing):
         if self._times is not None:
             self._times.answered(header.code, self.now())
 
+    def _question(self, asked: _Asked) -> Question:
+        header = asked.header
+        remark = self._rings.passed_on(header.remark)
+        return Question(header.code, header.ext or {}, asked.body, header.language, header.version, remark)
+
+    async def _answer_in_steps(
+        self, session: Session, asked: list[_Asked], answers: Sequence[Answer | NotReached]
+    ) -> None:
+        """As `_answer`, but what takes long is done before, in threads and in steps."""
+        for each, answer in zip(asked, answers, strict=True):
+            if isinstance(answer, Answer) and _is_long(answer) and each.header.code in _ROUTES:
+                async with self._turn:  # many may ask for the same
+                    await self._prepare(each.header, answer)
+        self._answer(session, asked, answers)
+
     def _answer(self, session: Session, asked: list[_Asked], answers: Sequence[Answer | NotReached]) -> None:
         for each, answer in zip(asked, answers, strict=True):
             session.answer(each.header, each.serialize_type, self._reply(each.header, answer))
@@ -166,42 +207,85 @@ class Names(Passing):
     def _reply(self, header: Header, answer: Answer | NotReached) -> Reply:
         if header.code not in _ROUTES:
             return _not_reached(answer) if isinstance(answer, NotReached) else _passed(answer, answer.body)
-        key = (header.code, header.version >= STRICT_JSON_VERSION, *sorted((header.ext or {}).items()))
-        kept = self._kept.get(key)
         if isinstance(answer, NotReached):
+            kept = self._kept.get(_key(header))
             return _not_reached(answer) if kept is None else self._told(kept)
         if answer.code != ResponseCode.SUCCESS:
             return _passed(answer, answer.body)
-        if kept is None or kept.answer != answer:
-            kept = self._kept[key] = _Kept(answer=answer)
-            if len(self._kept) > _MOST_KEPT:
-                self._kept.popitem(last=False)
-        self._kept.move_to_end(key)
-        if kept.brokers is not self._cluster.brokers:
-            self._note(header.code, answer.body)
+        if len(answer.body) > MOST_BYTES:
+            return _not_reached(NotReached(f"its answer of {len(answer.body)} bytes is too long"))
+        kept = self._keep(header, answer)
+        if kept.brokers is not self._cluster.brokers and not _is_long(answer):
+            self._note(_read_told(header.code, answer.body))
         return self._told(kept)
+
+    def _keep(self, header: Header, answer: Answer) -> _Kept:
+        """Keep an answer; one that is the same as before stays as it was."""
+        key = _key(header)
+        kept = self._kept.get(key)
+        if kept is None or kept.answer != answer:
+            self._kept_bytes += len(answer.body) - (0 if kept is None else len(kept.answer.body))
+            kept = self._kept[key] = _Kept(answer=answer)
+        self._kept.move_to_end(key)
+        while len(self._kept) > _MOST_KEPT or self._kept_bytes > _MOST_KEPT_BYTES:
+            _, oldest = self._kept.popitem(last=False)
+            self._kept_bytes -= len(oldest.answer.body)
+        return kept
 
     def _told(self, kept: _Kept) -> Reply:
         """What clients are told of an answer: it stays the same as long as the brokers do."""
-        if kept.reply is None or kept.brokers is not self._cluster.brokers:
+        stale = kept.brokers is not self._cluster.brokers and not _is_long(kept.answer)
+        if kept.reply is None or stale:
             kept.brokers = self._cluster.brokers
-            kept.reply = _passed(kept.answer, with_addresses(kept.answer.body, self._proxied()))
+            kept.reply = _passed(kept.answer, with_addresses(kept.answer.body, self._ports.proxied()))
         return kept.reply
 
-    def _note(self, code: int, body: bytes) -> None:
-        """Have the brokers of an answer known, also one that came this moment."""
-        try:
-            if code == RequestCode.GET_ROUTEINFO_BY_TOPIC:
-                self._cluster.note(decode_body(TopicRouteData, body).broker_datas)
-            else:
-                self._cluster.note(decode_body(ClusterInfo, body).broker_addr_table.values())
-        except WireError as error:
-            log.warning("an answer of a name server cannot be read: %(reason)s", {"reason": error})
+    async def _prepare(self, header: Header, answer: Answer) -> None:
+        """Have what clients are told of a long answer ready."""
+        if len(answer.body) > MOST_BYTES:
+            return
+        kept = self._keep(header, answer)
+        if kept.brokers is self._cluster.brokers:
+            return
+        size = len(answer.body)
+        told = kept.told or await self._cluster.apart(size, partial(_read_told, header.code, answer.body))
+        kept.told = told
+        if told is not None:
+            self._cluster.note_told(told)
+            await self._ports.open_in_steps(told.addresses)
+        brokers, proxied = self._cluster.brokers, dict(self._ports.proxied())
+        body = await self._cluster.apart(size, partial(with_addresses, answer.body, proxied))
+        kept.reply, kept.brokers = _passed(answer, body), brokers
+
+    def _note(self, told: ToldBrokers | None) -> None:
+        """Have the brokers of an answer known, also one that came this moment, and have them have ports."""
+        if told is not None:
+            self._cluster.note_told(told)
+            self._ports.open(told.addresses)
 
 
-def _question(asked: _Asked) -> Question:
-    header = asked.header
-    return Question(header.code, header.ext or {}, asked.body, language=header.language, version=header.version)
+def _key(header: Header) -> tuple[object, ...]:
+    """What answers are kept by."""
+    return (header.code, header.version >= STRICT_JSON_VERSION, *sorted((header.ext or {}).items()))
+
+
+def _is_long(answer: Answer) -> bool:
+    """Whether an answer is read in a thread."""
+    return len(answer.body) > SHORT
+
+
+def _read_told(code: int, body: bytes) -> ToldBrokers | None:
+    """The brokers of a route or of a cluster; None: it cannot be read, and is passed on as it is."""
+    found = brokers_in(body)
+    if found is not None:
+        return found
+    try:
+        if code == RequestCode.GET_ROUTEINFO_BY_TOPIC:
+            return told_brokers(decode_body(TopicRouteData, body).broker_datas)
+        return told_brokers(decode_body(ClusterInfo, body).broker_addr_table.values())
+    except WireError as error:
+        log.warning("an answer of a name server cannot be read: %(reason)s", {"reason": error})
+        return None
 
 
 def _not_reached(reason: NotReached) -> Reply:

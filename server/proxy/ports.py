@@ -1,34 +1,80 @@
 """The proxy's own address of each broker behind it.
 
 Remoting clients connect to each broker by its address, and most of their requests do not name the broker. So each
-broker, slaves too, has a port here, whose connections are relayed to it. The port stays when the broker moves. Ports
-are given in the order of the brokers' names when the proxy starts, so that a restarted one gives the same; brokers that
-come later get the next ones.
+broker, slaves too, has a port here, whose connections are relayed to it. The port stays when the broker moves. The
+brokers that are known when the proxy starts have their ports at once, in the order of their names, so that a restarted
+proxy gives the same. One that comes later gets the next free port when a client is first told of it.
+
+The port of a broker that no name server tells any more is closed after a while, unless clients are connected to it; its
+number is then free. So brokers that come and go, or whose names are made up, take no more descriptors than there may be
+ports.
 """
 
 from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from itertools import takewhile
+from typing import Final, NamedTuple
 
 import trio
 
+from rocketwire.server.limits.limits import Limits
 from rocketwire.server.net.listener import AddressInUse, bind
 from rocketwire.server.proxy.settings import PORT_STEP
-from rocketwire.server.upstream.cluster import BrokerKey, Cluster
-from rocketwire.wire.addresses import Address
+from rocketwire.server.upstream.cluster import BROKERS_LIMIT, BrokerKey, Cluster
+from rocketwire.wire.addresses import MAX_PORT, Address
 
 log = logging.getLogger(__name__)
 
+GONE_SECONDS: Final = 120.0
+"""For how long a broker that is not told any more keeps its port: clients ask for routes every 30 s."""
+_GIVES_WAY_SECONDS: Final = 10.0
+"""After so long it gives way to another broker when there are as many ports as there may be: not sooner, or names that
+change with each answer would have thousands of ports opened and closed each second."""
+_SWEEP_SECONDS: Final = 10.0
 _VIP_PORT_BELOW: Final = 2
 _MOST_ATTEMPTS: Final = 20
 """How many ports are tried for a broker."""
+_MOST_TEXTS: Final = 8
+"""Addresses of one broker that are replaced by the proxy's: its own, and former ones."""
+_AT_ONCE: Final = 16
+"""Ports that are opened before others have their turn."""
+
+
+class Served(NamedTuple):
+    """What serves a broker's port.
+
+    Attributes:
+        connections: How many clients are connected.
+        end: Called when the port is closed.
+    """
+
+    connections: Callable[[], int]
+    end: Callable[[], None]
+
+
+class _Port:
+    """An open port."""
+
+    __slots__ = ("address", "scope", "served", "texts")
+
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self.scope = trio.CancelScope()
+        self.served: Served | None = None
+        self.texts: OrderedDict[str, None] = OrderedDict()
+
+    @property
+    def connections(self) -> int:
+        """How many clients are connected."""
+        return 0 if self.served is None else self.served.connections()
 
 
 class Ports:
-    """The ports, opened as brokers become known.
+    """The ports.
 
     Args:
         cluster: The brokers.
@@ -36,6 +82,8 @@ class Ports:
         first: The first port; 0: free ones are taken.
         advertised_host: The host of the addresses that clients get.
         listen: Called with the sockets of a new broker; it serves them in the nursery.
+        most: How many ports there may be; each may take two descriptors.
+        limits: Counts brokers that get none.
     """
 
     def __init__(
@@ -45,58 +93,178 @@ class Ports:
         host: str,
         first: int,
         advertised_host: str,
-        listen: Callable[[BrokerKey, Sequence[socket.socket], trio.Nursery], None],
+        listen: Callable[[BrokerKey, Sequence[socket.socket], trio.Nursery], Served],
+        most: int,
+        limits: Limits,
     ) -> None:
         self._cluster = cluster
         self._host = host
+        self._first = first
         self._next = first
+        self._free: list[int] = []
         self._advertised_host = advertised_host
         self._listen = listen
+        self._most = most
+        self._limits = limits
         self._nursery: trio.Nursery | None = None
-        self._addresses: dict[BrokerKey, Address] = {}
+        self._ports: dict[BrokerKey, _Port] = {}
+        self._gone: dict[BrokerKey, float] = {}
+        """When each broker went that has a port and is not told any more, the first one first."""
         self._proxied: dict[str, str] = {}
-        cluster.changed.subscribe(self._open_all)
+        cluster.changed.subscribe(self._follow)
 
     async def run(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve the ports; never returns. It has started once the brokers known by then have theirs."""
         async with trio.open_nursery() as self._nursery:
-            self._open_all()
+            await self.open_in_steps(self._cluster.brokers)
             task_status.started()
-            await trio.sleep_forever()
+            while True:
+                await trio.sleep(_SWEEP_SECONDS)
+                await self._close_unused(trio.current_time() - GONE_SECONDS)
+
+    async def _close_unused(self, oldest: float) -> None:
+        """Close the ports of brokers that are gone since before a time, a few at a time."""
+        gone = [key for key, since in self._gone.items() if since <= oldest]
+        for number, key in enumerate(gone, 1):
+            if key in self._gone and not self._ports[key].connections:
+                self._close(key, self._ports[key])
+            if number % _AT_ONCE == 0:
+                await trio.lowlevel.checkpoint()
 
     def address_of(self, key: BrokerKey) -> Address | None:
-        """The address that clients get for a broker; None: it is not known."""
-        return self._addresses.get(key)
+        """The address that clients get for a broker; None: it has no port."""
+        port = self._ports.get(key)
+        return None if port is None else port.address
 
     def proxied(self) -> dict[str, str]:
         """The proxy's address for each address of a broker, as texts; former ones, which kept routes may have, too."""
         return self._proxied
 
-    def _open_all(self) -> None:
-        if self._nursery is None:
+    def open(self, keys: Iterable[BrokerKey]) -> None:
+        """Have brokers that are known have ports."""
+        for key in self._without(keys):
+            self._open(key)
+
+    async def open_in_steps(self, keys: Iterable[BrokerKey]) -> None:
+        """Likewise many, while others have their turns."""
+        for number, key in enumerate(self._without(keys), 1):
+            self._open(key)
+            if number % _AT_ONCE == 0:
+                await trio.lowlevel.checkpoint()
+
+    def _without(self, keys: Iterable[BrokerKey]) -> list[BrokerKey]:
+        known = self._cluster.brokers
+        return sorted(key for key in keys if key in known and key not in self._ports)
+
+    def _follow(self) -> None:
+        """Note which brokers are gone, and new addresses of others."""
+        now, known = trio.current_time(), self._cluster.brokers
+        for key, port in self._ports.items():
+            address = known.get(key)
+            if address is not None:
+                self._gone.pop(key, None)
+                self._name(port, str(address))
+            else:
+                self._gone.setdefault(key, now)
+        if not self._ports and known and self._nursery is not None:  # no name server was there at the start
+            self._nursery.start_soon(self.open_in_steps, tuple(known))
+
+    def _name(self, port: _Port, text: str) -> None:
+        """Have clients told a port where an address of its broker stands."""
+        self._proxied[text] = str(port.address)
+        port.texts[text] = None
+        port.texts.move_to_end(text)
+        if len(port.texts) > _MOST_TEXTS:
+            self._forget(port, port.texts.popitem(last=False)[0])
+
+    def _forget(self, port: _Port, text: str) -> None:
+        if self._proxied.get(text) == str(port.address):  # else another broker is there now
+            del self._proxied[text]
+
+    def _open(self, key: BrokerKey) -> None:
+        address = self._cluster.brokers.get(key)  # it may be gone since the last step
+        if self._nursery is None or address is None or key in self._ports or not self._has_room():
             return
-        for key in sorted(self._cluster.brokers.keys() - self._addresses.keys()):
-            sockets = self._bound(key)
-            if sockets:
-                port = sockets[0].getsockname()[1]
-                self._addresses[key] = Address(host=self._advertised_host, port=port)
-                log.info(
-                    "broker %(broker)s (id %(id)d) has port %(port)d",
-                    {"broker": key.name, "id": key.broker_id, "port": port},
-                )
-                self._listen(key, sockets, self._nursery)
-        for key, address in self._cluster.brokers.items():
-            if key in self._addresses:
-                self._proxied[str(address)] = str(self._addresses[key])
+        sockets = self._bound(key)
+        if not sockets:
+            return
+        number = sockets[0].getsockname()[1]
+        port = self._ports[key] = _Port(Address(host=self._advertised_host, port=number))
+        self._name(port, str(address))
+        log.info(
+            "broker %(broker)s (id %(id)d) has port %(port)d", {"broker": key.name, "id": key.broker_id, "port": number}
+        )
+        self._nursery.start_soon(self._serve, key, port, sockets)
+
+    def _has_room(self) -> bool:
+        """Whether there may be one more port; an unused one of the broker that is gone for longest gives way."""
+        if len(self._ports) < self._most:
+            return True
+        oldest = trio.current_time() - _GIVES_WAY_SECONDS
+        long_gone = takewhile(lambda each: each[1] <= oldest, self._gone.items())
+        unused = next((key for key, _ in long_gone if not self._ports[key].connections), None)
+        if unused is not None:
+            self._close(unused, self._ports[unused])
+            return True
+        self._limits.refused(BROKERS_LIMIT, "a port of a broker")
+        return False
+
+    async def _serve(self, key: BrokerKey, port: _Port, sockets: Sequence[socket.socket]) -> None:
+        try:
+            with port.scope:
+                async with trio.open_nursery() as nursery:
+                    port.served = self._listen(key, sockets, nursery)
+                    await trio.sleep_forever()
+        except Exception:  # a bug in serving one broker must not end the others
+            log.exception("the port of broker %(broker)s is closed", {"broker": key.name})
+            if self._ports.get(key) is port:
+                self._close(key, port)
+        finally:
+            if port.served is not None:
+                port.served.end()
+            for sock in sockets:
+                sock.close()
+            if self._first:
+                self._free.append(port.address.port)
+
+    def _close(self, key: BrokerKey, port: _Port) -> None:
+        del self._ports[key]
+        self._gone.pop(key, None)
+        for text in port.texts:
+            self._forget(port, text)
+        log.info(
+            "broker %(broker)s (id %(id)d) is gone: port %(port)d is closed",
+            {"broker": key.name, "id": key.broker_id, "port": port.address.port},
+        )
+        port.scope.cancel()
+
+    def _number(self) -> int | None:
+        """The number of the next port; None: there is none left."""
+        if not self._first:
+            return 0
+        if self._free:
+            least = min(self._free)
+            self._free.remove(least)
+            return least
+        own = {port.address.port for port in self._ports.values()}
+        for _ in range(len(own) + 1):
+            if self._next > MAX_PORT:  # some were not free when they were tried
+                self._next = self._first
+            number = self._next
+            self._next += PORT_STEP
+            if number not in own:
+                return number
+        return None
 
     def _bound(self, key: BrokerKey) -> list[socket.socket]:
         """The sockets of a broker: its port's, and that of the port two below for clients of the VIP channel."""
-        reason: AddressInUse | None = None
+        reason: AddressInUse | str = "no number is left"
         for attempt in range(1, _MOST_ATTEMPTS + 1):
-            port = self._next
-            self._next += PORT_STEP if port else 0
+            number = self._number()
+            if number is None:
+                break
             try:
-                main = bind(self._host, port, option="port of a broker")
+                main = bind(self._host, number, option="port of a broker")
             except AddressInUse as error:
                 reason = error
                 log.warning("%(reason)s", {"reason": error})
@@ -105,7 +273,7 @@ class Ports:
                 below = main.getsockname()[1] - _VIP_PORT_BELOW
                 return [main, bind(self._host, below, option="port of a broker - 2")]
             except AddressInUse as error:
-                if port or attempt == _MOST_ATTEMPTS:
+                if number or attempt == _MOST_ATTEMPTS:
                     log.warning("clients of the VIP channel are not served: %(reason)s", {"reason": error})
                     return [main]
                 main.close()  # any port will do

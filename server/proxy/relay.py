@@ -21,6 +21,8 @@ from rocketwire.server.proxy.tunnels import Begun, Passed, Relocation, Tunnel, W
 from rocketwire.server.transactions.hearing import MayHear, everybody, may_check
 from rocketwire.server.upstream.cluster import BrokerKey, Cluster
 from rocketwire.server.upstream.connecting import Connecting, connected
+from rocketwire.server.upstream.rings import CODE as RING_QUESTION
+from rocketwire.server.upstream.rings import Rings
 from rocketwire.server.upstream.signing import Account
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import ResponseCode
@@ -47,6 +49,7 @@ class Relay(Passing):
         now: Likewise.
         moved: Called with the former address when the broker has moved.
         connecting: Makes connections to the broker.
+        rings: Notices that the way to the broker leads back here.
         known: An address with the IP address of its host, which is known after connecting; None: there is none.
         account: Signs each request while there is one; else they keep what their clients have signed with.
         accounts: What clients with accounts ask about is asked by it; None: there are no accounts.
@@ -69,6 +72,7 @@ class Relay(Passing):
         now: Callable[[], float],
         moved: Callable[[Address], None] = lambda _: None,
         connecting: Connecting = connected,
+        rings: Rings,
         known: Callable[[Address], Address | None],
         account: Account,
         accounts: EdgeAccounts | None = None,
@@ -85,6 +89,7 @@ class Relay(Passing):
         self._tunnels: dict[Session, Tunnel] = {}
         self._target: Address | None = None
         self._known = known
+        self._rings = rings
         self._moved = moved
         self._passed = passed
         self._connecting = connecting
@@ -142,6 +147,9 @@ class Relay(Passing):
             for frame in frames:
                 header = decode_header(frame.header, frame.serialize_type)
                 handled += 1
+                if header.code == RING_QUESTION and not header.is_response:
+                    session.engage(partial(self._answer_about_ring, session, header, frame.serialize_type), 0)
+                    break
                 if not header.is_response and not self._admitted(session, header, frame):
                     continue
                 if tunnel is None:
@@ -159,6 +167,11 @@ class Relay(Passing):
             if tunnel is not None:
                 tunnel.flush()
         return handled
+
+    async def _answer_about_ring(self, session: Session, header: Header, serialize_type: int) -> None:
+        """Tell another proxy whether the way to the broker leads back to it."""
+        fields = await self._rings.pass_on(self._target, header.ext)
+        session.answer(header, serialize_type, Reply(ext=fields))
 
     def _waits(self, session: Session, tunnel: Tunnel) -> bool:
         """Whether the client's later requests are to wait: for a decision, or because the broker does not read."""
@@ -224,6 +237,10 @@ class Relay(Passing):
     def _refuse(self, session: Session, header: Header, serialize_type: int) -> None:
         remark = f"the proxy does not know broker {self._key.name} (id {self._key.broker_id}) any more"
         session.answer(header, serialize_type, Reply(code=ResponseCode.SERVICE_NOT_AVAILABLE, remark=remark))
+
+    def end(self) -> None:
+        """Follow the broker no more: its port is closed."""
+        self._cluster.changed.unsubscribe(self._find)
 
     def _ended(self, tunnel: Tunnel) -> None:
         self._tunnels.pop(tunnel.session, None)

@@ -224,6 +224,8 @@ class Tunnel:
                 own.cancel_scope.cancel()
         except* (OSError, trio.ClosedResourceError, FrameError) as errors:
             log.debug("tunnel to %(address)s: %(reason)s", {"address": self.address, "reason": errors.exceptions[0]})
+        except* Exception:  # whatever a broker says, only this connection ends
+            log.exception("tunnel to %(address)s", {"address": self.address})
         finally:
             self.close()
 

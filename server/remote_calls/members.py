@@ -70,7 +70,7 @@ class Members:
                     gathered.take(NotSent(f"{address}: no connections are made any more"))
             else:
                 _send(line, header, {}, body, gathered.take)
-        for address in [each for each in mine if all(each != known for _, known in masters)]:
+        for address in mine.keys() - {known for _, known in masters}:
             mine.pop(address).close()
 
     def _without_others_topics(self, client: Client, body: bytes) -> bytes:

@@ -8,12 +8,18 @@ name server answers.
 from __future__ import annotations
 
 import logging
+import math
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple, TypeVar
+from functools import partial
+from typing import Final, NamedTuple, Protocol, TypeVar
 
+import msgspec
 import trio
 
+from rocketwire.server.core.threads import RunSync
+from rocketwire.server.limits.limits import Limits
 from rocketwire.server.upstream.errors import NotReached
 from rocketwire.server.upstream.line import Answer
 from rocketwire.server.upstream.lines import Lines
@@ -31,8 +37,18 @@ from rocketwire.wire.headers.route import GetRouteInfoRequestHeader
 log = logging.getLogger(__name__)
 
 PERIOD_SECONDS: Final = 2.0
+MOST_BROKERS: Final = 1000
+"""That are followed, slaves too: as many as a name server of this program takes."""
+BROKERS_LIMIT: Final = "upstreamBrokers"
+MOST_BYTES: Final = 4 << 20
+"""Of an answer about brokers or a topic: of 20,000 brokers."""
+SHORT: Final = 16 << 10
+"""Bytes of an answer that is read on the event loop: of 150 brokers, which takes a millisecond."""
+_TELL_SECONDS: Final = 60.0
 _ANSWER_SECONDS: Final = 3.0
 _MOST_ROUTES: Final = 100_000
+_MOST_ROUTE_BYTES: Final = 64 << 20
+"""Of the answers that kept routes were read from."""
 MASTER: Final = 0
 T = TypeVar("T")
 
@@ -44,25 +60,57 @@ class BrokerKey(NamedTuple):
     broker_id: int
 
 
+class ToldBrokers(NamedTuple):
+    """Brokers that a name server tells.
+
+    Attributes:
+        addresses: Those that clients can connect to.
+        unusable: How many others there are, with the name and the address of the last one; None: there are none.
+    """
+
+    addresses: Mapping[BrokerKey, Address]
+    unusable: tuple[int, str, str] | None
+
+
 class Cluster:
     """The brokers and routes of a cluster.
 
     Args:
         name_servers: Its name servers.
         lines: The connections.
+        limits: Counts brokers that are too many; None: nobody does.
+        most: How many brokers are followed.
+        run_sync: Reads long answers; None: the event loop does.
+        remark: Of requests to name servers, see `rings`; None: there is none.
 
     Attributes:
-        brokers: The address of each broker.
+        brokers: The address of each broker, replaced when it changes.
         changed: Called when brokers came, moved or left.
         reached: Whether a name server answered last time.
     """
 
-    def __init__(self, name_servers: Iterable[Address], lines: Lines) -> None:
+    def __init__(
+        self,
+        name_servers: Iterable[Address],
+        lines: Lines,
+        *,
+        limits: Limits | None = None,
+        most: int = MOST_BROKERS,
+        run_sync: RunSync | None = None,
+        remark: str | None = None,
+    ) -> None:
         self._name_servers = list(name_servers)
         self._lines = lines
+        self._limits = limits
+        self._most = most
+        self._run_sync = run_sync
+        self._remark = remark
+        self._unusable: tuple[int, str, str] | None = None
+        self._told_unusable = -math.inf
         self.brokers: Mapping[BrokerKey, Address] = {}
         self.changed = Event[[]]()
-        self._routes: OrderedDict[str, TopicRouteData | None] = OrderedDict()
+        self._routes: OrderedDict[str, tuple[TopicRouteData | None, int]] = OrderedDict()
+        self._route_bytes = 0
         self.reached: bool = True
 
     async def ask_together(self, questions: Sequence[Question]) -> list[Answer | NotReached]:
@@ -123,7 +171,7 @@ class Cluster:
             self._name_servers.append(self._name_servers.pop(0))
 
     async def _ask(self, code: int, ext: Mapping[str, str]) -> Answer:
-        (answer,) = await self.ask_together([Question(code, ext)])
+        (answer,) = await self.ask_together([Question(code, ext, remark=self._remark)])
         if isinstance(answer, NotReached):
             raise answer
         return answer
@@ -135,21 +183,37 @@ class Cluster:
             NotReached: no name server answers, and none has told the route before.
         """
         try:
-            found = await self._asked_route(topic)
+            found, size = await self._asked_route(topic)
         except NotReached:
             if topic not in self._routes:
                 raise
-            return self._routes[topic]
-        self._routes[topic] = found
+            return self._routes[topic][0]
+        self._route_bytes += size - self._routes.get(topic, (None, 0))[1]
+        self._routes[topic] = found, size
         self._routes.move_to_end(topic)
-        if len(self._routes) > _MOST_ROUTES:
-            self._routes.popitem(last=False)
+        while len(self._routes) > _MOST_ROUTES or self._route_bytes > _MOST_ROUTE_BYTES:
+            self._route_bytes -= self._routes.popitem(last=False)[1][1]
         return found
 
-    async def _asked_route(self, topic: str) -> TopicRouteData | None:
+    async def _asked_route(self, topic: str) -> tuple[TopicRouteData | None, int]:
+        """The route, and the bytes of the answer that it was read from."""
         header = GetRouteInfoRequestHeader(topic=topic, accept_standard_json_only=True)
         answer = await self._ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, encode_ext(header))
-        return None if answer.code == ResponseCode.TOPIC_NOT_EXIST else _read(TopicRouteData, answer)
+        if answer.code == ResponseCode.TOPIC_NOT_EXIST:
+            return None, 0
+        size = len(answer.body)
+        return await self.apart(size, partial(_read, TopicRouteData, answer)), size
+
+    async def apart(self, size: int, read: Callable[[], T]) -> T:
+        """What a function makes of so many bytes; it is called in a thread if they are many.
+
+        Raises:
+            Exception: what it raises.
+        """
+        if size <= SHORT or self._run_sync is None:
+            return read()
+        found: T = await self._run_sync(read)
+        return found
 
     async def run(self) -> None:
         """Keep the brokers current; never returns."""
@@ -161,7 +225,7 @@ class Cluster:
         """Ask for the brokers now; return whether a name server answered."""
         try:
             answer = await self._ask(RequestCode.GET_BROKER_CLUSTER_INFO, {})
-            self._take(_read(ClusterInfo, answer))
+            self._take(await self.apart(len(answer.body), partial(_read_brokers, answer)))
         except NotReached as error:
             if self.reached:
                 log.warning("the brokers are not known anew: %(reason)s", {"reason": error})
@@ -174,18 +238,43 @@ class Cluster:
 
     def note(self, brokers: Iterable[BrokerData]) -> None:
         """Note addresses that a name server has told beside a route."""
-        found = _addresses(brokers)
-        if any(self.brokers.get(key) != address for key, address in found.items()):
-            self._set({**self.brokers, **found})
+        self.note_told(told_brokers(brokers))
 
-    def _take(self, told: ClusterInfo) -> None:
-        found = _addresses(told.broker_addr_table.values())
-        if found != self.brokers:
-            self._set(found)
+    def note_told(self, told: ToldBrokers) -> None:
+        """Likewise those that were read before."""
+        if any(self.brokers.get(key) != address for key, address in told.addresses.items()):
+            self._set({**self.brokers, **told.addresses})
+
+    def _take(self, told: ToldBrokers) -> None:
+        self._tell_unusable(told.unusable)
+        if told.addresses != self.brokers:
+            self._set(told.addresses)
 
     def _set(self, brokers: Mapping[BrokerKey, Address]) -> None:
+        """Follow these brokers; if they are too many, those first that are followed already."""
+        if len(brokers) > self._most:
+            first = [key for key in self.brokers if key in brokers]
+            others = sorted(brokers.keys() - self.brokers.keys())
+            left_out = others[max(0, self._most - len(first)) :]
+            if self._limits is not None:
+                self._limits.refused(BROKERS_LIMIT, f"broker {left_out[0].name} and {len(left_out) - 1} others")
+            brokers = {key: brokers[key] for key in (*first, *others)[: self._most]}
+            if brokers == self.brokers:
+                return
         self.brokers = brokers
         self.changed()
+
+    def _tell_unusable(self, unusable: tuple[int, str, str] | None) -> None:
+        """Log that brokers have no usable address: once, and after a change at most once a minute."""
+        now = trio.current_time()
+        if unusable is None or unusable == self._unusable or now < self._told_unusable + _TELL_SECONDS:
+            return
+        self._unusable, self._told_unusable = unusable, now
+        count, name, text = unusable
+        log.warning(
+            "%(count)d brokers have no usable address; broker %(broker)s: %(address)s",
+            {"count": count, "broker": name, "address": text},
+        )
 
 
 def _read(kind: type[T], answer: Answer) -> T:
@@ -196,23 +285,70 @@ def _read(kind: type[T], answer: Answer) -> T:
     """
     if answer.code != ResponseCode.SUCCESS:
         raise NotReached(f"a name server answers {answer.code}: {answer.remark}")
+    if len(answer.body) > MOST_BYTES:
+        raise NotReached(f"a name server's answer of {len(answer.body)} bytes is too long")
     try:
         return decode_body(kind, answer.body)
     except WireError as error:
         raise NotReached(f"a name server's answer cannot be read: {error}") from error
 
 
-def _addresses(brokers: Iterable[BrokerData]) -> dict[BrokerKey, Address]:
-    """The addresses that can be dialled."""
-    found = {}
+def _read_brokers(answer: Answer) -> ToldBrokers:
+    if answer.code == ResponseCode.SUCCESS and len(answer.body) <= MOST_BYTES:
+        found = brokers_in(answer.body)
+        if found is not None:
+            return found
+    return told_brokers(_read(ClusterInfo, answer).broker_addr_table.values())
+
+
+class _Broker(msgspec.Struct, rename="camel", gc=False):
+    """What is read of a broker: thousands of objects that Python's collector looks through would stop everybody."""
+
+    broker_name: str = ""
+    broker_addrs: dict[int, str] = {}
+
+
+class _Brokers(msgspec.Struct, rename="camel", gc=False):
+    """What is read of a route or of a cluster."""
+
+    broker_datas: list[_Broker] = []
+    broker_addr_table: dict[str, _Broker] = {}
+
+
+_decode_brokers: Final = msgspec.json.Decoder(_Brokers).decode
+_BARE_NUMBER: Final = re.compile(rb"([{,])(-?[0-9]+):")
+"""A number as the name of a member, which is no JSON; name servers write broker ids so."""
+
+
+def brokers_in(body: bytes) -> ToldBrokers | None:
+    """The brokers of a route or of a cluster, quickly; None: the text is not as name servers write it."""
+    try:
+        found = _decode_brokers(_BARE_NUMBER.sub(rb'\1"\2":', body))
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+    return told_brokers((*found.broker_datas, *found.broker_addr_table.values()))
+
+
+class _HasAddresses(Protocol):
+    @property
+    def broker_name(self) -> str:
+        """The broker's name."""
+
+    @property
+    def broker_addrs(self) -> Mapping[int, str]:
+        """Its addresses, by broker id."""
+
+
+def told_brokers(brokers: Iterable[_HasAddresses]) -> ToldBrokers:
+    """The addresses of brokers that clients can connect to."""
+    found: dict[BrokerKey, Address] = {}
+    unusable: tuple[int, str, str] | None = None
     for each in brokers:
         for broker_id, text in each.broker_addrs.items():
             address = usable_address(text)
             if address is not None:
                 found[BrokerKey(each.broker_name, broker_id)] = address
             else:
-                log.warning(
-                    "broker %(broker)s has no usable address: %(address)s",
-                    {"broker": each.broker_name, "address": text},
-                )
-    return found
+                count = 0 if unusable is None else unusable[0]
+                unusable = count + 1, each.broker_name, text
+    return ToldBrokers(found, unusable)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
+from collections.abc import Iterable
 from typing import Final
 
 import trio
@@ -27,13 +28,15 @@ class Itself:
         self._listens: set[tuple[str, int]] = set()
         self._told: set[Address] = set()
 
-    def listens(self, sock: socket.socket) -> None:
-        """Note a socket that the proxy listens on."""
-        self._listens.add(sock.getsockname()[:2])
+    def listens(self, sock: socket.socket) -> tuple[str, int]:
+        """Note a socket that the proxy listens on; its host and port."""
+        host, port = sock.getsockname()[:2]
+        self._listens.add((host, port))
+        return host, port
 
-    def closes(self, sock: socket.socket) -> None:
-        """Note that the proxy will listen on a socket no more, which is still open."""
-        self._listens.discard(sock.getsockname()[:2])
+    def closes(self, listened: Iterable[tuple[str, int]]) -> None:
+        """Note that the proxy listens there no more."""
+        self._listens.difference_update(listened)
 
     async def connected(self, address: Address, nursery: trio.Nursery) -> socket.socket:
         """As the function of that name in `upstream`.

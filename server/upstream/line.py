@@ -129,6 +129,7 @@ class Line:
         done: Done,
         language: str = LANGUAGE,
         version: int = VERSION_4_9_7,
+        remark: str | None = None,
     ) -> int:
         """Write a request, which `flush` sends; `done` may be called before this returns.
 
@@ -140,6 +141,7 @@ class Line:
             done: Gets the answer.
             language: The client's.
             version: The client's.
+            remark: The request's; servers do not look at it.
 
         Returns:
             What `forget` takes.
@@ -154,7 +156,7 @@ class Line:
         if len(self._waiting) >= _MOST_WAITING or self._outbox.size > _MOST_UNSENT:
             done(NotSent(f"{self.address} is too slow: too much waits for it"))
             return opaque
-        header = Header(code=code, opaque=opaque, ext=dict(ext), language=language, version=version)
+        header = Header(code=code, opaque=opaque, ext=dict(ext), language=language, version=version, remark=remark)
         if self._signing is not None:
             header = self._signing(header, body)
         self._outbox.put((encode_frame(header, body),))

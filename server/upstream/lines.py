@@ -8,6 +8,7 @@ from typing import Any
 
 import trio
 
+from rocketwire.server.net.admission.descriptors import DescriptorBudget
 from rocketwire.server.upstream.connecting import CONNECT_SECONDS, Connecting, connected
 from rocketwire.server.upstream.errors import NotReached, NotSent
 from rocketwire.server.upstream.line import Answer, Asked, Done, Line, Signing, Took, connect
@@ -28,6 +29,7 @@ class Lines:
         signing: Signs each request; None: nobody does.
         took: Measures; None: nobody does.
         signs: Whether `signing` changes requests now.
+        dialled: The descriptors that connections which are not shared take; None: they are not counted.
 
     Attributes:
         settled: Called when all answers of a read have been passed on.
@@ -39,11 +41,13 @@ class Lines:
         signing: Signing | None = None,
         took: Took | None = None,
         signs: Callable[[], bool] = lambda: True,
+        dialled: DescriptorBudget | None = None,
     ) -> None:
         self._connecting_by = connecting
         self._signing = signing
         self._took = took
         self._signs = signs
+        self._dialled = DescriptorBudget() if dialled is None else dialled
         self.settled = Event[[]]()
         self._lines: dict[Address, Line] = {}
         self._connecting: dict[Address, trio.Lock] = {}
@@ -154,7 +158,7 @@ class Lines:
         async with self._connecting.setdefault(address, trio.Lock()):
             line = self.open_line(address)
             if line is None:
-                line = self._lines[address] = await self.dial(address)
+                line = self._lines[address] = await self._connect(address, None)
         return line
 
     def drop(self, address: Address) -> None:
@@ -174,6 +178,22 @@ class Lines:
             NotSent: it cannot be reached.
         """
         await self._runs.wait()
+        if not self._dialled.take():
+            raise NotSent(f"{address}: no descriptors are left for connections")
+        try:
+            line = await self._connect(address, asked)
+        except BaseException:
+            self._dialled.give_back()
+            raise
+        if not self.start(self._give_back, line):
+            self._dialled.give_back()
+        return line
+
+    async def _give_back(self, line: Line) -> None:
+        await line.lost.wait()
+        self._dialled.give_back()
+
+    async def _connect(self, address: Address, asked: Asked | None) -> Line:
         if self._nursery is None:
             raise NotSent(f"{address}: no connections are made any more")
         return await connect(

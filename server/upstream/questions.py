@@ -23,6 +23,7 @@ class Question(NamedTuple):
     body: Buffer = b""
     language: str = LANGUAGE
     version: int = VERSION_4_9_7
+    remark: str | None = None
 
 
 async def ask(line: Line, question: Question, *, seconds: float = CONNECT_SECONDS) -> Answer:
@@ -86,10 +87,17 @@ def ask_then(
             told([found[place] for place in range(len(questions))])
 
     try:
-        for place, (code, ext, body, language, version) in enumerate(questions):
+        for place, (code, ext, body, language, version, remark) in enumerate(questions):
             opaques.append(
                 line.send(
-                    code, ext, body, seconds=seconds, done=partial(done, place), language=language, version=version
+                    code,
+                    ext,
+                    body,
+                    seconds=seconds,
+                    done=partial(done, place),
+                    language=language,
+                    version=version,
+                    remark=remark,
                 )
             )
     except BaseException:

@@ -28,6 +28,8 @@ _HIDDEN: Final = 6
 _RARE: Final = 7
 _PLACE: Final = struct.Struct(">i8xi4xqq")
 """Size, queue, queue offset and place in the commit log, with which each record begins."""
+_INT_MAX: Final = (1 << 31) - 1
+_LONG_MAX: Final = (1 << 63) - 1
 
 
 def known_names() -> tuple[tuple[bytes, int], ...]:
@@ -60,11 +62,16 @@ class PlainRun(NamedTuple):
 
 
 def run_of(reply: Reply, fields: PopMessageResponseHeader) -> PlainRun | None:
-    """What a pop got, by its answer; None: its messages are not plain."""
+    """What a pop got, by its answer; None: its messages are not plain, or the answer is not as a broker writes it."""
     if fields.order_count_info:
         return None
-    items = [item.split(" ") for item in (fields.start_offset_info or "").split(";")]
-    starts = {int(queue): int(start) for kind, queue, start in items if kind == NORMAL}
+    try:
+        items = [item.split(" ") for item in (fields.start_offset_info or "").split(";")]
+        starts = {int(queue): int(start) for kind, queue, start in items if kind == NORMAL}
+    except ValueError:  # a broker behind a proxy wrote it
+        return None
+    if any(abs(queue) > _INT_MAX or abs(start) > _LONG_MAX for queue, start in starts.items()):
+        return None
     records = reply.body[0] if len(reply.body) == 1 else b"".join(reply.body)
     return PlainRun(records, starts, fields.pop_time, fields.invisible_time, fields.revive_qid)
 

@@ -70,7 +70,7 @@ class InFlight:
         self._highest = 0  # that were in flight since memory was last looked at
         self._freed = FreedMemory(give_back)
         self._hubs: list[Counting] = []
-        self._holders: list[Collection[Holder]] = []
+        self._holders: dict[int, Collection[Holder]] = {}
         self._pressed = trio.Event()
         self._looked = trio.Event()
         self._stuck = False
@@ -94,7 +94,11 @@ class InFlight:
 
     def relieve_of(self, holders: Collection[Holder]) -> None:
         """Register holders that may be refused when the limit is exceeded."""
-        self._holders.append(holders)
+        self._holders[id(holders)] = holders
+
+    def relieve_no_more_of(self, holders: Collection[Holder]) -> None:
+        """Take back `relieve_of`."""
+        self._holders.pop(id(holders), None)
 
     def add(self, size: int) -> None:
         """Add bytes that Python holds; negative: they are released."""
@@ -125,7 +129,7 @@ class InFlight:
         if total <= most:
             return
         error = LimitExceeded(KEY, most)
-        holders = [each for holders in self._holders for each in holders if each.held]
+        holders = [each for holders in self._holders.values() for each in holders if each.held]
         average = sum(each.held for each in holders) / max(1, len(holders))
         silent = trio.current_time() - _SILENT_SECONDS
         large = (each for each in holders if each.held >= average)

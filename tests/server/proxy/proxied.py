@@ -17,6 +17,11 @@ from rocketwire.wire.addresses import Address
 from tests.server.harness import Client, Clock, changed, run_inline, small_config
 
 
+def descriptors() -> int:
+    """How many this process has open."""
+    return sum(1 for _ in Path("/dev/fd").iterdir())
+
+
 class Proxy:
     """A proxy that is ready."""
 
@@ -53,6 +58,7 @@ async def proxying(
     folder: Path,
     *upstream: Address,
     read_only: bool = False,
+    port: int = 0,
     first_port: int = 0,
     advertised_host: str = "127.0.0.1",
     file: str | None = None,
@@ -61,7 +67,7 @@ async def proxying(
     **keys: Any,
 ) -> AsyncIterator[Proxy]:
     """A proxy in front of name servers, with some keys changed."""
-    loopback = Address(host="127.0.0.1", port=0)
+    loopback = Address(host="127.0.0.1", port=port)
     settings = ProxySettings(
         base=changed(replace(small_config(folder), name_server=loopback), **keys),
         upstream=upstream,

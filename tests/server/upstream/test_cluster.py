@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import socket
+from functools import partial
 from pathlib import Path
 
+import pytest
 import trio
 
-from rocketwire.server.upstream.cluster import Cluster
+from rocketwire.server.upstream.cluster import BrokerKey, Cluster, brokers_in
 from rocketwire.server.upstream.errors import NotReached
 from rocketwire.server.upstream.line import Answer
 from rocketwire.server.upstream.lines import Lines
 from rocketwire.server.upstream.questions import Question
 from rocketwire.wire.addresses import Address
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.bodies.route import BrokerData
+from rocketwire.wire.codes import FLAG_RESPONSE, RequestCode
+from rocketwire.wire.connection import FrameReader
+from rocketwire.wire.frame import encode_frame
+from rocketwire.wire.header import Header, decode_header
 from tests.server.harness import free_port, mock_clock, serving, settle
 
 QUESTIONS = [Question(RequestCode.GET_BROKER_CLUSTER_INFO, {})] * 2
@@ -70,3 +76,59 @@ async def test_without_a_task_it_is_asked_who_answered_last_and_then_another(tmp
             await settle()
             assert [each.code for each in told[1] or ()] == [0, 0]
             nursery.cancel_scope.cancel()
+
+
+def names(*brokers: str) -> list[BrokerData]:
+    return [BrokerData(broker_name=each, broker_addrs={0: "127.0.0.1:1"}) for each in brokers]
+
+
+def test_those_that_are_known_stay_when_brokers_are_too_many() -> None:
+    cluster = Cluster([], Lines(), most=3)
+    changes: list[list[str]] = []
+    cluster.changed.subscribe(lambda: changes.append(sorted(each.name for each in cluster.brokers)))
+    cluster.note(names("x", "y"))
+    cluster.note(names("a", "b", "c"))
+    cluster.note(names("b", "c", "d"))
+    assert changes == [["x", "y"], ["a", "x", "y"]]
+
+
+async def test_brokers_without_a_usable_address_are_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    async def name_server(stream: trio.SocketStream) -> None:
+        frames = FrameReader()
+        async for data in stream:
+            for frame in frames.receive(memoryview(data))[0]:
+                opaque = decode_header(frame.header, frame.serialize_type).opaque
+                body = b'{"brokerAddrTable":{"a":{"brokerName":"a","brokerAddrs":{0:"x:0",1:"\\u0000:1",2:"h:1"}}}}'
+                await stream.send_all(encode_frame(Header(code=0, opaque=opaque, flag=FLAG_RESPONSE), body))
+
+    async with trio.open_nursery() as nursery:
+        (listener,) = await nursery.start(partial(trio.serve_tcp, name_server, 0, host="127.0.0.1"))
+        lines = Lines()
+        nursery.start_soon(lines.run)
+        cluster = Cluster([Address(host="127.0.0.1", port=listener.socket.getsockname()[1])], lines)
+        for _ in range(3):
+            assert await cluster.refresh()
+            mock_clock().jump(100)
+        assert cluster.brokers == {BrokerKey("a", 2): Address(host="h", port=1)}
+        nursery.cancel_scope.cancel()
+    (line,) = [each.getMessage() for each in caplog.records]
+    assert line == "2 brokers have no usable address; broker a: \x00:1"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('{"brokerAddrTable":{"a":{"brokerAddrs":{0:"h:1"},"brokerName":"a","cluster":"C"}}}', {("a", 0)}),
+        (
+            '{"brokerDatas":[{"brokerAddrs":{"0":"h:1","5":"h:2"},"brokerName":"a"}],"queueDatas":[]}',
+            {("a", 0), ("a", 5)},
+        ),
+        ('{"brokerDatas":[{"brokerAddrs":{-1:"h:1"},"brokerName":"x,5:y"}]}', None),
+        ("{}", set()),
+        ("[]", None),
+        ("", None),
+    ],
+)
+def test_brokers_are_read_from_the_text(text: str, found: set[tuple[str, int]] | None) -> None:
+    told = brokers_in(text.encode())
+    assert (None if told is None else told.addresses.keys()) == found
