@@ -106,3 +106,27 @@ def test_each_gives_again_what_the_other_left(tmp_path: Path, name_server: Apach
         with Connection(apache.broker) as connection:
             assert book.pop(connection) == []
         assert look(apache.broker).queues[TOPIC, 0]
+
+
+def test_messages_in_retry_topics_with_long_names_are_given_by_each(
+    tmp_path: Path, name_server: ApacheNameServer
+) -> None:
+    """Their records are of version 2."""
+    topic, group = "T" * 127, "g" * 120
+    store = SharedStore(tmp_path, name_server)
+    book = PopBook(topic, group)
+    with store.rocketwire(**QUEUES) as broker, Connection(broker.broker) as connection:
+        create_topic(connection, topic, 2)
+        create_group(connection, group, 16)
+        send_all_kinds(connection, topic, "a", queues=2, count=4)
+        names = {got.name for got in book.pop(connection, invisible=500)}
+        assert len(names) >= 4
+        book.wait(connection, names, OURS_WITHIN, invisible=INVISIBLE)
+    assert_undamaged(store.path)
+    with store.apache("5.5.0", **APACHE) as apache, Connection(apache.broker) as connection:
+        book.wait(connection, names, APACHE_WITHIN, invisible=INVISIBLE)
+    with store.rocketwire(**QUEUES) as broker, Connection(broker.broker) as connection:
+        again = book.wait(connection, names, OURS_WITHIN + INVISIBLE / 1000)
+        book.ack(connection, again)
+        assert not book.unacked()
+    assert_undamaged(store.path)

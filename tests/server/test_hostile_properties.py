@@ -10,7 +10,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pytest
 from hypothesis import example, given, settings
@@ -20,6 +20,7 @@ from rocketwire.server.configuration import store_settings
 from rocketwire.server.core.clocks.clock import Clock as AnyClock
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.store import MessageStore
+from rocketwire.wire import names as broker_names
 from rocketwire.wire import properties as names
 from rocketwire.wire.batch import BatchItem, encode_batch
 from rocketwire.wire.codes import RequestCode, SysFlag
@@ -82,15 +83,20 @@ def text_of(properties: Mapping[str, str], **more: str) -> str:
     return "\x02".join(f"{name}\x01{value}" for name, value in {**properties, **more}.items())
 
 
-def write_log(root: Path, texts: Sequence[bytes], clock: AnyClock, topic: str = "T", queue_id: int = 0) -> None:
-    """Store messages with these properties, as a broker does that keeps all of them, between plain messages."""
+def write_records(root: Path, drafts: Sequence[Draft], clock: AnyClock) -> None:
+    """Store records as they are, before a broker starts."""
     store = MessageStore.open(store_settings(small_config(root)), clock=clock, store_host=HOST)
+    for draft in drafts:
+        store.append([draft])
+    store.close()
+
+
+def write_log(root: Path, texts: Sequence[bytes], clock: AnyClock) -> None:
+    """Store messages with these properties, as a broker does that keeps all of them, between plain messages."""
     bodies = [(b"plain0", b"a\x011")]
     for number, text in enumerate(texts):
         bodies += [(b"stored%d" % number, text), (b"plain%d" % (number + 1), b"a\x011")]
-    for body, text in bodies:
-        store.append([Draft(topic, queue_id, body, text, 0, 0, NOW, HOST)])
-    store.close()
+    write_records(root, [Draft("T", 0, body, text, 0, 0, NOW, HOST) for body, text in bodies], clock)
 
 
 async def make(broker: Client, *groups: str, **changes: Any) -> None:
@@ -284,6 +290,75 @@ async def pulled(broker: Client, topic: str) -> list[Any]:
         if answer.header.code:
             return found
         found += records(answer.body)
+
+
+class OwnTopic(NamedTuple):
+    """A topic in which the broker keeps messages.
+
+    Attributes:
+        name: Its name.
+        properties: Of a record there that is right.
+        checked: Whether producers are asked about them; else they are delivered to T.
+    """
+
+    name: str
+    properties: Mapping[str, str]
+    checked: bool = False
+
+
+OWN_TOPICS: Final = (
+    OwnTopic(broker_names.SCHEDULE_TOPIC, {"REAL_TOPIC": "T", "REAL_QID": "0", "DELAY": "1"}),
+    OwnTopic(
+        broker_names.TIMER_TOPIC,
+        {"REAL_TOPIC": "T", "REAL_QID": "0", "TIMER_DELIVER_MS": str(NOW + 1500), "TIMER_OUT_MS": str(NOW + 1000)},
+    ),
+    OwnTopic(
+        broker_names.TRANS_HALF_TOPIC,
+        {"REAL_TOPIC": "T", "REAL_QID": "0", "TRAN_MSG": "true", "PGROUP": "producers"},
+        checked=True,
+    ),
+)
+
+
+async def waiting(root: Path, own: OwnTopic, odd: Sequence[bytes]) -> None:
+    """Have right records of one of the broker's topics delivered, or asked about, that odd ones stand between."""
+    clock = Clock()
+    texts: list[tuple[bytes, bytes]] = [(b"right0", text_of(own.properties, UNIQ_KEY="R0").encode())]
+    for number, text in enumerate(odd):
+        texts.append((b"odd%d" % number, text))
+        texts.append((b"right%d" % (number + 1), text_of(own.properties, UNIQ_KEY=f"R{number + 1}").encode()))
+    write_records(root, [Draft(own.name, 0, body, text, 0, 0, NOW, HOST) for body, text in texts], clock)
+    right = {body for body, _ in texts if body.startswith(b"right")}
+    async with serving(root, clock=clock, message_delay_level="1s") as server:
+        broker = server.broker()
+        await broker.create_topic("T")
+        await broker.heartbeat("one", producers=("producers",))
+        for _ in range(7 if own.checked else 1):
+            await server.pass_time(10, step=2)
+            await broker.heartbeat("one", producers=("producers",))
+        await broker.arrived()
+        if own.checked:
+            checked = [each for each in broker.pushes if each.header.code == RequestCode.CHECK_TRANSACTION_STATE]
+            assert right <= {message.body for each in checked for message in records(each.body)}
+        else:
+            assert right <= {each.body for each in await pulled(server.broker(), "T")}
+
+
+every_name = st.lists(
+    st.tuples(st.sampled_from(ALL_NAMES), st.sampled_from([*VALUES, "\udcff", "rmq_sys_wheel_timer", "", "0", "1"])),
+    min_size=1,
+    max_size=4,
+).map(dict)
+
+
+@pytest.mark.slow
+@settings(max_examples=8, deadline=None)
+@given(own=st.sampled_from(OWN_TOPICS), odd=st.lists(every_name, min_size=1, max_size=4))
+def test_an_odd_record_in_a_topic_of_the_brokers_holds_up_no_other(own: OwnTopic, odd: list[dict[str, str]]) -> None:
+    shared = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else None) as root:
+        texts = [text_of({**own.properties, **each}).encode(errors="surrogateescape") for each in odd]
+        run(waiting, Path(root), own, texts)
 
 
 @pytest.mark.slow

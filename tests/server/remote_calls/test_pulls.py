@@ -15,14 +15,16 @@ from rocketwire.wire.grpc import definition_pb2 as d
 from rocketwire.wire.grpc import service_pb2 as s
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.headers import encode_ext
+from rocketwire.wire.headers.offset import UpdateConsumerOffsetRequestHeader
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
 from tests.server.grpc.consuming.test_receiving import SOON, ack, change, codes, messages
 from tests.server.grpc.sdk import Sdk, code_of, consumer_settings, create_group, message, send_request, topic
 from tests.server.grpc.test_telemetry import consumers
-from tests.server.harness import NOW, records
+from tests.server.harness import NOW, Clock, records
 from tests.server.remote_calls import test_two_brokers
 from tests.server.remote_calls.proxied import BROKERS, cluster_of_two, proxying
 from tests.server.remote_calls.test_two_brokers import Front, from_broker
+from tests.server.test_hostile_properties import write_log
 
 OTHERWISE: Final = {
     "test_what_is_received_is_acknowledged_at_its_broker": "a receive takes what has been pulled so far",
@@ -325,3 +327,28 @@ async def test_a_group_that_is_set_back_gets_all_again_once(front: Front) -> Non
         while found := await take(front, "a"):
             again += found
         assert bodies(again) == bodies(received)
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("pop", [False, True])
+@pytest.mark.parametrize("ordered", ["", "G"])
+async def test_a_handle_in_a_record_of_a_broker_is_not_believed(tmp_path: Path, ordered: str, *, pop: bool) -> None:
+    """Apache 4.9 stores the POP_CK that a producer sends."""
+    texts = [b"POP_CK\x01x", f"POP_CK\x010 {NOW} 60000 0 1 a 0 0".encode()]
+    write_log(tmp_path / "a", texts, Clock())
+    everything = [b"plain0", b"plain1", b"plain2", b"stored0", b"stored1"]
+    async with cluster_of_two(tmp_path) as (name_server, brokers):
+        broker = brokers["a"].broker()
+        await create_group(broker, "G", consume_message_orderly=bool(ordered))
+        fields = UpdateConsumerOffsetRequestHeader(consumer_group="G", topic="T", queue_id=0, commit_offset=0)
+        assert (await broker.ask(RequestCode.UPDATE_CONSUMER_OFFSET, encode_ext(fields))).header.code == 0
+        async with proxying(name_server, clock=brokers["a"].clock, pop=pop, ordered_groups=ordered) as proxy:
+            with Sdk(proxy.address) as sdk:
+                front = Front(name_server, brokers, proxy, sdk)
+                found: list[d.Message] = []
+                while got := await take(front, "a"):
+                    found += got
+                    assert code_of(await sdk.call("AckMessage", ack(*got))) is Code.OK
+                assert bodies(found) == everything
+                await front.pass_time(40)
+                assert await take(front, "a") == []
