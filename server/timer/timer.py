@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
 from typing import Final
 
 import trio
@@ -43,6 +44,7 @@ _REST: Final = 1024
 #: If it is more than so many ms behind, it is catching up after a stop, or after the clock was set.
 _BEHIND: Final = 60_000
 _HOUR_MS: Final = 3_600_000
+_SLOW_IMPORT: Final = "rocketwire.store.timer.recovery"
 
 
 def warn_of_lost_messages(lap_ms: int, kept_hours: int) -> None:
@@ -226,6 +228,8 @@ class Timer:
         done = False
         while not done:
             async with faults.told():
+                if self._index.needs_recovery:
+                    await self._run_sync(import_module, _SLOW_IMPORT)
                 await self._budget.carry_out(in_steps(self._index.recovery()))
                 done = True
         self.counts.stale += self._index.stale

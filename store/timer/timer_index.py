@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Snapshot", "TimerIndex"]
 
 #: Units that are read of a slot at once.
-_PART: Final = 1024
+_PART: Final = 128
 #: A window larger than half of the wheel less these slots, or of one slot, is set to that, as by Apache's brokers.
 _SPARE: Final = 60
 
@@ -90,6 +90,11 @@ class TimerIndex:
         self._saver.load()
         return self
 
+    @property
+    def needs_recovery(self) -> bool:
+        """Whether anything may wait: then `recovery` imports numpy, which takes 0.1 s."""
+        return bool(self._saver.check is not None or self.log.segments or self.wheel.exists or self._ends.queue)
+
     def recovery(self) -> Iterator[None]:
         """Find the waiting messages, in steps of some milliseconds; nothing else is called before it is exhausted.
 
@@ -97,7 +102,7 @@ class TimerIndex:
             StoreError: a file cannot be written.
         """
         ends, saver = self._ends, self._saver
-        if saver.check is None and not len(self.log.segments) and not self.wheel.exists and not ends.queue:
+        if not self.needs_recovery:
             return
         from rocketwire.store.timer.recovery import Recovery  # noqa: PLC0415 - needs numpy, most stores need no timer
 

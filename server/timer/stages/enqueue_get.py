@@ -21,6 +21,8 @@ log = logging.getLogger(__name__)
 #: Most entries of a group, and of one read: a marker takes up to 0.1 ms.
 _GROUP: Final = 512
 _PIECE: Final = 128
+#: Most entries of a group that is background work, while requests come.
+_SMALL_GROUP: Final = 16
 #: If so many entries or more are to be read, that is background work.
 MANY_BEHIND: Final = 16_384
 
@@ -81,19 +83,20 @@ class EnqueueGet:
         self, groups: trio.MemorySendChannel[TimerEntries], monotonic: Callable[[], float], *, behind: bool
     ) -> TimerEntries | None:
         """Read groups and send them; return the last one if there was no time or no room to send it."""
-        until = monotonic() + (BUSY_SLICE_SECONDS if behind and self._budget.pressed() else STEP)
+        most = _SMALL_GROUP if behind and self._budget.pressed() else _GROUP
+        until = monotonic() + (STEP if most == _GROUP else BUSY_SLICE_SECONDS)
         while self._offset < self._topic.end:
-            group = self._read(until, monotonic)
+            group = self._read(most, until, monotonic)
             self._count(group)
             self._offset = group.end
             if monotonic() >= until or not (self._enter_now(group) or _sent(groups, group)):
                 return group
         return None
 
-    def _read(self, until: float, monotonic: Callable[[], float]) -> TimerEntries:
-        """The next group: read in pieces, until a time."""
-        group = self._read_piece(self._offset, _PIECE)
-        end = min(self._offset + _GROUP, self._topic.end)
+    def _read(self, most: int, until: float, monotonic: Callable[[], float]) -> TimerEntries:
+        """The next group, of `most` entries: read in pieces, until a time."""
+        group = self._read_piece(self._offset, min(_PIECE, most))
+        end = min(self._offset + most, self._topic.end)
         while group.end < end and monotonic() < until:
             more = self._read_piece(group.end, min(_PIECE, end - group.end))
             group = TimerEntries(

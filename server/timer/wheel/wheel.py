@@ -24,7 +24,7 @@ from rocketwire.store.timer.units import Unit, Waiting, due, is_coarse, slot_of
 #: Slots are read so long before they begin, in ms; two of them at least.
 _AHEAD: Final = 2000
 #: Slots of the wheel that are searched in one step.
-_SEARCHED: Final = 1 << 15
+_SEARCHED: Final = 1 << 12
 #: Markers that are settled in one step.
 _MARKERS: Final = 1024
 #: The longest pause in ms while something waits, since the clock may be set meanwhile.
