@@ -11,8 +11,11 @@ from typing import Any
 import pytest
 
 from rocketwire.wire.codes import RequestCode, SysFlag
+from rocketwire.wire.grpc import definition_pb2
+from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.transaction import EndTransactionRequestHeader
+from tests.server.grpc.sdk import Sdk, code_of, message, send_request
 from tests.server.harness import NOW, Client, Clock, Server, consumer, properties_text, records, serving, settle
 from tests.server.harness import subscription as to_topic
 from tests.server.operations.faults.test_http import HTTP, ask
@@ -125,6 +128,20 @@ async def test_timers(tmp_path: Path, seconds: int) -> None:
         (answer,) = await held.arrived()
         assert {message.body for message in records(answer.body)} <= {b"before", b"due"}
         assert sorted(await bodies(client)) == [b"before", b"due"]
+
+
+@pytest.mark.costly
+async def test_a_5x_clients_message_for_forty_days_ahead(tmp_path: Path) -> None:
+    async with movable(tmp_path) as (server, client):
+        await client.create_topic("later", 1, attributes="+message.type=DELAY")
+        sent = message(b"due", to="later", message_type=definition_pb2.DELAY)
+        sent.system_properties.delivery_timestamp.FromMilliseconds(NOW + 40 * DAY)
+        with Sdk(server.broker_address) as sdk:
+            assert code_of(await sdk.call("SendMessage", send_request(sent))) is Code.OK
+        await advance(server, 40 * DAY - 1)
+        assert await bodies(client, "later") == []
+        await advance(server, 1)
+        assert await bodies(client, "later") == [b"due"]
 
 
 async def test_many_timers_over_many_days(tmp_path: Path) -> None:
