@@ -97,10 +97,13 @@ class Process:
 
     def anonymous(self) -> int:
         """Resident bytes that are not pages of files."""
-        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
-            if line.startswith("RssAnon:"):
-                return int(line.split()[1]) * 1024
-        raise AssertionError
+        return anonymous(self.pid)
+
+
+def anonymous(pid: int) -> int:
+    """Resident bytes of a process that are not pages of files."""
+    (line,) = [each for each in Path(f"/proc/{pid}/status").read_text().splitlines() if each.startswith("RssAnon:")]
+    return int(line.split()[1]) * 1024
 
 
 @contextlib.contextmanager

@@ -7,7 +7,6 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from h2.config import H2Configuration
@@ -17,7 +16,7 @@ from h2.settings import SettingCodes
 from bench.processes import cpu_seconds
 from rocketwire.wire.addresses import Address, parse_address
 from tests.server.grpc.sdk import SERVICE, receive_request
-from tests.server.processes import Caller, Process, eventually, process
+from tests.server.processes import Caller, Process, anonymous, eventually, process
 from tests.server.proxy.process import ProxyProcess
 
 MIB = 1 << 20
@@ -97,12 +96,6 @@ def work_for_others(pid: int, broker: str) -> Iterator[list[float]]:
     finally:
         stops.set()
         asking.join()
-
-
-def anonymous(pid: int) -> int:
-    """Resident bytes of a process that are not pages of files."""
-    (line,) = [each for each in Path(f"/proc/{pid}/status").read_text().splitlines() if each.startswith("RssAnon:")]
-    return int(line.split()[1]) * 1024
 
 
 @pytest.mark.slow
