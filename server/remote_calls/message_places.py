@@ -99,7 +99,7 @@ class MessagePlaces:
             broker, RequestCode.VIEW_MESSAGE_BY_ID, encode_ext(ViewMessageRequestHeader(offset=place))
         )
         if answer.code != ResponseCode.SUCCESS:
-            if _ACCESS_CONTROL not in (answer.remark or ""):
+            if not _is_denied(answer):
                 raise NoMessageThere(place)
             if not self._lines.signs:
                 return None
@@ -144,13 +144,18 @@ def _read(record: bytes, place: int) -> _Message:
     return _Message(real_topic(message), message.topic, message.queue_id, message.queue_offset)
 
 
+def _is_denied(answer: Answer) -> bool:
+    """Whether a broker's access control refuses a request: that of 4.x says so in the remark, that of 5.x by the code."""
+    return answer.code == ResponseCode.NO_PERMISSION or _ACCESS_CONTROL in (answer.remark or "")
+
+
 def _first_entry(answer: Answer) -> int | None:
     """The physical offset of the first entry of an answer; None: it has none.
 
     Raises:
         NotReached: the broker refuses, or cannot be understood.
     """
-    if _ACCESS_CONTROL in (answer.remark or ""):
+    if _is_denied(answer):
         raise NotReached(f"the broker refuses to show the entries of consume queues: {answer.remark}")
     if not answer.body:
         return None

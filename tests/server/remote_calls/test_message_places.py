@@ -173,7 +173,13 @@ async def test_what_the_broker_does_not_show_is_refused(
 
 
 async def test_without_an_account_of_the_proxy_a_broker_with_accounts_decides(decide: Callable[..., Any]) -> None:
-    await decide(FakeLines(signs=False, view=[Answer(1, f"{ACL}No accessKey is configured", {}, b"")]))
+    for denied in (
+        Answer(1, f"{ACL}No accessKey is configured", {}, b""),
+        Answer(16, "username cannot be null", {}, b""),  # of 5.5.0
+    ):
+        await decide(FakeLines(signs=False, view=[denied]))
+        with pytest.raises(MessageNotShown):
+            await decide(FakeLines(view=[denied]))
     with pytest.raises(AccessRefused):
         await decide(FakeLines(signs=False, view=shown("Hidden")))
 
