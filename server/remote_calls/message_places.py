@@ -145,7 +145,7 @@ def _read(record: bytes, place: int) -> _Message:
 
 
 def _is_denied(answer: Answer) -> bool:
-    """Whether a broker's access control refuses a request: that of 4.x says so in the remark, that of 5.x by the code."""
+    """Whether a broker refuses by its access control: 4.x says so in the remark, 5.x by the code."""
     return answer.code == ResponseCode.NO_PERMISSION or _ACCESS_CONTROL in (answer.remark or "")
 
 
