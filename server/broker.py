@@ -274,7 +274,7 @@ class Broker:
             offset_moved=moved,
             throttle=self.throttle,
         )
-        self.long_poll = LongPoll(self.pull_answers, self.in_flight.limits)
+        self.long_poll = LongPoll(self.pull_answers, self.in_flight.limits, self.background)
         self.pulls = PullServices(
             broker_keys=live[BrokerKeys],
             clients=self.clients,

@@ -21,6 +21,7 @@ from typing import Any, Final, Protocol
 import trio
 
 from rocketwire.server.config.live import Live
+from rocketwire.server.core.background import OVERDUE_MS, BackgroundBudget
 from rocketwire.server.core.errors import ServerError, response_code
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Peer, Reply, Request
@@ -46,6 +47,7 @@ LONGEST_SECONDS: Final = 60.0
 """No request waits longer, whatever it asks for: as pulls."""
 _LOOK_SECONDS: Final = 0.002
 _MOST_DUE: Final = 500
+_FEW_DUE: Final = 64  # while requests come
 _MOST_BATCH_BYTES: Final = 512 << 10
 """Bytes of messages that are taken before they are answered."""
 _SLACK: Final = 1024
@@ -89,10 +91,11 @@ class Waiting:
 class Polls:
     """All waiting requests of one kind of a broker."""
 
-    def __init__(self, keys: Live[PopKeys], limits: Limits, storing: Storing) -> None:
+    def __init__(self, keys: Live[PopKeys], limits: Limits, storing: Storing, budget: BackgroundBudget) -> None:
         self._keys = keys
         self._limits = limits
         self._storing = storing
+        self._budget = budget
         self._lines: dict[PopQueue, dict[Waiting, None]] = {}
         #: The lines that an arrival in a topic concerns: those of the topic, and those that read it as a retry topic.
         self._by_topic: dict[str, dict[PopQueue, None]] = {}
@@ -339,21 +342,25 @@ class Polls:
     async def run(self) -> None:
         """Answer requests whose time is up, for ever."""
         while True:
-            while due := self._due():
-                for entry in due:
-                    self._end(entry)
-                self._store()
+            while self._deadlines and (late := trio.current_time() - self._deadlines[0][0]) >= 0:
+                await self._budget.call(self._end_some, overdue=late * 1000 > OVERDUE_MS)
                 await trio.lowlevel.checkpoint()
             self._sooner = trio.Event()
             self._look()
             with trio.move_on_at(self._deadlines[0][0] if self._deadlines else math.inf):
                 await self._sooner.wait()
 
-    def _due(self) -> list[Waiting]:
+    def _end_some(self) -> None:
+        """Answer some requests whose time is up."""
+        for entry in self._due(_FEW_DUE if self._budget.pressed() else _MOST_DUE):
+            self._end(entry)
+        self._store()
+
+    def _due(self, most: int) -> list[Waiting]:
         """Requests whose time is up; only so many that other tasks wait little."""
         now = trio.current_time()
         due: list[Waiting] = []
-        while len(due) < _MOST_DUE and self._deadlines and self._deadlines[0][0] <= now:
+        while len(due) < most and self._deadlines and self._deadlines[0][0] <= now:
             entry = heappop(self._deadlines)[2]
             if entry.line is not None:
                 due.append(entry)

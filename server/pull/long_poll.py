@@ -22,6 +22,7 @@ from typing import Any, Final, Protocol
 import trio
 from msgspec.structs import replace
 
+from rocketwire.server.core.background import OVERDUE_MS, BackgroundBudget
 from rocketwire.server.core.errors import response_code
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Peer, Reply, Request, SharedReply
@@ -35,6 +36,7 @@ log = logging.getLogger(__name__)
 
 _SLACK: Final = 1024
 _MOST_DUE: Final = 500  # held pulls that are answered at their deadline before other tasks run: a few ms
+_FEW_DUE: Final = 64  # while requests come
 _LOOK_SECONDS: Final = 0.002
 """How long a wake-up examines held pulls; the task examines the rest."""
 _WAITS: Final = frozenset({ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_IMMEDIATELY})
@@ -99,8 +101,10 @@ _NONE: Final[dict[Asked, _Waiters]] = {}
 class LongPoll:
     """All held pulls of a broker."""
 
-    def __init__(self, answers: Answers, limits: Limits) -> None:
+    def __init__(self, answers: Answers, limits: Limits, budget: BackgroundBudget) -> None:
+        """Begin; `budget` is that of the background work, which answering too many at once is."""
         self._answers = answers
+        self._budget = budget
         self._limits = limits
         self._waiting: dict[Queue, dict[Asked, _Waiters]] = {}
         self._by_peer: dict[Peer, set[HeldPull]] = {}
@@ -314,24 +318,28 @@ class LongPoll:
     async def run(self) -> None:
         """Answer pulls whose time is up, for ever."""
         while True:
-            while due := self._due():
-                for waiters, pulls in due.items():
-                    self._try(waiters, pulls, final=True)
-                self._flush()
+            while self._deadlines and (late := trio.current_time() - self._deadlines[0][0]) >= 0:
+                await self._budget.call(self._end_some, overdue=late * 1000 > OVERDUE_MS)
                 await trio.lowlevel.checkpoint()
             self._sooner = trio.Event()
             self._look()
             with trio.move_on_at(self._deadlines[0][0] if self._deadlines else math.inf):
                 await self._sooner.wait()
 
-    def _due(self) -> dict[_Waiters, list[HeldPull]]:
+    def _end_some(self) -> None:
+        """Answer some pulls whose time is up."""
+        for waiters, pulls in self._due(_FEW_DUE if self._budget.pressed() else _MOST_DUE).items():
+            self._try(waiters, pulls, final=True)
+        self._flush()
+
+    def _due(self, most: int) -> dict[_Waiters, list[HeldPull]]:
         """Pulls whose time is up, by equal request; only so many that other tasks wait little.
 
         After a start, the pulls of all consumers may be due at once.
         """
         now = trio.current_time()
         due: dict[_Waiters, list[HeldPull]] = {}
-        for _ in range(_MOST_DUE):
+        for _ in range(most):
             if not self._deadlines or self._deadlines[0][0] > now:
                 break
             pull = heappop(self._deadlines)[2]

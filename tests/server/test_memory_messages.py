@@ -140,7 +140,7 @@ class Rig:
             filter_keys=live[FilterKeys],
             groups=groups,
             limit_keys=live[LimitKeys],
-            long_poll=LongPoll(answers, Limits(live[LimitKeys], metrics)),
+            long_poll=LongPoll(answers, Limits(live[LimitKeys], metrics), BackgroundBudget()),
             metrics=metrics,
             offsets=offsets,
             pull_answers=answers,

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import trio
 
+from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Reply, SharedReply
 from rocketwire.server.filters import EVERYTHING, MessageFilter, tag
@@ -19,6 +20,7 @@ from rocketwire.store.errors import StoreGone
 from rocketwire.store.read.fetch import Fetched, FetchStatus
 from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.errors import FrameTooLong
+from tests.server.busy_loop import BusyLoop
 from tests.server.harness import FakePeer, account, mock_clock, settle
 
 T0: Queue = ("T", 0)
@@ -111,7 +113,9 @@ def store() -> Store:
 
 @pytest.fixture
 def poll(store: Store, nursery: trio.Nursery) -> LongPoll:
-    made = LongPoll(store, account(max_requests_per_connection=2000, max_in_flight_bytes=1 << 22).limits)
+    made = LongPoll(
+        store, account(max_requests_per_connection=2000, max_in_flight_bytes=1 << 22).limits, BackgroundBudget()
+    )
     nursery.start_soon(made.run)
     return made
 
@@ -187,7 +191,7 @@ async def test_pulls_are_held_as_far_as_their_filters_go(poll: LongPoll, store: 
 
 
 async def test_nothing_is_kept_of_a_pull_that_is_not_held(store: Store) -> None:
-    poll = LongPoll(store, account(max_in_flight_bytes=1 << 20).limits)
+    poll = LongPoll(store, account(max_in_flight_bytes=1 << 20).limits, BackgroundBudget())
     wanted = tag.subscription_filter("||".join(map(str, range(8000))))
     there = weakref.ref(wanted.codes)
     gc.disable()
@@ -516,6 +520,22 @@ async def test_pulls_that_are_all_due_at_once_let_others_run(
     assert all(pull.replies == [LATE] for pull in pulls)
     assert not {700, 200}.isdisjoint(left)
     assert set(left) <= {1200, 700, 200}
+
+
+async def test_requests_are_served_while_pulls_are_answered_whose_time_was_up_long_ago(
+    store: Store, nursery: trio.Nursery
+) -> None:
+    loop = BusyLoop(tick=0.000_01)
+    loop.keep_busy()
+    limits = account(max_requests_per_connection=2000, max_in_flight_bytes=1 << 22).limits
+    poll = LongPoll(store, limits, loop.budget)
+    nursery.start_soon(poll.run)
+    pulls = [Pull(poll, FakePeer()) for _ in range(1200)]
+    await settle()
+    mock_clock().jump(20)
+    await settle()
+    assert all(pull.replies == [LATE] for pull in pulls)
+    assert len(loop.rests) >= 1200 // 64
 
 
 async def test_all_are_ended_at_once_whenever_their_time_is_up(poll: LongPoll, store: Store) -> None:
