@@ -49,8 +49,8 @@ from rocketwire.server.pop.keys import PopKeys
 from rocketwire.server.pop.order.ordered_queues import OrderedQueues
 from rocketwire.server.pop.pops import Pops
 from rocketwire.server.pop.renewals import Renewals
-from rocketwire.server.pop.resetting import OffsetResets
 from rocketwire.server.pop.reviving.recovery import move_offsets
+from rocketwire.server.pop.reviving.resetting import OffsetResets
 from rocketwire.server.pull.answers import PullAnswers
 from rocketwire.server.pull.kernel import KernelPulls
 from rocketwire.server.pull.keys import LongPollKeys, TransferKeys

@@ -18,7 +18,7 @@ from rocketwire.server.core.clocks.standstill import Rounds
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Answer, Reply, Request, SharedReply
 from rocketwire.server.core.works import Steps
-from rocketwire.server.grpc.holding import ClientIdTaken, StreamPlace
+from rocketwire.server.grpc.tables.client_ids import ClientIdTaken, StreamPlace
 from rocketwire.wire.bodies.client import (
     ConsumeFromWhere,
     ConsumerData,

@@ -21,7 +21,7 @@ from rocketwire.server.pop.deliveries import Deliveries
 from rocketwire.server.pop.ordered import Ordered, PopQueue
 from rocketwire.server.pop.pop_topics import PopTopics
 from rocketwire.server.pop.records import AckedPoint, PopRecords, check_time
-from rocketwire.server.pop.resetting import OffsetResets
+from rocketwire.server.pop.reviving.resetting import OffsetResets
 from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.store.append.drafts import Appended, Draft
 from rocketwire.wire.bodies.pop import BatchAck, bits

@@ -28,8 +28,8 @@ from rocketwire.server.pop.polls import Polls
 from rocketwire.server.pop.pop_topics import PopTopics
 from rocketwire.server.pop.records import PopRecords
 from rocketwire.server.pop.renewals import Renewals
-from rocketwire.server.pop.resetting import OffsetResets
 from rocketwire.server.pop.reviving.coming_again import ComingAgain
+from rocketwire.server.pop.reviving.resetting import OffsetResets
 from rocketwire.server.pop.reviving.reviver import Delivered, Reviver
 from rocketwire.server.pop.services import PopServices
 from rocketwire.server.pop.taking import Taking

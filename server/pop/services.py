@@ -20,7 +20,7 @@ from rocketwire.server.pop.peeking import Peeking
 from rocketwire.server.pop.polls import ANY_QUEUE, Polls
 from rocketwire.server.pop.pop_topics import PopTopics
 from rocketwire.server.pop.records import check_time
-from rocketwire.server.pop.resetting import OffsetResets
+from rocketwire.server.pop.reviving.resetting import OffsetResets
 from rocketwire.server.pop.taken import Taken
 from rocketwire.server.pop.taking import Ask, Taking
 from rocketwire.wire.codes import PopResponseCode, ResponseCode

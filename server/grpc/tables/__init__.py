@@ -1,1 +1,1 @@
-"""What calls know of topics and groups, whether these are the broker's own or of a cluster far away."""
+"""What calls know of topics and groups, the broker's own or those of a cluster far away, and who has a client id."""

@@ -36,7 +36,7 @@ from rocketwire.server.pop.order.batches import (
 from rocketwire.server.pop.order.free_times import FreeTimes
 from rocketwire.server.pop.ordered import OrderedBatch, PopQueue
 from rocketwire.server.pop.renewals import Renewals
-from rocketwire.server.pop.resetting import OffsetResets
+from rocketwire.server.pop.reviving.resetting import OffsetResets
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.store.event import Event

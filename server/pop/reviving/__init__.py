@@ -1,1 +1,1 @@
-"""What was popped and not acknowledged comes again: the revive topic, read and joined."""
+"""What was popped and not acknowledged comes again, by the revive topic, or by an offset that its group is set to."""

@@ -22,10 +22,10 @@ from rocketwire.server.pop.ordered import PopQueue
 from rocketwire.server.pop.pop_topics import PopTopics
 from rocketwire.server.pop.records import PopRecords
 from rocketwire.server.pop.renewals import Renewals
-from rocketwire.server.pop.resetting import OffsetResets
 from rocketwire.server.pop.reviving.came_again import CameAgain
 from rocketwire.server.pop.reviving.counts import PopCounts
 from rocketwire.server.pop.reviving.joining import Pending, Points
+from rocketwire.server.pop.reviving.resetting import OffsetResets
 from rocketwire.server.pop.reviving.revived import revived
 from rocketwire.server.timer.tasks import JobFaults
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups

@@ -14,7 +14,7 @@ from typing import Final
 
 from rocketwire.server.messages.stored_message import stored_message
 from rocketwire.server.pop.ordered import PopQueue
-from rocketwire.server.pop.resetting import OffsetResets
+from rocketwire.server.pop.reviving.resetting import OffsetResets
 from rocketwire.store.errors import OffsetsTooMany
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
 from rocketwire.store.protocol import Messages

@@ -24,8 +24,8 @@ from rocketwire.server.pop.keys import PopKeys
 from rocketwire.server.pop.order.ordered_queues import OrderedQueues
 from rocketwire.server.pop.pops import Pops
 from rocketwire.server.pop.renewals import Renewals
-from rocketwire.server.pop.resetting import OffsetResets
 from rocketwire.server.pop.reviving.recovery import move_offsets
+from rocketwire.server.pop.reviving.resetting import OffsetResets
 from rocketwire.server.pull.keys import TransferKeys
 from rocketwire.server.statistics.counters import Counters
 from rocketwire.server.timer.keys import TimerKeys

@@ -11,7 +11,7 @@ from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.pop.order.ordered_queues import OrderedQueues
 from rocketwire.server.pop.ordered import PopQueue
 from rocketwire.server.pop.renewals import Renewals
-from rocketwire.server.pop.resetting import OffsetResets
+from rocketwire.server.pop.reviving.resetting import OffsetResets
 from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.server.topics.keys import TopicKeys
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups

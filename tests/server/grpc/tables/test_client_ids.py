@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rocketwire.server.grpc.holding import ALIVE_SECONDS
+from rocketwire.server.grpc.tables.client_ids import ALIVE_SECONDS
 from rocketwire.server.grpc.transport.connection import Connection
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.grpc import definition_pb2 as d
