@@ -24,6 +24,7 @@ from rocketwire.server.grpc.calls import Asking, Call, Kind, Method, Payloads, R
 from rocketwire.server.grpc.statuses import status_of_error
 from rocketwire.server.grpc.transport.asked import Asked
 from rocketwire.server.grpc.transport.bounded import CALL_BYTES, REFUSED, RequestMalformed, bytes_of_request
+from rocketwire.server.grpc.transport.plain_calls import serve_plain
 from rocketwire.server.grpc.transport.reader import Reader
 from rocketwire.server.grpc.transport.serving import Serving
 from rocketwire.server.grpc.transport.streams import Stream, Streams
@@ -57,8 +58,6 @@ _EVENT_BYTES: Final = 256
 """What an event costs that waits, beside its message."""
 _ROUNDS: Final = 4
 """How often this is done before other tasks run."""
-_PLAIN_SECONDS: Final = 0.002
-"""How long plain calls are served before the others."""
 _SECONDS: Final = 0.002
 """How long other calls are begun before other tasks run: a large request alone may take that long."""
 
@@ -122,32 +121,11 @@ class Connection(Writing):
         events = self._http2.receive(data)
         self._serving.bounds.refuse_calls(events)
         if not (self._events or self._requests):
-            events = self._serve_plain(events)
+            events = serve_plain(events, self, self._serving.plain)
         for event in events:
             self._events.append(event)
             self._queued += _size_of(event)
         self._serve()
-
-    def _serve_plain(self, events: list[Event]) -> list[Event]:
-        """Serve the plain calls of a read, for some ms; return the other events."""
-        until = trio.current_time() + _PLAIN_SECONDS
-        left: list[Event] = []
-        tried = ""  # the method whose next call is not plain
-        at = 0
-        while at < len(events) and not self._waits:
-            event = events[at]
-            plain = None if event[0] != CALL or event[2] == tried else self._serving.plain.get(event[2])
-            served = 0 if plain is None or (left and not plain.overtakes) else plain.serve(events[at:], self)
-            if plain is not None and served:
-                at += served
-                tried = event[2] if served < plain.most else ""
-            else:
-                left.append(event)
-                at += 1
-                tried = ""
-            if at < len(events) and trio.current_time() > until:
-                break
-        return left + events[at:]
 
     def answer_plain(self, answers: list[tuple[int, bytes]]) -> None:
         """Answer plain calls, each by its stream; `flush` sends that. Nothing happens to those that are over."""
@@ -180,6 +158,11 @@ class Connection(Writing):
         self.flush()
         self._serving.dispatch.settle()
         return self.unserved
+
+    @property
+    def full(self) -> bool:
+        """Whether so much waits for the client that no further call is begun."""
+        return self._waits
 
     @property
     def unserved(self) -> bool:
