@@ -17,6 +17,7 @@ typedef struct {
     PyObject *calls; /* a dict: by path, the place of its message among the messages, and the most fields */
     PyObject *path;  /* of the last call, whose next one is mostly of the same method */
     int message, fields;
+    Py_ssize_t small; /* a request of at most so many bytes cannot have too much */
 } RequestScan;
 
 static bool take_field(const RequestScan *self, scan_message *to, PyObject *rule)
@@ -55,8 +56,11 @@ static bool find_call(RequestScan *self, PyObject *path)
     if (path == self->path) return true;
     PyObject *found = PyDict_GetItemWithError(self->calls, path);
     int message, fields;
-    if (found == NULL || !PyTuple_Check(found) || !PyArg_ParseTuple(found, "ii", &message, &fields)) return false;
-    if (message < 0 || message >= (int)self->count || fields < 0) {
+    Py_ssize_t small;
+    if (found == NULL || !PyTuple_Check(found) || !PyArg_ParseTuple(found, "iin", &message, &fields, &small)) {
+        return false;
+    }
+    if (message < 0 || message >= (int)self->count || fields < 0 || small < 0) {
         PyErr_SetString(PyExc_ValueError, "the rule of a call is not sound");
         return false;
     }
@@ -64,13 +68,15 @@ static bool find_call(RequestScan *self, PyObject *path)
     self->path = Py_NewRef(path);
     self->message = message;
     self->fields = fields;
+    self->small = small;
     return true;
 }
 
 static int check_one(RequestScan *self, PyObject *path, span request)
 {
-    return find_call(self, path) ? request_scan(self->messages, (size_t)self->message, request, (size_t)self->fields)
-                                 : SCAN_WITHIN;
+    return find_call(self, path) && request.len > (size_t)self->small
+               ? request_scan(self->messages, (size_t)self->message, request, (size_t)self->fields)
+               : SCAN_WITHIN;
 }
 
 static PyObject *check(PyObject *object, PyObject *args)

@@ -7,7 +7,7 @@ first excess, so that it costs no more than the bounds allow.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from google.protobuf.descriptor import FieldDescriptor
@@ -29,6 +29,7 @@ _NUMBER, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5
 _FIXED: Final = {_EIGHT_BYTES: 8, _FOUR_BYTES: 4}
 _NO_MESSAGE: Final = -1
 _LABEL_REPEATED: Final = 3
+_LONGEST: Final = 1 << 30
 _PACKED: Final = frozenset(
     getattr(FieldDescriptor, f"TYPE_{name}")
     for name in ("BOOL", "ENUM", "INT32", "INT64", "SINT32", "SINT64", "UINT32", "UINT64")
@@ -52,10 +53,17 @@ class FieldRule(NamedTuple):
 
 
 class CallRule(NamedTuple):
-    """A method: the place of its request in `Rules.messages`, and the most fields."""
+    """A method.
+
+    Attributes:
+        message: The place of its request in `Rules.messages`.
+        fields: The most fields.
+        short: A request of at most so many bytes cannot have too much of anything; it is not looked at.
+    """
 
     message: int
     fields: int
+    short: int
 
 
 class Rules(NamedTuple):
@@ -107,9 +115,10 @@ def make_rules() -> Rules:
             raise ValueError(field.full_name)
         return FieldRule(field.number, most, message, bool(most) and field.type in _PACKED)
 
-    calls = {
-        path: CallRule(number_of(method.request.DESCRIPTOR), REQUESTS[path].fields) for path, method in METHODS.items()
-    }
+    calls = {}
+    for path, method in METHODS.items():
+        message, fields = number_of(method.request.DESCRIPTOR), REQUESTS[path].fields
+        calls[path] = CallRule(message, fields, min(_short(messages, message), 2 * fields))
     return Rules(tuple(messages), calls, names)
 
 
@@ -123,10 +132,10 @@ class RequestScan:
     def check(self, path: str, payload: bytes) -> int:
         """What is wrong with a request: `WITHIN`, `MALFORMED`, `FIELDS`, or the place of a field.
 
-        That of an unknown method is `WITHIN`.
+        That of an unknown method is `WITHIN`, and so is a short one, whatever it has.
         """
         call = self._calls.get(path)
-        if call is None:
+        if call is None or len(payload) <= call.short:
             return WITHIN
         return _Walk(self._messages, payload, call.fields).message(call.message, 0, len(payload), 1)
 
@@ -202,6 +211,17 @@ class _Walk:
             if byte < 0x80:
                 return found, at
         return 0, -1
+
+
+def _short(messages: Sequence[Sequence[FieldRule]], message: int) -> int:
+    """How many bytes no excess of entries fits into: each takes two, a packed one less."""
+    found = _LONGEST
+    for rule in messages[message]:
+        if rule.most:
+            found = min(found, rule.most if rule.packed else 2 * rule.most)
+        if rule.message != _NO_MESSAGE:
+            found = min(found, _short(messages, rule.message))
+    return found
 
 
 def _is_repeated(field: FieldDescriptor) -> bool:

@@ -98,6 +98,14 @@ def test_the_first_excess_is_found() -> None:
     assert checked(telemetry, command.SerializeToString()) == FIELDS
 
 
+def test_a_short_request_is_not_looked_at_for_it_cannot_have_too_much() -> None:
+    for path, call in CALLS.items():
+        assert checked(path, b"\x23" * call.short) == WITHIN
+        assert checked(path, b"\x23" * (call.short + 1)) == MALFORMED
+    assert CALLS[f"{SERVICE}SendMessage"].short == CALLS[f"{SERVICE}AckMessage"].short == 2048
+    assert CALLS[f"{SERVICE}ReceiveMessage"].short == 64
+
+
 def test_packed_numbers_are_entries_each() -> None:
     path, name = f"{SERVICE}ReceiveMessage", "apache.rocketmq.v2.MessageQueue.accept_message_types"
     most = bounds.ENTRIES[name]
