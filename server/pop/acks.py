@@ -17,10 +17,10 @@ from rocketwire.server.core.pop_errors import DeliveryOver, NotInQueue
 from rocketwire.server.core.request import Reply, SharedReply
 from rocketwire.server.messages.storing import Storing
 from rocketwire.server.pop.checks import PopChecks
-from rocketwire.server.pop.deliveries import Deliveries
 from rocketwire.server.pop.ordered import Ordered, PopQueue
 from rocketwire.server.pop.pop_topics import PopTopics
 from rocketwire.server.pop.records import AckedPoint, PopRecords, check_time
+from rocketwire.server.pop.reviving.deliveries import Deliveries
 from rocketwire.server.pop.reviving.resetting import OffsetResets
 from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.store.append.drafts import Appended, Draft

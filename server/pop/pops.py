@@ -20,7 +20,6 @@ from rocketwire.server.limits.limits import Limits
 from rocketwire.server.messages.storing import Storing
 from rocketwire.server.pop.acks import Acks
 from rocketwire.server.pop.checks import PopChecks
-from rocketwire.server.pop.deliveries import Deliveries
 from rocketwire.server.pop.keys import PopKeys
 from rocketwire.server.pop.ordered import Ordered, PopQueue
 from rocketwire.server.pop.peeking import Peeking
@@ -29,6 +28,7 @@ from rocketwire.server.pop.pop_topics import PopTopics
 from rocketwire.server.pop.records import PopRecords
 from rocketwire.server.pop.renewals import Renewals
 from rocketwire.server.pop.reviving.coming_again import ComingAgain
+from rocketwire.server.pop.reviving.deliveries import Deliveries
 from rocketwire.server.pop.reviving.resetting import OffsetResets
 from rocketwire.server.pop.reviving.reviver import Delivered, Reviver
 from rocketwire.server.pop.services import PopServices
