@@ -36,6 +36,8 @@ _FEWEST_ENTRIES: Final = 16_384
 _BYTES_PER_ENTRY: Final = 16
 """A heartbeat may have one entry for each so many bytes, and more only if it is short (see docs/limits.md)."""
 NOTHING: Final = Needed(SUB, ())
+_ROUTE_PERMISSIONS: Final = {str(bits): bits for bits in (PUB, SUB, PUB | SUB)}
+"""What gRPC calls name that ask for a topic; frames may name anything."""
 
 
 def sent_to(topic: str) -> Needed:
@@ -56,11 +58,11 @@ def of_statistics(ext: Mapping[str, str]) -> Needed:
 
 def of_route(ext: Mapping[str, str]) -> Needed:
     """What a gRPC call needs that asks for a topic; a route that a frame asks for needs nothing."""
-    permission, group = ext.get("permission"), ext.get("consumerGroup")
+    permission, group = _ROUTE_PERMISSIONS.get(ext.get("permission", "")), ext.get("consumerGroup")
     if permission is None:
         return NOTHING
     topics = (ext.get("topic", ""),)
-    return Needed(int(permission), topics if group is None else (*topics, retry_topic(group)))
+    return Needed(permission, topics if group is None else (*topics, retry_topic(group)))
 
 
 def of_assignment(body: memoryview) -> Needed:

@@ -141,3 +141,18 @@ def test_how_they_are_shown() -> None:
     assert shown("T") == "topic:T"
     assert shown("%RETRY%G") == "group:G"
     assert shown("%RETRY%%RETRY%G") == "group:%RETRY%G"
+
+
+@pytest.mark.parametrize(
+    ("ext", "need"),
+    [
+        ({"topic": "T"}, NOTHING),  # of a frame
+        ({"topic": "T", "permission": "x"}, NOTHING),
+        ({"topic": "T", "permission": "9" * 5000}, NOTHING),
+        ({"topic": "T", "permission": str(PUB)}, Needed(PUB, ("T",))),
+        ({"topic": "T", "permission": str(PUB | SUB)}, Needed(PUB | SUB, ("T",))),
+        ({"topic": "T", "permission": str(SUB), "consumerGroup": "G"}, Needed(SUB, ("T", "%RETRY%G"))),
+    ],
+)
+def test_a_route_needs_what_a_call_wants_to_do(ext: dict[str, str], need: Needed) -> None:
+    assert needed(RequestCode.GET_ROUTEINFO_BY_TOPIC, ext, memoryview(b"")) == need
