@@ -186,7 +186,7 @@ class Call:
     @property
     def account(self) -> str:
         """The account in whose name it comes; empty: none, or there is no access control."""
-        return named_account(self.headers, self.line)
+        return named_account(self.headers, self.line) if self.line.guarded else ""
 
     def request(
         self,
