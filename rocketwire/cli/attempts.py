@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from rocketwire.cli.mistake import INCOMPLETE, UNREACHABLE, Unsuccessful
-from rocketwire.cli.output import warn
+from rocketwire.cli.output import warn, warn_empty
 
 if TYPE_CHECKING:
     from rocketwire.remoting.admin.brokers import Broker
@@ -57,8 +57,13 @@ class Attempts:
         """The brokers at which nothing has failed so far."""
         return [each for each in brokers if f"broker {each.name}" not in self._servers]
 
-    def code(self, *, found: bool = True) -> int:
-        """0 if nothing failed and something was found; 3 if no server could be reached; else 1."""
+    def code(self, *, found: bool = True, what: str = "") -> int:
+        """0 if nothing failed and something was found; 3 if no server could be reached; else 1.
+
+        If nothing failed and nothing was found, stderr says so with `what`, the plural of what was looked for.
+        """
+        if what and not found and not self._failed:
+            warn_empty(what)
         if self._failed and self._failed == self._unreached and not self.done:
             return UNREACHABLE
         return 0 if found and not self._failed else INCOMPLETE

@@ -23,8 +23,22 @@ def topics_of(endpoint: Endpoint) -> list[str]:
 
 
 def groups_of(endpoint: Endpoint) -> list[str]:
-    """The names of the consumer groups that have had members; none where the endpoint does not tell them in time."""
-    return _asked(endpoint, lambda cluster: cluster.groups())
+    """The names of all consumer groups; none where the endpoint does not tell them within `SECONDS`.
+
+    Groups that have had members have a retry topic, which the name server knows; brokers know the others. Brokers with
+    accounts name them to administrators only.
+    """
+    return _asked(endpoint, _all_groups)
+
+
+def _all_groups(cluster: Cluster) -> list[str]:
+    from rocketwire.remoting.admin.groups import group_configs
+
+    found = {*cluster.groups()}
+    with contextlib.suppress(Exception):  # as of `_asked`: those that are known by now are better than none
+        for connection in cluster.all_brokers().values():
+            found.update(group_configs(connection))
+    return sorted(found)
 
 
 def _asked(endpoint: Endpoint, ask: Callable[[Cluster], list[str]]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,12 +16,20 @@ if TYPE_CHECKING:
 class LazyGroup(click.Group):
     """A group of commands in modules; each module names its command `command`.
 
-    `modules` maps a command's name to its module and the line that `--help` of the group shows for it.
+    `modules` maps a command's name to its module and the line that `--help` of the group shows for it. `aliases` maps
+    further names, which neither help nor completion shows, to commands.
     """
 
-    def __init__(self, *settings: Any, modules: Mapping[str, tuple[str, str]], **more: Any) -> None:  # noqa: ANN401 - an argument
+    def __init__(
+        self,
+        *settings: Any,  # noqa: ANN401 - an argument
+        modules: Mapping[str, tuple[str, str]],
+        aliases: Mapping[str, str] = MappingProxyType({}),
+        **more: Any,  # noqa: ANN401 - an argument
+    ) -> None:
         super().__init__(*settings, **more)
         self._modules = modules
+        self._aliases = aliases
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Take the arguments.
@@ -38,9 +47,10 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click calls it
         """The command of a name, imported; None if there is none."""
-        if cmd_name not in self._modules:
+        name = self._aliases.get(cmd_name, cmd_name)
+        if name not in self._modules:
             return None
-        found: click.Command = import_module(self._modules[cmd_name][0]).command
+        found: click.Command = import_module(self._modules[name][0]).command
         return found
 
     def resolve_command(
@@ -51,7 +61,7 @@ class LazyGroup(click.Group):
         Raises:
             UsageError: there is none; the error names the nearest one.
         """
-        if args[0] not in self._modules and not args[0].startswith("-"):
+        if args[0] not in {*self._modules, *self._aliases} and not args[0].startswith("-"):
             from rocketwire.server.config.nearest import suggestion
 
             ctx.fail(f"unknown command {args[0]}{suggestion(args[0], self._modules)}")
@@ -71,6 +81,12 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, line) for name, (_, line) in self._modules.items()])
 
 
-def lazy_group(name: str, help: str, modules: Sequence[tuple[str, str, str]]) -> LazyGroup:  # noqa: A002 - click's name
-    """A group of (name, module, line of help)."""
-    return LazyGroup(name=name, help=help, modules={each: (module, line) for each, module, line in modules})
+def lazy_group(
+    name: str,
+    help: str,  # noqa: A002 - click's name
+    modules: Sequence[tuple[str, str, str]],
+    aliases: Mapping[str, str] = MappingProxyType({}),
+) -> LazyGroup:
+    """A group of (name, module, line of help), with aliases of these names."""
+    found = {each: (module, line) for each, module, line in modules}
+    return LazyGroup(name=name, help=help, modules=found, aliases=aliases)

@@ -132,6 +132,23 @@ _OPTIONS: Final = (
 )
 
 
+class OnlineCommand(click.Command):
+    """A command whose help has the options of the connection in a block of their own, behind the others."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write both blocks."""
+        own: list[tuple[str, str]] = []
+        connection: list[tuple[str, str]] = []
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                (connection if parameter.name in CONNECTION else own).append(record)
+        for title, records in (("Options", own), ("Connection", connection)):
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+
 def online(run: Callable[Concatenate[Endpoint, P], R]) -> Callable[P, R]:
     """Add the options of a connection to a command; it gets an `Endpoint` as its first argument.
 

@@ -43,6 +43,11 @@ def count_of(count: int, what: str) -> str:
     return f"{number(count)} {what}" + ("" if count == 1 else "s")
 
 
+def warn_empty(what: str) -> None:
+    """Say on stderr that a list is empty: `found no topics`."""
+    warn(f"found no {what}")
+
+
 def warn(line: str) -> None:
     """Write a line to stderr, after flushing stdout."""
     sys.stdout.flush()

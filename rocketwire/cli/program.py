@@ -89,4 +89,11 @@ _VERSION: Final = click.Option(
     help="Print the version, and whether the C kernel is used.",
 )
 
-program: Final = LazyGroup(name="rocketwire", help=_HELP, epilog=_EPILOG, modules=MODULES, params=[_VERSION])
+program: Final = LazyGroup(
+    name="rocketwire",
+    help=_HELP,
+    epilog=_EPILOG,
+    modules=MODULES,
+    params=[_VERSION],
+    context_settings={"help_option_names": ["-h", "--help"]},
+)

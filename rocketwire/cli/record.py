@@ -11,7 +11,7 @@ import click
 
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.mistake import Mistake
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.output import count_of, json_line, size, warn
 from rocketwire.cli.parameter_types import FILE
 
@@ -42,7 +42,7 @@ Examples:
 _DEFAULT: Final = "127.0.0.1:9875"
 
 
-@click.command("record", epilog=_EPILOG)
+@click.command("record", cls=OnlineCommand, epilog=_EPILOG)
 @click.argument("file", metavar="FILE", type=FILE)
 @click.option(
     "--listen", metavar="HOST:PORT", default=_DEFAULT, show_default=True, help="Where clients find the name server."

@@ -10,7 +10,7 @@ import click
 
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.mistake import INCOMPLETE
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.output import count_of, json_line, warn
 from rocketwire.cli.parameter_types import FILE
 
@@ -39,7 +39,7 @@ Examples:
 """
 
 
-@click.command("replay", epilog=_EPILOG)
+@click.command("replay", cls=OnlineCommand, epilog=_EPILOG)
 @click.argument("file", metavar="FILE", type=FILE)
 @click.option(
     "--speed",

@@ -32,6 +32,7 @@ class Column:
         least: It is not made narrower than so many characters unless there is no other way.
         right: Whether it has numbers: they stand at the right, and are not cut.
         time: Whether it has times, which are cut to seconds or minutes.
+        text: Whether it has the text that the table is for, such as bodies: it is made narrower after all others.
         spare: If not 0, it is left out where the terminal is too narrow, those with the lowest number first.
     """
 
@@ -39,6 +40,7 @@ class Column:
     least: int = 8
     right: bool = False
     time: bool = False
+    text: bool = False
     spare: int = 0
 
 
@@ -107,18 +109,24 @@ def _kept(columns: Sequence[Column], widths: Sequence[int], width: int) -> list[
 
 
 def _fit(columns: Sequence[Column], widths: list[int], kept: Sequence[int], width: int) -> None:
-    """Make columns narrower until all fit: times first, then the widest."""
+    """Make columns narrower until all fit: times first, then the widest, texts last."""
     excess = sum(widths[n] + len(_GAP) for n in kept) - len(_GAP) - width
     while excess > 0:
         room = {n: widths[n] - _floor(columns[n], widths[n]) for n in kept}
-        widest = max((n for n in kept if room[n]), key=lambda n: (columns[n].time, widths[n]), default=None)
+        widest = max((n for n in kept if room[n]), key=lambda n: (_turn(columns[n]), widths[n]), default=None)
         if widest is None:
             return
-        rivals = [widths[n] for n in kept if room[n] and widths[n] < widths[widest]]
+        turn = _turn(columns[widest])
+        rivals = [widths[n] for n in kept if room[n] and turn == _turn(columns[n]) and widths[n] < widths[widest]]
         step = room[widest] if columns[widest].time else max(1, widths[widest] - max(rivals, default=0))
         less = min(excess, room[widest], step)
         widths[widest] -= less
         excess -= less
+
+
+def _turn(column: Column) -> int:
+    """Columns with a higher number are made narrower before others."""
+    return 2 if column.time else 0 if column.text else 1
 
 
 def clean(text: str) -> str:

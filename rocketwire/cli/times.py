@@ -27,8 +27,17 @@ def shown(milliseconds: int | None) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%S}.{milliseconds % 1000:03d}"
 
 
-def parsed(option: str, text: str) -> int:
+TIME_FORMS = "ISO 8601 (2026-01-31T09:30:00+01:00), or ms since 1970 (11 digits at least)"
+"""What `parsed` takes, for errors."""
+
+
+def parsed(option: str, text: str, *, expected: str = TIME_FORMS) -> int:
     """The time of an option: ISO 8601, in UTC if it names no zone, or ms since 1970 of 11 digits at least.
+
+    Args:
+        option: The option, for the error.
+        text: Its value.
+        expected: What the option takes, for the error.
 
     Raises:
         Mistake: it is neither.
@@ -36,9 +45,7 @@ def parsed(option: str, text: str) -> int:
     is_number = text.isascii() and text.isdigit()
     if is_number and len(text) in _MS_DIGITS:
         return int(text)
-    wrong = Mistake(
-        f"{option} {text}: allowed is ISO 8601 (2026-01-31T09:30:00+01:00) or ms since 1970 (11 digits at least)"
-    )
+    wrong = Mistake(f"{option} {text}: expected {expected}")
     if is_number and len(text) not in (_YEAR_DIGITS, _DATE_DIGITS):
         raise wrong
     try:

@@ -177,7 +177,7 @@ def _check_offsets(asked: AskedOffsets, queues: dict[str, set[int]], brokers: li
 def _need_topic(topic: str, known: dict[str, set[int]]) -> None:
     # Not all of RocketMQ's own topics are in topics.json.
     if topic not in known and not is_hidden(topic):
-        remedy = nearest(topic, sorted(known)) or "rocketwire store ls lists the topics of a store"
+        remedy = nearest(topic, sorted(known)) or "rocketwire store list lists the topics of a store"
         raise TopicUnknown(f"there is no topic {topic}", remedy.strip())
 
 

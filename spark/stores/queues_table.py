@@ -41,7 +41,7 @@ from rocketwire.store.archive.read.queues import BLANK_SIZE, Queue
 from rocketwire.store.errors import StoreError
 from rocketwire.wire.java import INT64_MAX
 
-#: The columns, named as `rocketwire store ls --json` names them, in the order of the schema with `columns` = `*`.
+#: The columns, named as `rocketwire store list --json` names them, in the order of the schema with `columns` = `*`.
 COLUMNS: Final[dict[str, DataType]] = {
     "broker": StringType(),
     "topic": StringType(),

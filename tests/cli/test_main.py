@@ -108,3 +108,37 @@ def test_the_help_has_exit_codes_and_profiles(capsys: pytest.CaptureFixture[str]
     assert "profiles.toml" in shown
     for name in MODULES:
         assert f"\n  {name} " in shown
+
+
+def test_h_is_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for line in ("-h", "topic -h", "topic list -h"):
+        assert main(line.split()) == 0
+        assert capsys.readouterr().out.startswith("Usage: rocketwire")
+
+
+def test_options_of_the_connection_are_a_block_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["topic", "create", "--help"]) == 0
+    own, connection = capsys.readouterr().out.split("\nConnection:\n")
+    assert "--namesrv" in connection
+    assert "--timeout" in connection
+    assert "--namesrv" not in own
+    assert "--queues" in own
+
+
+@pytest.mark.parametrize(
+    ("former", "now"),
+    [
+        ("timer ls", "timer list"),
+        ("store ls", "store list"),
+        ("message get", "message show"),
+        ("namesrv kv get", "namesrv kv show"),
+    ],
+)
+def test_former_verbs_are_aliases(former: str, now: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*now.split(), "--help"]) == 0
+    expected = capsys.readouterr().out
+    assert main([*former.split(), "--help"]) == 0
+    assert capsys.readouterr().out.replace(former, now) == expected
+    group, _, verb = former.rpartition(" ")
+    assert main([*group.split(), "--help"]) == 0
+    assert f"  {verb} " not in capsys.readouterr().out

@@ -36,7 +36,7 @@ def test_times_may_have_a_zone_or_none() -> None:
     assert parsed("--since", "00000001000") == 1000
     assert parsed("--since", "1971") == parsed("--since", "1971-01-01") == 31_536_000_000
     for text in ("", "now", "99999999", "1970-01-01T25:00", "-5", "0000", "20260", "1795251788", "9" * 19):
-        with pytest.raises(Mistake, match="allowed is ISO 8601"):
+        with pytest.raises(Mistake, match="expected ISO 8601"):
             parsed("--since", text)
 
 
@@ -98,6 +98,13 @@ def test_the_widest_column_gives_way_first() -> None:
         "A     B" + " " * 12 + "C",
         "aaaa  bbbbbbbbbb…  7",
     ]
+
+
+def test_texts_are_made_narrower_after_all_others() -> None:
+    columns = (Column("KEYS", least=4), Column("BODY", least=4, text=True))
+    rows = [("k" * 20, "b" * 10)]
+    assert list(lines(columns, rows, 24))[-1] == "k" * 11 + "…" + "  " + "b" * 10
+    assert list(lines(columns, rows, 12))[-1] == "kkk…  bbbbb…"
 
 
 def test_later_rows_are_cut_to_the_first_ones() -> None:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 
 if TYPE_CHECKING:
     from rocketwire.cli.online import Endpoint
 
 
-@click.command("add-write", epilog="Example: rocketwire broker add-write broker-a")
+@click.command("add-write", cls=OnlineCommand, epilog="Example: rocketwire broker add-write broker-a")
 @click.argument("broker")
 @json_option
 @online

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from rocketwire.cli.brokers import broker_options
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.properties import property_options
 
 if TYPE_CHECKING:
     from rocketwire.cli.online import Endpoint
 
+_EPILOG: Final = "Example: rocketwire broker config --broker broker-a --set autoCreateTopicEnable=false"
 
-@click.command("config", epilog="Example: rocketwire broker config --broker broker-a --set autoCreateTopicEnable=false")
+
+@click.command(
+    "config",
+    cls=OnlineCommand,
+    epilog="Example: rocketwire broker config --broker broker-a --set autoCreateTopicEnable=false",
+)
 @property_options
 @broker_options
 @json_option
@@ -50,4 +56,4 @@ def command(
                 values = chosen(read, change, keys=keys, changes=wanted)
                 found.append(({"broker": broker.name, "address": broker.address}, values))
     write("broker", found, as_json=as_json)
-    return attempts.code(found=bool(found))
+    return attempts.code(found=bool(found), what="settings")

@@ -8,13 +8,13 @@ import click
 
 from rocketwire.cli.brokers import broker_options
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 
 if TYPE_CHECKING:
     from rocketwire.cli.online import Endpoint
 
 
-@click.command("stats", epilog="Example: rocketwire broker stats --broker broker-a --get putTps")
+@click.command("stats", cls=OnlineCommand, epilog="Example: rocketwire broker stats --broker broker-a --get putTps")
 @click.option("--get", "keys", metavar="KEY", multiple=True, help="Only this key; repeatable.")
 @broker_options
 @json_option
@@ -50,4 +50,4 @@ def command(
                 values = {key: info[key] for key in sorted(info) if not keys or key in keys}
                 found.append(({"broker": broker.name, "address": broker.address}, values))
     write("broker", found, as_json=as_json)
-    return attempts.code(found=bool(found))
+    return attempts.code(found=bool(found), what="statistics")

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 
 if TYPE_CHECKING:
     from rocketwire.cli.online import Endpoint
     from rocketwire.remoting.admin.brokers import Broker
 
 
-@click.command("show", epilog="Example: rocketwire cluster show")
+@click.command("show", cls=OnlineCommand, epilog="Example: rocketwire cluster show")
 @click.option("--cluster", "cluster_name", metavar="NAME", help="Only this cluster.")
 @json_option
 @online

@@ -15,7 +15,7 @@ import click
 
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.mistake import INCOMPLETE, Mistake
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.output import json_line, warn
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def _words(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str
     return tuple(word.strip() for word in (text or "").split(",") if word.strip())
 
 
-@click.command("run", epilog=_EPILOG)
+@click.command("run", cls=OnlineCommand, epilog=_EPILOG)
 @click.option("--clients", metavar="ID,...", callback=_words, help="Only these. [default: all that can run here]")
 @click.option("--features", metavar="ID,...", callback=_words, help="Only scenarios of these features.")
 @click.option("--scenarios", metavar="GLOB,...", callback=_words, help="Only scenarios whose ids match one of these.")

@@ -9,8 +9,8 @@ import click
 
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.mistake import INCOMPLETE
-from rocketwire.cli.online import online
-from rocketwire.cli.output import json_line, number
+from rocketwire.cli.online import OnlineCommand, online
+from rocketwire.cli.output import json_line, number, warn_empty
 
 if TYPE_CHECKING:
     from rocketwire.cli.online import Endpoint
@@ -25,7 +25,7 @@ Examples:
 """
 
 
-@click.command("list", epilog=_EPILOG)
+@click.command("list", cls=OnlineCommand, epilog=_EPILOG)
 @click.option("--all", "empty_too", is_flag=True, help="Groups without dead letters too, if they have the topic.")
 @json_option
 @online
@@ -46,6 +46,8 @@ def command(endpoint: Endpoint, *, empty_too: bool, as_json: bool) -> int:
             json_line(asdict(each))
     elif found:
         _print(found)
+    if not found:
+        warn_empty("dead letters")
     return 0 if found else INCOMPLETE
 
 

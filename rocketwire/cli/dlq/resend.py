@@ -12,7 +12,7 @@ import click
 
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.mistake import INCOMPLETE, Mistake, Unsuccessful
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.output import count_of, warn
 from rocketwire.cli.parameter_types import GROUP
 
@@ -35,7 +35,7 @@ Examples:
 """
 
 
-@click.command("resend", epilog=_EPILOG)
+@click.command("resend", cls=OnlineCommand, epilog=_EPILOG)
 @click.argument("group", metavar="GROUP", type=GROUP)
 @click.option("--id", "ids", metavar="ID", multiple=True, help="The dead letter with this id; repeatable.")
 @click.option("--all", "everything", is_flag=True, help="All that were not sent again before.")

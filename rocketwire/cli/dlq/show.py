@@ -8,7 +8,7 @@ import click
 
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.mistake import INCOMPLETE
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.output import json_line, warn
 from rocketwire.cli.parameter_types import GROUP
 
@@ -27,7 +27,7 @@ Examples:
 """
 
 
-@click.command("show", epilog=_EPILOG)
+@click.command("show", cls=OnlineCommand, epilog=_EPILOG)
 @click.argument("group", metavar="GROUP", type=GROUP)
 @click.option(
     "-n", "--last", metavar="N", type=click.IntRange(min=1), default=_LAST, show_default=True, help="The last N."
@@ -37,7 +37,7 @@ Examples:
 def command(endpoint: Endpoint, *, group: str, last: int, as_json: bool) -> int:
     """Show the newest dead letters of a group: when they became some, their topic, id, tag, keys and body.
 
-    `message get ID --topic %DLQ%GROUP` shows all of one.
+    `message show ID --topic %DLQ%GROUP` shows all of one.
     """
     from rocketwire.cli.dlq.letters import origin_topic, topic_of
     from rocketwire.cli.message.reading import queues_of, read_last
@@ -76,7 +76,7 @@ def _print(found: list[Found]) -> None:
         Column("TAG", spare=2),
         Column("KEYS", spare=3),
         Column("PLACE", spare=1),
-        Column("BODY", least=8),
+        Column("BODY", least=8, text=True),
     )
     rows = (
         (

@@ -9,7 +9,7 @@ import click
 
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.mistake import INCOMPLETE, NoSuchGroup
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.output import json_line, warn
 from rocketwire.cli.parameter_types import GROUP
 
@@ -34,7 +34,7 @@ Examples:
 """
 
 
-@click.command("check", epilog=_EPILOG)
+@click.command("check", cls=OnlineCommand, epilog=_EPILOG)
 @click.argument("group", metavar="[GROUP]", type=GROUP, required=False)
 @json_option
 @online

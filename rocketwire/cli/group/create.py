@@ -9,7 +9,7 @@ import click
 
 from rocketwire.cli.brokers import broker_options
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import GROUP
 
 if TYPE_CHECKING:
@@ -25,8 +25,12 @@ _FIELDS: Final = {
 }
 """The configuration's name of each option."""
 
+_EPILOG: Final = "Example: rocketwire group create orders --max-retries 5 --no-broadcast"
 
-@click.command("create", epilog="Example: rocketwire group create orders --max-retries 5 --no-broadcast")
+
+@click.command(
+    "create", cls=OnlineCommand, epilog="Example: rocketwire group create orders --max-retries 5 --no-broadcast"
+)
 @click.argument("group", metavar="GROUP", type=GROUP)
 @click.option("--retry-queues", metavar="N", type=click.IntRange(min=0), help="Queues of the retry topic. [new: 1]")
 @click.option(

@@ -9,7 +9,7 @@ import click
 from rocketwire.cli.brokers import broker_options
 from rocketwire.cli.confirmation import yes_option
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import GROUP
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rocketwire.remoting.cluster import Cluster
 
 
-@click.command("delete", epilog="Example: rocketwire group delete orders --yes")
+@click.command("delete", cls=OnlineCommand, epilog="Example: rocketwire group delete orders --yes")
 @click.argument("group", metavar="GROUP", type=GROUP)
 @click.option(
     "--keep-offsets",

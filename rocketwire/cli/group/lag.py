@@ -8,14 +8,14 @@ import click
 
 from rocketwire.cli.brokers import broker_options
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import GROUP, TOPIC
 
 if TYPE_CHECKING:
     from rocketwire.cli.online import Endpoint
 
 
-@click.command("lag", epilog="Example: rocketwire group lag orders --topic Orders --json")
+@click.command("lag", cls=OnlineCommand, epilog="Example: rocketwire group lag orders --topic Orders --json")
 @click.argument("group", metavar="GROUP", type=GROUP)
 @click.option("--topic", metavar="TOPIC", type=TOPIC, help="Only in this topic.")
 @broker_options

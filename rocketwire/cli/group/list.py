@@ -9,7 +9,8 @@ import click
 
 from rocketwire.cli.brokers import broker_options
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import online
+from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.online import OnlineCommand, online
 
 if TYPE_CHECKING:
     from rocketwire.cli.online import Endpoint
@@ -28,6 +29,7 @@ class _Group:
     consume_type: str | None = None
     message_model: str | None = None
     lag: int = 0
+    has_offsets: bool = False
     rate: float = 0.0
 
     def add(self, connected: ConsumerConnection | None, stats: ConsumeStats) -> None:
@@ -36,24 +38,37 @@ class _Group:
             self.members.update(each.client_id for each in connected.connection_set)
             self.consume_type = connected.consume_type or self.consume_type
             self.message_model = connected.message_model or self.message_model
+        self.has_offsets = self.has_offsets or bool(stats.offset_table)
         self.lag += sum(each.broker_offset - each.consumer_offset for each in stats.offset_table.values())
         self.rate += stats.consume_tps
 
 
-@click.command("list", epilog="Example: rocketwire group list --kind own --json")
+@click.command("list", cls=OnlineCommand, epilog="Example: rocketwire group list --kind own --json")
 @click.option(
-    "--kind", type=click.Choice(_KINDS), help="Only applications' groups, or those that every broker has of itself."
+    "--kind",
+    type=click.Choice(_KINDS),
+    help="Only applications' groups, or those that every broker has of itself. [default: own]",
 )
+@click.option("--all", "everything", is_flag=True, help="Groups of both kinds.")
 @broker_options
 @json_option
 @online
 def command(
-    endpoint: Endpoint, *, kind: str | None, cluster_name: str | None, broker_names: tuple[str, ...], as_json: bool
+    endpoint: Endpoint,
+    *,
+    kind: str | None,
+    everything: bool,
+    cluster_name: str | None,
+    broker_names: tuple[str, ...],
+    as_json: bool,
 ) -> int:
-    """Print all consumer groups: how many members are on line, and how many messages they have yet to consume.
+    """Print applications' consumer groups: how many members are on line, and how many messages they have to consume.
 
-    A group that consumes by broadcasting keeps its offsets itself; brokers know no lag of it.
+    The lag of a group that has committed no offsets is shown as `-`. A group that consumes by broadcasting keeps its
+    offsets itself, so brokers know no lag of it.
     """
+    if kind and everything:
+        raise Mistake("--kind and --all: only one of them")
     from rocketwire.cli.attempts import Attempts
     from rocketwire.cli.brokers import Choice
     from rocketwire.cli.output import json_line
@@ -69,7 +84,7 @@ def command(
             with attempts.at(f"broker {broker.name}"):
                 _add(groups, cluster.connection(broker.address), of_topics)
     chosen = [(name, groups[name], _kind(name)) for name in sorted(groups)]
-    chosen = [each for each in chosen if kind in (None, each[2])]
+    chosen = [each for each in chosen if everything or each[2] == (kind or _KINDS[0])]
     if as_json:
         for name, group, its_kind in chosen:
             json_line(
@@ -79,7 +94,7 @@ def command(
                     "member_count": len(group.members),
                     "consume_type": group.consume_type,
                     "message_model": group.message_model,
-                    "lag": group.lag,
+                    "lag": group.lag if group.has_offsets else None,
                     "tps": group.rate,
                 }
             )
@@ -92,13 +107,13 @@ def command(
             columns,
             [
                 (
-                    *(name, str(len(group.members)), str(group.lag), f"{group.rate:.1f}"),
+                    *(name, str(len(group.members)), str(group.lag) if group.has_offsets else "-", f"{group.rate:.1f}"),
                     *(group.message_model or "", group.consume_type or ""),
                 )
                 for name, group, _ in chosen
             ],
         )
-    return attempts.code(found=bool(chosen))
+    return attempts.code(found=bool(chosen), what="groups")
 
 
 def _add(groups: dict[str, _Group], broker: Connection, also: tuple[str, ...] | list[str]) -> None:

@@ -8,7 +8,7 @@ import click
 
 from rocketwire.cli.brokers import broker_options
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import GROUP
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rocketwire.cli.online import Endpoint
 
 
-@click.command("members", epilog="Example: rocketwire group members orders")
+@click.command("members", cls=OnlineCommand, epilog="Example: rocketwire group members orders")
 @click.argument("group", metavar="GROUP", type=GROUP)
 @broker_options
 @json_option

@@ -12,11 +12,12 @@ command: Final = lazy_group(
     [
         ("send", "rocketwire.cli.message.send", "send lines, JSON lines or files"),
         ("tail", "rocketwire.cli.message.tail", "the last messages of a topic, or each new one as it comes"),
-        ("get", "rocketwire.cli.message.get", "one message by its id"),
+        ("show", "rocketwire.cli.message.show", "one message by its id"),
         ("query", "rocketwire.cli.message.query", "the messages with a key or an id"),
         ("resend", "rocketwire.cli.message.resend", "send a stored message again, to a topic or to one consumer"),
         ("export", "rocketwire.cli.message.export", "write the messages of a topic as JSON lines or CSV"),
         ("import", "rocketwire.cli.message.import_", "send what `message export` wrote"),
         ("trace", "rocketwire.cli.trace.show", "when a message was sent, stored and consumed, by whom"),
     ],
+    aliases={"get": "show"},
 )

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Final
 import click
 
 from rocketwire.cli.mistake import INCOMPLETE, Mistake
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.output import count_of, warn
 from rocketwire.cli.parameter_types import FILE, TOPIC
 from rocketwire.cli.times import parsed
@@ -38,7 +38,7 @@ _FORMATS: Final = ("jsonl", "csv")
 _OFFSET_DIGITS: Final = 10
 
 
-@click.command("export", epilog=_EPILOG)
+@click.command("export", cls=OnlineCommand, epilog=_EPILOG)
 @click.option("--topic", metavar="T", type=TOPIC, required=True, help="Of this topic.")
 @click.option("--queue", "queues", metavar="N", multiple=True, help="Of this queue; repeatable.")
 @click.option("--from", "first", metavar="OFFSET|TIME", help="From this offset or time on.")

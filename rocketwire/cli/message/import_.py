@@ -11,7 +11,7 @@ import click
 
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.mistake import Mistake
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import TOPIC
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ Examples:
 """
 
 
-@click.command("import", epilog=_EPILOG)
+@click.command("import", cls=OnlineCommand, epilog=_EPILOG)
 @click.argument("file")
 @click.option("--topic", metavar="T", type=TOPIC, help="To this topic. [default: the topic that each message names]")
 @click.option(

@@ -21,6 +21,10 @@ _PLACE_WIDTH: Final = 8
 _TAG_WIDTH: Final = 8
 _KEYS_WIDTH: Final = 12
 _BYTES_SHOWN: Final = 32
+_WIDE: Final = 120
+"""On a narrower terminal a time has no year and no milliseconds, so that more of the body is seen."""
+_WITHOUT_YEAR: Final = len("2026-")
+_WITHOUT_MS: Final = len("2026-01-31 09:30:00")
 #: A line on a terminal shows no more of a body; so no more of it is looked at.
 _BODY_SHOWN: Final = 1000
 
@@ -54,8 +58,9 @@ class Lines:
         """The line, cut to a width unless that is None."""
         one = found.one
         place = f"{one.message.queue_id}/{one.message.queue_offset}"
+        time = shown(one.message.store_timestamp)
         cells = (
-            shown(one.message.store_timestamp),
+            time if width is None or width >= _WIDE else time[_WITHOUT_YEAR:_WITHOUT_MS],
             _padded(f"{found.broker}:{place}" if self._several else place, _PLACE_WIDTH),
             _padded(clean(one.tags or _NONE), _TAG_WIDTH),
             _padded(clean(",".join(one.keys) or _NONE), _KEYS_WIDTH),

@@ -8,7 +8,7 @@ import click
 
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.mistake import INCOMPLETE, Mistake, Unsuccessful
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.output import warn
 from rocketwire.cli.parameter_types import TOPIC
 
@@ -30,7 +30,7 @@ Examples:
 """
 
 
-@click.command("query", epilog=_EPILOG)
+@click.command("query", cls=OnlineCommand, epilog=_EPILOG)
 @click.argument("topic", metavar="TOPIC", type=TOPIC)
 @click.option("--key", metavar="KEY", help="With this key.")
 @click.option("--id", "message_id", metavar="ID", help="With this id, which the producer gave (the unique key).")

@@ -8,7 +8,7 @@ import click
 
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.mistake import INCOMPLETE, Mistake, Unsuccessful
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.output import json_line
 from rocketwire.cli.parameter_types import GROUP, TOPIC
 
@@ -26,7 +26,7 @@ Examples:
 """
 
 
-@click.command("resend", epilog=_EPILOG)
+@click.command("resend", cls=OnlineCommand, epilog=_EPILOG)
 @click.argument("message_id", metavar="ID")
 @click.option("--topic", metavar="T", type=TOPIC, help="The message's topic; needed if the id is a unique key.")
 @click.option("--to-topic", metavar="T", type=TOPIC, help="Send a copy to this topic.")

@@ -82,7 +82,8 @@ class Results:
         if self._as_json:
             json_line(_object(sent))
         else:
-            print(f"{sent.message.message_id}  {sent.broker}  {sent.queue_id}/{sent.offset}")
+            place = "delayed" if sent.is_delayed else f"{sent.queue_id}/{sent.offset}"
+            print(f"{sent.message.message_id}  {sent.broker}  {place}")
 
     def _complain(self, failed: Failed) -> None:
         self.failed += 1
@@ -117,7 +118,7 @@ def _object(sent: Sent) -> dict[str, Any]:
         "message_id": sent.message.message_id,
         "offset_message_id": sent.offset_message_id,
         "broker": sent.broker,
-        "queue_id": sent.queue_id,
-        "queue_offset": sent.offset,
+        "queue_id": None if sent.is_delayed else sent.queue_id,
+        "queue_offset": None if sent.is_delayed else sent.offset,
         "code": sent.code,
     }

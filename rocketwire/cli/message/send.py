@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.mistake import Mistake, Unsuccessful
-from rocketwire.cli.online import online
+from rocketwire.cli.mistake import INCOMPLETE, Mistake, Unsuccessful
+from rocketwire.cli.online import OnlineCommand, online
+from rocketwire.cli.output import warn
 from rocketwire.cli.parameter_types import TOPIC
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from rocketwire.remoting.cluster import Cluster
 
 _MOST_IN_A_BATCH: Final = 1024
+_STDIN_BATCH: Final = 256
+"""Lines of stdin that are there at once are sent together."""
 _LINES: Final = "lines"
 _JSON: Final = "json"
 
@@ -35,7 +38,7 @@ Examples:
 """
 
 
-@click.command("send", epilog=_EPILOG)
+@click.command("send", cls=OnlineCommand, epilog=_EPILOG)
 @click.argument("topic", metavar="TOPIC", type=TOPIC)
 @click.argument("bodies", metavar="[BODY]...", nargs=-1)
 @click.option("--file", "files", metavar="FILE", multiple=True, help="Send this file as one message; repeatable.")
@@ -56,8 +59,7 @@ Examples:
     "--batch",
     metavar="N",
     type=click.IntRange(1, _MOST_IN_A_BATCH),
-    default=1,
-    help="Up to N messages in a request, which is faster.",
+    help=f"Up to N messages in a request, which is faster. [default: {_STDIN_BATCH} for stdin, else 1]",
 )
 @click.option("--rate", "pace", metavar="N/s", help="No more than N messages a second; also N/m and N/h.")
 @click.option(
@@ -80,7 +82,7 @@ def command(
     at: str | None,
     order_key: str | None,
     queue: int | None,
-    batch: int,
+    batch: int | None,
     pace: str | None,
     count: int,
     quiet: bool,
@@ -88,8 +90,9 @@ def command(
 ) -> int:
     """Send messages to a topic: each BODY, each file, or else each line of stdin.
 
-    Prints of each its id, broker, queue and offset once it is stored. Many requests are under way at once; so messages
-    keep their order only with --queue or --order-key. What a broker throttles is sent again, more slowly, for a minute.
+    Prints of each its id, broker, queue and offset once it is stored, `delayed` instead of a place if it is delivered
+    later. Many requests are under way at once; so messages keep their order only with --queue or --order-key. Lines of
+    stdin that are there at once go into one request. What a broker throttles is sent again, more slowly, for a minute.
     With --json, stdin has objects as `message export` writes them, whose tags, keys, properties and ids are kept, and
     the output has one object a message.
     """
@@ -124,8 +127,13 @@ def command(
         def say_new(topic: str) -> None:
             results.warn(f"topic {topic} does not exist: the first message creates it")
 
-        sender = Sender(cluster, batch=batch, ordered=ordered, say=results.warn, on_new_topic=say_new)
-        return results.run(sender, messages)
+        size = batch or (1 if bodies or files or per_second is not None else _STDIN_BATCH)
+        sender = Sender(cluster, batch=size, ordered=ordered, say=results.warn, on_new_topic=say_new)
+        code = results.run(sender, messages)
+    if not (bodies or files or results.stored or results.failed):
+        warn("stdin has no messages: nothing is sent")
+        return INCOMPLETE
+    return code
 
 
 def _properties(keys: tuple[str, ...], tag: str | None, properties: tuple[str, ...]) -> dict[str, str]:
@@ -228,6 +236,9 @@ def _finished(
 
     if order_key is not None:
         own = {**own, names.SHARDING_KEY: order_key}
+    if not own and queue is None and count == 1:
+        yield from messages
+        return
     for each in messages:
         if each is None:
             yield None

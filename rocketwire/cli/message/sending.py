@@ -25,7 +25,7 @@ from rocketwire.wire.batch import BatchItem, encode_batch
 from rocketwire.wire.codes import RequestCode, ResponseCode, SysFlag
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.names import AUTO_CREATE_TOPIC, RETRY_PREFIX
-from rocketwire.wire.properties import DELAY, TIMER_DELAY_MS, TIMER_DELIVER_MS, encode_properties
+from rocketwire.wire.properties import DELAY, TIMER_DELAY_MS, TIMER_DELAY_SEC, TIMER_DELIVER_MS, encode_properties
 
 PRODUCER_GROUP: Final = "TOOLS_PRODUCER"
 """The producer group of the commands, as a broker's traces and back-checks would name it."""
@@ -47,7 +47,8 @@ _PATIENCE_SECONDS: Final = 60.0
 _COMPRESSED_FROM: Final = 4096
 _ZLIB_LEVEL: Final = 5
 _BATCH_BYTES: Final = 1 << 20
-_NEVER_BATCHED: Final = frozenset({DELAY, TIMER_DELIVER_MS, TIMER_DELAY_MS})
+_DELAYS: Final = frozenset({DELAY, TIMER_DELIVER_MS, TIMER_DELAY_MS, TIMER_DELAY_SEC})
+"""Properties of messages that are delivered later; brokers take none of them in a batch."""
 
 
 class Sent(NamedTuple):
@@ -59,6 +60,11 @@ class Sent(NamedTuple):
     offset: int
     offset_message_id: str
     code: int
+
+    @property
+    def is_delayed(self) -> bool:
+        """Whether the message waits: then queue and offset are not those at which its consumers will find it."""
+        return not _DELAYS.isdisjoint(self.message.properties)
 
 
 class Failed(NamedTuple):
@@ -159,11 +165,11 @@ class Sender:
         if len(filling.messages) >= self._batch or filling.size >= _BATCH_BYTES:
             return True
         # Such a message ends the batch before it, and goes alone.
-        return message.topic.startswith(RETRY_PREFIX) or not _NEVER_BATCHED.isdisjoint(message.properties)
+        return message.topic.startswith(RETRY_PREFIX) or not _DELAYS.isdisjoint(message.properties)
 
     def _flush(self, target: Target) -> Iterator[Sent | Failed]:
         messages = self._filling.pop(target).messages
-        alone = messages[-1].topic.startswith(RETRY_PREFIX) or not _NEVER_BATCHED.isdisjoint(messages[-1].properties)
+        alone = messages[-1].topic.startswith(RETRY_PREFIX) or not _DELAYS.isdisjoint(messages[-1].properties)
         parts = [messages[:-1], messages[-1:]] if alone and len(messages) > 1 else [messages]
         for part in parts:
             while self._again or len(self._waiting) >= self._window or (self._ordered and self._is_busy(target)):

@@ -10,7 +10,7 @@ import click
 
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.mistake import INCOMPLETE, Mistake
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.output import warn
 from rocketwire.cli.parameter_types import GROUP, TOPIC
 from rocketwire.cli.terminal import raw_option
@@ -38,7 +38,7 @@ Examples:
 """
 
 
-@click.command("tail", epilog=_EPILOG)
+@click.command("tail", cls=OnlineCommand, epilog=_EPILOG)
 @click.argument("topic", metavar="TOPIC", type=TOPIC)
 @click.option("-f", "--follow", is_flag=True, help="Go on with each new message, until Ctrl-C.")
 @click.option(

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.properties import property_options
 
 if TYPE_CHECKING:
     from rocketwire.cli.online import Endpoint
 
 
-@click.command("config", epilog="Example: rocketwire namesrv config --set orderMessageEnable=true")
+@click.command("config", cls=OnlineCommand, epilog="Example: rocketwire namesrv config --set orderMessageEnable=true")
 @property_options
 @json_option
 @online
@@ -38,4 +38,4 @@ def command(endpoint: Endpoint, *, keys: tuple[str, ...], changes: tuple[str, ..
                 read, change = partial(configuration, server), partial(change_configuration, server)
                 found.append(({"name_server": str(address)}, chosen(read, change, keys=keys, changes=wanted)))
     write("name_server", found, as_json=as_json)
-    return attempts.code(found=bool(found))
+    return attempts.code(found=bool(found), what="settings")

@@ -8,7 +8,7 @@ import click
 
 from rocketwire.cli.brokers import broker_options
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import TOPIC
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ _EPILOG: Final = (
 )
 
 
-@click.command("clone", epilog=_EPILOG)
+@click.command("clone", cls=OnlineCommand, epilog=_EPILOG)
 @click.argument("source")
 @click.argument("target")
 @click.option("--topic", metavar="TOPIC", type=TOPIC, help="Only in this topic.")

@@ -8,7 +8,7 @@ import click
 
 from rocketwire.cli.brokers import broker_options
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import GROUP, TOPIC
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _EPILOG: Final = (
 )
 
 
-@click.command("reset", epilog=_EPILOG)
+@click.command("reset", cls=OnlineCommand, epilog=_EPILOG)
 @click.argument("group", metavar="GROUP", type=GROUP)
 @click.option("--topic", metavar="TOPIC", type=TOPIC, required=True, help="In this topic.")
 @click.option(

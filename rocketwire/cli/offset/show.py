@@ -8,14 +8,14 @@ import click
 
 from rocketwire.cli.brokers import broker_options
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import GROUP, TOPIC
 
 if TYPE_CHECKING:
     from rocketwire.cli.online import Endpoint
 
 
-@click.command("show", epilog="Example: rocketwire offset show orders --topic Orders")
+@click.command("show", cls=OnlineCommand, epilog="Example: rocketwire offset show orders --topic Orders")
 @click.argument("group", metavar="GROUP", type=GROUP)
 @click.option("--topic", metavar="TOPIC", type=TOPIC, help="Only in this topic.")
 @broker_options
@@ -71,7 +71,7 @@ def command(
             json_line(row)
     elif rows:
         _write(rows)
-    return attempts.code(found=bool(rows))
+    return attempts.code(found=bool(rows), what="offsets")
 
 
 def _write(rows: list[dict[str, Any]]) -> None:

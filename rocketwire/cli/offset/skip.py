@@ -8,14 +8,14 @@ import click
 
 from rocketwire.cli.brokers import broker_options
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import GROUP, TOPIC
 
 if TYPE_CHECKING:
     from rocketwire.cli.online import Endpoint
 
 
-@click.command("skip", epilog="Example: rocketwire offset skip orders --topic Orders --dry-run")
+@click.command("skip", cls=OnlineCommand, epilog="Example: rocketwire offset skip orders --topic Orders --dry-run")
 @click.argument("group", metavar="GROUP", type=GROUP)
 @click.option("--topic", metavar="TOPIC", type=TOPIC, required=True, help="In this topic.")
 @click.option("--dry-run", is_flag=True, help="Only print what would be changed.")

@@ -38,10 +38,11 @@ def target(text: str) -> Target:
     Raises:
         Mistake: it is none.
     """
-    from rocketwire.cli.times import parsed
+    from rocketwire.cli.times import TIME_FORMS, parsed
 
     if text in (Where.EARLIEST, Where.LATEST):
         return Target(where=Where(text))
     if text.isascii() and text.isdigit() and len(text) <= _OFFSET_DIGITS:
         return Target(where=Where.OFFSET, value=int(text))
-    return Target(where=Where.TIME, value=parsed("--to", text))
+    expected = f"earliest, latest, an offset of at most {_OFFSET_DIGITS} digits, {TIME_FORMS}"
+    return Target(where=Where.TIME, value=parsed("--to", text, expected=expected))

@@ -9,7 +9,7 @@ import click
 
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.mistake import Mistake
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.output import json_line, number
 from rocketwire.cli.parameter_types import FOLDER
 from rocketwire.cli.properties import parsed_changes
@@ -37,7 +37,7 @@ Examples:
 """
 
 
-@click.command("import", epilog=_EPILOG)
+@click.command("import", cls=OnlineCommand, epilog=_EPILOG)
 @click.argument("table", metavar="TABLE", type=FOLDER)
 @click.option("--checkpoint", metavar="DIR", type=FOLDER, required=True, help="The folder that keeps what is sent.")
 @click.option("--format", "kind", metavar="FORMAT", default="parquet", show_default=True, help="Of the table.")

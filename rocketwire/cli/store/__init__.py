@@ -15,11 +15,12 @@ command: Final = lazy_group(
     "Nothing in it is changed: repair writes a new one beside one that no broker uses.",
     [
         ("info", "rocketwire.cli.store.info", "what a store is, and what is in it"),
-        ("ls", "rocketwire.cli.store.ls", "the topics and queues of a store, or its consumer groups"),
+        ("list", "rocketwire.cli.store.list", "the topics and queues of a store, or its consumer groups"),
         ("cat", "rocketwire.cli.store.cat", "print the messages of a store"),
         ("columns", "rocketwire.cli.store.columns", "make columns of all messages, for quick answers"),
         ("count", "rocketwire.cli.store.count", "count messages by topic, tag and time, from the columns"),
         ("verify", "rocketwire.cli.store.verify", "check every record, queue entry, index entry and timer reference"),
         ("repair", "rocketwire.cli.store.repair", "make a whole store of what is left of a damaged one"),
     ],
+    aliases={"ls": "list"},
 )

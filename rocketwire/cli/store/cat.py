@@ -155,7 +155,7 @@ def _cat(
 
 
 def _no_topic(topic: str, directory: Directory) -> Unsuccessful:
-    return Unsuccessful(f"--topic {topic}: no such topic; rocketwire store ls {directory.root} lists them")
+    return Unsuccessful(f"--topic {topic}: no such topic; rocketwire store list {directory.root} lists them")
 
 
 def _wanted(options: _Conditions) -> Wanted:
@@ -211,7 +211,7 @@ def _write_table(found: Iterable[Selected], report: Report) -> None:
         Column("OFFSET", right=True),
         Column("TAG", least=5),
         Column("KEYS", least=6),
-        Column("BODY", least=16),
+        Column("BODY", least=16, text=True),
     )
 
     def rows() -> Iterator[tuple[str, ...]]:

@@ -12,8 +12,9 @@ command: Final = lazy_group(
     "or on the brokers of a running endpoint; this or Apache's.",
     [
         ("stats", "rocketwire.cli.timer.stats", "what waits in all, by topic and by hour"),
-        ("ls", "rocketwire.cli.timer.ls", "the next messages that wait, in the order of their times"),
+        ("list", "rocketwire.cli.timer.list", "the next messages that wait, in the order of their times"),
         ("show", "rocketwire.cli.timer.show", "the next slots of a store's wheel, or how one message waits"),
         ("cancel", "rocketwire.cli.timer.cancel", "have a message that waits not delivered"),
     ],
+    aliases={"ls": "list"},
 )

@@ -8,7 +8,7 @@ import click
 
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.mistake import INCOMPLETE, Mistake, Unsuccessful
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.output import json_line, warn
 from rocketwire.cli.parameter_types import TOPIC
 
@@ -31,7 +31,7 @@ Examples:
 """
 
 
-@click.command("cancel", epilog=_EPILOG)
+@click.command("cancel", cls=OnlineCommand, epilog=_EPILOG)
 @click.argument("handle", metavar="[HANDLE]", required=False)
 @click.option("--topic", metavar="TOPIC", type=TOPIC, help="Instead of HANDLE: the topic that the message is for.")
 @click.option("--id", "message_id", metavar="MSGID", help="And the id that its send returned (the unique key).")

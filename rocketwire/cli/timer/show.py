@@ -9,6 +9,7 @@ import click
 
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.mistake import INCOMPLETE, Mistake, Unsuccessful
+from rocketwire.cli.online import OnlineCommand
 from rocketwire.cli.output import json_line, number, size
 from rocketwire.cli.timer.source import Complaints, Where, store_or_online
 from rocketwire.cli.times import shown
@@ -35,7 +36,7 @@ Examples:
 _SLOTS: Final = 10
 
 
-@click.command("show", epilog=_EPILOG)
+@click.command("show", cls=OnlineCommand, epilog=_EPILOG)
 @click.argument("message_id", metavar="[MSGID]", required=False)
 @click.option("--slots", metavar="N", help=f"Show so many slots. [default: {_SLOTS}]")
 @json_option
@@ -129,7 +130,7 @@ def _show_message(where: Where, message_id: str, report: Complaints, *, as_json:
 
 
 def _object(found: Found) -> dict[str, Any]:
-    from rocketwire.cli.timer.ls import json_object
+    from rocketwire.cli.timer.list import json_object
     from rocketwire.cli.timer.pending import Listed
 
     copy = found.copy

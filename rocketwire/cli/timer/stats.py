@@ -9,6 +9,7 @@ import click
 
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.mistake import INCOMPLETE
+from rocketwire.cli.online import OnlineCommand
 from rocketwire.cli.output import count_of, json_line, number
 from rocketwire.cli.timer.source import Complaints, Where, store_or_online
 from rocketwire.cli.times import shown
@@ -34,7 +35,7 @@ Examples:
 _BAR: Final = 40
 
 
-@click.command("stats", epilog=_EPILOG)
+@click.command("stats", cls=OnlineCommand, epilog=_EPILOG)
 @json_option
 @store_or_online
 def command(where: Where, *, as_json: bool) -> int:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 
 if TYPE_CHECKING:
     from rocketwire.cli.online import Endpoint
@@ -22,7 +22,7 @@ Examples:
 """
 
 
-@click.command("top", epilog=_EPILOG)
+@click.command("top", cls=OnlineCommand, epilog=_EPILOG)
 @click.option(
     "--interval",
     metavar="SECONDS",

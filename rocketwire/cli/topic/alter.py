@@ -8,7 +8,7 @@ import click
 
 from rocketwire.cli.brokers import broker_options
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import TOPIC
 from rocketwire.cli.topic.settings import topic_settings
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rocketwire.cli.online import Endpoint
 
 
-@click.command("alter", epilog="Example: rocketwire topic alter Orders --perm R --broker broker-a")
+@click.command("alter", cls=OnlineCommand, epilog="Example: rocketwire topic alter Orders --perm R --broker broker-a")
 @click.argument("topic", metavar="TOPIC", type=TOPIC)
 @topic_settings
 @broker_options

@@ -8,7 +8,7 @@ import click
 
 from rocketwire.cli.brokers import broker_options
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import TOPIC
 from rocketwire.cli.topic.settings import topic_settings
 
@@ -22,7 +22,7 @@ _EPILOG: Final = (
 )
 
 
-@click.command("create", epilog=_EPILOG)
+@click.command("create", cls=OnlineCommand, epilog=_EPILOG)
 @click.argument("topic", metavar="TOPIC", type=TOPIC)
 @topic_settings
 @broker_options

@@ -9,14 +9,14 @@ import click
 from rocketwire.cli.brokers import broker_options
 from rocketwire.cli.confirmation import yes_option
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import TOPIC
 
 if TYPE_CHECKING:
     from rocketwire.cli.online import Endpoint
 
 
-@click.command("delete", epilog="Example: rocketwire topic delete Orders --yes")
+@click.command("delete", cls=OnlineCommand, epilog="Example: rocketwire topic delete Orders --yes")
 @click.argument("topic", metavar="TOPIC", type=TOPIC)
 @broker_options
 @yes_option

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import TOPIC
 
 if TYPE_CHECKING:
     from rocketwire.cli.online import Endpoint
 
 
-@click.command("route", epilog="Example: rocketwire topic route Orders")
+@click.command("route", cls=OnlineCommand, epilog="Example: rocketwire topic route Orders")
 @click.argument("topic", metavar="TOPIC", type=TOPIC)
 @json_option
 @online

@@ -8,14 +8,14 @@ import click
 
 from rocketwire.cli.brokers import broker_options
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import TOPIC
 
 if TYPE_CHECKING:
     from rocketwire.cli.online import Endpoint
 
 
-@click.command("show", epilog="Example: rocketwire topic show Orders --json")
+@click.command("show", cls=OnlineCommand, epilog="Example: rocketwire topic show Orders --json")
 @click.argument("topic", metavar="TOPIC", type=TOPIC)
 @broker_options
 @json_option
@@ -42,4 +42,4 @@ def command(
                 rows.append((broker, config))
     if rows:
         write(rows, json=as_json)
-    return attempts.code(found=bool(rows))
+    return attempts.code(found=bool(rows), what="settings of the topic")

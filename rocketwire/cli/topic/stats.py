@@ -8,14 +8,14 @@ import click
 
 from rocketwire.cli.brokers import broker_options
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import TOPIC
 
 if TYPE_CHECKING:
     from rocketwire.cli.online import Endpoint
 
 
-@click.command("stats", epilog="Example: rocketwire topic stats Orders")
+@click.command("stats", cls=OnlineCommand, epilog="Example: rocketwire topic stats Orders")
 @click.argument("topic", metavar="TOPIC", type=TOPIC)
 @broker_options
 @json_option
@@ -71,4 +71,4 @@ def command(
                 for name, number, each in rows
             ],
         )
-    return attempts.code(found=bool(rows))
+    return attempts.code(found=bool(rows), what="queues")

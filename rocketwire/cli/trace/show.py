@@ -9,7 +9,7 @@ import click
 
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.mistake import Unsuccessful
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.output import json_line
 from rocketwire.cli.parameter_types import TOPIC
 from rocketwire.cli.times import shown
@@ -37,7 +37,7 @@ Examples:
 _ADVICE: Final = "clients leave traces only with enableMsgTrace, a few seconds after they sent or consumed"
 
 
-@click.command("show", epilog=_EPILOG)
+@click.command("show", cls=OnlineCommand, epilog=_EPILOG)
 @click.argument("message_id", metavar="MSGID")
 @click.option(
     "--topic",

@@ -132,8 +132,8 @@ def test_a_topic_without_messages(export: Any) -> None:
         (["--topic", "T", "--queue", "2"], 1, "--queue 2: topic T has the queues 0 to 1"),
         (["--topic", "Empty", "--queue", "1"], 1, "--queue 1: topic Empty has the queue 0 only"),
         (["--topic", "T", "--queue", "x"], 2, "--queue x: a whole number is needed, 0 or more"),
-        (["--topic", "T", "--from", "soon"], 2, "--from soon: allowed is ISO 8601"),
-        (["--topic", "T", "--to", "-1"], 2, "--to -1: allowed is ISO 8601"),
+        (["--topic", "T", "--from", "soon"], 2, "--from soon: expected ISO 8601"),
+        (["--topic", "T", "--to", "-1"], 2, "--to -1: expected ISO 8601"),
     ],
 )
 def test_a_wrong_option_is_one_line(arguments: list[str], code: int, text: str, export: Any) -> None:

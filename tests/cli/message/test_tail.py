@@ -112,7 +112,7 @@ def test_other_reads_touch_no_group(tail: Callable[..., Ran], endpoint: Addresse
     [
         (["Nope"], 1, "topic Nope: the name server"),
         (["T", "--queue", "2"], 1, "--queue 2: topic T has the queues 0 to 1"),
-        (["T", "--from", "soon"], 2, "--from soon: allowed is ISO 8601"),
+        (["T", "--from", "soon"], 2, "--from soon: expected ISO 8601"),
         (["T", "--tag", "A", "--sql", "a = 1"], 2, "--tag and --sql: only one of them"),
         (["T", "-n", "1", "--from", "0"], 2, "-n: not with --from or --group"),
         (["T", "--body", "--json"], 2, "--body and --json: only one of them"),

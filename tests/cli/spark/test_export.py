@@ -100,7 +100,7 @@ def test_damage_has_an_exit_code_of_its_own(store: Path, tmp_path: Path, capsys:
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
-        (("STORE", "--since", "soon"), "--since soon: allowed is ISO 8601"),
+        (("STORE", "--since", "soon"), "--since soon: expected ISO 8601"),
         (("STORE", "--topic", "Order"), "Did you mean Orders?"),
         (("STORE", "--columns", "bodi"), "bodi"),
         (("nowhere",), "there is no such directory"),

@@ -90,8 +90,8 @@ def test_some_of_them(run: Command) -> None:
         (["--limit", "-5"], "--limit -5: a whole number is needed, 0 or more"),
         (["--from", "2026-01-02", "--to", "2026-01-01"], "--to 2026-01-01: it is before --from 2026-01-02"),
         (["--limit", "x"], "--limit x: a whole number is needed, 0 or more"),
-        (["--from", "soon"], "--from soon: allowed is ISO 8601"),
-        (["--to", "later"], "--to later: allowed is ISO 8601"),
+        (["--from", "soon"], "--from soon: expected ISO 8601"),
+        (["--to", "later"], "--to later: expected ISO 8601"),
     ],
 )
 def test_a_wrong_option_is_one_line(arguments: list[str], text: str, run: Command) -> None:

@@ -119,7 +119,7 @@ def test_a_topic_is_deleted_everywhere(endpoint: Administered) -> None:
         {"topic": "Orders", "broker": "broker-a", "deleted": True},
         {"topic": "Orders", "name_server": str(endpoint.name_server), "deleted": True},
     ]
-    assert endpoint.done("topic list").out.find("Orders") == -1
+    assert endpoint.done("topic list --all").out.find("Orders") == -1
     endpoint.done("topic create Orders")
     assert endpoint.done("topic delete Orders --yes").out.splitlines() == [
         "topic Orders: deleted at broker broker-a",
@@ -143,7 +143,7 @@ def test_the_terminal_is_asked(endpoint: Administered, monkeypatch: pytest.Monke
     assert ran.code == code
     assert asked == ["Delete topic Orders with its messages on broker-a?"]
     assert ran.err == ("" if code == 0 else "rocketwire: nothing is changed\n")
-    assert ("Orders" in endpoint.done("topic list").out.splitlines()) == (code == 1)
+    assert ("Orders" in endpoint.done("topic list --all").out.splitlines()) == (code == 1)
 
 
 @pytest.mark.parametrize("command", ["show", "route", "stats", "alter --perm R", "delete --yes"])

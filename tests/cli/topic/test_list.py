@@ -6,9 +6,12 @@ from tests.cli.administered import Administered
 
 
 def test_all_names_are_listed(endpoint: Administered) -> None:
-    ran = endpoint.done("topic list")
-    assert "TBW102" in ran.out.splitlines()
-    assert {"topic": "TBW102", "kind": "system"} in endpoint.done("topic list --json").objects
+    endpoint.done("topic create Orders")
+    assert endpoint.done("topic list").out == "Orders\n"
+    ran = endpoint.done("topic list --all")
+    assert {"TBW102", "Orders"} <= set(ran.out.splitlines())
+    assert {"topic": "TBW102", "kind": "system"} in endpoint.done("topic list --all --json").objects
+    assert endpoint.refused("topic list --all --kind own", 2) == "--kind and --all: only one of them"
 
 
 def test_names_of_one_kind(endpoint: Administered) -> None:
@@ -28,4 +31,5 @@ def test_topics_of_a_cluster(endpoint: Administered) -> None:
 
 
 def test_nothing_of_a_kind(endpoint: Administered) -> None:
-    assert endpoint.refused("topic list --kind own") == ""
+    assert endpoint.refused("topic list --kind own") == "found no topics"
+    assert endpoint.refused("topic list") == "found no topics of applications (--all: of RocketMQ, too)"

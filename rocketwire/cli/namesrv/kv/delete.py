@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 
 if TYPE_CHECKING:
     from rocketwire.cli.online import Endpoint
 
 
-@click.command("delete", epilog="Example: rocketwire namesrv kv delete ORDER_TOPIC_CONFIG Orders")
+@click.command("delete", cls=OnlineCommand, epilog="Example: rocketwire namesrv kv delete ORDER_TOPIC_CONFIG Orders")
 @click.argument("namespace")
 @click.argument("key")
 @json_option

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 
 if TYPE_CHECKING:
     from rocketwire.cli.online import Endpoint
 
 
-@click.command("list", epilog="Example: rocketwire namesrv kv list ORDER_TOPIC_CONFIG")
+@click.command("list", cls=OnlineCommand, epilog="Example: rocketwire namesrv kv list ORDER_TOPIC_CONFIG")
 @click.argument("namespace")
 @json_option
 @online

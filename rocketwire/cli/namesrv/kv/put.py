@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 
 if TYPE_CHECKING:
     from rocketwire.cli.online import Endpoint
 
+_EPILOG: Final = "Example: rocketwire namesrv kv put ORDER_TOPIC_CONFIG Orders 'broker-a:8;broker-b:8'"
 
-@click.command("put", epilog="Example: rocketwire namesrv kv put ORDER_TOPIC_CONFIG Orders 'broker-a:8;broker-b:8'")
+
+@click.command(
+    "put",
+    cls=OnlineCommand,
+    epilog="Example: rocketwire namesrv kv put ORDER_TOPIC_CONFIG Orders 'broker-a:8;broker-b:8'",
+)
 @click.argument("namespace")
 @click.argument("key")
 @click.argument("value")

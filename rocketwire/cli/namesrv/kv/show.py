@@ -1,4 +1,4 @@
-"""`rocketwire namesrv kv get`: one value."""
+"""`rocketwire namesrv kv show`: one value."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 
 if TYPE_CHECKING:
     from rocketwire.cli.online import Endpoint
 
 
-@click.command("get", epilog="Example: rocketwire namesrv kv get ORDER_TOPIC_CONFIG Orders")
+@click.command("show", cls=OnlineCommand, epilog="Example: rocketwire namesrv kv show ORDER_TOPIC_CONFIG Orders")
 @click.argument("namespace")
 @click.argument("key")
 @json_option

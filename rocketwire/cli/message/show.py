@@ -1,4 +1,4 @@
-"""`rocketwire message get`: one message by its id."""
+"""`rocketwire message show`: one message by its id."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.mistake import Mistake
-from rocketwire.cli.online import online
+from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.output import json_line, warn
 from rocketwire.cli.parameter_types import TOPIC
 from rocketwire.cli.terminal import raw_option
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 _EPILOG: Final = """\
 \b
 Examples:
-  rocketwire message get 7F00000100002A9F0000000000000000
-  rocketwire message get 7F00000140255C38AE17332254A0000A --topic Orders
+  rocketwire message show 7F00000100002A9F0000000000000000
+  rocketwire message show 7F00000140255C38AE17332254A0000A --topic Orders
 """
 
 
-@click.command("get", epilog=_EPILOG)
+@click.command("show", cls=OnlineCommand, epilog=_EPILOG)
 @click.argument("message_id", metavar="ID")
 @click.option("--topic", metavar="T", type=TOPIC, help="The message's topic; needed if the id is a unique key.")
 @click.option("--body", "only_body", is_flag=True, help="Print the body only.")

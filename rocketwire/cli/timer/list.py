@@ -1,4 +1,4 @@
-"""`rocketwire timer ls`: list waiting timer messages in the order of their due times."""
+"""`rocketwire timer list`: list waiting timer messages in the order of their due times."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import click
 
 from rocketwire.cli.json_option import json_option
 from rocketwire.cli.mistake import INCOMPLETE, Mistake
+from rocketwire.cli.online import OnlineCommand
 from rocketwire.cli.output import json_line, number, size
 from rocketwire.cli.parameter_types import TOPIC
 from rocketwire.cli.timer.source import Complaints, Where, store_or_online
@@ -26,14 +27,14 @@ Exit code 1: something could not be read (stderr says what), or no broker has a 
 
 \b
 Examples:
-  rocketwire timer ls --store data           # of a directory, in use or not
-  rocketwire timer ls --topic Orders --limit 0 --json
-  rocketwire timer ls --from 2026-01-31T09:00 --to 2026-01-31T10:00
+  rocketwire timer list --store data           # of a directory, in use or not
+  rocketwire timer list --topic Orders --limit 0 --json
+  rocketwire timer list --from 2026-01-31T09:00 --to 2026-01-31T10:00
 """
 _LIMIT: Final = 20
 
 
-@click.command("ls", epilog=_EPILOG)
+@click.command("list", cls=OnlineCommand, epilog=_EPILOG)
 @click.option("--topic", metavar="T", type=TOPIC, help="Only those for this topic.")
 @click.option("--from", "start", metavar="TIME", help="Only those due at or after this time.")
 @click.option("--to", "end", metavar="TIME", help="Only those due before this time.")

@@ -1,4 +1,4 @@
-"""`rocketwire store ls`: list the topics, queues and consumer groups of a store."""
+"""`rocketwire store list`: list the topics, queues and consumer groups of a store."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ these are not consumed yet (LAG).
 
 \b
 Examples:
-  rocketwire store ls data
-  rocketwire store ls data --groups
-  rocketwire store ls data --all-topics --json
+  rocketwire store list data
+  rocketwire store list data --groups
+  rocketwire store list data --all-topics --json
 """
 
 
-@click.command("ls", epilog=_EPILOG)
+@click.command("list", epilog=_EPILOG)
 @store_directory
 @click.option("--all-topics", is_flag=True, help="RocketMQ's own topics too.")
 @click.option("--groups", is_flag=True, help="List the consumer groups and their lag instead.")
