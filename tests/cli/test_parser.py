@@ -24,8 +24,8 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         ("serve --stroe DIR", "rocketwire serve: error: unknown option --stroe; did you mean --store?"),
         # Before the complaint that --topic is missing.
         ("message export --topik T", "rocketwire message export: error: unknown option --topik; did you mean --topic?"),
-        ("store list DIR --jsno", "rocketwire store ls: error: unknown option --jsno; did you mean --json?"),
-        ("store list DIR --quiet", "rocketwire store ls: error: unknown option --quiet"),
+        ("store list DIR --jsno", "rocketwire store list: error: unknown option --jsno; did you mean --json?"),
+        ("store list DIR --quiet", "rocketwire store list: error: unknown option --quiet"),
         ("--verbos serve", "rocketwire: error: unknown option --verbos; did you mean --version?"),
         ("message export", "rocketwire message export: error: missing option '--topic'"),
         ("serve now", "rocketwire serve: error: got unexpected extra argument (now)"),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from rocketwire.server.grpc.calls import Call
-from rocketwire.server.grpc.transport.connection import Connection
+from rocketwire.server.grpc.transport import connection
 from tests.server.grpc.consuming.test_receiving import ack, take
 from tests.server.grpc.sdk import Sdk, message, send_request
 from tests.server.harness import Client
@@ -34,7 +34,7 @@ async def test_an_answered_call_is_freed_without_the_collector(
     sdk: Sdk, broker: Client, monkeypatch: pytest.MonkeyPatch, *, plain: bool
 ) -> None:
     if not plain:
-        monkeypatch.setattr(Connection, "_serve_plain", lambda _, events: events)
+        monkeypatch.setattr(connection, "serve_plain", lambda events, *_: events)
     before = calls()
     for number in range(20):
         await sdk.call("SendMessage", send_request(message(b"x", f"id{number}")))

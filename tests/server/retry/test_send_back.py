@@ -204,7 +204,7 @@ def test_an_append_that_takes_long(setup: Setup) -> None:
         setup.give_back(offset)
 
 
-@pytest.mark.parametrize("group", ["a.b", "g" * 121])
+@pytest.mark.parametrize("group", ["a.b", "g" * 249])
 def test_a_group_whose_retry_topic_may_not_be(setup: Setup, group: str) -> None:
     offset = setup.put(draft())
     with pytest.raises(NameInvalid):

@@ -34,7 +34,7 @@ def test_a_refused_message_makes_no_topic_of_the_brokers(setup: Setup) -> None:
 
 
 def test_a_bad_name_from_apaches_file_takes_no_message(setup: Setup) -> None:
-    topic = "%RETRY%" + "g" * 200
+    topic = "%RETRY%" + "g" * 249
     setup.topics.table.put(TopicConfig(topic_name=topic))
     setup.topics.make_system_topics(setup.live.current.broker, 18)
     with pytest.raises(NameInvalid, match=r"^The specified topic is longer than topic max length\.$"):

@@ -52,7 +52,7 @@ def test_its_topics(tmp_path: Path, groups: GroupTable) -> None:
     assert retries.dead_letters("G") == topic("%DLQ%G")
 
 
-@pytest.mark.parametrize(("length", "fits"), [(120, True), (121, False)])
+@pytest.mark.parametrize(("length", "fits"), [(120, True), (121, True), (248, True), (249, False)])
 def test_a_group_with_a_long_name(tmp_path: Path, groups: GroupTable, length: int, fits: bool) -> None:
     retries = made(tmp_path, groups)
     group = retries.group("g" * length)

@@ -111,7 +111,7 @@ def test_a_change_that_cannot_be_written_is_told_all_the_same(file: Path, monkey
     assert told == [True, True]
 
 
-LONG = "%RETRY%" + "g" * 121
+LONG = "%RETRY%" + "g" * 249
 
 
 @pytest.mark.parametrize("name", [LONG, "", "a.b"])
