@@ -91,9 +91,9 @@ from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.store.tables.consumer_filters import ConsumerFilterTable
 from rocketwire.store.tables.delay_offsets import DelayOffsetTable
 from rocketwire.store.tables.groups import GroupTable
-from rocketwire.store.tables.offset_resets import OffsetResetTable
 from rocketwire.store.tables.offsets import OffsetTable
-from rocketwire.store.tables.order_info import OrderInfoTable
+from rocketwire.store.tables.pop.offset_resets import OffsetResetTable
+from rocketwire.store.tables.pop.order_info import OrderInfoTable
 from rocketwire.store.tables.request_modes import RequestModeTable
 from rocketwire.store.tables.saved_table import SavedTable
 from rocketwire.store.tables.topics import TopicTable

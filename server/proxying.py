@@ -33,13 +33,13 @@ from rocketwire.server.net.session import Dispatcher, Session
 from rocketwire.server.net.tls.contexts import loaded_contexts
 from rocketwire.server.net.tls.gate import TlsGate
 from rocketwire.server.operations.faults.start import allowed_faults, banner_lines
-from rocketwire.server.proxy.decided_codes import DecidedCodes
-from rocketwire.server.proxy.held_requests import EdgeAccounts
+from rocketwire.server.proxy.edge.decided_codes import DecidedCodes
+from rocketwire.server.proxy.edge.held_requests import EdgeAccounts
+from rocketwire.server.proxy.edge.read_only import ReadOnly
 from rocketwire.server.proxy.kernel import KernelRelays, PlainPort, relay_kernel
 from rocketwire.server.proxy.names import Names
 from rocketwire.server.proxy.ports import Ports, Served
 from rocketwire.server.proxy.quotas import Quotas
-from rocketwire.server.proxy.read_only import ReadOnly
 from rocketwire.server.proxy.relay import Relay
 from rocketwire.server.proxy.reloading import Reloading
 from rocketwire.server.proxy.settings import ProxySettings

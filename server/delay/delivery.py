@@ -22,11 +22,11 @@ import trio
 
 from rocketwire.server.core.background import OVERDUE_MS, BackgroundBudget
 from rocketwire.server.core.clocks.clock import Clock
-from rocketwire.server.core.loss_log import LossLog
 from rocketwire.server.delay.levels import queue_of
 from rocketwire.server.delay.progress import DelayProgress
 from rocketwire.server.delay.settling import Settling
 from rocketwire.server.messages.appending import Refusals
+from rocketwire.server.messages.loss_log import LossLog
 from rocketwire.server.messages.restoring import Undeliverable, restored
 from rocketwire.server.messages.storing import Storing
 from rocketwire.store.append.drafts import Appended, Draft

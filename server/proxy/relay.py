@@ -12,7 +12,7 @@ from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Reply
 from rocketwire.server.dispatch.guard import Guard
 from rocketwire.server.net.session import Session
-from rocketwire.server.proxy.held_requests import Arrived, EdgeAccounts, HeldRequests
+from rocketwire.server.proxy.edge.held_requests import Arrived, EdgeAccounts, HeldRequests
 from rocketwire.server.proxy.passing import Passing
 from rocketwire.server.proxy.quotas import Quotas
 from rocketwire.server.proxy.shadow import Shadow

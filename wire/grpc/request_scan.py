@@ -1,4 +1,4 @@
-"""Counts the fields and entries of a request on its bytes. `kernel/grpc/request_scan.c` is the same in C.
+"""Counts the fields and entries of a request on its bytes. `kernel/grpc/bounds/request_scan.c` is the same in C.
 
 The scan follows the messages that a request's descriptor has, passes over all other bytes at once, and stops at the
 first excess, so that it costs no more than the bounds allow.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from rocketwire.store.tables.order_info import OrderInfo
+from rocketwire.store.tables.pop.order_info import OrderInfo
 from rocketwire.wire.pop_handle import OrderCount, kind_of
 
 

@@ -41,7 +41,7 @@ from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.store.event import Event
 from rocketwire.store.tables.offsets import OffsetTable
-from rocketwire.store.tables.order_info import OrderInfo, OrderInfoTable
+from rocketwire.store.tables.pop.order_info import OrderInfo, OrderInfoTable
 from rocketwire.wire.pop_handle import OrderCount
 
 log = logging.getLogger(__name__)

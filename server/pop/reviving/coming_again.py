@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.errors import ServerError
-from rocketwire.server.core.loss_log import LossLog
+from rocketwire.server.messages.loss_log import LossLog
 from rocketwire.server.messages.stored_message import StoredMessage, stored_message
 from rocketwire.server.messages.storing import Storing
 from rocketwire.server.pop.ordered import PopQueue

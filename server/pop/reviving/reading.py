@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from rocketwire.server.core.loss_log import LossLog
+from rocketwire.server.messages.loss_log import LossLog
 from rocketwire.server.messages.stored_message import stored_message
 from rocketwire.server.pop.reviving.counts import PopCounts
 from rocketwire.server.pop.reviving.joining import Points

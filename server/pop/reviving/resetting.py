@@ -24,8 +24,8 @@ from rocketwire.server.offsets.consumed import commit_offset
 from rocketwire.server.pop.ordered import PopQueue
 from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.store.protocol import Messages
-from rocketwire.store.tables.offset_resets import OffsetReset, OffsetResetTable
 from rocketwire.store.tables.offsets import OffsetTable
+from rocketwire.store.tables.pop.offset_resets import OffsetReset, OffsetResetTable
 
 log = logging.getLogger(__name__)
 

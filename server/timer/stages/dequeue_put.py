@@ -14,9 +14,9 @@ from typing import Final
 import trio
 
 from rocketwire.server.core.background import OVERDUE_MS, BackgroundBudget
-from rocketwire.server.core.loss_log import LossLog
 from rocketwire.server.core.threads import in_turns
 from rocketwire.server.messages.appending import Refusals
+from rocketwire.server.messages.loss_log import LossLog
 from rocketwire.server.messages.restoring import Undeliverable
 from rocketwire.server.messages.storing import Storing
 from rocketwire.server.timer.counts import TimerCounts

@@ -11,7 +11,7 @@ from rocketwire.store.archive.verify.findings import Finding, Kind, Report
 from rocketwire.store.errors import StoreUnreadable
 from rocketwire.store.layout.checkpoint import CHECKPOINT, FILE_SIZE
 from rocketwire.store.layout.derive import field_offsets
-from rocketwire.store.tables.order_info import OrderInfos
+from rocketwire.store.tables.pop.order_info import OrderInfos
 from rocketwire.wire.bodies._shapes import from_builtins
 from rocketwire.wire.bodies.assignment import MessageRequestModes
 from rocketwire.wire.bodies.fastjson import loads

@@ -30,9 +30,9 @@ from rocketwire.server.pull.keys import TransferKeys
 from rocketwire.server.statistics.counters import Counters
 from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.store.append.drafts import Draft
-from rocketwire.store.tables.offset_resets import OffsetResetTable
 from rocketwire.store.tables.offsets import OffsetTable
-from rocketwire.store.tables.order_info import OrderInfoTable
+from rocketwire.store.tables.pop.offset_resets import OffsetResetTable
+from rocketwire.store.tables.pop.order_info import OrderInfoTable
 from rocketwire.wire.bodies.topic import TopicConfig
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.frame import Frame

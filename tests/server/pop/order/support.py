@@ -17,9 +17,9 @@ from rocketwire.server.topics.keys import TopicKeys
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.store.tables.groups import GroupTable
-from rocketwire.store.tables.offset_resets import OffsetResetTable
 from rocketwire.store.tables.offsets import OffsetTable
-from rocketwire.store.tables.order_info import OrderInfoTable
+from rocketwire.store.tables.pop.offset_resets import OffsetResetTable
+from rocketwire.store.tables.pop.order_info import OrderInfoTable
 from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.bodies.topic import TopicConfig

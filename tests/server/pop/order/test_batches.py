@@ -12,7 +12,7 @@ from rocketwire.server.pop.order.batches import (
     next_offset,
     out_until,
 )
-from rocketwire.store.tables.order_info import OrderInfo
+from rocketwire.store.tables.pop.order_info import OrderInfo
 from rocketwire.wire.pop_handle import OrderCount
 
 offset_lists = st.lists(st.integers(0, 100), unique=True, min_size=1, max_size=32).map(sorted)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.store.tables.order_info import OrderInfoTable
+from rocketwire.store.tables.pop.order_info import OrderInfoTable
 from rocketwire.wire.codes import PopResponseCode, RequestCode, ResponseCode
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.pop import NotificationResponseHeader

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from rocketwire.server.core.errors import MessageIllegal
 from rocketwire.server.pop.ordered import OrderedBatch, PopQueue
-from rocketwire.store.tables.order_info import OrderInfo
+from rocketwire.store.tables.pop.order_info import OrderInfo
 from rocketwire.wire.bodies.fastjson import loads
 from rocketwire.wire.bodies.topic import TopicConfig
 from rocketwire.wire.codes import RequestCode, ResponseCode

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire.store.errors import ConfigInvalid
-from rocketwire.store.tables.order_info import OrderInfo, OrderInfoTable
+from rocketwire.store.tables.pop.order_info import OrderInfo, OrderInfoTable
 from rocketwire.wire.bodies.fastjson import loads
 from tests.wire import golden
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "core/values.h"
-#include "grpc/request_scan.h"
+#include "grpc/bounds/request_scan.h"
 
 enum { CALL = 0 }; /* the kind of an event */
 enum { EVENT_KIND, EVENT_STREAM, EVENT_PATH, EVENT_HEADERS, EVENT_PAYLOAD, EVENT_PARTS };

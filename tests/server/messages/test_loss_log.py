@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from rocketwire.server.core.loss_log import SECONDS, LossLog
+from rocketwire.server.messages.loss_log import SECONDS, LossLog
 
 
 def test_the_first_loss_is_told_at_once_and_others_are_counted(caplog: pytest.LogCaptureFixture) -> None:

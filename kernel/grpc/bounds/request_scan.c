@@ -1,4 +1,4 @@
-#include "grpc/request_scan.h"
+#include "grpc/bounds/request_scan.h"
 
 #include "wire/fields.h"
 

@@ -1,0 +1,1 @@
+"""Tables of POP in `config/`: what is in order and in flight, and where groups were reset."""
