@@ -1,7 +1,8 @@
 """Setting a group back or forward on one broker, with members on line or without.
 
 Members that are on line hold their offsets themselves, and would overwrite what is committed for them: the broker tells
-them where to go on (222, and 220 to each). Without members the new offsets are committed as a member would (15).
+them where to go on (222, and 220 to each). Without members the broker is asked as well: it knows what of a queue is
+out. A broker of 4.x does nothing then, and the new offsets are committed as a member would (15).
 """
 
 from __future__ import annotations
@@ -68,11 +69,24 @@ def done(broker: Connection, moves: Sequence[Move], *, target: Target, whole: bo
             return [_moved(each, new[each.queue_id]) for each in moves if each.queue_id in new], len(
                 connected.connection_set
             )
-    commit(broker, group, topic, {each.queue_id: each.after for each in moves if each.after is not None})
-    return list(moves), 0
+    new = _set_by_broker(broker, moves, target=target, whole=whole)
+    left = {each.queue_id: each.after for each in moves if each.after is not None and each.queue_id not in new}
+    commit(broker, group, topic, left)
+    return [_moved(each, new.get(each.queue_id, each.after)) for each in moves], 0
 
 
-def _moved(move: Move, after: int) -> Move:
+def _set_by_broker(broker: Connection, moves: Sequence[Move], *, target: Target, whole: bool) -> dict[int, int]:
+    """Have the broker set a group without members; the offsets of the queues where it did."""
+    from rocketwire.remoting.errors import Refused
+
+    try:
+        takes = _takes(broker, target=target, whole=whole)
+        return (_reset(broker, moves, target=target, whole=whole) if takes else None) or {}
+    except Refused:  # the account may not, or the group has no offset yet
+        return {}
+
+
+def _moved(move: Move, after: int | None) -> Move:
     from dataclasses import replace
 
     return replace(move, after=after)
@@ -82,33 +96,45 @@ def _told(
     broker: Connection, connected: ConsumerConnection, moves: Sequence[Move], *, target: Target, whole: bool
 ) -> dict[int, int] | None:
     """Have the broker tell the members; None if the last of them has just left."""
-    from rocketwire.remoting.admin.offsets import reset_queue, reset_to_time
     from rocketwire.remoting.errors import AccessDenied, Refused
     from rocketwire.wire.bodies.client import MessageModel
 
-    group, topic = moves[0].group, moves[0].topic
+    group = moves[0].group
     if connected.message_model is MessageModel.BROADCASTING:
         raise Unsuccessful(f"the members of group {group} consume by broadcasting, and keep their offsets themselves")
     try:
-        if whole and target.where is not Where.OFFSET:
-            return reset_to_time(broker, group, topic, target.timestamp)
-        if not _takes_queues(broker):
+        if not _takes(broker, target=target, whole=whole):
             raise Unsuccessful(
                 f"members of group {group} are on line, and this broker sets them to a time in all queues only; "
                 "stop them, or name a time"
             )
-        new: dict[int, int] = {}
-        for each in moves:
-            answer = reset_queue(broker, group, topic, each.queue_id, each.after or 0)
-            if answer is None:
-                return None
-            new |= answer
+        return _reset(broker, moves, target=target, whole=whole)
     except AccessDenied:
         raise
     except Refused as error:
         hint = "; members may not have committed an offset of each queue yet" if error.code == 1 else ""
         raise Unsuccessful(f"{error}{hint}") from error
+
+
+def _reset(broker: Connection, moves: Sequence[Move], *, target: Target, whole: bool) -> dict[int, int] | None:
+    """Have the broker set a group to a time in all queues, or an offset in each (222); None: it leaves that to us."""
+    from rocketwire.remoting.admin.offsets import reset_queue, reset_to_time
+
+    group, topic = moves[0].group, moves[0].topic
+    if whole and target.where is not Where.OFFSET:
+        return reset_to_time(broker, group, topic, target.timestamp)
+    new: dict[int, int] = {}
+    for each in moves:
+        answer = reset_queue(broker, group, topic, each.queue_id, each.after or 0)
+        if answer is None:
+            return None
+        new |= answer
     return new
+
+
+def _takes(broker: Connection, *, target: Target, whole: bool) -> bool:
+    """Whether a broker can set a group to a target: every one takes a time for all queues."""
+    return (whole and target.where is not Where.OFFSET) or _takes_queues(broker)
 
 
 def _takes_queues(broker: Connection) -> bool:

@@ -83,7 +83,10 @@ class OrderedQueues:
         self._renewals = renewals
         self._resets = resets
         resets.release = self.release
+        resets.is_ordered = lambda topic, group: bool(table.of(topic, group))
         self._free = FreeTimes()
+        #: The offset of each group whose messages are out, as it was seen last.
+        self._left_at: dict[PopQueue, int] = {}
         self._sleeping = trio.CancelScope()
         self._sleeps_until: float = -math.inf
         self._unclean = trio.Event()
@@ -106,6 +109,9 @@ class OrderedQueues:
         info = self._table.get(*queue)
         if info is None or (info.attempt_id is not None and info.attempt_id == attempt_id):
             return False
+        if self._set_back(queue):
+            self._forget(queue)
+            return False
         until = self._out_until(queue, info, invisible_time)
         if until is None:
             return False
@@ -126,6 +132,7 @@ class OrderedQueues:
     def popped(self, taken: OrderedBatch) -> None:
         """Note a batch."""
         self._put(taken.queue, self._batch(taken))
+        self._left_at[taken.queue] = self._committed(taken.queue)
 
     def _batch(self, taken: OrderedBatch) -> OrderInfo:
         return batch(
@@ -146,6 +153,8 @@ class OrderedQueues:
             MessageIllegal: it is not of the batch.
             LimitExceeded: there is no room for the group's offset.
         """
+        if self._set_back(queue):
+            self.release(queue)
         committed = self._committed(queue)
         if offset < committed:
             return
@@ -170,6 +179,8 @@ class OrderedQueues:
 
         Nothing is done for one that was popped again meanwhile, or not in this batch.
         """
+        if self._set_back(queue):
+            self.release(queue)
         if offset < self._committed(queue):
             return False
         info = self._table.get(*queue)
@@ -181,9 +192,28 @@ class OrderedQueues:
 
     def release(self, queue: PopQueue) -> None:
         """Forget what is out of a queue, whose group was set to another offset: it gives messages again."""
+        self._forget(queue)
+        self.freed(queue)
+
+    def _forget(self, queue: PopQueue) -> None:
         self._table.remove(*queue)
         self._free.put(queue, None)
-        self.freed(queue)
+        self._left_at.pop(queue, None)
+
+    def _set_back(self, queue: PopQueue) -> bool:
+        """Whether the group was set back by a commit (15) while messages are out; then it is noted as a reset.
+
+        The kernel serves commits, and tells nobody of them: so the offset is compared when the queue is used next.
+        """
+        left_at = self._left_at.get(queue)
+        if left_at is None:
+            return False
+        offset = self._committed(queue)
+        if offset >= left_at:
+            self._left_at[queue] = offset
+            return False
+        self._resets.note(queue, offset)
+        return True
 
     def _out_until(self, queue: PopQueue, info: OrderInfo, invisible_time: int = 0) -> int | None:
         return out_until(info, invisible_time, consumed=self._committed(queue))
@@ -193,6 +223,8 @@ class OrderedQueues:
 
     def _commit(self, queue: PopQueue, offset: int) -> None:
         commit_offset(self._offsets, queue.group, queue.topic, queue.queue_id, offset)
+        if queue in self._left_at:
+            self._left_at[queue] = offset
 
     def _put(self, queue: PopQueue, info: OrderInfo) -> None:
         self._table.put(*queue, info)
@@ -249,5 +281,4 @@ class OrderedQueues:
                         "group %(group)s, topic %(topic)s: nothing is out in order of queue %(queue_id)d any more",
                         {"group": group, "topic": topic, "queue_id": queue_id},
                     )
-                    self._table.remove(topic, group, queue_id)
-                    self._free.put(PopQueue(topic, group, queue_id), None)
+                    self._forget(PopQueue(topic, group, queue_id))

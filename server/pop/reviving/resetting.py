@@ -48,6 +48,7 @@ class OffsetResets:
 
     Attributes:
         release: Forgets what is out of a queue in order, and notes that it gives messages.
+        is_ordered: Whether a group has popped a topic in order, before the start, too.
     """
 
     def __init__(
@@ -68,6 +69,7 @@ class OffsetResets:
         self._popping: dict[tuple[str, str], None] = {}
         self._wake = wake
         self.release: Callable[[PopQueue], None] = lambda _: None
+        self.is_ordered: Callable[[str, str], bool] = lambda _topic, _group: False
 
     # --- who pops
 
@@ -80,8 +82,8 @@ class OffsetResets:
             self._popping[key] = None
 
     def pops(self, topic: str, group: str) -> bool:
-        """Whether a group has popped a topic since the start."""
-        return (topic, group) in self._popping
+        """Whether a group has popped a topic since the start, or in order before it."""
+        return (topic, group) in self._popping or self.is_ordered(topic, group)
 
     # --- a reset
 
@@ -98,15 +100,20 @@ class OffsetResets:
             raise LimitExceeded("offsetResets", MOST_RESETS)
         for part in in_parts(offsets.items()):
             for queue_id, offset in part:
+                queue = PopQueue(topic, group, queue_id)
                 commit_offset(self._offsets, group, topic, queue_id, offset)
-                reset = OffsetReset(offset=offset, place=self._store.max_physical_offset, time=now)
-                self._table.put(topic, group, queue_id, reset)
-                self.release(PopQueue(topic, group, queue_id))
+                self.note(queue, offset)
+                self.release(queue)
             yield None
         self._wake()
         text = self._table.encode()
         if text is not None:
             yield partial(self._table.write, text)
+
+    def note(self, queue: PopQueue, offset: int) -> None:
+        """Note that a queue's group was set to an offset now; the next save takes it to the disk."""
+        reset = OffsetReset(offset=offset, place=self._store.max_physical_offset, time=self._clock())
+        self._table.put(*queue, reset)
 
     # --- what was popped before
 

@@ -140,7 +140,7 @@ def test_offsets_are_cloned(consumed: Administered) -> None:
     [
         ("reset orders --topic Orders --to 6", 1, "broker broker-a: queue 0 has the offsets 0 to 5, not 6"),
         ("reset orders --topic Orders --to 1 --queue 2", 1, "topic Orders: it has no queue 2"),
-        ("reset orders --topic Orders --to soon", 2, "--to soon: expected ISO 8601"),
+        ("reset orders --topic Orders --to soon", 2, "--to soon: expected earliest, latest, an offset"),
         ("reset ordres --topic Orders --to 1", 1, "group ordres: the brokers know no such group; did you mean orders?"),
         ("skip orders --topic Oders", 1, "topic Oders: the name server"),
         ("show ordres", 1, "group ordres: the brokers know no such group; did you mean orders?"),

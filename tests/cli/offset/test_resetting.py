@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -21,6 +22,7 @@ from tests.cli.endpoint import FakeServer, Told, fake_server
 
 MOVE = Move(group="g", topic="T", broker="b", queue_id=1, before=5, after=3)
 RESET = RequestCode.INVOKE_BROKER_TO_RESET_OFFSET
+COMMIT = RequestCode.UPDATE_CONSUMER_OFFSET
 
 
 @pytest.fixture
@@ -65,6 +67,28 @@ def test_only_some_brokers_take_an_offset(
         with pytest.raises(Unsuccessful, match="to a time in all queues only"):
             done(broker, [MOVE], target=wanted, whole=True)
         assert RESET not in [code for code, _ in server.asked]
+
+
+@pytest.mark.parametrize("attributes", [True, False])
+def test_a_group_without_members_is_set_by_the_broker_if_it_can(
+    server: FakeServer, broker: Connection, attributes: bool
+) -> None:
+    """It knows which messages are out; the queues that it does not set are committed."""
+    server.answers[RequestCode.GET_CONSUMER_CONNECTION_LIST] = lambda _: Told(206, remark="not online")
+    server.answers[RequestCode.GET_BROKER_CONFIG] = lambda _: Told()
+    server.answers[RequestCode.GET_TOPIC_CONFIG] = lambda _: Told(17 if attributes else 3, remark="no")
+    other = replace(MOVE, queue_id=2)
+    assert done(broker, [MOVE, other], target=Target(where=Where.EARLIEST), whole=True) == ([MOVE, other], 0)
+    assert done(broker, [MOVE], target=Target(where=Where.OFFSET, value=3), whole=True) == ([MOVE], 0)
+    asked = [(code, ext.get("queueId")) for code, ext in server.asked if code in (RESET, COMMIT)]
+    assert asked == [(RESET, None), (COMMIT, "2"), (RESET, "1") if attributes else (COMMIT, "1")]
+
+
+def test_an_account_that_may_not_reset_commits(server: FakeServer, broker: Connection) -> None:
+    server.answers[RequestCode.GET_CONSUMER_CONNECTION_LIST] = lambda _: Told(206, remark="not online")
+    server.answers[RESET] = lambda _: Told(16, remark="no")
+    assert done(broker, [MOVE], target=Target(where=Where.LATEST), whole=True) == ([MOVE], 0)
+    assert server.asked[-1][0] == COMMIT
 
 
 def test_members_that_leave_meanwhile(server: FakeServer, broker: Connection) -> None:

@@ -41,6 +41,12 @@ async def to_offset(client: Client, offset: int) -> int:
     return await reset(client, queueId="0", offset=str(offset))
 
 
+async def commit(client: Client, offset: int) -> None:
+    """Commit an offset of G in the queue, as its members do that pull, and old tools."""
+    ext = {"consumerGroup": "G", "topic": "T", "queueId": "0", "commitOffset": str(offset)}
+    assert (await client.ask(RequestCode.UPDATE_CONSUMER_OFFSET, ext)).header.code == 0
+
+
 async def consumed(client: Client) -> str | None:
     ext = {"consumerGroup": "G", "topic": "T", "queueId": "0", "setZeroIfNotFound": "false"}
     return ((await client.ask(RequestCode.QUERY_CONSUMER_OFFSET, ext)).header.ext or {}).get("offset")
@@ -115,6 +121,46 @@ async def test_a_queue_in_order_is_released_at_once(filled: Client, server: Serv
     assert await consumed(filled) == "2"
 
 
+async def test_a_commit_that_sets_a_queue_in_order_back_releases_it(filled: Client) -> None:
+    """As tools do that set a group without members: they commit (15)."""
+    got = await pop(filled, order=True, max_msg_nums=3)
+    assert (await ack(filled, got.messages[0])).header.code == 0
+    assert (await pop(filled, order=True)).bodies == []
+    await commit(filled, 0)
+    assert (await pop(filled, order=True)).bodies == ALL
+    await commit(filled, 4)
+    assert (await pop(filled, order=True)).bodies == []
+    await filled.send("T", b"new")
+    assert (await pop(filled, order=True)).bodies == [b"new"]
+
+
+async def test_handles_of_before_a_commit_of_another_offset_move_nothing(filled: Client, server: Server) -> None:
+    got = await pop(filled, order=True, max_msg_nums=3)
+    for each in got.messages[:2]:
+        assert (await ack(filled, each)).header.code == 0
+    await server.pass_time(1)
+    await commit(filled, 0)
+    for each in got.messages:
+        assert (await ack(filled, each)).header.code == 0
+    changed, _ = await change(filled, got.messages[2], 1000)
+    assert changed.header.code == 0
+    assert await consumed(filled) == "0"
+    assert (await pop(filled, order=True)).bodies == ALL
+
+
+async def test_a_tool_of_4x_resets_a_queue_in_order_after_a_restart(tmp_path: Path) -> None:
+    async with serving(tmp_path / "store") as server:
+        client = server.broker()
+        await client.create_topic("T", 1)
+        for body in ALL:
+            await client.send("T", body)
+        assert (await pop(client, order=True)).bodies == ALL
+    async with serving(tmp_path / "store") as server:
+        client = server.broker()
+        assert await reset(client) == 0
+        assert (await pop(client, order=True)).bodies == ALL
+
+
 async def test_an_old_handle_in_order_moves_no_offset_before_the_queue_is_popped_again(
     filled: Client, server: Server
 ) -> None:
@@ -128,8 +174,7 @@ async def test_an_old_handle_in_order_moves_no_offset_before_the_queue_is_popped
 
 
 async def test_a_tool_of_4x_is_told_of_no_members_and_one_of_5x_is_not(filled: Client) -> None:
-    ext = {"consumerGroup": "G", "topic": "T", "queueId": "0", "commitOffset": "2"}
-    await filled.ask(RequestCode.UPDATE_CONSUMER_OFFSET, ext)
+    await commit(filled, 2)
     assert await reset(filled) == ResponseCode.CONSUMER_NOT_ONLINE
     assert await reset(filled, queueId="-1", offset="-1") == 0
     await pop(filled)
