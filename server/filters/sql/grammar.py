@@ -12,6 +12,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
+from itertools import islice
 from typing import Final, cast
 
 from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken, v_args
@@ -24,6 +25,11 @@ from rocketwire.wire.java import INT32_MAX, INT64_MAX
 
 MOST_CHARACTERS: Final = 16_384
 """A longer expression is refused: parsing it would block all other requests. Apache has no such limit."""
+MOST_TOKENS: Final = 4000
+"""One with more tokens is refused likewise: each takes some 7 µs."""
+MOST_DASHES: Final = 16
+"""So many ``--`` may be behind the last line end: the rest of the text is searched for the end of each comment."""
+_LINE_ENDS: Final = re.compile(r"[\n\r]")
 
 _KEYWORDS: Final = frozenset(
     "NOT AND OR BETWEEN IN TRUE FALSE NULL IS CONTAINS STARTSWITH ENDSWITH".split()  # noqa: SIM905 - as grammars list them
@@ -101,12 +107,16 @@ def parse(text: str) -> Condition:
     """
     if len(text) > MOST_CHARACTERS:
         raise SubscriptionInvalid(f"the expression has {len(text)} characters, {MOST_CHARACTERS} are the most")
+    if _LINE_ENDS.split(text)[-1].count("--") > MOST_DASHES:
+        raise SubscriptionInvalid(f"the expression has more than {MOST_DASHES} times -- and no line end behind it")
     parser = _parser().parse_interactive(text)
     tokens: list[Token | None] = []
     try:
         # Anything may follow an expression, except that the first token that does not fit must be a valid one.
         with suppress(UnexpectedToken):
-            tokens.extend(parser.iter_parse())  # each token before it is examined
+            tokens.extend(islice(parser.iter_parse(), MOST_TOKENS + 1))  # each token before it is examined
+            if len(tokens) > MOST_TOKENS:
+                raise SubscriptionInvalid(f"the expression has more than {MOST_TOKENS} tokens")
             tokens.append(None)
         return cast("Condition", parser.feed_token(Token("$END", "")))
     except UnexpectedCharacters as error:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import suppress
+
 import pytest
 
 from rocketwire.server.core.errors import SubscriptionInvalid
-from rocketwire.server.filters.sql.grammar import MOST_CHARACTERS, parse
+from rocketwire.server.filters.sql import compile_evaluation
+from rocketwire.server.filters.sql.grammar import MOST_CHARACTERS, MOST_DASHES, MOST_TOKENS, parse
+from tests.slowness import within
 
 # Words and signs that cannot stand where they stand.
 SYNTAX = (
@@ -211,3 +216,42 @@ def test_an_expression_has_an_end() -> None:
     parse("a = '" + "x" * (MOST_CHARACTERS - 6) + "'")
     with pytest.raises(SubscriptionInvalid, match="the expression has 16385 characters, 16384 are the most"):
         parse("a = '" + "x" * (MOST_CHARACTERS - 5) + "'")
+
+
+def test_an_expression_has_a_number_of_tokens() -> None:
+    parse("a = " + "+" * (MOST_TOKENS - 3) + "1")
+    with pytest.raises(SubscriptionInvalid, match="the expression has more than 4000 tokens"):
+        parse("a = " + "+" * (MOST_TOKENS - 2) + "1")
+
+
+def test_dashes_that_begin_no_comment_are_counted() -> None:
+    assert parse("a = " + "--" * MOST_DASHES + "1") == parse("a = " + "- - " * MOST_DASHES + "1")
+    assert parse("--\n" * (MOST_DASHES + 1) + "a = 1") == parse("a = 1")
+    with pytest.raises(SubscriptionInvalid, match="more than 16 times -- and no line end behind it"):
+        parse("a\n = " + "--" * (MOST_DASHES + 1) + "1")
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "a = " + "-" * (MOST_CHARACTERS - 5) + "1",
+        "a = " + "-- " * 5000 + "1",
+        "a = " + "--" * MOST_DASHES + "+" * (MOST_TOKENS - 2 * MOST_DASHES - 3) + " " * 12_000 + "1",
+        "(" * 8000 + "a = 1" + ")" * 8000,
+        " OR ".join(f"a{number} IS NULL" for number in range(600)),
+        " AND ".join(["a BETWEEN 1 AND 2"] * 600),
+        "TRUE" + " = TRUE" * 2000,
+    ],
+)
+def test_others_wait_shortly_for_the_most_costly_expression(expression: str) -> None:
+    parse("a = 1")  # makes the parser
+    seconds = min(_seconds_of(expression) for _ in range(2))  # one may have a collection of garbage in it
+    assert within(seconds, 0.05)
+
+
+def _seconds_of(expression: str) -> float:
+    began = time.process_time()
+    with suppress(SubscriptionInvalid):
+        compile_evaluation(expression)
+    return time.process_time() - began
