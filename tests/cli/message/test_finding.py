@@ -1,4 +1,4 @@
-"""`message get`, `query`, `resend` and `trace` against a real server."""
+"""`message show`, `query`, `resend` and `trace` against a real server."""
 
 from __future__ import annotations
 

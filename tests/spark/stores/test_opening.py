@@ -142,7 +142,7 @@ def test_topics_that_nobody_knows(made: Made, golden: Golden) -> None:
     error = told(golden.untouched, topic="GoldenNornal")
     assert isinstance(error, TopicUnknown)
     assert str(error) == "[ROCKETMQ_TOPIC_UNKNOWN] there is no topic GoldenNornal. Did you mean GoldenNormal?"
-    assert "rocketwire store ls" in told(made.root, topic="qqqqq").remedy
+    assert "rocketwire store list" in told(made.root, topic="qqqqq").remedy
     assert told(made.root, startingOffsets='{"T7": {"0": 1}}').what == "there is no topic T7"
     # One of RocketMQ's own that has no message yet is none that is missing.
     assert read(made.root, topic="SCHEDULE_TOPIC_XXXX") == []

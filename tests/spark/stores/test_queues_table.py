@@ -1,4 +1,4 @@
-"""The table of queues: the same as `rocketwire store ls` finds, options, and what stands in the way."""
+"""The table of queues: the same as `rocketwire store list` finds, options, and what stands in the way."""
 
 from __future__ import annotations
 

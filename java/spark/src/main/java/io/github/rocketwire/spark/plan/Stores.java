@@ -253,7 +253,7 @@ public final class Stores {
       throw new SourceException(
           SourceException.TOPIC_UNKNOWN,
           "there is no topic " + topic,
-          hint.isEmpty() ? "rocketwire store ls lists the topics of a store" : hint);
+          hint.isEmpty() ? "rocketwire store list lists the topics of a store" : hint);
     }
   }
 
