@@ -88,7 +88,20 @@ class WheelFull(StoreError):
         self.path = path
 
 
-class RecordTooLarge(StoreError):
+class DraftRefused(StoreError):
+    """A message that can never be stored, whatever becomes of the store: others can."""
+
+
+class PropertiesTooLong(DraftRefused):
+    """The properties do not fit into a record."""
+
+    def __init__(self, length: int, limit: int) -> None:
+        super().__init__(f"properties of {length} bytes do not fit into a record that takes {limit}")
+        self.length = length
+        self.limit = limit
+
+
+class RecordTooLarge(DraftRefused):
     """A record does not fit into one commit log file."""
 
     def __init__(self, size: int, limit: int) -> None:
@@ -97,7 +110,7 @@ class RecordTooLarge(StoreError):
         self.limit = limit
 
 
-class TopicUnusable(StoreError):
+class TopicUnusable(DraftRefused):
     """A topic that cannot be the name of a directory, is too long for a record, or has queues of another kind."""
 
     def __init__(self, topic: str, reason: str = "no directory's name, or too long") -> None:

@@ -147,7 +147,7 @@ int64_t draft_weight(const draft_type *type, PyObject *from)
         PyObject *bytes = draft_field(type, from, field);
         Py_ssize_t length = bytes == NULL ? -1 : PyObject_Size(bytes);
         Py_XDECREF(bytes);
-        if (length < 0) {
+        if (length < 0 || (field == DRAFT_PROPERTIES && length > PROPERTIES_MOST)) {
             PyErr_Clear();
             return -1;
         }

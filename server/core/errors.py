@@ -33,7 +33,7 @@ from rocketwire.server.core.guard_errors import (
 )
 from rocketwire.server.core.pop_errors import DeliveryOver, NotInQueue, ParameterInvalid, PopDisabled
 from rocketwire.server.core.server_error import ServerError as ServerError  # noqa: PLC0414 - re-exported: one import for all errors
-from rocketwire.store.errors import RecordTooLarge, StoreError, StoreGone, StoreLocked, TopicUnusable
+from rocketwire.store.errors import DraftRefused, StoreError, StoreGone, StoreLocked
 from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.errors import (
     BatchInvalid,
@@ -345,8 +345,7 @@ RESPONSE_CODES: dict[type[Exception], ResponseCode] = {
     BatchInvalid: ResponseCode.MESSAGE_ILLEGAL,
     CompressionUnknown: ResponseCode.MESSAGE_ILLEGAL,
     WireError: ResponseCode.SYSTEM_ERROR,
-    RecordTooLarge: ResponseCode.MESSAGE_ILLEGAL,
-    TopicUnusable: ResponseCode.MESSAGE_ILLEGAL,
+    DraftRefused: ResponseCode.MESSAGE_ILLEGAL,
     StoreGone: ResponseCode.SERVICE_NOT_AVAILABLE,
     StoreError: ResponseCode.SYSTEM_ERROR,
 }

@@ -30,7 +30,7 @@ from rocketwire.server.messages.loss_log import LossLog
 from rocketwire.server.messages.restoring import Undeliverable, restored
 from rocketwire.server.messages.storing import Storing
 from rocketwire.store.append.drafts import Appended, Draft
-from rocketwire.store.errors import RecordTooLarge, StoreError, TopicUnusable
+from rocketwire.store.errors import DraftRefused, StoreError
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT, HIGHEST_EXT_ADDRESS
 from rocketwire.store.layout.record import store_timestamp
 from rocketwire.store.protocol import Messages
@@ -50,7 +50,6 @@ _LONGEST_REST_MS: Final = 500
 _SHORTEST_REST_MS: Final = 10
 _RETRY_MS: Final = 500
 _FAULTS: Final = (OSError, StoreError)
-_FOR_EVER: Final = (RecordTooLarge, TopicUnusable)
 
 
 class _Group(NamedTuple):
@@ -265,7 +264,7 @@ class DelayDelivery:
         def outcome(appended: Sequence[Appended], _code: ResponseCode, refusals: Refusals) -> None:
             nonlocal reached
             for number, error in sorted(refusals.items(), key=itemgetter(0)):
-                if not isinstance(error, _FOR_EVER):
+                if not isinstance(error, DraftRefused):
                     reached = group.offsets[number]
                     self._note_refusal(error)
                     break

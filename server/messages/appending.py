@@ -11,7 +11,7 @@ from typing import Final
 
 from rocketwire.server.core.errors import ServiceUnavailable
 from rocketwire.store.append.drafts import Appended, Draft
-from rocketwire.store.errors import RecordTooLarge, StoreGone, TopicUnusable
+from rocketwire.store.errors import DraftRefused, StoreGone
 from rocketwire.store.protocol import Messages
 
 Refusals = Mapping[int, Exception]
@@ -21,7 +21,6 @@ NOT_STORED: Final = Appended(-1, 0, -1)
 """Stands for a refused draft among those that were appended."""
 
 _NO_REFUSALS: Final[Refusals] = {}
-_OF_THE_DRAFT: Final = (RecordTooLarge, TopicUnusable)
 
 
 def append_group(store: Messages, drafts: Sequence[Draft]) -> tuple[list[Appended], Refusals]:
@@ -33,7 +32,7 @@ def append_group(store: Messages, drafts: Sequence[Draft]) -> tuple[list[Appende
     while (at := len(appended)) < len(drafts):
         # Taken down now: the next append, of anyone, sets it anew.
         error = store.append_error
-        refusal = error if isinstance(error, _OF_THE_DRAFT) else ServiceUnavailable(error)
+        refusal = error if isinstance(error, DraftRefused) else ServiceUnavailable(error)
         if refusal is error or (isinstance(error, StoreGone) and store.why_refused is None):
             refused = range(at, at + max(1, drafts[at].together))
             refusals.update(dict.fromkeys(refused, refusal))

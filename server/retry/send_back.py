@@ -22,7 +22,7 @@ from rocketwire.server.statistics.counters import Counters
 from rocketwire.server.statistics.statistics import GroupTopic
 from rocketwire.server.topics.retry_topics import RetryTopics
 from rocketwire.store.append.drafts import Draft
-from rocketwire.store.errors import RecordTooLarge, TopicUnusable
+from rocketwire.store.errors import DraftRefused
 from rocketwire.store.protocol import Messages
 from rocketwire.store.records.lost_pages import fenced
 from rocketwire.wire import names
@@ -65,8 +65,7 @@ _ILLEGAL: Final = "MESSAGE_ILLEGAL"
 _UNKNOWN: Final = "UNKNOWN_ERROR"
 #: Apache answers a failed write with the name of the store's status.
 _STATUS: Final[dict[type[Exception], str]] = {
-    RecordTooLarge: _ILLEGAL,
-    TopicUnusable: _ILLEGAL,
+    DraftRefused: _ILLEGAL,
     ServiceUnavailable: "SERVICE_NOT_AVAILABLE",
 }
 

@@ -20,6 +20,7 @@ from typing import Final, TypeAlias
 from zlib import crc32
 
 from rocketwire.store.append.drafts import Appended, Draft
+from rocketwire.store.errors import PropertiesTooLong
 from rocketwire.store.index.key_column import PythonKeyColumn
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT
 from rocketwire.store.layout.record import record_head
@@ -28,7 +29,7 @@ from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.queues.queues import QueueTable
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.hosts import HOST_V4_SIZE, HOST_V6_SIZE
-from rocketwire.wire.message import BODY_CRC_MASK
+from rocketwire.wire.message import BODY_CRC_MASK, MAX_PROPERTIES_LENGTH
 
 _PROPERTIES_LENGTH: Final = struct.Struct(">h")
 _new_appended = tuple.__new__
@@ -95,6 +96,8 @@ class AppendLoop:
                 body_length = len(body)
                 properties = draft.properties
                 properties_length = len(properties)
+                if properties_length > MAX_PROPERTIES_LENGTH:
+                    raise PropertiesTooLong(properties_length, MAX_PROPERTIES_LENGTH)
                 sys_flag = draft.sys_flag | host_bit
                 born_host = draft.born_host
                 topic_field = queue.topic_field
@@ -112,7 +115,8 @@ class AppendLoop:
                     behind = get_queue((following.topic, following.queue_id))
                     if behind is queue:
                         wanted = draft.together
-                    if draft.together > 2 or behind is None or behind is queue or not _has_room(behind, pending):
+                    of_two = draft.together == 2 and len(following.properties) <= MAX_PROPERTIES_LENGTH
+                    if not of_two or behind is None or behind is queue or not _has_room(behind, pending):
                         self._write(parts, entries, pending)
                         end += self.size_behind(drafts, len(results), topic_field)
                     else:  # the note of a transaction's outcome, as its queue mostly is: ready for it
@@ -189,9 +193,15 @@ class AppendLoop:
         """Bytes of the records of the drafts that belong to one; those of a batch have one queue and one client.
 
         For others the queues are prepared here: once the first draft is written, the rest must not fail.
+
+        Raises:
+            PropertiesTooLong: one of them cannot be stored.
         """
         first = drafts[number]
         others = drafts[number + 1 : number + first.together]
+        longest = max(len(draft.properties) for draft in others)
+        if longest > MAX_PROPERTIES_LENGTH:
+            raise PropertiesTooLong(longest, MAX_PROPERTIES_LENGTH)
         if others[-1].topic != first.topic:
             return sum(map(self._size_in_ready_queue, others))
         head = self._head_v4 if len(first.born_host) == HOST_V4_SIZE else self._head_v6

@@ -30,7 +30,7 @@ from rocketwire.server.pop.reviving.revived import revived
 from rocketwire.server.timer.tasks import JobFaults
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.store.append.drafts import Draft
-from rocketwire.store.errors import OffsetsTooMany, RecordTooLarge, StoreError, TopicUnusable
+from rocketwire.store.errors import DraftRefused, OffsetsTooMany, StoreError
 from rocketwire.store.protocol import Messages
 from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.wire.errors import RecordInvalid
@@ -40,7 +40,6 @@ log = logging.getLogger(__name__)
 
 _MOST_BYTES: Final = 512 << 10
 _AGAIN_MS: Final = 1000
-_FOR_EVER: Final = (RecordTooLarge, TopicUnusable)
 
 
 class ComingAgain:
@@ -236,7 +235,7 @@ class ComingAgain:
                 del pending.unacked[offset]
                 self.counts.revived += 1
                 self.counts.lateness = max(0, self._clock() - pending.point.due)
-            elif isinstance(refusal, _FOR_EVER):
+            elif isinstance(refusal, DraftRefused):
                 self._lose(pending, offset)
             else:
                 self.faults.note(refusal)

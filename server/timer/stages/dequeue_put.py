@@ -27,7 +27,7 @@ from rocketwire.server.timer.wheel.loaded import DueCopy
 from rocketwire.server.timer.wheel.markers import Markers
 from rocketwire.server.timer.wheel.wheel import NearWheel
 from rocketwire.store.append.drafts import Appended
-from rocketwire.store.errors import RecordTooLarge, StoreError, TopicUnusable
+from rocketwire.store.errors import DraftRefused, StoreError
 from rocketwire.store.layout.timer_log import NO_COPY
 
 log = logging.getLogger(__name__)
@@ -35,7 +35,6 @@ log = logging.getLogger(__name__)
 #: Most refused messages, or bytes of them, that are kept while new ones are taken.
 _MOST_REFUSED: Final = 1024
 _MOST_BYTES: Final = 16 << 20
-_FOR_EVER: Final = (RecordTooLarge, TopicUnusable)
 _Steps = Generator[None, None, list[DueCopy] | None]
 CarryOut = Callable[[_Steps], Awaitable[list[DueCopy] | None]]
 """Runs steps to their end: as background work, or in turns with other tasks."""
@@ -174,7 +173,7 @@ class DequeuePut:
         while copies:
             drafts = [copy.draft for copy in copies if not isinstance(copy.draft, Undeliverable)]
             appended, refusals = self._storing.append(drafts)
-            refused = next((n for n in sorted(refusals) if not isinstance(refusals[n], _FOR_EVER)), len(copies))
+            refused = next((n for n in sorted(refusals) if not isinstance(refusals[n], DraftRefused)), len(copies))
             self._note_stored(copies[:refused], appended, refusals, now)
             if refused == len(copies):
                 self._faults.over()

@@ -10,10 +10,11 @@ import pytest
 from rocketwire.server.core.errors import ServiceUnavailable
 from rocketwire.server.messages.appending import NOT_STORED, append_group, refusal_of
 from rocketwire.store.append.drafts import Appended
-from rocketwire.store.errors import DiskFull, RecordTooLarge, StoreError, TopicUnusable
+from rocketwire.store.errors import DiskFull, PropertiesTooLong, RecordTooLarge, StoreError, TopicUnusable
 
 LARGE = RecordTooLarge(2, 1)
 BAD_TOPIC = TopicUnusable("/")
+LONG = PropertiesTooLong(2, 1)
 FULL = DiskFull("here", "full")
 
 
@@ -49,6 +50,7 @@ class PlannedStore:
         ([], [], {}),
         ([1, 2], [1, 2], {}),
         ([1, LARGE, 2, BAD_TOPIC, 3], [1, -1, 2, -1, 3], {1: str(LARGE), 3: str(BAD_TOPIC)}),
+        ([1, LONG, 2], [1, -1, 2], {1: str(LONG)}),
         ([LARGE, LARGE], [-1, -1], {0: str(LARGE), 1: str(LARGE)}),
         ([1, Planned(LARGE, 3), 2, 3, 4], [1, -1, -1, -1, 4], dict.fromkeys((1, 2, 3), str(LARGE))),
         ([1, FULL, 2], [1, -1, -1], dict.fromkeys((1, 2), str(ServiceUnavailable(str(FULL))))),

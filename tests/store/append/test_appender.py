@@ -12,7 +12,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from rocketwire.store.append.drafts import Draft
-from rocketwire.store.errors import DiskFull, RecordTooLarge, TopicUnusable
+from rocketwire.store.errors import DiskFull, PropertiesTooLong, RecordTooLarge, TopicUnusable
 from rocketwire.store.log.commit_log import CommitLog
 from rocketwire.store.queues.queues import LONGEST_NAME
 from rocketwire.store.store import MessageStore
@@ -237,6 +237,31 @@ def test_a_batch_larger_than_a_file_is_refused_before_anything_is_written(tmp_pa
     assert isinstance(store.append_error, RecordTooLarge)
     assert store.max_physical_offset == appended[0].size
     assert bodies(store) == [b"body-0"]
+    store.close()
+
+
+@pytest.mark.parametrize("loop", [0, -1], ids=["first", "twin"])
+@pytest.mark.parametrize("at", [1, 2, 3])
+@pytest.mark.parametrize("kind", ["single", "batch", "parted"])
+def test_properties_that_fit_no_record_are_refused(tmp_path: Path, loop: int, at: int, kind: str) -> None:
+    store = open_store(small(tmp_path, commit_log_file_size=1 << 20))
+    store._appender._loops = [store._appender._loops[loop], store._appender._loops[-1]]
+    long, most = b"a\1" + bytes(32766), b"a\1" + bytes(32765)
+    assert len(store.append([draft(0, properties=most)])) == 1
+    if kind == "single":
+        group = [draft(number, properties=long if number == at else b"") for number in (1, 2, 3)]
+        stored = at - 1
+    else:
+        group = parted(1, "ATB") if kind == "parted" else batch(1, 3)
+        group[at - 1].properties = long
+        stored = 0
+    before = store.max_physical_offset
+    appended = store.append([*group, draft(4)])
+    assert len(appended) == stored
+    assert isinstance(store.append_error, PropertiesTooLong)
+    assert store.max_physical_offset == before + sum(each.size for each in appended)
+    assert len(store.append([draft(5)])) == 1
+    assert bodies(store)[-1] == b"body-5"
     store.close()
 
 
