@@ -150,7 +150,7 @@ class Broker:
         self._stopped = self.store.last_append_timestamp  # before anything is repaired
         self._open_tables(config)
         self.invalidation = CacheInvalidation()
-        self.throttle = Throttle(live[ThrottleKeys], self.topics, metrics)
+        self.throttle = Throttle(live[ThrottleKeys], self.topics, metrics, region=config.broker.region_id)
         self.clients = ClientGroups(self.groups.notifies)
         self.statistics = self._statistics()
         self._make_storing(config)

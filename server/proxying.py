@@ -189,7 +189,7 @@ class _Proxy:
         self._faults = allowed_faults(config.faults, choose, self._metrics)
         self._access = access_control(config, live, clock, self._metrics, owner_at=None)
         self._places = None if self._access is None else MessagePlaces(self._access, self._lines)
-        throttle = Throttle(live[ThrottleKeys], {}, self._metrics)
+        throttle = Throttle(live[ThrottleKeys], {}, self._metrics, region=config.broker.region_id)
         live.changed.subscribe(throttle.changed)
         self._throttle = throttle
         self._quotas = Quotas(throttle, accounts=self._access is not None)

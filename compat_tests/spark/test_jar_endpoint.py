@@ -81,6 +81,25 @@ def test_rows(spark: SparkSession, namesrv: str, options: dict[str, Value]) -> N
     same(spark, None, namesrv=namesrv, columns=WHOLE, **options)
 
 
+@pytest.mark.parametrize(
+    ("topic", "refused"), [("%RETRY%" + "g" * 248, "%RETRY%" + "g" * 249), ("%DLQ%" + "g" * 250, "t" * 128)]
+)
+def test_topics_of_groups_with_long_names(spark: SparkSession, namesrv: str, topic: str, refused: str) -> None:
+    """Both sources write to retry and dead letter topics of 255 characters, and read them."""
+    given = {"namesrv": namesrv, "topic": topic}
+    reference.write(namesrv, {"body": [b"by Python"]}, topic=topic)
+    rows = spark.sql("select 'by the jar' body")
+    rows.write.format(JAR).mode("append").options(**given).save()
+    assert same(spark, None, namesrv=namesrv, topic=topic, columns="topic,body,message_id") == 2
+    bodies = sorted(row["body"] for row in of_jar(frame(spark, None, columns="body", **given)))
+    assert bodies == [b"by Python", b"by the jar"]
+    wrong = {**given, "topic": refused}
+    error = failed(lambda: rows.write.format(JAR).mode("append").options(**wrong).save())
+    assert f"'{refused[:200]}': The specified topic is longer than topic max length." in error
+    with pytest.raises(SparkSourceError, match=r"longer than topic max length\."):
+        reference.write(namesrv, {"body": [b"x"]}, topic=refused)
+
+
 def test_times(spark: SparkSession, namesrv: str) -> None:
     found = of_python(None, namesrv=namesrv, topic="Read", columns="store_timestamp")
     times = sorted(row["store_timestamp"] // 1000 for row in found)

@@ -41,7 +41,8 @@ RECEIVE_REMARK: Final = (
 FLOW_CONTROL_REMARK: Final = "messages flow control"
 
 _UNCOUNTED: Final = names.NOT_SENDABLE_TOPICS | {names.TRACE_TOPIC}
-"""The broker's internal topics and the trace topic; compared by full name, since clients choose names."""
+"""The broker's internal topics and the trace topic; compared by full name, since clients choose names. The region's
+trace topic is not counted, either."""
 _NANO: Final = 1_000_000_000
 _MOST_GATES: Final = 16_384
 _MOST_BUCKETS: Final = 16_384  # clients may send with ever new groups
@@ -90,6 +91,13 @@ class Topics(Protocol):
 class Throttle:
     """The quotas of one broker.
 
+    Args:
+        keys: The configuration.
+        topics: What is known of topics.
+        metrics: Counts refusals.
+        region: The broker's: the topic of its traces is not counted.
+        now: The clock in s.
+
     Attributes:
         sends: Whether anything could refuse a send.
         receives: The same for receives, apart from reads from the disk.
@@ -108,9 +116,11 @@ class Throttle:
         topics: Topics,
         metrics: Metrics,
         *,
+        region: str = "DefaultRegion",
         now: Callable[[], float] = trio.current_time,
     ) -> None:
         self._keys = keys
+        self._uncounted = _UNCOUNTED | {f"{names.REGION_TRACE_PREFIX}{region}"}
         self._topics = topics
         self._metrics = metrics
         self._now = now
@@ -235,7 +245,7 @@ class Throttle:
             return gate
 
     def _made(self, direction: str, topic: str, group: str, account: str) -> Gate | None:
-        if topic in _UNCOUNTED:
+        if topic in self._uncounted:
             return None
         if direction == SEND and topic in self._backlogged:
             return Gate((Bucket(0, 0),), (BACKLOG,))

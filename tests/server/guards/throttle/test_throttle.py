@@ -136,7 +136,9 @@ def test_a_debt_is_paid_first(setup: Setup) -> None:
     assert sends(setup, 3) == 1
 
 
-@pytest.mark.parametrize("topic", sorted(names.NOT_SENDABLE_TOPICS | {names.TRACE_TOPIC}))
+@pytest.mark.parametrize(
+    "topic", sorted(names.NOT_SENDABLE_TOPICS | {names.TRACE_TOPIC, "rmq_sys_TRACE_DATA_DefaultRegion"})
+)
 def test_the_brokers_own_topics_do_not_count(setup: Setup, topic: str) -> None:
     throttle = set_config(setup, instanceTps=2, topicQuotas="*=0/0", groupQuotas="*=0/0")
     assert throttle.send(topic, "P") is None
@@ -148,6 +150,7 @@ def test_the_brokers_own_topics_do_not_count(setup: Setup, topic: str) -> None:
     [
         "rmq_sys_anything",
         "RMQ_SYS_TRACE_TOPIC_2",
+        "rmq_sys_TRACE_DATA_other",
         "C",
         "B",
         "C_REPLY_TOPIC",
