@@ -172,7 +172,10 @@ class Connection(Writing):
     def _serve(self) -> None:
         if self._served:
             return
-        self._served, self._lets_others = True, False
+        self._lets_others = False
+        if not self._events and not self._requests:
+            return  # as after most reads: all their calls were plain
+        self._served = True
         until = trio.current_time() + _SECONDS
         try:
             for _ in range(_ROUNDS):
@@ -203,6 +206,8 @@ class Connection(Writing):
                 break
 
     def _serve_requests(self) -> None:
+        if not self._requests:
+            return
         until = trio.current_time() + _SECONDS
         while self._requests and not self._waits:
             requests, self._requests = self._requests, []
