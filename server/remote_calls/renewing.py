@@ -61,7 +61,7 @@ class RenewingHeld(Held):
         self._renewals = renewals
         self._clock = clock
         self._renewed: dict[str, _Renewed] = {}
-        self._spent: OrderedDict[str, None] = OrderedDict()
+        self._spent: OrderedDict[tuple[str, str, str], None] = OrderedDict()
 
     def read(self, text: str, now: int) -> Handle:
         """Read a handle that a client names; of a renewed delivery the one in force."""
@@ -72,19 +72,23 @@ class RenewingHeld(Held):
             raise CallInvalid(Code.INVALID_RECEIPT_HANDLE, "receipt handle is expired")
         return found.handle
 
-    def begin_change(self, text: str, now: int) -> Handle:
-        """Likewise, to change it: an upstream of Apache's takes any number of changes, and makes a copy at each."""
-        if text in self._spent:
+    def begin_change(self, topic: str, group: str, text: str, now: int) -> Handle:
+        """Likewise, to change it: an upstream of Apache's takes any number of changes, and makes a copy at each.
+
+        A handle does not say of which topic and group it is: whoever names an owner's with others spends nothing of it.
+        """
+        change = topic, group, text
+        if change in self._spent:
             raise CallInvalid(Code.INVALID_RECEIPT_HANDLE, "the invisible time was changed with this handle before")
         handle = self.read(text, now)
-        self._spent[text] = None
+        self._spent[change] = None
         if len(self._spent) > _MOST_SPENT:
             self._spent.popitem(last=False)
         return handle
 
-    def undo_change(self, text: str) -> None:
+    def undo_change(self, topic: str, group: str, text: str) -> None:
         """Note that a change which began was refused: the handle is still good."""
-        self._spent.pop(text, None)
+        self._spent.pop((topic, group, text), None)
 
     def add(self, client: Client, topic: str, group: str, texts: Iterable[str]) -> None:
         """Renew deliveries to a client from now on."""
@@ -97,9 +101,11 @@ class RenewingHeld(Held):
                 self._renewed[text] = _Renewed(client, topic, group, handle, now)
 
     def remove(self, client: Client, text: str) -> None:
-        """Renew a delivery no more."""
+        """Renew a delivery to a client no more; another client that names its handle ends nothing."""
         super().remove(client, text)
-        self._renewed.pop(text, None)
+        found = self._renewed.get(text)
+        if found is not None and found.client is client:
+            del self._renewed[text]
 
     def take_out(self, client: Client, now: int) -> list[tuple[str, str, Handle]]:
         """All deliveries to a client that says that it leaves, with topic and group, as they stand now."""

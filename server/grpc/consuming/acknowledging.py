@@ -124,10 +124,10 @@ def change_invisible(services: AcknowledgingServices, call: Call, request: Chang
     ms = duration_ms(request.invisible_duration)
     check_invisible_ms(ms, _LIMITS)
     text = request.receipt_handle
-    handle = services.held.begin_change(text, services.clock())
+    handle = services.held.begin_change(topic, group, text, services.clock())
     (reply,) = yield (handle.change_request(call, topic, group, ms, suspend=request.suspend),)
     if reply.code != ResponseCode.SUCCESS:
-        services.held.undo_change(text)
+        services.held.undo_change(topic, group, text)
     services.forget(call, text)
     fields = reply.fields
     if isinstance(fields, ChangeInvisibleTimeResponseHeader) and reply.code == ResponseCode.SUCCESS:

@@ -190,7 +190,7 @@ class Held:
         """
         return read_handle(text, now)
 
-    def begin_change(self, text: str, now: int) -> Handle:
+    def begin_change(self, topic: str, group: str, text: str, now: int) -> Handle:
         """Read a handle whose invisible time a client is about to change. A handle is good for one change.
 
         Here the broker knows which handles were changed.
@@ -198,9 +198,10 @@ class Held:
         Raises:
             CallInvalid: as `read_handle`, or it was changed before.
         """
+        del topic, group
         return self.read(text, now)
 
-    def undo_change(self, text: str) -> None:
+    def undo_change(self, topic: str, group: str, text: str) -> None:
         """Note that a change which began was refused: the handle is still good."""
 
     def add(self, client: Client, topic: str, group: str, texts: Iterable[str]) -> None:

@@ -226,7 +226,7 @@ class AccessControl:
         # A client without access to the group must not learn what is in the log.
         place = place_named(header.code, ext)
         if place is not None:
-            self._need(known, needed_for_message(header.code, self._owner_at(place)))
+            self._need(known, needed_for_message(header.code, ext, self._owner_at(place)))
 
     def place_to_decide(self, peer: Peer, header: Header, proof: Proof | None = None) -> int | None:
         """The physical offset of the message by whose topic a request is yet to be decided; None: it is decided.
@@ -251,7 +251,8 @@ class AccessControl:
         """
         known = self._limited(peer, header, proof)
         if known is not None:
-            self._need(known, needed_for_message(header.code, topic))
+            ext = _NO_FIELDS if header.ext is None else header.ext
+            self._need(known, needed_for_message(header.code, ext, topic))
 
     def _limited(self, peer: Peer, header: Header, proof: Proof | None) -> Account | None:
         """The account of an admitted request that needs permissions; None: it needs none."""

@@ -36,12 +36,14 @@ from rocketwire.wire.headers.query import ViewMessageRequestHeader
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
 from rocketwire.wire.headers.transaction import EndTransactionRequestHeader
 from rocketwire.wire.message_id import parse_offset_message_id
-from rocketwire.wire.names import retry_topic
+from rocketwire.wire.names import popped_topic, retry_topic
 
 OwnerAt = Callable[[int], str]
 """Returns the topic of the message at a physical offset; raises a `ServerError` if no message begins there."""
 NeededBy = Callable[[Mapping[str, str], memoryview, str | None], Needed]
 """Returns the permissions that a request needs by its fields, its body, and the topic of replies."""
+NeededForMessage = Callable[[str, Mapping[str, str]], Needed]
+"""Returns the permissions that a request needs by the topic of the message that it names, and by its fields."""
 PlaceIn = Callable[[dict[str, str]], int | None]
 """Returns the physical offset of the message that the fields of a request name; None: they name none."""
 
@@ -58,14 +60,14 @@ class Decision(NamedTuple):
         admin: Whether only accounts with `admin: true` may send it.
         forgotten: Whether 4.9.7 leaves it unprotected: administrators may send it, whatever their permissions.
         place: Gives the physical offset of the message that it names; None: it names none so.
-        of_message: Gives the permissions for that message's topic.
+        of_message: Gives the permissions for that message's topic, by the request's fields.
     """
 
     needed: NeededBy = _nothing
     admin: bool = False
     forgotten: bool = False
     place: PlaceIn | None = None
-    of_message: Callable[[str], Needed] = lambda topic: Needed(SUB, (topic,))
+    of_message: NeededForMessage = lambda topic, _ext: Needed(SUB, (topic,))
 
 
 # --- the permissions of one code
@@ -139,6 +141,15 @@ def _half(ext: dict[str, str]) -> int:
 def _consumed_directly(ext: dict[str, str]) -> int | None:
     message_id = decode_ext(ConsumeMessageDirectlyResultRequestHeader, ext).msg_id
     return None if message_id is None else parse_offset_message_id(message_id)[1]
+
+
+def _taken_by(field: str) -> NeededForMessage:
+    """What a group needs for a message; in its retry topics of POP, what the topic that it popped from needs."""
+    return lambda topic, ext: Needed(SUB, (popped_topic(topic, ext.get(field, "")),))
+
+
+def _sent_half(topic: str, _ext: Mapping[str, str]) -> Needed:
+    return sent_to(topic)
 
 
 # --- the table
@@ -234,13 +245,15 @@ DECISIONS: Final[Mapping[int, Decision]] = {
     RequestCode.SEND_REPLY_MESSAGE: _forgotten(_reply("topic")),
     RequestCode.SEND_REPLY_MESSAGE_V2: _forgotten(_reply("b")),
     RequestCode.RECALL_MESSAGE: Decision(_topic(PUB)),
-    RequestCode.END_TRANSACTION: Decision(forgotten=True, place=_half, of_message=sent_to),
+    RequestCode.END_TRANSACTION: Decision(forgotten=True, place=_half, of_message=_sent_half),
     RequestCode.PULL_MESSAGE: Decision(_read("topic", "consumerGroup")),
     RequestCode.LITE_PULL_MESSAGE: Decision(_read("topic", "consumerGroup")),
     RequestCode.QUERY_MESSAGE: Decision(_read("topic")),
     RequestCode.VIEW_MESSAGE_BY_ID: Decision(forgotten=True, place=_viewed),
-    RequestCode.CONSUMER_SEND_MSG_BACK: Decision(_read("group"), place=_sent_back),
-    RequestCode.CONSUME_MESSAGE_DIRECTLY: Decision(_read("consumerGroup"), forgotten=True, place=_consumed_directly),
+    RequestCode.CONSUMER_SEND_MSG_BACK: Decision(_read("group"), place=_sent_back, of_message=_taken_by("group")),
+    RequestCode.CONSUME_MESSAGE_DIRECTLY: Decision(
+        _read("consumerGroup"), forgotten=True, place=_consumed_directly, of_message=_taken_by("consumerGroup")
+    ),
     RequestCode.UPDATE_CONSUMER_OFFSET: Decision(_read("consumerGroup", "topic")),
     RequestCode.QUERY_CONSUMER_OFFSET: _forgotten(_read("consumerGroup", "topic")),
     RequestCode.GET_CONSUME_STATS: _forgotten(_progress),
@@ -299,6 +312,6 @@ def place_named(code: int, ext: dict[str, str]) -> int | None:
     return None if place is None else place(ext)
 
 
-def needed_for_message(code: int, topic: str) -> Needed:
+def needed_for_message(code: int, ext: Mapping[str, str], topic: str) -> Needed:
     """The permissions that a request needs for the topic of the message that it names by its physical offset."""
-    return DECISIONS.get(code, _UNDECIDED).of_message(topic)
+    return DECISIONS.get(code, _UNDECIDED).of_message(topic, ext)

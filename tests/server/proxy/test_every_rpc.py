@@ -280,3 +280,34 @@ async def test_what_the_owner_may_call(tmp_path: Path, *, through_proxy: bool) -
                 topic=topic("Hidden"), message_id=TRANSACTION, transaction_id=TRANSACTION, resolution=d.COMMIT
             )
             assert code_of(await sdk.call("EndTransaction", end, account)) is Code.OK
+
+
+@pytest.mark.parametrize("through_proxy", [False, True], ids=["serve", "proxy"])
+async def test_the_owner_gives_up_what_has_come_again(tmp_path: Path, *, through_proxy: bool) -> None:
+    """It stands in the retry topic of POP then, which is named by group and topic."""
+    async with lending(tmp_path) as (server, _, _, proxy):
+        await _make_transactional(server)
+        address = proxy.standing.listened if through_proxy else server.broker_address
+        names: dict[str, Any] = {"topic": topic("Hidden"), "group": group("hidden")}
+        with Sdk(address, CLIENT) as sdk:
+            await sdk.call("SendMessage", send_request(message(to="Hidden")), by(OWNER))
+            responses = await receive(sdk, receive_request("hidden", to="Hidden", polling=5), by(OWNER))
+            first = next(each.message for each in responses if each.HasField("message"))
+            changed = s.ChangeInvisibleDurationRequest(
+                **names,
+                receipt_handle=first.system_properties.receipt_handle,
+                invisible_duration=timedelta(seconds=10),
+            )
+            assert code_of(await sdk.call("ChangeInvisibleDuration", changed, by(OWNER))) is Code.OK
+            request = receive_request("hidden", to="Hidden", polling=20)
+            stream = await sdk.begin("ReceiveMessage", request, {"grpc-timeout": "30S", **by(OWNER)})
+            await sdk.rest()
+            await server.pass_time(14, step=1)
+            responses = (await sdk.over(stream)).messages(s.ReceiveMessageResponse)
+            second = next(each.message for each in responses if each.HasField("message"))
+            assert second.system_properties.delivery_attempt == 2
+            dead = s.ForwardMessageToDeadLetterQueueRequest(
+                **names, receipt_handle=second.system_properties.receipt_handle, message_id="m"
+            )
+            assert code_of(await sdk.call("ForwardMessageToDeadLetterQueue", dead, by(OTHER))) is Code.UNAUTHORIZED
+            assert code_of(await sdk.call("ForwardMessageToDeadLetterQueue", dead, by(OWNER))) is Code.OK

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 
+import pytest
+
 from rocketwire.server.guards.acl.client_ids import EXPIRY_SECONDS, ClientIds
 from tests.server.harness import FakePeer
 
@@ -36,9 +38,37 @@ def test_a_closed_connection_frees_its_id() -> None:
     assert ids.may_use("a", "one", first)
 
 
-def test_an_id_that_is_used_no_more_is_free() -> None:
+def test_an_id_is_free_when_its_last_connection_is_closed() -> None:
+    ids = ClientIds(lambda: 0.0)
+    first, second, stranger = FakePeer(), FakePeer(), FakePeer()
+    ids.heard("a", "one", first)
+    ids.heard("a", "one", second)
+    second.closed = True
+    assert not ids.may_use("a", "two", stranger)
+    assert ids.may_use("a", "one", FakePeer())
+    first.closed = True
+    assert ids.may_use("a", "two", stranger)
+
+
+def test_a_connection_may_have_several_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rocketwire.server.guards.acl.client_ids._MOST_OF_CONNECTION", 2)
     ids = ClientIds(lambda: 0.0)
     first, second = FakePeer(), FakePeer()
     ids.heard("a", "one", first)
-    ids.heard("b", "one", first)
+    ids.heard("b", "other", first)
+    assert not ids.may_use("a", "two", second)
+    assert not ids.may_use("b", "two", second)
+    assert ids.account(first) == "other"
+    ids.heard("c", "one", first)  # one too many
     assert ids.may_use("a", "two", second)
+    assert not ids.may_use("b", "two", second)
+
+
+def test_accounts_that_share_a_connection_share_its_id_elsewhere() -> None:
+    ids = ClientIds(lambda: 0.0)
+    first, second = FakePeer(), FakePeer()
+    for account in ("one", "two", "one"):
+        assert ids.may_use("a", account, first)
+        ids.heard("a", account, first)
+    assert ids.may_use("a", "two", second)
+    assert not ids.may_use("a", "three", second)

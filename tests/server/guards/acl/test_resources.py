@@ -24,7 +24,7 @@ def asked(code: int, ext: dict[str, str], body: bytes = b"") -> Needed:
 
     of_header = needed(code, ext, memoryview(body), reply_topic="C_REPLY_TOPIC")
     place = place_named(code, ext)
-    of_message = NOTHING if place is None else needed_for_message(code, owner_at(place))
+    of_message = NOTHING if place is None else needed_for_message(code, ext, owner_at(place))
     assert of_message.permission == SUB or not of_header.resources
     return Needed(
         of_message.permission if of_message.resources else of_header.permission,
