@@ -19,6 +19,8 @@ from typing import IO, Final
 
 #: Seconds without a line until one says that pip still works.
 SILENCE: Final = 10.0
+#: Exit code after Ctrl-C, as shells have it.
+INTERRUPTED: Final = 130
 #: Smaller downloads are not told.
 _LEAST_BYTES: Final = 5e6
 _UNITS: Final = {"bytes": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9}
@@ -106,7 +108,11 @@ def main(arguments: Sequence[str]) -> int:
         print(f"{time.monotonic() - began:5.0f} s  {text}", flush=True)
 
     command = [python, "-m", "pip", "install", "--progress-bar", "off", *wanted]
-    code = run(command, tell)
+    try:
+        code = run(command, tell)
+    except KeyboardInterrupt:
+        tell("stopped; the next start continues")
+        return INTERRUPTED
     if not code:
         tell("installed")
     return code

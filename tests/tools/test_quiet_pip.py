@@ -62,3 +62,12 @@ def test_silence_is_broken(tmp_path: Path) -> None:
     assert quiet_pip.run(waiting, told.append, silence=0.2) == 0
     assert "downloading a-1.whl, 6 MB" in told
     assert "downloading a-1.whl, 6 MB …" in told
+
+
+def test_ctrl_c_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(quiet_pip, "run", interrupted)
+    assert quiet_pip.main(["python", "x"]) == quiet_pip.INTERRUPTED
+    assert capsys.readouterr().out == "    0 s  stopped; the next start continues\n"
