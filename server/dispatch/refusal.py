@@ -40,4 +40,5 @@ def refusal(
     if not is_foreseen(error):
         log.error("request %(code)d from %(peer)s", {"code": header.code, "peer": caller.remote_text}, exc_info=error)
         remark = f"{type(error).__name__}: {error}" if told else type(error).__name__
-    return Reply(code=response_code(error), remark=remark, ext=ext, error=error)
+    # A frame of its traceback holds the reply: a cycle, which the collector does not find, as it tracks no replies.
+    return Reply(code=response_code(error), remark=remark, ext=ext, error=error.with_traceback(None))

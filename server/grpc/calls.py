@@ -230,7 +230,7 @@ class Call:
         self._missing -= 1
         if self._missing:
             return ()
-        self.asked = ()  # their peer is the call: a cycle, which only the collector would find
+        self.asked = ()  # their peer is the call: a cycle, which the collector does not find, for it tracks no requests
         return self._wait_for(self._steps.send(self._replies))
 
     def _wait_for(self, requests: Sequence[Request[Any]]) -> Sequence[Request[Any]]:

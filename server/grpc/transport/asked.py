@@ -62,7 +62,8 @@ class Asked:
 
         Replies may come still, of requests that a flush or long work holds up; to others never.
         """
-        for request in call.asked:
+        asked, call.asked = call.asked, ()  # a cycle, see `Call.replied`
+        for request in asked:
             if request.header.opaque in self._asked:
                 self._late.append(request.header.opaque)
         while len(self._late) > _MOST_LATE:

@@ -50,12 +50,12 @@ def test_an_aborted_request_is_forgotten() -> None:
 
 def test_requests_of_cancelled_calls_are_kept_for_late_replies_up_to_256() -> None:
     asked = Asked()
-    calls = []
+    opaques = []
     for _ in range(257):
         call = a_call()
-        asked.add(call, requests(asked, 1))
+        asked.add(call, made := requests(asked, 1))
         asked.cancel(call)
-        calls.append(call)
-    oldest, last = calls[0].asked[0].header.opaque, calls[-1].asked[0].header.opaque
-    assert asked.replied(oldest, Reply()) is None
-    assert asked.replied(last, Reply()) == (calls[-1], 0)
+        assert not call.asked, "the requests hold the call"
+        opaques.append(made[0].header.opaque)
+    assert asked.replied(opaques[0], Reply()) is None
+    assert asked.replied(opaques[-1], Reply()) == (call, 0)
