@@ -104,6 +104,13 @@ class Connected(Protocol):
 class Http2(Protocol):
     """What serves connections that begin with the preface of HTTP/2."""
 
+    @property
+    def prepared(self) -> bool:
+        """Whether connections can be taken."""
+
+    async def prepare(self) -> None:
+        """Make what all connections need."""
+
     def take(
         self,
         sock: socket.socket,
@@ -327,8 +334,27 @@ class Listener:
         assert self._http2 is not None  # noqa: S101 - else sessions would not ask
         self.sessions.discard(session)
         sock = session.hand_over()
-        connection = self._http2.take(sock, session.remote, first, nursery=nursery, on_close=self._leaves)
-        self.sessions.add(connection)
+        if self._http2.prepared:
+            self._take_http2(self._http2, sock, session.remote, first, nursery)
+        else:
+            nursery.start_soon(self._take_first_http2, self._http2, sock, session.remote, first, nursery)
+
+    def _take_http2(
+        self, http2: Http2, sock: socket.socket, remote: tuple[str, int], first: bytes, nursery: trio.Nursery
+    ) -> None:
+        self.sessions.add(http2.take(sock, remote, first, nursery=nursery, on_close=self._leaves))
+
+    async def _take_first_http2(
+        self, http2: Http2, sock: socket.socket, remote: tuple[str, int], first: bytes, nursery: trio.Nursery
+    ) -> None:
+        """Serve one of the first connections, which wait while all that they need is imported."""
+        try:
+            await http2.prepare()
+        except BaseException:
+            sock.close()
+            self._admission.leave(remote[0])
+            raise
+        self._take_http2(http2, sock, remote, first, nursery)
 
     async def _serve_tls(self, outer: socket.socket, far: socket.socket, remote: Remote, first: bytes) -> None:
         try:

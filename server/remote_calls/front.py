@@ -46,6 +46,15 @@ class RemoteFront:
         self._front = front
         self._held = held
 
+    @property
+    def prepared(self) -> bool:
+        """Whether connections can be taken."""
+        return self._front.prepared
+
+    async def prepare(self) -> None:
+        """Make what all connections need."""
+        await self._front.prepare()
+
     def take(
         self,
         sock: socket.socket,

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -16,6 +19,7 @@ from rocketwire.wire.addresses import Address
 from rocketwire.wire.grpc.codes import Code
 from tests.server.grpc.sdk import Sdk, code_of, send_request
 from tests.server.harness import free_port, serving
+from tests.slowness import within
 
 
 def test_the_address_is_a_key() -> None:
@@ -62,3 +66,42 @@ async def test_a_port_that_is_given_must_be_free(tmp_path: Path) -> None:
             async with serving(tmp_path / "store", grpc_listen=address):
                 pass
     assert "--grpc" in str(raised.value.exceptions)
+
+
+@pytest.mark.slow
+def test_nobody_waits_while_the_first_connection_is_prepared(tmp_path: Path) -> None:
+    """In a process that has imported nothing of gRPC: the longest step of its event loop."""
+    found = subprocess.run(
+        [sys.executable, "-c", FIRST, str(tmp_path / "store")], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert within(float(found.stdout), 0.05), found.stderr
+
+
+FIRST: Final = """
+import sys, time
+from pathlib import Path
+import trio
+from tests.server.harness import serving
+
+class Longest(trio.abc.Instrument):
+    seconds, began = 0.0, float("inf")
+    def before_task_step(self, task):
+        self.began = time.thread_time()
+    def after_task_step(self, task):
+        self.seconds = max(self.seconds, time.thread_time() - self.began)
+
+async def main():
+    async with serving(Path(sys.argv[1]), run_sync=trio.to_thread.run_sync) as server:
+        longest = Longest()
+        stream = await trio.open_tcp_stream("127.0.0.1", server.broker_address.port)
+        assert "google.protobuf" not in sys.modules
+        trio.lowlevel.add_instrument(longest)
+        await stream.send_all(b"PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0]))
+        assert await stream.receive_some()
+        trio.lowlevel.remove_instrument(longest)
+        await stream.aclose()
+        print(longest.seconds)
+
+trio.run(main)
+"""
+"""A program that prints how long others wait for the first connection, in seconds of processor time."""
