@@ -10,6 +10,7 @@ from rocketwire.server.core.request import Reply
 from rocketwire.server.pop.keys import PERCENT
 from rocketwire.server.pop.ordered import Ordered, PopQueue
 from rocketwire.server.pop.pop_topics import PopTopics
+from rocketwire.server.pop.stored_handles import without_handles
 from rocketwire.server.statistics.counters import Counters
 from rocketwire.server.statistics.statistics import GroupTopic
 from rocketwire.store.protocol import Messages
@@ -57,7 +58,7 @@ class Peeking:
                 if fetched.status in _ELSEWHERE:
                     fetched = self._store.get(topic, queue_id, fetched.next_offset, most)
                 if fetched.count:
-                    body += [bytes(chunk) for chunk in fetched.chunks]
+                    body.append(without_handles(b"".join(fetched.chunks)))
                     count += fetched.count
                     size += fetched.size
                     self._deliveries.add((group, topic), fetched.count, fetched.size)

@@ -8,8 +8,7 @@ does not want, and into the queue if it was outside.
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import replace
 from itertools import count
 from typing import Final, NamedTuple
@@ -26,6 +25,7 @@ from rocketwire.server.pop.ordered import Ordered, OrderedBatch, PopQueue
 from rocketwire.server.pop.pop_topics import PopTopics
 from rocketwire.server.pop.records import PopRecords
 from rocketwire.server.pop.renewals import RenewedPopRequest
+from rocketwire.server.pop.stored_handles import PLACE, records_of, without_handle, without_handles
 from rocketwire.server.pop.taken import Taken, TakenQueue
 from rocketwire.server.pull.keys import TransferKeys
 from rocketwire.server.statistics.counters import Counters
@@ -48,11 +48,9 @@ from rocketwire.wire.message import (
     encode_record,
 )
 from rocketwire.wire.pop_handle import ORDER_REVIVE_QUEUE, PopHandle, PoppedQueue, kind_of
-from rocketwire.wire.property_edits import with_items, without
+from rocketwire.wire.property_edits import with_items
 
 _FROM_MIN: Final = 0
-_PLACE: Final = struct.Struct(">i16xq")
-"""Size and queue offset, with which each record begins."""
 _POP_CK: Final = property_names.POP_CK.encode()
 _IN_A_ROW: Final = [tuple(range(count)) for count in range(MOST_MESSAGES + 1)]
 _ELSEWHERE: Final = frozenset(
@@ -246,9 +244,9 @@ class Taking:
             differences = _IN_A_ROW[fetched.count]
         else:
             offsets = [
-                _PLACE.unpack_from(record)[1]
-                for record in _records(b"".join(fetched.chunks))
-                if len(record) >= _PLACE.size
+                PLACE.unpack_from(record)[1]
+                for record in records_of(b"".join(fetched.chunks))
+                if len(record) >= PLACE.size
             ]
             differences = tuple([each - offset for each in offsets])
         body = self._body(taken, queue, offset, fetched, fields)
@@ -273,17 +271,16 @@ class Taking:
         a record is taken out: consumers would believe it.
         """
         body = b"".join(fetched.chunks)
-        rewritten = queue.topic != fields.topic and not self._keys.current.pop_response_return_actual_retry_topic
-        if not rewritten and _POP_CK not in body:
-            return body
+        if queue.topic == fields.topic or self._keys.current.pop_response_return_actual_retry_topic:
+            return without_handles(body)
         found: list[bytes] = []
-        for record in _records(body):
+        for record in records_of(body):
             try:
                 message = decode_record(record, check_crc=False)
             except RecordInvalid:  # the client decides what becomes of it
                 found.append(record)
                 continue
-            found.append(self._rewritten(taken, start, message, fields) if rewritten else _without_handle(message))
+            found.append(self._rewritten(taken, start, message, fields))
         return b"".join(found)
 
     def _rewritten(self, taken: Taken, start: int, message: Message, fields: PopMessageRequestHeader) -> bytes:
@@ -300,7 +297,7 @@ class Taking:
         )
         properties = with_items(message.properties, ((_POP_CK, handle.text.encode()),))
         if len(properties) > MAX_PROPERTIES_LENGTH:  # the client makes the handle of the answer's lists
-            return _without_handle(message)
+            return without_handle(message)
         magic = MAGIC_V1 if len(fields.topic) <= MAX_TOPIC_LENGTH_V1 else MAGIC_V2
         return encode_record(replace(message, topic=fields.topic, properties=properties, magic=magic))
 
@@ -344,18 +341,3 @@ class Taking:
         gate = throttle.receive(fields.topic, group, account) if throttle.receives else None
         if gate is not None:
             throttle.received(gate, [memoryview(each.body) for each in taken.queues])
-
-
-def _without_handle(message: Message) -> bytes:
-    """The record of a message, less a POP_CK in it."""
-    return encode_record(replace(message, properties=without(message.properties, (_POP_CK,))))
-
-
-def _records(body: bytes) -> Iterator[bytes]:
-    """Each record; one whose size is damaged, and all behind it, are the last."""
-    at = 0
-    while at < len(body):
-        size = _PLACE.unpack_from(body, at)[0] if len(body) - at >= _PLACE.size else 0
-        end = at + size if size >= _PLACE.size else len(body)
-        yield body[at:end]
-        at = end

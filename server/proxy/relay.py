@@ -15,6 +15,7 @@ from rocketwire.server.net.session import Session
 from rocketwire.server.proxy.edge.held_requests import Arrived, EdgeAccounts, HeldRequests
 from rocketwire.server.proxy.passing import Passing
 from rocketwire.server.proxy.quotas import Quotas
+from rocketwire.server.proxy.sends import without_handles
 from rocketwire.server.proxy.shadow import Shadow
 from rocketwire.server.proxy.times import Times
 from rocketwire.server.proxy.tunnels import Begun, Passed, Relocation, Tunnel, Watching
@@ -30,6 +31,7 @@ from rocketwire.wire.connection import RawFrame
 from rocketwire.wire.frame import Buffer
 from rocketwire.wire.header import Header, decode_header, encode_header
 from rocketwire.wire.hosts import encode_host
+from rocketwire.wire.signature import ACCESS_KEY
 
 log = logging.getLogger(__name__)
 
@@ -183,6 +185,10 @@ class Relay(Passing):
 
     def _ask(self, tunnel: Tunnel, frame: RawFrame, header: Header, *, guarded: bool, arrived: float) -> None:
         """Pass a request on."""
+        if self._account.active or ACCESS_KEY not in (header.ext or ()):  # else a change would break the signature
+            stripped, body = without_handles(header, frame.body)
+            if stripped is not header or body is not frame.body:
+                header, frame = stripped, _with(frame._replace(body=memoryview(body)), stripped)
         if guarded:
             tunnel.watch(header.opaque, _charging(self._quotas.charging(header)))
         if self._shadow is not None:

@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from msgspec.structs import replace
+
+from rocketwire.wire.batch import decode_batch, encode_batch
 from rocketwire.wire.codes import RequestCode, SysFlag
+from rocketwire.wire.errors import BatchInvalid
+from rocketwire.wire.frame import Buffer
+from rocketwire.wire.header import Header
+from rocketwire.wire.properties import ITEM_SEP, NAME_SEP, POP_CK
+from rocketwire.wire.property_edits import without
 
 PULLS: Final = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE, RequestCode.POP_MESSAGE})
+_POP_CK: Final = POP_CK.encode()
 _DIGITS: Final = 10
 """The most of a 32-bit number."""
 
@@ -20,10 +29,11 @@ class SendFields(NamedTuple):
     queue: str
     properties: str
     sys_flag: str
+    batch: str
 
 
-_LONG: Final = SendFields("topic", "producerGroup", "queueId", "properties", "sysFlag")
-_SHORT: Final = SendFields("b", "a", "e", "i", "f")
+_LONG: Final = SendFields("topic", "producerGroup", "queueId", "properties", "sysFlag", "batch")
+_SHORT: Final = SendFields("b", "a", "e", "i", "f", "m")
 SENDS: Final[Mapping[int, SendFields]] = {
     RequestCode.SEND_MESSAGE: _LONG,
     RequestCode.SEND_MESSAGE_V2: _SHORT,
@@ -40,3 +50,32 @@ def number(text: str | None, default: int = 0) -> int:
 def is_half(fields: SendFields, ext: Mapping[str, str]) -> bool:
     """Whether a send is the half message of a transaction."""
     return number(ext.get(fields.sys_flag)) & SysFlag.TRANSACTION_MASK == SysFlag.TRANSACTION_PREPARED
+
+
+def without_handles(header: Header, body: Buffer) -> tuple[Header, Buffer]:
+    """A send without the handles (POP_CK) in its properties, as a consumer sends one that forwards a popped message.
+
+    Brokers of 4.9 would store them. Another request, and a batch that cannot be read, is given back as it is.
+    """
+    fields = SENDS.get(header.code)
+    ext = header.ext or {}
+    if fields is None:
+        return header, body
+    text = ext.get(fields.properties, "")
+    if POP_CK in text:
+        items = [item for item in text.split(ITEM_SEP) if not item.startswith(POP_CK + NAME_SEP)]
+        header = replace(header, ext={**ext, fields.properties: ITEM_SEP.join(items)})
+    if header.code == RequestCode.SEND_BATCH_MESSAGE or ext.get(fields.batch, "").lower() == "true":
+        body = _batch_without_handles(body)
+    return header, body
+
+
+def _batch_without_handles(body: Buffer) -> Buffer:
+    data = bytes(body)
+    if _POP_CK not in data:
+        return body
+    try:
+        items = decode_batch(data)
+    except BatchInvalid:
+        return body
+    return encode_batch(each._replace(properties=without(each.properties, (_POP_CK,))) for each in items)

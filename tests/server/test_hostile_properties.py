@@ -161,6 +161,18 @@ async def test_a_handle_in_a_stored_record_is_not_believed(tmp_path: Path, store
         assert sorted(await pop_all(server, "P", order=orderly)) == everything
 
 
+async def test_a_peek_does_not_show_a_stored_handle(tmp_path: Path) -> None:
+    clock = Clock()
+    write_log(tmp_path, [text_of({"a": "1", POP_CK: HANDLE_OF_ANOTHER, "b": "2"}).encode()], clock)
+    async with serving(tmp_path, clock=clock) as server:
+        broker = server.broker()
+        await make(broker)
+        ext = {"topic": "T", "queueId": "-1", "maxMsgNums": "9", "consumerGroup": "G"}
+        found = records((await broker.ask(RequestCode.PEEK_MESSAGE, ext)).body)
+        assert [each.body for each in found] == [b"plain0", b"stored0", b"plain1"]
+        assert found[1].properties == text_of({"a": "1", "b": "2"}).encode()
+
+
 @pytest.mark.parametrize("kernel", [False, True])
 async def test_a_handle_that_a_producer_sends_is_not_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, kernel: bool
