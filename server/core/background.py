@@ -3,7 +3,7 @@
 Back-checks, messages that are overdue, expiry and the like may pile up in any number. Each such task gives its work to
 the one `BackgroundBudget` of the broker, as a generator that yields after each small piece. The budget runs one slice
 at a time, whichever tasks have work. While requests come, all slices together take `SHARE` of the event loop's time,
-and besides what the loop would have waited in; while none come, they take all of it.
+and besides what the loop would have waited in, up to `MOST_SHARE`; while none come, they take all of it.
 
 How busy requests keep the loop is measured, not declared: by the count of requests served, whatever way they came in,
 and by the time that the loop spends waiting for its sockets.
@@ -22,6 +22,9 @@ T = TypeVar("T")
 
 SHARE: Final = 0.2
 """The part of the loop's time that background work may take while requests keep the loop busy."""
+MOST_SHARE: Final = 0.5
+"""The part that it may take while requests come and leave the loop idle for most of the time: then the rest between two
+slices is as long as a slice, enough to serve a request that arrived meanwhile in all of its steps."""
 BUSY_SLICE_SECONDS: Final = 0.000_15
 """How long a slice is while requests come: less than the time that a client waits for its answer anyway."""
 QUIET_SLICE_SECONDS: Final = 0.002
@@ -139,7 +142,7 @@ class BackgroundBudget:
         if not self.pressed():
             self._rests_until = now
             return
-        share = min(1.0, SHARE + self._idle_part)
+        share = min(MOST_SHARE, SHARE + self._idle_part)
         self._rests_until = now + (now - began) * (1 / share - 1)
 
     def _measure(self, now: float) -> None:

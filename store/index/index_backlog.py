@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 
     from rocketwire.store.records.columns import Records
 
-#: Messages read from the log by one step, each with so many values in a row: see store.index.key_column.
-_STEP: Final = 1024
+#: Messages read from the log by one step, which takes 0.6 ms, each with so many values in a row: see
+#: store.index.key_column.
+_READ: Final = 128
 _VALUES: Final = 5
 #: Keys taken from the column by one step, and how many may be pending. The kernel takes all, what comes in 0.3 s
 #: or more: a thread beside a busy event loop may have to wait some ms for each step's begin and end.
-_TAKEN, _MOST_PENDING = (_STEP, 1 << 16) if native.kernel is None else (1 << 19, 1 << 19)
+_TAKEN, _MOST_PENDING = (1024, 1 << 16) if native.kernel is None else (1 << 19, 1 << 19)
 _unique_key_of: Final = reader_of(names.UNIQ_KEY.encode())
 _keys_of: Final = reader_of(names.KEYS.encode())
 
@@ -81,7 +82,7 @@ class IndexBacklog:
         end = max(self.next_offset, log.start)
         start = self.keys.start
         limit = log.position if start is None else start
-        while end < limit and len(values) < _STEP * _VALUES:
+        while end < limit and len(values) < _READ * _VALUES:
             segment = log.segments.find(end)
             if segment is None:
                 end = log.next_file(end)
@@ -94,7 +95,7 @@ class IndexBacklog:
                 end=min(limit, segment.end) - segment.start,
                 whole=segment.end <= limit,
                 check_crc=False,
-                most=_STEP,
+                most=_READ,
             )
             self._add_values(values, buffer, walked.records)
             end = segment.start + walked.position

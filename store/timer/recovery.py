@@ -21,6 +21,7 @@ from mmap import PAGESIZE
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import numpy.ma  # np.unique loads it at its first call, which would be a step of the event loop, of 45 ms
 
 from rocketwire.store.layout.derive import field_offsets
 from rocketwire.store.layout.timer_log import (

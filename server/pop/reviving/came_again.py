@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
+from collections.abc import Generator
 from typing import Final, NamedTuple
 
 from rocketwire.server.messages.stored_message import StoredMessage, stored_message
@@ -19,7 +20,8 @@ from rocketwire.wire.pop_records import CheckPoint
 from rocketwire.wire.properties import reader_of
 
 _QUEUE: Final = 0
-_READ_AT_ONCE: Final = 256
+#: Records that are read in one step.
+_READ_AT_ONCE: Final = 32
 _unique_key: Final = reader_of(property_names.UNIQ_KEY.encode())
 
 
@@ -47,20 +49,27 @@ class CameAgain:
         self._copies: dict[str, tuple[int, Counter[_Copy]]] = {}
 
     def take(self, message: StoredMessage, point: CheckPoint, retry: str) -> bool:
-        """Whether a message of a check point came again before the start; each copy counts once."""
+        """Whether a message of a check point came again before the start; each copy counts once.
+
+        The topic's copies from that point on have to be read before: see `read`.
+        """
         if self._until is None or point.due >= self._until:
             return False
-        copies = self._of(retry, point.due)
+        copies = self._copies[retry][1]
         copy = _copy(message, message.reconsume_times + (0 if point.suspend else 1))
         if not copies[copy]:
             return False
         copies[copy] -= 1
         return True
 
-    def _of(self, retry: str, since: int) -> Counter[_Copy]:
+    def read(self, point: CheckPoint, retry: str) -> Generator[None, None, None]:
+        """Read the copies that a check point's messages may have in a retry topic, some in each step, if not done yet."""
+        since = point.due
+        if self._until is None or since >= self._until:
+            return
         known = self._copies.get(retry)
         if known is not None and known[0] <= since:
-            return known[1]
+            return
         copies: Counter[_Copy] = Counter()
         offset, end = self._store.offset_by_time(retry, _QUEUE, since), self._store.max_offset(retry, _QUEUE)
         while offset < end:
@@ -72,8 +81,8 @@ class CameAgain:
                 if record is not None:
                     _count(copies, record)
             offset = first + len(entries) // ENTRY_STRUCT.size
+            yield
         self._copies[retry] = since, copies
-        return copies
 
 
 def _count(copies: Counter[_Copy], record: memoryview) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Final
 
 from msgspec.structs import replace
@@ -98,8 +98,11 @@ class ComingAgain:
         self._resets = resets
         self._came_again = CameAgain(store, None if store.stopped_cleanly else clock())
 
-    def revive(self, queue_id: int, points: Points, until: int, most: int) -> None:
-        """Decide some check points, and store what comes again of them as one group of about `most` records."""
+    def revive(self, queue_id: int, points: Points, until: int, most: int) -> Generator[None, None, None]:
+        """Decide some check points, and store what comes again of them as one group of about `most` records.
+
+        It is done in one step, unless much has to be read before.
+        """
         drafts: list[Draft] = []
         entries: list[tuple[Pending, int]] = []
         renewed: list[tuple[Pending, int]] = []
@@ -113,6 +116,8 @@ class ComingAgain:
         ):
             looked += 1
             point = pending.point
+            if pending.unacked:
+                yield from self._came_again.read(point, self._pop_topics.retry_of(point.topic, point.group))
             self._drop_cancelled(pending)
             invisible_time = self._renewals.renewed(point.renewer, point.pop_time, now, point.invisible_time)
             if invisible_time is not None and pending.unacked:

@@ -26,8 +26,9 @@ from rocketwire.store.protocol import Messages
 from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.wire import names
 
-#: Most records that are stored together, and if they are background work beside requests. Each message takes two.
+#: Most records that are stored together, and if they are background work, also beside requests. Each message takes two.
 _GROUP: Final = 256
+_OVERDUE_GROUP: Final = 64
 _SMALL_GROUP: Final = 8
 #: Most records that are read together, and while requests come.
 _READ_AT_ONCE: Final = 64
@@ -200,13 +201,18 @@ class Reviver:
             self._records.read(queue_id, points, _READ_IN_A_SLICE if self._budget.pressed() else _READ_AT_ONCE)
             yield
 
+    def _most(self, *, overdue: bool) -> int:
+        """How many records are stored together."""
+        if not overdue:
+            return _GROUP
+        return _SMALL_GROUP if self._budget.pressed() else _OVERDUE_GROUP
+
     def _decide(self, queue_id: int, points: Points, *, overdue: bool) -> Generator[None, None, None]:
         until = self._until
         if points.read_to < self._ends.get(queue_id, 0):  # too many are in memory
             until = min(until, points.seen - _APART_MS)
         while points.next_due is not None and points.next_due <= until:
-            small = overdue and self._budget.pressed()
-            self._coming_again.revive(queue_id, points, until, _SMALL_GROUP if small else _GROUP)
+            yield from self._coming_again.revive(queue_id, points, until, self._most(overdue=overdue))
             yield
         committed = points.committed
         if committed != NONE and committed != self._offsets.query(names.REVIVE_GROUP, self._topic, queue_id):

@@ -169,9 +169,14 @@ def test_too_many_pending_messages_are_read_from_the_log(tmp_path: Path, monkeyp
 def test_only_what_the_kernel_does_suits_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rocketwire.store.index.key_index._MUCH", 10)
     store = open_store(small(tmp_path))
-    store.append([draft(n) for n in range(4)])
+    assert not store.index_suits_thread
+    store.append([draft(0)])
+    assert store.index_suits_thread  # the first file is to be made
+    store.dispatch_index()
+    store.append([draft(n) for n in range(1, 4)])
     assert not store.index_suits_thread
     store.append([draft(n) for n in range(4, 8)])
+    store.append([draft(n) for n in range(8)])
     assert store.index_suits_thread == (native.kernel is not None)
     assert store._index is not None
     store._index.keys.take(1 << 62, 1)  # empties the column, as too many pending keys do
@@ -183,7 +188,7 @@ def test_only_what_the_kernel_does_suits_a_thread(tmp_path: Path, monkeypatch: p
     while store.dispatch_index():
         pass
     assert not store.index_suits_thread
-    assert [found(store, f"k{n}") for n in range(16)] == [1] * 8 + [5] * 8
+    assert [found(store, f"k{n}") for n in range(16)] == [2] * 8 + [5] * 8
     store.close()
     store = open_store(small(tmp_path, message_index_enable=False))
     assert not store.index_suits_thread
@@ -261,7 +266,7 @@ def test_index_files_of_another_size_are_made_again_after_a_kill(tmp_path: Path)
 
 
 def test_a_query_does_not_wait_for_a_large_backlog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rocketwire.store.index.index_backlog._STEP", 3)
+    monkeypatch.setattr("rocketwire.store.index.index_backlog._READ", 3)
     store = open_store(small(tmp_path, commit_log_file_size=1 << 16))
     store.append([draft(n) for n in range(120)])
     kill(store)
