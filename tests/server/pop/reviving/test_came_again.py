@@ -41,8 +41,7 @@ async def test_a_long_retry_topic_is_read_in_steps_and_once(tmp_path: Path) -> N
     room.store.append([Draft(RETRY, 0, b"m0", b"", 0, 0, now, HOST, reconsume_times=1)])
     copies, point = CameAgain(room.store, now + 1), _point(now)
     times = [time.thread_time()]
-    for _ in copies.read(point, RETRY):
-        times.append(time.thread_time())
+    times += [time.thread_time() for _ in copies.read(point, RETRY)]
     assert len(times) > _COPIES // 32
     assert max(after - before for before, after in itertools.pairwise(times)) < _STEP_SECONDS
     assert list(copies.read(point, RETRY)) == []  # it is known
