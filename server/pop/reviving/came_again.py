@@ -63,7 +63,7 @@ class CameAgain:
         return True
 
     def read(self, point: CheckPoint, retry: str) -> Generator[None, None, None]:
-        """Read the copies that a check point's messages may have in a retry topic, some in each step, unless it was done."""
+        """Read the copies that a check point's messages may have in a retry topic, in steps, unless that was done."""
         since = point.due
         if self._until is None or since >= self._until:
             return
