@@ -14,6 +14,7 @@ import trio
 from rocketwire.server.access import access_control
 from rocketwire.server.banner import about_access, reached
 from rocketwire.server.configuration import LiveConfig
+from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.threads import RunSync
@@ -288,7 +289,7 @@ class _Proxy:
             await cluster.refresh()
             nursery.start_soon(cluster.run)
             await nursery.start(ports.run)
-            nursery.start_soon(self._front.run)
+            nursery.start_soon(self._front.run, BackgroundBudget(self._metrics.requests.total))
             for listener in (*self._listeners["name server"], *self._listeners["gRPC"]):
                 nursery.start_soon(listener.run)
             if monitoring is not None:

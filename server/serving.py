@@ -16,6 +16,7 @@ import trio
 from rocketwire.server.broker import Broker
 from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.configuration import NAME_SERVER, LiveConfig, ServerConfig
+from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.clocks.due_time import DueTime
 from rocketwire.server.core.clocks.movable_clock import MovableClock
@@ -129,8 +130,8 @@ async def serve_name_server(
             run_sync=run_sync,
         )
         async with trio.open_nursery() as nursery:
-            for each in (in_flight, routes):
-                nursery.start_soon(each.run)
+            nursery.start_soon(in_flight.run)
+            nursery.start_soon(routes.run, BackgroundBudget(metrics.requests.total))
             name_server.start(nursery)
             ready(listened_address(sock, address))
 
@@ -271,10 +272,12 @@ async def _serve_on(
                 nursery.start_soon(faults.delayed.run)
             if name_server is not None:
                 name_server.start(nursery)
-            for each in (routes, hub, *listeners):
+            if routes is not None:
+                nursery.start_soon(routes.run, broker.background)
+            for each in (hub, *listeners):
                 if each is not None:
                     nursery.start_soon(each.run)
-            nursery.start_soon(front.run)
+            nursery.start_soon(front.run, broker.background)
             _tell(sockets, descriptors)
             if monitoring is not None:
                 nursery.start_soon(monitoring.run)

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import trio
 
 from rocketwire.server.clients.members import ConsumerGroup, Member
+from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.clocks.standstill import Rounds
 from rocketwire.server.core.request import Peer
 from rocketwire.server.core.works import STEP_SECONDS, in_parts
@@ -256,15 +257,25 @@ class ClientGroups:
         for _ in self._expiring():
             pass
 
-    def _expiring(self) -> Iterator[None]:
+    def _expiring(self) -> Generator[None, None, None]:
         limit = self._rounds.limit(CLIENT_EXPIRY_SECONDS)
+        yield from self._expiring_consumers(limit)
+        yield from self._expiring_producers(limit)
+
+    def _expiring_consumers(self, limit: float) -> Generator[None, None, None]:
+        silent, last = 0, ""
         for groups in in_parts(list(self._consumers.values())):
             for group in groups:
                 for peers in in_parts([peer for peer, member in group.members.items() if member.last_seen < limit]):
                     for peer in peers:
-                        self._expire_consumer(group, peer, limit)
+                        if self._expire_consumer(group, peer, limit):
+                            silent, last = silent + 1, f"{peer.remote_text} of {group.name}"
                     yield
             yield
+        if silent:
+            log.info("%(count)d consumers sent no heartbeat, the last: %(last)s", {"count": silent, "last": last})
+
+    def _expiring_producers(self, limit: float) -> Generator[None, None, None]:
         for producers in in_parts(list(self._producers.items())):
             for name, members in producers:
                 for peers in in_parts([peer for peer, member in members.items() if member.last_seen < limit]):
@@ -274,14 +285,12 @@ class ClientGroups:
                     yield
             yield
 
-    def _expire_consumer(self, group: ConsumerGroup, peer: Peer, limit: float) -> None:
+    def _expire_consumer(self, group: ConsumerGroup, peer: Peer, limit: float) -> bool:
         member = group.members.get(peer)
-        if member is not None and member.last_seen < limit:
-            log.info(
-                "consumer %(peer)s of %(group)s: no heartbeat",
-                {"peer": peer.remote_text, "group": group.name},
-            )
-            self.unregister_consumer(peer, group.name)
+        if member is None or member.last_seen >= limit:
+            return False
+        self.unregister_consumer(peer, group.name)
+        return True
 
     def _tell_members(self, group: ConsumerGroup) -> None:
         if not self._notifies(group.name):
@@ -315,14 +324,13 @@ class ClientGroups:
         self._at_once += count
         return True
 
-    async def run(self) -> None:
-        """Expire members, and do the work that was too much at once in parts; never returns."""
+    async def run(self, budget: BackgroundBudget) -> None:
+        """Expire members as background work, and do the work that was too much at once in parts; never returns."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._do_the_rest)
             while True:
                 await self._rounds.pause(_SCAN_SECONDS)
-                for _ in self._expiring():
-                    await trio.lowlevel.checkpoint()
+                await budget.carry_out(self._expiring())
 
     async def _do_the_rest(self) -> None:
         while True:

@@ -9,11 +9,12 @@ All locks last equally long, so each group's, with the newest last, are in the o
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Generator, Iterable
 from typing import Final, NamedTuple
 
 import trio
 
+from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.works import in_parts
 from rocketwire.wire.bodies.client import MessageQueue
@@ -23,7 +24,7 @@ MOST_LOCKS: Final = 200_000
 MOST_BYTES: Final = 4 << 20
 """The most bytes of a body that names queues: some 40,000 of them. Access control parses it, too, in one step."""
 _SCAN_SECONDS: Final = 10.0
-_AT_ONCE: Final = 1024
+_AT_ONCE: Final = 256
 """The most locks of a group that expire before other tasks run."""
 
 
@@ -96,7 +97,7 @@ class OrderLocks:
         for _ in self._expiring():
             pass
 
-    def _expiring(self) -> Iterator[None]:
+    def _expiring(self) -> Generator[None, None, None]:
         for groups in in_parts(list(self._groups)):
             for group in groups:
                 while self._expire_some(group) == _AT_ONCE:
@@ -116,9 +117,8 @@ class OrderLocks:
             self._groups.pop(group, None)
         return len(queues)
 
-    async def run(self) -> None:
-        """Remove expired locks, a few at a time; never returns."""
+    async def run(self, budget: BackgroundBudget) -> None:
+        """Remove expired locks as background work; never returns."""
         while True:
             await trio.sleep(_SCAN_SECONDS)
-            for _ in self._expiring():
-                await trio.lowlevel.checkpoint()
+            await budget.carry_out(self._expiring())

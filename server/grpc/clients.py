@@ -8,12 +8,13 @@ these come from what it receives.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from weakref import WeakValueDictionary
 
 import trio
 
+from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.clocks.standstill import Rounds
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Answer, Reply, Request, SharedReply
@@ -417,15 +418,22 @@ class Clients:
             if not client.lines:
                 self.leave(client)
 
-    async def run(self) -> None:
-        """Forget clients that are silent; never returns."""
+    async def run(self, budget: BackgroundBudget) -> None:
+        """Forget clients that are silent, as background work; never returns."""
         while True:
             await self._rounds.pause(_SCAN_SECONDS)
-            limit = self._rounds.limit(SILENT_SECONDS)
-            for client in [each for each in self._clients.values() if each.seen < limit]:
-                log.info("5.x client %(client)s: no call for a while", {"client": client.client_id})
+            await budget.carry_out(self._forgetting(self._rounds.limit(SILENT_SECONDS)))
+
+    def _forgetting(self, limit: float) -> Generator[None, None, None]:
+        """Forget clients that were last heard of before a time, one in each step."""
+        silent, last = 0, ""
+        for client in [each for each in self._clients.values() if each.seen < limit]:
+            if self._clients.get(client.client_id) is client and client.seen < limit:
                 self.leave(client)
-                await trio.lowlevel.checkpoint()
+                silent, last = silent + 1, client.client_id
+            yield
+        if silent:
+            log.info("%(count)d 5.x clients made no call, the last: %(last)s", {"count": silent, "last": last})
 
 
 def _subscription(topic: str, to: Filter, version: int) -> SubscriptionData:

@@ -17,6 +17,7 @@ import trio
 
 from rocketwire import native
 from rocketwire.server.config.live import Live
+from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.cache_invalidation import CacheInvalidation
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.metrics import Metrics
@@ -293,14 +294,14 @@ class Front:
         )
         return found
 
-    async def run(self) -> None:
-        """Read connections, and forget clients that are silent; never returns."""
+    async def run(self, budget: BackgroundBudget) -> None:
+        """Read connections, and forget clients that are silent as background work; never returns."""
         await self._made.wait()
         async with trio.open_nursery() as nursery:
             if self._turns is not None:
                 nursery.start_soon(self._turns.run)
             if self._clients is not None:
-                nursery.start_soon(self._clients.run)
+                nursery.start_soon(self._clients.run, budget)
             if self._serving is not None:
                 nursery.start_soon(self._serving.cancelling.run)
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 import trio
 
+from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.clocks.standstill import Rounds
 from rocketwire.server.core.errors import RouteNotFound
 from rocketwire.server.core.guard_errors import LimitExceeded
@@ -322,29 +323,28 @@ class RouteTable:
         for _ in self._expiring():
             pass
 
-    def _expiring(self) -> Iterator[None]:
+    def _expiring(self) -> Generator[None, None, None]:
+        silent, last = 0, ""
         limit = self._rounds.limit(BROKER_EXPIRY_SECONDS)
         for live in [live for live in self._live.values() if live.last_seen < limit]:
             if live.last_seen < limit and self._is_known(live):
-                log.info(
-                    "broker %(broker)s at %(address)s: no registration",
-                    {"broker": live.identity.name, "address": live.identity.address},
-                )
+                silent, last = silent + 1, f"{live.identity.name} at {live.identity.address}"
                 self.unregister(live.identity)
             yield
+        if silent:
+            log.info("%(count)d brokers sent no registration, the last: %(last)s", {"count": silent, "last": last})
 
     def _is_known(self, live: _LiveBroker) -> bool:
         """Whether it has neither registered again nor been removed."""
         return self._live.get(live.identity.address) is live
 
-    async def run(self) -> None:
-        """Expire brokers, and remove those of closed connections; never returns."""
+    async def run(self, budget: BackgroundBudget) -> None:
+        """Expire brokers as background work, and remove those of closed connections; never returns."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._forget_leaving)
             while True:
                 await self._rounds.pause(_SCAN_SECONDS)
-                for _ in self._expiring():
-                    await trio.lowlevel.checkpoint()
+                await budget.carry_out(self._expiring())
 
     async def _forget_leaving(self) -> None:
         while True:

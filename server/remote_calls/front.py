@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from rocketwire.server.config.live import Live
+from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Proof
@@ -67,10 +68,10 @@ class RemoteFront:
         """Serve a connection of which `first` was read; `on_close` is called once it is closed."""
         return self._front.take(sock, remote, first, nursery=nursery, on_close=on_close)
 
-    async def run(self) -> None:
-        """Renew deliveries, and forget clients that are silent; never returns."""
+    async def run(self, budget: BackgroundBudget) -> None:
+        """Renew deliveries, and forget clients that are silent as background work; never returns."""
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._front.run)
+            nursery.start_soon(self._front.run, budget)
             nursery.start_soon(self._held.run)
             nursery.start_soon(self._pulls.run)
 

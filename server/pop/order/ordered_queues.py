@@ -13,12 +13,13 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 from typing import Final
 
 import trio
 
+from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.clocks.due_time import DueTime
 from rocketwire.server.core.errors import MessageIllegal
@@ -50,7 +51,7 @@ _KEPT_IDLE: Final = 24 * 3600 * 1000  # ms
 _CLEAN_SECONDS: Final = 3600.0
 _REST: Final = 10
 """After a cleaning there is none for so many times as long as it took."""
-_AT_ONCE: Final = 256
+_AT_ONCE: Final = 16
 _LONGEST_SLEEP: Final = 60.0
 
 
@@ -235,10 +236,10 @@ class OrderedQueues:
 
     # --- tasks ---
 
-    async def run(self) -> None:
-        """Tell of queues whose time is up, and clean at intervals; never returns."""
+    async def run(self, budget: BackgroundBudget) -> None:
+        """Tell of queues whose time is up, and clean at intervals, as background work; never returns."""
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._clean_at_times)
+            nursery.start_soon(self._clean_at_times, budget)
             while True:
                 await self._sleep()
                 for queue in list(self._free.due(self._clock())):
@@ -258,27 +259,30 @@ class OrderedQueues:
         """Note that topics or groups may be gone."""
         self._unclean.set()
 
-    async def _clean_at_times(self) -> None:
+    async def _clean_at_times(self, budget: BackgroundBudget) -> None:
         while True:
             with trio.move_on_after(_CLEAN_SECONDS):
                 await self._unclean.wait()
             self._unclean = trio.Event()
             began = trio.current_time()
-            await self.clean()
+            await budget.carry_out(self._cleaning())
             await trio.sleep(_REST * (trio.current_time() - began))
 
-    async def clean(self) -> None:
+    def _cleaning(self) -> Generator[None, None, None]:
         """Forget batches of topics, groups and queues that are gone, and those that nobody went on with for a day."""
         oldest = self._clock() - _KEPT_IDLE
-        for number, (topic, group) in enumerate(self._table.consumptions()):
-            if number % _AT_ONCE == _AT_ONCE - 1:
-                await trio.lowlevel.checkpoint()
+        forgotten, last = 0, ""
+        for number, (topic, group) in enumerate(self._table.consumptions(), 1):
             config = self._topics.get(topic)
             queues = 0 if config is None or self._groups.table.get(group) is None else config.read_queue_nums
             for queue_id, info in self._table.of(topic, group).items():
                 if queue_id >= queues or info.last_consume_timestamp < oldest:
-                    log.info(
-                        "group %(group)s, topic %(topic)s: nothing is out in order of queue %(queue_id)d any more",
-                        {"group": group, "topic": topic, "queue_id": queue_id},
-                    )
                     self._forget(PopQueue(topic, group, queue_id))
+                    forgotten, last = forgotten + 1, f"queue {queue_id} of topic {topic}, group {group}"
+            if number % _AT_ONCE == 0:
+                yield
+        if forgotten:
+            log.info(
+                "nothing is out in order of %(count)d queues any more, the last: %(last)s",
+                {"count": forgotten, "last": last},
+            )

@@ -1,12 +1,16 @@
 from __future__ import annotations
 
+import logging
+
 import pytest
 import trio
 import trio.testing
 
 from rocketwire.server.clients.groups import ClientGroups
+from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.wire.bodies.client import ConsumeFromWhere, ConsumerData, ConsumeType, MessageModel
 from rocketwire.wire.codes import RequestCode
+from tests.server.busy_loop import BusyLoop
 from tests.server.harness import FakePeer, consumer, mock_clock, settle, subscription
 
 TOLD = (RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, {"consumerGroup": "G"})
@@ -129,7 +133,7 @@ async def test_a_closed_connection_is_in_no_group() -> None:
 
 async def test_members_without_a_heartbeat_are_forgotten_after_120_s(nursery: trio.Nursery) -> None:
     groups = ClientGroups(lambda _: True)
-    nursery.start_soon(groups.run)
+    nursery.start_soon(groups.run, BackgroundBudget())
     lively, silent = FakePeer("1"), FakePeer("2")
     for peer in (lively, silent):
         join(groups, peer, consumer("G", subscription("T")), peer.name)
@@ -271,7 +275,7 @@ async def test_nothing_is_kept_of_client_ids_that_a_connection_had_before() -> N
 async def run_for_a_moment(groups: ClientGroups) -> None:
     """Have what is too much at once done by the task."""
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(groups.run)
+        nursery.start_soon(groups.run, BackgroundBudget())
         await trio.testing.wait_all_tasks_blocked()
         nursery.cancel_scope.cancel()
 
@@ -323,10 +327,31 @@ async def test_a_connection_that_closes_while_members_are_told_leaves_its_groups
 
     peers = [Closes(str(number)) for number in range(100)]
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(groups.run)
+        nursery.start_soon(groups.run, BackgroundBudget())
         await trio.testing.wait_all_tasks_blocked()
         for peer in peers:
             join(groups, peer, consumer("G", subscription("T")), peer.name)
         await trio.testing.wait_all_tasks_blocked()
         assert [number for number in range(100) if groups.consumer(f"G{number}")] == []
         nursery.cancel_scope.cancel()
+
+
+async def test_members_that_are_silent_leave_beside_requests_and_one_line_counts_them(
+    nursery: trio.Nursery, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    groups, loop = ClientGroups(lambda _: True), BusyLoop(tick=0.000_1)
+    nursery.start_soon(groups.run, loop.budget)
+    peers = [FakePeer(str(number)) for number in range(500)]
+    for peer in peers:
+        join(groups, peer, consumer("G", subscription("T")), peer.name)
+    caplog.clear()
+    loop.keep_busy()
+    for _ in range(13):
+        await settle()
+        mock_clock().jump(10)
+    await settle()
+    assert groups.consumer("G") is None
+    assert loop.rests
+    lines = [line for line in caplog.messages if "no heartbeat" in line]
+    assert [line.partition(",")[0] for line in lines] == ["500 consumers sent no heartbeat"]

@@ -5,8 +5,10 @@ import trio
 
 from rocketwire.server.clients import order_locks
 from rocketwire.server.clients.order_locks import MOST_BYTES, OrderLocks, check_size
+from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.wire.bodies.client import MessageQueue
+from tests.server.busy_loop import BusyLoop
 from tests.server.harness import mock_clock, settle
 
 A, B, C = (MessageQueue(topic="T", broker_name="b", queue_id=each) for each in range(3))
@@ -70,7 +72,7 @@ async def test_only_the_holder_unlocks() -> None:
 
 async def test_nothing_is_kept_of_locks_whose_time_is_over(nursery: trio.Nursery) -> None:
     locks = OrderLocks()
-    nursery.start_soon(locks.run)
+    nursery.start_soon(locks.run, BackgroundBudget())
     await settle()
     locks.lock("G", "one", [A, B, C])
     locks.lock("H", "one", [A])
@@ -111,3 +113,16 @@ def test_a_body_that_names_too_many_queues_is_refused_before_it_is_read() -> Non
     check_size(memoryview(bytes(MOST_BYTES)))
     with pytest.raises(LimitExceeded, match="lockBytes=4194304"):
         check_size(memoryview(bytes(MOST_BYTES + 1)))
+
+
+async def test_locks_end_beside_requests(nursery: trio.Nursery) -> None:
+    locks, loop = OrderLocks(), BusyLoop(tick=0.000_1)
+    nursery.start_soon(locks.run, loop.budget)
+    await settle()
+    locks.lock("G", "one", [MessageQueue(topic="T", broker_name="b", queue_id=each) for each in range(2000)])
+    loop.keep_busy()
+    for _ in range(8):
+        mock_clock().jump(10)
+        await settle()
+    assert locks._groups == {}
+    assert loop.rests

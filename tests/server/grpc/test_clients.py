@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import gc
+import logging
 from typing import Any, cast
 
 import pytest
+import trio
 
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.grpc.clients import Client, Clients
 from rocketwire.server.pop.renewals import STEP_MS, Renewals
+from tests.server.busy_loop import BusyLoop
+from tests.server.harness import mock_clock, settle
 
 
 class InFlight:
@@ -134,3 +138,21 @@ async def test_a_client_that_is_admitted_on_a_closed_connection_leaves(room: Roo
     assert elsewhere is not client
     room.admitted(line)
     assert room.clients.find("a") is elsewhere
+
+
+async def test_silent_clients_are_forgotten_beside_requests_and_one_line_counts_them(
+    room: Room, nursery: trio.Nursery, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    loop, line = BusyLoop(tick=0.000_1), Connection()
+    nursery.start_soon(room.clients.run, loop.budget)
+    for number in range(50):
+        room.admitted(cast("Any", line), f"c{number}")
+    loop.keep_busy()
+    for _ in range(14):
+        await settle()
+        mock_clock().jump(10)
+    await settle()
+    assert len(room.gone) == 50
+    assert loop.rests
+    assert [text.partition(",")[0] for text in caplog.messages] == ["50 5.x clients made no call"]

@@ -9,6 +9,7 @@ import trio
 
 from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.configuration import LiveConfig
+from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.errors import RouteNotFound
 from rocketwire.server.name_server.registration import Registration
 from rocketwire.server.name_server.routes import BrokerIdentity, RouteTable, queues_of
@@ -68,7 +69,7 @@ async def test_the_brokers_permission_limits_those_of_its_topics(setup: Setup, b
 
 
 async def test_registering_is_repeated_so_that_it_does_not_expire(setup: Setup, nursery: trio.Nursery) -> None:
-    nursery.start_soon(setup.routes.run)
+    nursery.start_soon(setup.routes.run, BackgroundBudget())
     nursery.start_soon(setup.registration.run)
     for _ in range(30):
         await settle()

@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import pytest
 import trio
 
+from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.errors import RouteNotFound
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.name_server import routes
 from rocketwire.server.name_server.routes import BrokerIdentity, BrokerRegistration, RouteTable, queues_of
 from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
+from tests.server.busy_loop import BusyLoop
 from tests.server.harness import FakePeer, mock_clock, settle
 
 V1, V2 = DataVersion(counter=1), DataVersion(counter=2)
@@ -152,7 +155,7 @@ async def test_a_closed_connections_brokers_are_forgotten() -> None:
 
 async def test_brokers_are_forgotten_after_120_s_of_silence(nursery: trio.Nursery) -> None:
     table = RouteTable()
-    nursery.start_soon(table.run)
+    nursery.start_soon(table.run, BackgroundBudget())
     register(table, broker("a"), "T")
     register(table, broker("b"), "U")
     for _ in range(12):
@@ -215,7 +218,7 @@ async def test_a_broker_that_leaves_takes_its_own_topics_only(monkeypatch: pytes
 
 async def test_brokers_with_many_topics_are_forgotten_soon_unless_they_come_back(nursery: trio.Nursery) -> None:
     table, gone, back = RouteTable(), FakePeer("gone"), FakePeer("back")
-    nursery.start_soon(table.run)
+    nursery.start_soon(table.run, BackgroundBudget())
     many = [f"T{number}" for number in range(9000)]
     register(table, broker("a"), *many, peer=gone)
     register(table, broker("b"), *many, peer=gone)
@@ -223,3 +226,23 @@ async def test_brokers_with_many_topics_are_forgotten_soon_unless_they_come_back
     register(table, broker("b"), *many, peer=back)
     await settle()
     assert queues(table, "T1") == {"b": 4}
+
+
+async def test_brokers_that_are_silent_go_beside_requests_and_one_line_counts_them(
+    nursery: trio.Nursery, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    table, loop = RouteTable(), BusyLoop(tick=0.000_1)
+    nursery.start_soon(table.run, loop.budget)
+    for number in range(50):
+        register(table, broker(f"b{number}"), "T")
+    caplog.clear()
+    loop.keep_busy()
+    for _ in range(14):
+        await settle()
+        mock_clock().jump(10)
+    await settle()
+    assert table.topics() == []
+    assert loop.rests
+    lines = [line for line in caplog.messages if "no registration" in line]
+    assert [line.partition(",")[0] for line in lines] == ["50 brokers sent no registration"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import trio
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.errors import MessageIllegal
 from rocketwire.server.pop.ordered import OrderedBatch, PopQueue
 from rocketwire.store.tables.pop.order_info import OrderInfo
@@ -128,7 +130,7 @@ def test_waiting_pops_are_woken_when_all_is_acknowledged(tmp_path: Path) -> None
 async def test_waiting_pops_are_woken_when_the_time_is_up(tmp_path: Path) -> None:
     setting = Setting(tmp_path)
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(setting.ordered.run)
+        nursery.start_soon(setting.ordered.run, BackgroundBudget())
         await settle()
 
         async def passes(seconds: float) -> list[PopQueue]:
@@ -166,7 +168,7 @@ async def test_what_was_out_before_a_restart_is_out(tmp_path: Path) -> None:
     assert setting.ordered.blocks(QUEUE, None, 1)
     assert not setting.ordered.blocks(QUEUE, "a", 1)
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(setting.ordered.run)
+        nursery.start_soon(setting.ordered.run, BackgroundBudget())
         await settle()
         setting.clock.now += 10_000
         mock_clock().jump(10)
@@ -205,7 +207,8 @@ def test_an_offset_that_was_moved_ahead_does_not_go_back(tmp_path: Path) -> None
     assert not setting.ordered.blocks(QUEUE, None, 60_000)
 
 
-async def test_batches_of_what_is_gone_are_forgotten(tmp_path: Path) -> None:
+async def test_batches_of_what_is_gone_are_forgotten(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
     setting = Setting(tmp_path)
     fresh, old = OrderInfo(last_consume_timestamp=NOW), OrderInfo(last_consume_timestamp=NOW - 86_400_001)
     table = setting.table
@@ -220,12 +223,14 @@ async def test_batches_of_what_is_gone_are_forgotten(tmp_path: Path) -> None:
     for number in range(300):
         table.put(f"V{number}", "G", 0, fresh)
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(setting.ordered.run)
+        nursery.start_soon(setting.ordered.run, BackgroundBudget())
         await settle()
         assert len(table.consumptions()) == 303
         setting.ordered.unclean()
         await settle()
         assert (table.consumptions(), table.of("T", "G")) == ([("T", "G")], {0: fresh})
+        lines = [line.partition(",")[0] for line in caplog.messages if "in order" in line]
+        assert lines == ["nothing is out in order of 304 queues any more"]  # one for all
         setting.clock.now += 86_400_001
         mock_clock().jump(3601)
         await settle()
