@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import trio
 
 from rocketwire.server.config.live import Live
+from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.works import Works
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
@@ -109,8 +110,9 @@ async def proxying(
         http2=front,
     )
     async with trio.open_nursery() as nursery:
-        for each in (lines, cluster, front, listener):
+        for each in (lines, cluster, listener):
             nursery.start_soon(each.run)
+        nursery.start_soon(front.run, BackgroundBudget())
         await settle()
         try:
             yield Proxy(Address(host="127.0.0.1", port=listener.port))

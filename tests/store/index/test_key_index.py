@@ -169,9 +169,10 @@ def test_too_many_pending_messages_are_read_from_the_log(tmp_path: Path, monkeyp
 def test_only_what_the_kernel_does_suits_a_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rocketwire.store.index.key_index._MUCH", 10)
     store = open_store(small(tmp_path))
-    assert not store.index_suits_thread
+    suits = [store.index_suits_thread]
     store.append([draft(0)])
-    assert store.index_suits_thread  # the first file is to be made
+    suits.append(store.index_suits_thread)
+    assert suits == [False, True]  # the first file is to be made
     store.dispatch_index()
     store.append([draft(n) for n in range(1, 4)])
     assert not store.index_suits_thread

@@ -8,6 +8,7 @@ import pytest
 import trio
 
 from rocketwire.server.clients.groups import ClientGroups
+from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.clocks.standstill import Rounds
 from rocketwire.server.name_server.routes import BrokerIdentity, RouteTable, queues_of
 from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
@@ -51,7 +52,7 @@ async def test_after_a_standstill_there_is_none_until_silence_may_be_as_long(nur
 
 async def test_groups_keep_their_members(nursery: trio.Nursery) -> None:
     groups = ClientGroups(lambda _: False)
-    nursery.start_soon(groups.run)
+    nursery.start_soon(groups.run, BackgroundBudget())
     peer, dead = FakePeer(), FakePeer("127.0.0.1:1001")
     for each in (peer, dead):
         groups.register_consumer(each, "one", consumer("G", subscription("T")), language="JAVA", version=407)
@@ -74,7 +75,7 @@ async def test_groups_keep_their_members(nursery: trio.Nursery) -> None:
 
 async def test_brokers_stay_registered(nursery: trio.Nursery) -> None:
     routes = RouteTable()
-    nursery.start_soon(routes.run)
+    nursery.start_soon(routes.run, BackgroundBudget())
     for name in ("a", "b"):
         routes.register(
             BrokerIdentity(cluster="C", name=name, broker_id=0, address=f"10.0.0.1:{name}"),
