@@ -324,7 +324,7 @@ class _Proxy:
             rings=self._rings,
             known=self._resolver.known,
             account=self._account,
-            accounts=None if self._places is None else EdgeAccounts(self._places, Queries(self._lines)),
+            accounts=self._edge_accounts(),
             may_hear=everybody if self._access is None else self._access.may_hear,
             times=self._times,
             shadow=self._shadow,
@@ -369,6 +369,11 @@ class _Proxy:
                 self._listeners["broker"].remove(listener)
 
         return Served(connections, end)
+
+    def _edge_accounts(self) -> EdgeAccounts | None:
+        if self._access is None or self._places is None:
+            return None
+        return EdgeAccounts(self._access, self._places, Queries(self._lines))
 
     async def _connect_relay(self, address: Address, nursery: trio.Nursery) -> socket.socket:
         """Connect to a broker for one client; ids of messages are to have the proxy's address."""

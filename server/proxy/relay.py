@@ -12,6 +12,7 @@ from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Reply
 from rocketwire.server.dispatch.guard import Guard
 from rocketwire.server.net.session import Session
+from rocketwire.server.proxy.edge.grants import Grants
 from rocketwire.server.proxy.edge.held_requests import Arrived, EdgeAccounts, HeldRequests
 from rocketwire.server.proxy.passing import Passing
 from rocketwire.server.proxy.quotas import Quotas
@@ -97,6 +98,7 @@ class Relay(Passing):
         self._connecting = connecting
         self._account = account
         self._held = None if accounts is None else HeldRequests(nursery, accounts, self)
+        self._grants = None if accounts is None else Grants(accounts.access)
         self._may_hear = may_hear
         self._shadow = shadow
         self._find()
@@ -185,6 +187,8 @@ class Relay(Passing):
 
     def _ask(self, tunnel: Tunnel, frame: RawFrame, header: Header, *, guarded: bool, arrived: float) -> None:
         """Pass a request on."""
+        if self._grants is not None:
+            self._grants.note(tunnel.session, header, frame.body)
         if self._account.active or ACCESS_KEY not in (header.ext or ()):  # else a change would break the signature
             stripped, body = without_handles(header, frame.body)
             if stripped is not header or body is not frame.body:
@@ -247,6 +251,8 @@ class Relay(Passing):
     def end(self) -> None:
         """Follow the broker no more: its port is closed."""
         self._cluster.changed.unsubscribe(self._find)
+        if self._grants is not None:
+            self._grants.end()
 
     def _ended(self, tunnel: Tunnel) -> None:
         self._tunnels.pop(tunnel.session, None)

@@ -266,7 +266,7 @@ class RemoteDispatch:
             seconds += fields.poll_time / 1000
         size = len(body) + _KEPT_EACH
         self._in_flight.add(size)
-        done = self._charged(request, ext, partial(self._done, caller, header, broker, size))
+        done = self._guarded(request, ext, partial(self._done, caller, header, broker, size))
         try:
             if self._pulled(broker, request, partial(self._done_now, done)):
                 return None
@@ -279,9 +279,13 @@ class RemoteDispatch:
             self._in_flight.add(-size)
             raise
 
-    def _charged(self, request: Request[Any], ext: Mapping[str, str], done: Done) -> Done:
-        """What takes the answer to a request, which is charged to quotas before."""
-        if self._charging is None or not isinstance(request.fields, PopMessageRequestHeader):
+    def _guarded(self, request: Request[Any], ext: Mapping[str, str], done: Done) -> Done:
+        """What takes the answer to a request: it is decided about again, and charged to quotas, before it is given."""
+        if not isinstance(request.fields, PopMessageRequestHeader):
+            return done
+        if self._places is not None:
+            done = self._places.checked_again(request, ext, done)
+        if self._charging is None:
             return done
         charge = self._charging(replace(request.header, ext=dict(ext)), request.proof)
         return done if charge is None else partial(_charge, charge, done)

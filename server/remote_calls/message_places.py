@@ -7,15 +7,17 @@ message may contain bytes that look like a record of any topic. Access control d
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import trio
+from msgspec.structs import replace
 
 from rocketwire.server.core.server_error import ServerError
 from rocketwire.server.guards.acl.message_owner import NoMessageThere, real_topic
 from rocketwire.server.messages.stored_message import stored_message
 from rocketwire.server.upstream.errors import NotReached
-from rocketwire.server.upstream.line import Answer
+from rocketwire.server.upstream.line import Answer, Done
 from rocketwire.server.upstream.lines import Lines
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body
@@ -26,7 +28,7 @@ from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.query import QueryConsumeQueueRequestHeader, ViewMessageRequestHeader
 
 if TYPE_CHECKING:  # for annotations: it needs a YAML parser, imported only where access control is on
-    from rocketwire.server.core.request import Peer, Proof
+    from rocketwire.server.core.request import Peer, Proof, Request
     from rocketwire.server.guards.acl.control import AccessControl
     from rocketwire.wire.header import Header
 
@@ -69,6 +71,25 @@ class MessagePlaces:
     def to_decide(self, peer: Peer, header: Header, proof: Proof | None = None) -> int | None:
         """See `AccessControl.place_to_decide`."""
         return self._access.place_to_decide(peer, header, proof)
+
+    def checked_again(self, request: Request[Any], ext: Mapping[str, str], done: Done) -> Done:
+        """What takes the answer to a request that a broker may hold: one that may not be had any more is refused.
+
+        Args:
+            request: The request, which is admitted.
+            ext: Its fields.
+            done: What takes the answer, or the refusal.
+        """
+        proof = request.proof
+        remote = request.peer.remote_text if proof is None else proof.remote_text
+        grant = self._access.grant(request.peer, replace(request.header, ext=dict(ext)), request.body, proof)
+
+        def checked(found: Answer | NotReached) -> None:
+            if isinstance(found, Answer) and (grant is None or not self._access.stands(remote, grant)):
+                found = Answer(ResponseCode.NO_PERMISSION, f"{_ACCESS_CONTROL}: the accounts have changed", {}, b"")
+            done(found)
+
+        return checked
 
     async def decide(self, peer: Peer, header: Header, place: int, broker: Address, proof: Proof | None = None) -> None:
         """Decide about a request that `to_decide` gave a place for.

@@ -38,8 +38,9 @@ from rocketwire.server.guards.acl.client_ids import ClientIds
 from rocketwire.server.guards.acl.decisions import PLACE_CODES, OwnerAt, needed, needed_for_message, place_named
 from rocketwire.server.guards.acl.document import AclFileEmpty, AclFileInvalid, check_size
 from rocketwire.server.guards.acl.file import NO_ACCOUNTS, AccountsFile
+from rocketwire.server.guards.acl.grants import Grant
 from rocketwire.server.guards.acl.plain_bodies import DECIDED_BY_BODY, check_one_reading
-from rocketwire.server.guards.acl.resources import Needed, heartbeat_sender, sent_to, shown
+from rocketwire.server.guards.acl.resources import NOTHING, Needed, heartbeat_sender, sent_to, shown
 from rocketwire.server.guards.acl.white_list import WhiteListInvalid, normal, white_list
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.store.disk.files import FileSystem
@@ -253,6 +254,28 @@ class AccessControl:
         if known is not None:
             ext = _NO_FIELDS if header.ext is None else header.ext
             self._need(known, needed_for_message(header.code, ext, topic))
+
+    def grant(self, peer: Peer, header: Header, body: memoryview, proof: Proof | None = None) -> Grant | None:
+        """What is granted to a request that `admit` has admitted; None: its account is gone since."""
+        client = self._client(peer.remote_text if proof is None else proof.remote_text)
+        if client.white:
+            return Grant(None, near=True, code=header.code, needed=NOTHING)
+        known = self._accounts.get(account_of(header, proof))
+        if known is None:
+            return None
+        ext = _NO_FIELDS if header.ext is None else header.ext
+        need = needed(header.code, ext, body, reply_topic=self._reply_topic)
+        return Grant(known, near=known.is_near(client.address), code=header.code, needed=need)
+
+    def stands(self, remote: str, grant: Grant) -> bool:
+        """Whether a request from an address, ``host:port``, would be admitted by the accounts of now."""
+        client = self._client(remote)
+        if client.white or grant.account is None:
+            return client.white
+        known = self._accounts.get(grant.account.access_key)
+        if known is None or known.is_near(client.address):
+            return known is not None
+        return grant.signed_by(known) and (known.may_all(grant.code) or self._lacks(known, grant.needed) is None)
 
     def _limited(self, peer: Peer, header: Header, proof: Proof | None) -> Account | None:
         """The account of an admitted request that needs permissions; None: it needs none."""

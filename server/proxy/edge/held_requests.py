@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import trio
 
@@ -25,6 +25,9 @@ from rocketwire.wire.connection import RawFrame
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.header import Header
 
+if TYPE_CHECKING:  # for annotations: it needs a YAML parser, imported only where access control is on
+    from rocketwire.server.guards.acl.control import AccessControl
+
 _MOST: Final = 16
 """Requests of one client that wait so; the client's later requests wait, too, for one more."""
 
@@ -32,6 +35,7 @@ _MOST: Final = 16
 class EdgeAccounts(NamedTuple):
     """What a proxy with accounts of its own asks brokers: for the topics of messages, and by key."""
 
+    access: AccessControl
     places: MessagePlaces
     queries: Queries
 
@@ -68,7 +72,7 @@ class HeldRequests:
 
     def __init__(self, nursery: trio.Nursery, accounts: EdgeAccounts, passes: Passes) -> None:
         self._nursery = nursery
-        self._places, self._queries = accounts
+        _, self._places, self._queries = accounts
         self._passes = passes
         self._waiting: Counter[Session] = Counter()
 

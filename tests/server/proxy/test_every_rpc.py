@@ -47,7 +47,7 @@ from tests.server.guards.acl.test_every_code import (
     hidden,
     state,
 )
-from tests.server.harness import NOW, Client, Server, topic_ext
+from tests.server.harness import NOW, Client, Server, send_ext, topic_ext
 from tests.server.proxy.test_lent_account import lending
 
 REFUSED: Final = frozenset(
@@ -311,3 +311,28 @@ async def test_the_owner_gives_up_what_has_come_again(tmp_path: Path, *, through
             )
             assert code_of(await sdk.call("ForwardMessageToDeadLetterQueue", dead, by(OTHER))) is Code.UNAUTHORIZED
             assert code_of(await sdk.call("ForwardMessageToDeadLetterQueue", dead, by(OWNER))) is Code.OK
+
+
+@pytest.mark.parametrize("through_proxy", [False, True], ids=["serve", "proxy"])
+async def test_who_loses_a_permission_receives_nothing_that_it_waits_for(
+    tmp_path: Path, *, through_proxy: bool
+) -> None:
+    async with lending(tmp_path) as (server, owner, _, proxy):
+        address = proxy.standing.listened if through_proxy else server.broker_address
+        end = (await done(owner, ADMIN, 30, {"topic": "Own", "queueId": "0"})).header.ext or {}
+        offset = {"consumerGroup": "own", "topic": "Own", "queueId": "0", "commitOffset": end["offset"]}
+        await done(owner, ADMIN, 15, offset)
+        with Sdk(address, "waits@1@0@x") as sdk:
+            request = receive_request("own", to="Own", polling=20)
+            stream = await sdk.begin("ReceiveMessage", request, {"grpc-timeout": "30S", **by(OTHER)})
+            await sdk.rest()
+            await server.pass_time(1, step=0.5)
+            file = tmp_path / ("edge.yml" if through_proxy else "plain_acl.yml")
+            file.write_text(file.read_text().replace("groupPerms: [own=SUB]", "groupPerms: []"))
+            await server.pass_time(2, step=0.5)
+            await done(server.broker(), ADMIN, 310, send_ext("Own"), PROOF)
+            await server.pass_time(30, step=5)
+            responses = (await sdk.over(stream)).messages(s.ReceiveMessageResponse)
+            assert not any(each.HasField("message") for each in responses)
+            if through_proxy:
+                assert code_of(responses[0]) in REFUSED

@@ -10,32 +10,39 @@ from typing import Final
 import pytest
 
 from rocketwire.server.guards.acl.decisions import ADMIN_CODES, DECISIONS
+from rocketwire.server.guards.acl.grants import HELD_CODES
 from rocketwire.wire.codes import ResponseCode, SerializeType
 from tests.server.guards.acl.test_every_code import (
+    ACCOUNTS,
     ADMIN,
     EVERY_CODE,
     KEY,
     OTHER,
     OWNER,
+    POP,
     PROOF,
     REFUSED,
     Places,
     ask,
     ask_every_code,
+    done,
     hidden,
     signed,
     unserved,
     what_the_owner_may_ask,
 )
-from tests.server.harness import Client, Server
+from tests.server.harness import Client, Server, pull_ext, send_ext
 from tests.server.proxy.proxied import Proxy, proxying
 
+HELD: Final = {"suspendTimeoutMillis": "600000", "sysFlag": "6", "pollTime": "600000", "initMode": "1"}
 NOT_PASSED: Final = "not allowed through the proxy: request code "
 
 
 @contextlib.asynccontextmanager
 async def lending(folder: Path) -> AsyncIterator[tuple[Server, Client, Places, Proxy]]:
     """As `hidden`, with a proxy that has the same accounts, and signs as an administrator of the broker."""
+    edge = folder / "edge.yml"
+    edge.write_text(ACCOUNTS)
     async with (
         hidden(folder) as (server, owner, places),
         proxying(
@@ -44,7 +51,7 @@ async def lending(folder: Path) -> AsyncIterator[tuple[Server, Client, Places, P
             upstream_access_key=ADMIN,
             upstream_secret_key=KEY,
             acl_enable=True,
-            acl_file=str(folder / "plain_acl.yml"),
+            acl_file=str(edge),
         ) as proxy,
     ):
         yield server, owner, places, proxy
@@ -92,3 +99,29 @@ async def test_more_requests_than_may_wait_are_all_answered(tmp_path: Path) -> N
         assert {answer.header.code for answer in answers} == {0}
         assert all(PROOF in bytes(answer.body) for answer in answers)
         assert len({answer.header.opaque for answer in answers}) == len(asked)
+
+
+OTHER_SUBSCRIBES: Final = "  topicPerms: [Own=PUB|SUB]\n  groupPerms: [own=SUB]\n"
+
+
+@pytest.mark.parametrize("code", sorted(HELD_CODES))
+async def test_who_loses_a_permission_gets_nothing_that_it_waits_for(tmp_path: Path, code: int) -> None:
+    async with lending(tmp_path) as (server, owner, _, proxy):
+        end = (await done(owner, ADMIN, 30, {"topic": "Own", "queueId": "0"})).header.ext or {}
+        ext = {**POP, **pull_ext("Own", int(end["offset"]), consumer_group="own"), **HELD}
+        await done(owner, ADMIN, 15, {**ext, "commitOffset": end["offset"]})
+        waiting, staying = proxy.broker(), proxy.broker()
+        await waiting.write(waiting.frame(code, signed(OTHER, ext)))
+        await staying.write(staying.frame(11, signed(ADMIN, ext)))
+        await server.pass_time(1, step=0.5)
+        assert await waiting.arrived() == [] == await staying.arrived()
+        file = tmp_path / "edge.yml"
+        text = file.read_text()
+        assert OTHER_SUBSCRIBES in text
+        file.write_text(text.replace(OTHER_SUBSCRIBES, "  topicPerms: [Own=PUB]\n"))
+        await server.pass_time(2, step=0.5)
+        assert await waiting.ended()
+        await done(server.broker(), ADMIN, 310, send_ext("Own"), PROOF)
+        await server.pass_time(1, step=0.5)
+        (answer,) = await staying.arrived()  # nothing has changed for others
+        assert PROOF in bytes(answer.body)
