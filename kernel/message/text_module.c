@@ -1,6 +1,10 @@
-/* The texts, batches, records and checksums as functions of the module, for tests and fuzzers. */
+/* The texts, batches, records and checksums as functions of the module, for tests and fuzzers; `holds` also for pops.
+ */
 
 #include "core/kernel.h"
+
+#include <string.h>
+
 #include "message/properties.h"
 #include "message/record.h"
 #include "message/text.h"
@@ -166,10 +170,37 @@ static PyObject *write_queue_entry(PyObject *self, PyObject *args)
     return PyBytes_FromStringAndSize((const char *)entry, sizeof entry);
 }
 
+/* Most places are passed over by memchr, with vectors, where Python's search looks at every few bytes: records mostly
+ * have no capital P. */
+static bool holds_span(span data, span wanted)
+{
+    const uint8_t *at = data.at;
+    size_t left = data.len;
+    if (wanted.len == 0) return true;
+    while (left >= wanted.len && (at = memchr(at, wanted.at[0], left - wanted.len + 1)) != NULL) {
+        if (memcmp(at, wanted.at, wanted.len) == 0) return true;
+        at++;
+        left = (size_t)(data.at + data.len - at);
+    }
+    return false;
+}
+
+static PyObject *holds(PyObject *self, PyObject *args)
+{
+    (void)self;
+    Py_buffer data, wanted;
+    if (!PyArg_ParseTuple(args, "y*y*:holds", &data, &wanted)) return NULL;
+    bool found = holds_span(span_from(&data), span_from(&wanted));
+    PyBuffer_Release(&data);
+    PyBuffer_Release(&wanted);
+    return PyBool_FromLong(found);
+}
+
 static PyMethodDef functions[] = {
     {"rewrite_properties", rewrite_properties, METH_VARARGS,
      "A client's property text as it is stored, and what it says."},
     {"look_at_properties", look_at_properties, METH_VARARGS, "What a property text says that is stored as it is."},
+    {"holds", holds, METH_VARARGS, "Whether bytes hold others, whose first byte is rare in them."},
     {"take_batch", take_batch, METH_VARARGS, "The messages of a batch; None: Python says what is wrong with it."},
     {"java_hash", hash_of, METH_VARARGS, "String.hashCode of UTF-8 text, going on from a hash."},
     {"crc32", crc32, METH_VARARGS, "zlib's CRC-32; if wanted without the processor's help."},

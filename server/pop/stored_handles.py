@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from operator import contains
 from typing import Final
 
+from rocketwire import native
 from rocketwire.wire import properties as names
 from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.message import Message, decode_record, encode_record
@@ -15,11 +17,12 @@ from rocketwire.wire.property_edits import without
 PLACE: Final = struct.Struct(">i16xq")
 """Size and queue offset, with which each record begins."""
 _POP_CK: Final = names.POP_CK.encode()
+_holds: Callable[[bytes, bytes], bool] = contains if native.kernel is None else native.kernel.holds
 
 
 def without_handles(body: bytes) -> bytes:
     """Records less the handles in them; one that cannot be read stays as it is: the client decides about it."""
-    if _POP_CK not in body:
+    if not _holds(body, _POP_CK):
         return body
     found: list[bytes] = []
     for record in records_of(body):
