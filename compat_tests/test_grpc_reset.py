@@ -5,25 +5,19 @@ What becomes of messages that are out then is asked of rocketwire only.
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 import pytest
 
 from compat_tests.endpoints import GRPC_TARGETS
+from compat_tests.opened import opened
 from compat_tests.proxied import APACHE_4, OURS, Proxied
 from rocketwire.compat.brokers.endpoint import running
-from rocketwire.compat.case import Case
-from rocketwire.compat.clients.adapter import Engine
-from rocketwire.compat.clients.client import Client, Clients
-from rocketwire.compat.clients.registry import adapters
 from rocketwire.compat.endpoint import Access
-from rocketwire.compat.engine.pool import Pool
-from rocketwire.compat.engine.probe import probe
 from rocketwire.compat.messages import Outgoing
 from rocketwire.compat.sdk import push, simple
 from rocketwire.remoting.admin.offsets import reset_to_time
@@ -33,16 +27,6 @@ _JAVA: Final = "java-grpc-5.2.0"
 _BODIES: Final = [f"message {number}" for number in range(20)]
 _WITHIN: Final = 60.0
 _QUIET: Final = 15.0
-
-
-@contextlib.contextmanager
-def _opened(access: Access) -> Iterator[Case]:
-    """A client with a topic to which all bodies were sent."""
-    adapters()[_JAVA].prepare(Engine.HOST)
-    with Clients(Pool(Engine.HOST, adapters())) as clients:
-        client = Client(clients=clients, id=_JAVA, namesrv=access.namesrv, always={"endpoints": access.grpc})
-        programs = adapters()[_JAVA].programs
-        yield Case(client=client, offered=programs, helper=None, endpoint=probe(access), prefix="reset")
 
 
 def _set_back(access: Access, topic: str, group: str) -> None:
@@ -62,7 +46,7 @@ def _until(enough: Callable[[], bool], take: Callable[[], None]) -> None:
 
 
 def _pushed_again(access: Access) -> None:
-    with _opened(access) as case:
+    with opened(_JAVA, access) as case:
         topic, group = case.topic(4, kind="NORMAL"), case.consumers()
         got: Counter[str] = Counter()
         with push(case, topic, group) as listening:
@@ -91,7 +75,7 @@ def test_what_a_simple_consumer_has_comes_once(tmp_path: Path) -> None:
     """Half of the messages are acknowledged, the others out, when the group is set back."""
     with running(GRPC_TARGETS["rocketwire"](tmp_path / "endpoint")) as endpoint:
         access = Access(namesrv=endpoint.namesrv, grpc=endpoint.grpc)
-        with _opened(access) as case:
+        with opened(_JAVA, access) as case:
             topic, group = case.topic(4, kind="NORMAL"), case.consumers()
             got: Counter[str] = Counter()
             with simple(case, topic, group) as consumer:

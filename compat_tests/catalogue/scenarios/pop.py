@@ -20,11 +20,11 @@ _SOURCE: Final = (
     "rocketmq.apache.org, Consumer Load Balancing"
 )
 _FIRST_RETRY: Final = 10_000  # ms, of the Java client
-_QUICK: Final[Mapping[str, str]] = {"JAVA_TOOL_OPTIONS": "-Drocketmq.client.rebalance.waitInterval=1000"}
+QUICK: Final[Mapping[str, str]] = {"JAVA_TOOL_OPTIONS": "-Drocketmq.client.rebalance.waitInterval=1000"}
 """The Java client asks for its queues every 20 s."""
 
 
-def _pops(case: Case, topic: str, group: str, *, share: int = 0) -> None:
+def pops(case: Case, topic: str, group: str, *, share: int = 0) -> None:
     """Have a group pop a topic at all brokers, each client from its own queues and those of so many others."""
     mode = SetMessageRequestModeRequestBody(
         topic=topic, consumer_group=group, mode=MessageRequestMode.POP, pop_share_queue_num=share
@@ -42,13 +42,13 @@ def _pops(case: Case, topic: str, group: str, *, share: int = 0) -> None:
     needs=(Need.POP,),
     programs=("PushConcurrent",),
     background=("SendSync",),
-    environment=_QUICK,
+    environment=QUICK,
     clients=("java-5.5.0",),
     limit=120,
 )
 def push_consumer(case: Case) -> None:
     topic, group = case.topic(), case.group()
-    _pops(case, topic, group)
+    pops(case, topic, group)
     for part in ("first", "second"):
         messages = [Outgoing(body=f"{part} {i}", tags="T", keys=f"{part}-{i}") for i in range(40)]
         send(case, topic, messages)
@@ -67,13 +67,13 @@ def push_consumer(case: Case) -> None:
     needs=(Need.POP,),
     programs=("PushConcurrent",),
     background=("SendSync",),
-    environment=_QUICK,
+    environment=QUICK,
     clients=("java-5.5.0",),
     limit=120,
 )
 def shared_queues(case: Case) -> None:
     topic, group = case.topic(), case.group()
-    _pops(case, topic, group, share=1)
+    pops(case, topic, group, share=1)
     messages = [Outgoing(body=f"shared {i}") for i in range(20)]
     send(case, topic, messages)
     received = case.client.only(
@@ -90,13 +90,13 @@ def shared_queues(case: Case) -> None:
     needs=(Need.POP,),
     programs=("PushFailing",),
     background=("SendSync",),
-    environment=_QUICK,
+    environment=QUICK,
     clients=("java-5.5.0",),
     limit=150,
 )
 def fails_and_comes_again(case: Case) -> None:
     topic, group = case.topic(2), case.group()
-    _pops(case, topic, group)
+    pops(case, topic, group)
     messages = [failing("fine", 0), failing("later", 1), failing("by-throwing", 1, how="throw")]
     sent = send(case, topic, messages)
     received = case.client.only(
@@ -125,7 +125,7 @@ def fails_and_comes_again(case: Case) -> None:
 )
 def orderly_pulls(case: Case) -> None:
     topic, group = case.topic(), case.group()
-    _pops(case, topic, group)
+    pops(case, topic, group)
     messages = [Outgoing(body=f"order {i % 4} step {i // 4}", queue=i % 4) for i in range(40)]
     case.doing("SendBySelector").run("SendBySelector", topic=topic, message=messages)
     got = case.client.run("PushOrderly", topic=topic, group=group, rebalance="broker", count=40)
@@ -144,7 +144,7 @@ def orderly_pulls(case: Case) -> None:
     needs=(Need.POP,),
     programs=("PushConcurrent",),
     background=("SendSync",),
-    environment=_QUICK,
+    environment=QUICK,
     clients=("java-5.5.0",),
     limit=120,
 )

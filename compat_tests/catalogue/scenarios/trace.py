@@ -14,6 +14,20 @@ _FIELDS: Final = "\x01"
 _REPORTS: Final = "\x02"
 
 
+def reports_of(case: Case, message_id: str, kinds: set[str]) -> list[list[str]]:
+    """The fields of each report about a message, once there are such of these kinds."""
+    reports: list[list[str]] = []
+
+    def reported() -> bool:
+        found = case.doing("Query").only("by key", "Query", topic=TRACE_TOPIC, key=[message_id], most=32)
+        fields = [report.split(_FIELDS) for event in found for report in event["text"].split(_REPORTS) if report]
+        reports[:] = [report for report in fields if message_id in report]
+        return kinds <= {report[0] for report in reports}
+
+    case.wait_until(reported, f"reports of {sorted(kinds)} are in {TRACE_TOPIC}")
+    return reports
+
+
 @scenario(
     id="trace.send-and-consume",
     feature="trace",
@@ -32,14 +46,6 @@ def send_and_consume(case: Case) -> None:
     assert [event["text"] for event in events(got, "received")] == ["at once"]
     # A 5.x consumer reports nothing of a message without a region, which Apache's brokers of 4.9 do not add.
     silent = case.client.id in {"java-5.5.0", "spring-5.3"} and case.endpoint.is_apache_4
-    kinds = {"Pub"} if silent else {"Pub", "SubBefore", "SubAfter"}
-    reports: list[list[str]] = []
-
-    def reported() -> bool:
-        found = case.doing("Query").only("by key", "Query", topic=TRACE_TOPIC, key=[sent["msgId"]], most=32)
-        reports[:] = [report.split(_FIELDS) for event in found for report in event["text"].split(_REPORTS) if report]
-        return kinds <= {report[0] for report in reports if sent["msgId"] in report}
-
-    case.wait_until(reported, f"reports of {sorted(kinds)} are in {TRACE_TOPIC}")
-    (publication,) = [report for report in reports if report[0] == "Pub" and sent["msgId"] in report]
+    reports = reports_of(case, sent["msgId"], {"Pub"} if silent else {"Pub", "SubBefore", "SubAfter"})
+    (publication,) = [report for report in reports if report[0] == "Pub"]
     assert {producers, topic, "Now", "k1"} <= set(publication)

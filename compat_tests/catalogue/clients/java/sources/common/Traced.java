@@ -5,14 +5,16 @@ import java.util.HashSet;
 import java.util.Set;
 import org.apache.rocketmq.client.consumer.DefaultMQPushConsumer;
 import org.apache.rocketmq.client.consumer.listener.ConsumeConcurrentlyStatus;
+import org.apache.rocketmq.client.consumer.listener.ConsumeOrderlyStatus;
 import org.apache.rocketmq.client.consumer.listener.MessageListenerConcurrently;
+import org.apache.rocketmq.client.consumer.listener.MessageListenerOrderly;
 import org.apache.rocketmq.client.consumer.rebalance.AllocateMessageQueueAveragely;
 import org.apache.rocketmq.client.producer.DefaultMQProducer;
 import org.apache.rocketmq.common.consumer.ConsumeFromWhere;
 
 /**
  * A push consumer and a producer with enableMsgTrace: the messages are sent and consumed; those with the tag Later are given back
- * the first time. (4.4.0 has one trace producer for each text of name servers in a JVM, and two may not have the same: so the
+ * the first time. `model` may be broadcasting, `listener` orderly, and `rebalance` broker. (4.4.0 has one trace producer for each text of name servers in a JVM, and two may not have the same: so the
  * consumer is told the address twice.)
  */
 public final class Traced implements Scenario {
@@ -46,6 +48,19 @@ public final class Traced implements Scenario {
         consumer.setNamesrvAddr(in.text("namesrv") + ";" + in.text("namesrv"));
         consumer.setConsumeFromWhere(ConsumeFromWhere.CONSUME_FROM_FIRST_OFFSET);
         consumer.subscribe(in.text("topic"), "*");
+        if (in.text("model", "").equals("broadcasting")) {
+            Shim.broadcasting(consumer);
+        }
+        if (in.text("rebalance", "client").equals("broker")) {
+            Shim.rebalancedByBroker(consumer);
+        }
+        if (in.text("listener", "").equals("orderly")) {
+            consumer.registerMessageListener((MessageListenerOrderly) (messages, context) -> {
+                inbox.take("traced", messages);
+                return ConsumeOrderlyStatus.SUCCESS;
+            });
+            return consumer;
+        }
         Set<String> givenBack = Collections.synchronizedSet(new HashSet<>());
         consumer.registerMessageListener((MessageListenerConcurrently) (messages, context) -> {
             if ("Later".equals(messages.get(0).getTags()) && givenBack.add(messages.get(0).getKeys())) {
