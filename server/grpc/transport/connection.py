@@ -12,25 +12,20 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from ipaddress import ip_address
 from types import GeneratorType
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import trio
 from google.protobuf.message import DecodeError, Message
 
-from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Reply, Request, SharedReply
 from rocketwire.server.core.works import Paused, Steps
-from rocketwire.server.grpc.calls import Asking, Call, Kind, Method, Payloads, Response
-from rocketwire.server.grpc.statuses import status_of_error
-from rocketwire.server.grpc.transport.asked import Asked
+from rocketwire.server.grpc.calls import Asking, Call, Kind, Method
+from rocketwire.server.grpc.transport.answering import Answering
 from rocketwire.server.grpc.transport.bounded import CALL_BYTES, REFUSED, RequestMalformed, bytes_of_request
 from rocketwire.server.grpc.transport.plain_calls import serve_plain
 from rocketwire.server.grpc.transport.reader import Reader
 from rocketwire.server.grpc.transport.serving import Serving
 from rocketwire.server.grpc.transport.streams import Stream, Streams
-from rocketwire.server.grpc.transport.writing import Writing
-from rocketwire.server.limits.limits import UNREAD
-from rocketwire.server.net.outgoing import HIGH_WATER
 from rocketwire.wire.grpc.checks import check_client_id
 from rocketwire.wire.grpc.codes import GrpcStatus
 from rocketwire.wire.header import Header
@@ -68,11 +63,10 @@ _WAITING: Final = _ANSWERED | {OPENED, MESSAGE}
 _NO_METHOD: Final = Method(bytes, Message, lambda *_: iter(()))  # type: ignore[arg-type]
 
 
-class Connection(Writing):
+class Connection(Answering):
     """A client's connection, from its preface on."""
 
     __slots__ = (
-        "_asked",
         "_events",
         "_later",
         "_lets_others",
@@ -80,7 +74,6 @@ class Connection(Writing):
         "_place",
         "_requests",
         "_served",
-        "_serving",
         "_streams",
         "guarded",
     )
@@ -94,13 +87,11 @@ class Connection(Writing):
         nursery: trio.Nursery,
         on_close: Callable[[Connection], None],
     ) -> None:
-        super().__init__(sock, remote, serving.http2(), nursery=nursery, in_flight=serving.in_flight)
-        self._serving = serving
+        super().__init__(sock, remote, serving, nursery=nursery)
         self._on_close = on_close
         self.guarded = serving.guarded
         self._events: deque[tuple[Any, ...]] = deque()
         self._streams = Streams(self, serving)
-        self._asked = Asked()
         self._requests: list[Request[Any]] = []
         self._place: str | None = None
         self._served = False
@@ -126,18 +117,6 @@ class Connection(Writing):
             self._events.append(event)
             self._queued += _size_of(event)
         self._serve()
-
-    def answer_plain(self, answers: list[tuple[int, bytes]]) -> None:
-        """Answer plain calls, each by its stream; `flush` sends that. Nothing happens to those that are over."""
-        if not self._closed:
-            self._http2.unary_each(answers)
-
-    def answer_stream(self, call: Call, payloads: list[bytes]) -> None:
-        """Answer a call with all messages of its stream; `flush` sends them, and if they do not go out, undoes it."""
-        self._http2.answer(call.stream, payloads)
-        call.closed = True
-        if call.undo is not None:
-            self._returns[call.stream] = call
 
     def serve(self) -> bool:
         """Begin calls, have their requests served, and send what is answered; return whether there is more to do."""
@@ -273,13 +252,6 @@ class Connection(Writing):
         self._held += call.size
         return payload
 
-    def _take_out(self, stream: int) -> Call | None:
-        """Take a call out of those that are not answered; None: it is not among them."""
-        call = self._calls.pop(stream, None)
-        if call is not None:
-            self._held -= call.size
-        return call
-
     def _start(self, call: Call, steps: Asking) -> None:
         try:
             requests = call.begin(steps)
@@ -354,69 +326,10 @@ class Connection(Writing):
         """Take the reply to a request, which may be that of several."""
         self.answer(request.header, request.serialize_type, reply if isinstance(reply, Reply) else reply.reply)
 
-    def _respond(self, call: Call, response: Response) -> None:
-        """Write the response of a call, unless that is over."""
-        if call.done is not None:
-            call.done(response)
-            return
-        stream = call.stream
-        if call.closed or self._take_out(stream) is None:
-            if call.undo is not None:
-                self._cancel(call)
-            return
-        kind = call.method.kind
-        if kind is Kind.UNARY:
-            self._http2.unary(stream, _written(response))  # type: ignore[arg-type]
-            call.closed = True
-            return
-        if kind is Kind.STREAM and call.undo is not None and self._waits:
-            self._withhold(call)
-            return
-        messages = cast("Sequence[Message | bytes]", response)
-        payloads: list[bytes] = response if isinstance(response, Payloads) else [_written(each) for each in messages]
-        if kind is Kind.STREAM:
-            self.answer_stream(call, payloads)
-            return
-        for payload in payloads:
-            self._http2.message(stream, payload)
-
-    def _withhold(self, call: Call) -> None:
-        """Give back what a call got, and refuse it: its client does not read what waits for it already.
-
-        It was begun before that was so, and what it asked for was far away.
-        """
-        error = LimitExceeded(UNREAD, HIGH_WATER)
-        self.limited(error)
-        self._cancel(call)
-        self._http2.answer(call.stream, [_written(call.method.response(status=status_of_error(error)))])
-
-    def _refuse(self, call: Call, error: Exception) -> None:
-        if isinstance(error, LimitExceeded):
-            self.limited(error)
-        if call.done is not None:
-            call.done(error)
-            return
-        told, method = status_of_error(error), call.method
-        if method.anonymous:  # its response has no status of RocketMQ
-            self._take_out(call.stream)
-            exhausted = isinstance(error, LimitExceeded)
-            status = GrpcStatus.RESOURCE_EXHAUSTED if exhausted else GrpcStatus.INTERNAL
-            self._http2.finish(call.stream, status, told.message)
-            return
-        response = method.response(status=told)
-        last = [] if method.last is None else [method.last()]
-        self._respond(call, response if method.kind is Kind.UNARY else [response, *last])
-
     def _reset(self, stream: int) -> None:
         """The client cancels a stream."""
         self._streams.reset(stream)
         self._cancel(self._take_out(stream) or self._returns.pop(stream, None))
-
-    def _cancel(self, call: Call | None) -> None:
-        if call is None:
-            return
-        call.closed = True
-        self._serving.cancelling.add(self, call)
 
     def cancel_now(self, call: Call) -> None:
         """Drop the requests of a call that wait, and give back what it took."""
@@ -472,10 +385,6 @@ class Connection(Writing):
             self.in_flight.add(-size)
         self.flush()
 
-    def limited(self, error: LimitExceeded) -> None:
-        """Count that a limit refused a request of this client."""
-        self.in_flight.limits.refused(error.key, self.remote_text)
-
     # --- writing
 
     def forget(self, stream: int) -> None:
@@ -513,11 +422,6 @@ class Connection(Writing):
         """End the connection and drop what it holds."""
         self.close()
 
-    def failed(self, error: Exception) -> None:
-        """Close the connection because of a bug in serving it, which must not end the others."""
-        log.error("closing %(peer)s", {"peer": self.remote_text}, exc_info=error)
-        self.close()
-
     def _leave_streams(self) -> None:
         self._streams.leaving()
 
@@ -540,7 +444,3 @@ class Connection(Writing):
 def _size_of(event: Event) -> int:
     """Bytes of memory of an event that waits."""
     return _EVENT_BYTES + bytes_of_request(event)
-
-
-def _written(message: Message | bytes) -> bytes:
-    return message if isinstance(message, bytes) else message.SerializeToString()
