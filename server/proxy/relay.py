@@ -12,6 +12,7 @@ from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Reply
 from rocketwire.server.dispatch.guard import Guard
 from rocketwire.server.net.session import Session
+from rocketwire.server.proxy.edge.checks import Checks
 from rocketwire.server.proxy.edge.grants import Grants
 from rocketwire.server.proxy.edge.held_requests import Arrived, EdgeAccounts, HeldRequests
 from rocketwire.server.proxy.passing import Passing
@@ -20,7 +21,7 @@ from rocketwire.server.proxy.sends import without_handles
 from rocketwire.server.proxy.shadow import Shadow
 from rocketwire.server.proxy.times import Times
 from rocketwire.server.proxy.tunnels import Begun, Passed, Relocation, Tunnel, Watching
-from rocketwire.server.transactions.hearing import MayHear, everybody, may_check
+from rocketwire.server.transactions.hearing import MayHear, everybody
 from rocketwire.server.upstream.cluster import BrokerKey, Cluster
 from rocketwire.server.upstream.connecting import Connecting, connected
 from rocketwire.server.upstream.rings import CODE as RING_QUESTION
@@ -99,7 +100,7 @@ class Relay(Passing):
         self._account = account
         self._held = None if accounts is None else HeldRequests(nursery, accounts, self)
         self._grants = None if accounts is None else Grants(accounts.access)
-        self._may_hear = may_hear
+        self._checks = None if may_hear is everybody else Checks(may_hear)
         self._shadow = shadow
         self._find()
         cluster.changed.subscribe(self._find)
@@ -189,6 +190,8 @@ class Relay(Passing):
         """Pass a request on."""
         if self._grants is not None:
             self._grants.note(tunnel.session, header, frame.body)
+        if self._checks is not None:
+            self._checks.note(tunnel.session, header, frame.body)
         if self._account.active or ACCESS_KEY not in (header.ext or ()):  # else a change would break the signature
             stripped, body = without_handles(header, frame.body)
             if stripped is not header or body is not frame.body:
@@ -230,7 +233,7 @@ class Relay(Passing):
             connecting=self._connecting,
             passed=self._passed,
             times=self._times,
-            checks=None if self._may_hear is everybody else partial(may_check, self._may_hear, session),
+            check_receiver=None if self._checks is None else partial(self._checks.receiver, session),
         )
         self._nursery.start_soon(tunnel.run, self._nursery)
         return tunnel

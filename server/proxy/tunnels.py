@@ -90,7 +90,7 @@ class Tunnel:
         connecting: Makes one otherwise.
         passed: Counts.
         times: Measures; None: nobody does.
-        checks: Says whether the client may get a check of a half message, by its record; None: it may get all.
+        check_receiver: Says which client gets a check of a half message, by its record; None: this one gets all.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Tunnel:
         connecting: Connecting = connected,
         passed: Passed,
         times: Times | None = None,
-        checks: Callable[[memoryview], bool] | None = None,
+        check_receiver: Callable[[memoryview], Session | None] | None = None,
     ) -> None:
         self.session = session
         self.address = address
@@ -120,7 +120,7 @@ class Tunnel:
         self._unanswered: list[tuple[Header, int]] = []
         self._watching: dict[int, Watching] = {}
         self._times = times
-        self._checks = checks
+        self._check_receiver = check_receiver
         self._timed: dict[int, tuple[int, float, float]] = {}
         self._size = 0
         self._more = trio.Event()
@@ -287,14 +287,18 @@ class Tunnel:
         header = bytes(frame.header)
         if _ACCESS_KEY in header:
             header = _unsigned(header, frame.serialize_type)
-        if self._checks is not None and not self._may_pass(frame, self._checks):
-            return
         if self._relocation is not None and b"msgId" in header:
             header = rewritten(header, frame.serialize_type, self._relocation.old, self._relocation.new)
         data = _whole(frame, header)
         self._passed.down += 1
         self._passed.down_bytes += len(data)
         session = self.session
+        if self._check_receiver is not None and _is_check(frame):
+            receiver = self._check_receiver(frame.body)
+            if receiver is not None:
+                receiver.write(data)
+                receiver.flush()
+            return
         if session.diverts or self._watching or self._timed:
             known = decode_header(header, frame.serialize_type)
             if known.flag & FLAG_RESPONSE:
@@ -305,13 +309,6 @@ class Tunnel:
                 if session.take_diverted(known.opaque, data):
                     return
         session.write(data)
-
-    @staticmethod
-    def _may_pass(frame: RawFrame, checks: Callable[[memoryview], bool]) -> bool:
-        """Whether the client may get a frame: of the broker's requests one has a message, the check of a half one."""
-        header = decode_header(frame.header, frame.serialize_type)
-        is_check = header.code == RequestCode.CHECK_TRANSACTION_STATE and not header.is_response
-        return not is_check or checks(frame.body)
 
     def close(self) -> None:
         """End both sides; further calls do nothing."""
@@ -326,6 +323,12 @@ class Tunnel:
         self._on_close(self)
         self.session.flush()
         self.session.close()
+
+
+def _is_check(frame: RawFrame) -> bool:
+    """Whether a frame is the check of a half message: of the broker's requests this one has a message."""
+    header = decode_header(frame.header, frame.serialize_type)
+    return header.code == RequestCode.CHECK_TRANSACTION_STATE and not header.is_response
 
 
 def _unsigned(data: bytes, serialize_type: int) -> bytes:

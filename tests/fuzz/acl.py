@@ -118,7 +118,7 @@ def _request(data: bytes) -> None:
     with contextlib.suppress(BodyInvalid):
         wanted = decisions.needed(header.code, ext, memoryview(body))
         assert all(resources.shown(each) for each in wanted.resources)
-        plain_bodies.check_one_reading(memoryview(body))
+        plain_bodies.check_one_reading(header.code, memoryview(body))
 
 
 def seeds() -> Iterator[bytes]:

@@ -40,7 +40,7 @@ from rocketwire.server.guards.acl.document import AclFileEmpty, AclFileInvalid, 
 from rocketwire.server.guards.acl.file import NO_ACCOUNTS, AccountsFile
 from rocketwire.server.guards.acl.grants import Grant
 from rocketwire.server.guards.acl.plain_bodies import DECIDED_BY_BODY, check_one_reading
-from rocketwire.server.guards.acl.resources import NOTHING, Needed, heartbeat_sender, sent_to, shown
+from rocketwire.server.guards.acl.resources import NOTHING, Needed, heartbeat_sender, locks_sender, sent_to, shown
 from rocketwire.server.guards.acl.white_list import WhiteListInvalid, normal, white_list
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.store.disk.files import FileSystem
@@ -56,6 +56,7 @@ log = logging.getLogger(__name__)
 
 LOOK_SECONDS: Final = 0.5
 """The interval of checks for changes of the file, as in Apache."""
+_LOCKS: Final = frozenset({RequestCode.LOCK_BATCH_MQ, RequestCode.UNLOCK_BATCH_MQ})
 _MOST_ADDRESSES: Final = 4096
 _NO_FIELDS: Final[dict[str, str]] = {}
 _NO_BODY: Final = memoryview(b"")
@@ -196,14 +197,19 @@ class AccessControl:
         return known
 
     def _hear(self, account: str, peer: Peer, header: Header, body: memoryview) -> None:
-        """Bind the client id of a heartbeat to the account that sends it."""
+        """Bind the client id of a heartbeat to the account that sends it; nobody else locks queues in its name."""
+        if header.code in _LOCKS:
+            self._check_client_id(locks_sender(body), account, peer)
         if header.code != RequestCode.HEART_BEAT:
             return
         self._check_heartbeat(body)
         client_id = heartbeat_sender(body)
+        self._check_client_id(client_id, account, peer)
+        self._client_ids.heard(client_id, account, peer)
+
+    def _check_client_id(self, client_id: str, account: str, peer: Peer) -> None:
         if not self._client_ids.may_use(client_id, account, peer):
             self._refuse("client_id", f"client id {client_id} belongs to another account")
-        self._client_ids.heard(client_id, account, peer)
 
     def _check_heartbeat(self, body: memoryview) -> None:
         """Raise LimitExceeded for a heartbeat that is too long to be parsed."""
@@ -222,7 +228,7 @@ class AccessControl:
         self._need(known, needed(header.code, ext, body, reply_topic=self._reply_topic))
         if self._owner_at is None:
             if header.code in DECIDED_BY_BODY:
-                check_one_reading(body)
+                check_one_reading(header.code, body)
             return
         # A client without access to the group must not learn what is in the log.
         place = place_named(header.code, ext)

@@ -8,6 +8,8 @@ and `{"$ref": ...}` for an object elsewhere in the text. Clients write none of t
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 from rocketwire.wire.codes import RequestCode
@@ -24,7 +26,6 @@ DECIDED_BY_BODY: Final = frozenset(
 )
 """Codes of requests whose topics and groups are in the body."""
 _MEMBERS: Final = (
-    "clientID",
     "consumerDataSet",
     "groupName",
     "subscriptionDataSet",
@@ -42,27 +43,34 @@ def _folded(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower().removeprefix("is")
 
 
-_EXACT: Final = {_folded(name): name for name in _MEMBERS}
+_EXACT: Final = {_folded(name): name for name in (*_MEMBERS, "clientId")}
+_EXACT_IN_HEARTBEATS: Final = _EXACT | {_folded("clientID"): "clientID"}
+"""Heartbeats write the client's id otherwise than all others."""
 
 
-def check_one_reading(body: memoryview) -> None:
-    """Check that every reader finds the same topics and groups in a body.
+def check_one_reading(code: int, body: memoryview) -> None:
+    """Check that every reader finds the same clients, topics and groups in a body.
+
+    Args:
+        code: The code of its request.
+        body: The body.
 
     Raises:
         BodyInvalid: it is no plain JSON, or one of its names may be read as another.
     """
     if not body:
         return
+    exact = _EXACT_IN_HEARTBEATS if code == RequestCode.HEART_BEAT else _EXACT
     try:
-        json.loads(str(body, "utf-8"), object_pairs_hook=_checked)
+        json.loads(str(body, "utf-8"), object_pairs_hook=partial(_check, exact))
     except (ValueError, RecursionError) as error:
         raise BodyInvalid("the body is no plain JSON") from error
 
 
-def _checked(members: list[tuple[str, Any]]) -> None:
+def _check(exact: Mapping[str, str], members: list[tuple[str, Any]]) -> None:
     seen: set[str] = set()
     for name, _ in members:
         folded = _folded(name)
-        if name.startswith(("$", "@")) or folded in seen or _EXACT.get(folded, name) != name:
+        if name.startswith(("$", "@")) or folded in seen or exact.get(folded, name) != name:
             raise BodyInvalid(f"the member {name!r} of the body may be read as another")
         seen.add(folded)

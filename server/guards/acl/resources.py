@@ -75,15 +75,25 @@ def of_assignment(body: memoryview) -> Needed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Locks:
-    """The group of requests about queue locks."""
+    """The group and the client of requests about queue locks."""
 
     consumer_group: str = ""
+    client_id: str = ""
 
 
 def of_locks(body: memoryview) -> Needed:
     """The group whose queues are to be locked or unlocked."""
+    return Needed(SUB, (retry_topic(_locks(body).consumer_group),))
+
+
+def locks_sender(body: memoryview) -> str:
+    """The client id for which queues are to be locked or unlocked."""
+    return _locks(body).client_id
+
+
+def _locks(body: memoryview) -> _Locks:
     check_size(body)
-    return Needed(SUB, (retry_topic(decode_body(_Locks, body, lenient_limit=_LENIENT_BYTES).consumer_group),))
+    return decode_body(_Locks, body, lenient_limit=_LENIENT_BYTES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -130,6 +130,38 @@ async def test_only_accounts_of_the_file_get_through(tmp_path: Path) -> None:
             assert "Exception" not in str((await client.ask(37, ending)).header.remark)
 
 
+async def test_strangers_use_up_no_checks_of_a_transaction(tmp_path: Path) -> None:
+    accounts = tmp_path / "plain_acl.yml"
+    accounts.write_text(
+        "accounts:\n"
+        "- accessKey: sending-account\n  secretKey: sender-secret\n  topicPerms:\n  - T=PUB\n"
+        "- accessKey: other-account\n  secretKey: other-secret\n"
+    )
+    times: dict[str, Any] = {"transaction_time_out": 1000, "transaction_check_interval": 1000}
+    async with serving(tmp_path / "store", transaction_check_max=3, **times) as server:
+        await server.broker().create_topic("T")
+        own: dict[str, Any] = {"acl_enable": True, "acl_file": str(accounts)}
+        async with proxying(tmp_path / "p", server.name_server_address, **own) as proxy:
+            strangers = [proxy.broker() for _ in range(3)]
+            owner = proxy.broker()
+            for number, client in enumerate((*strangers, owner)):
+                is_owner = client is owner
+                key = "sending-account" if is_owner else "other-account"
+                body = heartbeat(f"c{number}", producers=["P"])
+                secret = Secret("sender-secret" if is_owner else "other-secret")
+                ext = {ACCESS_KEY: key, SIGNATURE: secret.sign(key.encode(), body).decode()}
+                assert (await client.ask(RequestCode.HEART_BEAT, ext, body)).header.code == 0
+            half = send_ext(
+                "T", producer_group="P", sys_flag=4, properties=properties_text(TRAN_MSG="true", PGROUP="P")
+            )
+            assert (await server.broker().ask(310, half, b"half")).header.code == 0
+            for _ in range(8):
+                await server.pass_time(10)
+            assert [await client.arrived() for client in (*strangers, owner)] == [[], [], [], []]
+            assert [frame.header.code for frame in owner.pushes] == [RequestCode.CHECK_TRANSACTION_STATE] * 3
+            assert [client.pushes for client in strangers] == [[], [], []]
+
+
 async def test_a_check_of_a_transaction_goes_to_no_account_that_may_not_know_the_message(tmp_path: Path) -> None:
     """A broker behind a proxy knows the proxy's account only, and asks any producer of the group."""
     accounts = tmp_path / "plain_acl.yml"

@@ -17,7 +17,7 @@ from rocketwire.server.guards.acl.decisions import ADMIN_CODES
 from rocketwire.server.registry import BROKER_FAMILIES
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.assignment import QueryAssignmentRequestBody
-from rocketwire.wire.bodies.client import LockBatchRequestBody, MessageQueue
+from rocketwire.wire.bodies.client import LockBatchRequestBody, MessageModel, MessageQueue
 from rocketwire.wire.bodies.pop import BatchAck, BatchAckMessageRequestBody, bit_set
 from rocketwire.wire.codes import RequestCode, SerializeType
 from rocketwire.wire.frame import Frame
@@ -527,6 +527,20 @@ async def what_the_owner_may_ask(owner: Client, places: Places) -> None:
     await done(owner, OWNER, 14, {"consumerGroup": "hidden", "topic": "Hidden", "queueId": "0"})
     for code in (203, 208, 38):
         await done(owner, OWNER, code, {"consumerGroup": "hidden"})
+    queue = MessageQueue(topic="Hidden", broker_name="broker-a", queue_id=0)
+    lock = encode_body(LockBatchRequestBody(consumer_group="hidden", client_id="consumer", mq_set=(queue,)))
+    for code in (41, 42):
+        await done(owner, OWNER, code, {}, lock)
+    asked = QueryAssignmentRequestBody(
+        topic="Hidden",
+        consumer_group="hidden",
+        client_id="consumer",
+        strategy_name="AVG",
+        message_model=MessageModel.CLUSTERING,
+    )
+    await done(owner, OWNER, 400, {}, encode_body(asked))
+    body = heartbeat("consumer", consumer("hidden", subscription("Hidden")), producers=["owners"])
+    await done(owner, OWNER, 34, {"x": "1"}, body)
     end = {"producerGroup": "owners", "tranStateTableOffset": "0", "msgId": "m", "commitOrRollback": "8"}
     await done(owner, OWNER, 37, {**end, "commitLogOffset": str(places.half)})
     handle = encode_recall_handle("Hidden", "broker-a", NOW + 60_000, "TIMED").decode()
@@ -633,3 +647,22 @@ async def test_only_a_producer_that_may_send_is_asked_about_half_messages(tmp_pa
         await server.pass_time(70)
         await admin.arrived()
         assert [frame.header.code for frame in admin.pushes] == [39]
+
+
+async def test_nobody_locks_or_unlocks_queues_under_the_client_id_of_another_account(tmp_path: Path) -> None:
+    """Even if both may consume with the group."""
+    file = tmp_path / "plain_acl.yml"
+    file.write_text(ACCOUNTS.replace("[own=SUB]", "[own=SUB, hidden=SUB]"))
+    async with serving(tmp_path / "store", acl_enable=True, acl_file=str(file)) as server:
+        owner, thief = server.broker(), server.broker()
+        await done(owner, OWNER, 34, {"x": "1"}, heartbeat("owner", consumer("hidden")))
+        queue = MessageQueue(topic="Hidden", broker_name="broker-a", queue_id=0)
+        body = encode_body(LockBatchRequestBody(consumer_group="hidden", client_id="owner", mq_set=(queue,)))
+        assert b"Hidden" in bytes((await done(owner, OWNER, 41, {}, body)).body)
+        for code in (42, 41):
+            answer = await ask(thief, OTHER, code, {}, body)
+            assert answer.header.remark == f"{REFUSED}client id owner belongs to another account"
+        own = encode_body(LockBatchRequestBody(consumer_group="hidden", client_id="thief", mq_set=(queue,)))
+        assert b"Hidden" not in bytes((await done(thief, OTHER, 41, {}, own)).body)
+        await done(owner, OWNER, 42, {}, body)
+        assert b"Hidden" in bytes((await done(thief, OTHER, 41, {}, own)).body)

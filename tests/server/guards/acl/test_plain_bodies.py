@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from rocketwire.server.guards.acl.plain_bodies import check_one_reading
+from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.errors import BodyInvalid
 from tests.server.harness import consumer, heartbeat, subscription
 
@@ -13,13 +14,20 @@ from tests.server.harness import consumer, heartbeat, subscription
         b"",
         b"{}",
         heartbeat("c", consumer("G", subscription("T"), subscription("U")), consumer("H"), producers=["P"]),
-        b'{"clientID":"c","consumerGroup":"G","mqSet":[{"topic":"T","brokerName":"b","queueId":0}],"isOnlyThis":true}',
+        b'{"clientId":"c","consumerGroup":"G","mqSet":[{"topic":"T","brokerName":"b","queueId":0}],"isOnlyThis":true}',
         b'{"brokerName":"b","acks":[{"c":"G","t":"T","rt":"0","so":1,"q":0,"rq":0,"pt":1,"it":1,"b":"AQ=="}]}',
         b'{"consumerDataSet":[{"groupName":"G"}],"heartbeatFingerprint":0,"withoutSub":false}',
     ],
 )
 def test_what_clients_write_has_one_reading(body: bytes) -> None:
-    check_one_reading(memoryview(body))
+    code = RequestCode.HEART_BEAT if b"clientID" in body else RequestCode.LOCK_BATCH_MQ
+    check_one_reading(code, memoryview(body))
+
+
+@pytest.mark.parametrize(("code", "name"), [(34, "clientId"), (41, "clientID"), (400, "clientID"), (34, "client_id")])
+def test_a_client_is_named_as_the_broker_reads_it(code: int, name: str) -> None:
+    with pytest.raises(BodyInvalid):
+        check_one_reading(code, memoryview(f'{{"{name}":"c"}}'.encode()))
 
 
 @pytest.mark.parametrize(
@@ -46,4 +54,4 @@ def test_what_clients_write_has_one_reading(body: bytes) -> None:
 )
 def test_what_may_be_read_otherwise_is_refused(body: bytes) -> None:
     with pytest.raises(BodyInvalid):
-        check_one_reading(memoryview(body))
+        check_one_reading(RequestCode.HEART_BEAT, memoryview(body))

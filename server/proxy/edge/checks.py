@@ -1,0 +1,65 @@
+"""Checks of half messages that a broker sends to a client whose account may not see the message.
+
+Brokers ask one producer of the group after the other, whatever its account, and count each time: strangers that name
+the group would use up the checks of others. So the check goes to a client that may see it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+from weakref import WeakKeyDictionary
+
+from rocketwire.server.messages.stored_message import stored_message
+from rocketwire.server.net.session import Session
+from rocketwire.server.transactions.hearing import MayHear
+from rocketwire.wire.bodies import decode_body
+from rocketwire.wire.bodies.client import HeartbeatData
+from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.errors import RecordInvalid, WireError
+from rocketwire.wire.header import Header
+from rocketwire.wire.properties import PRODUCER_GROUP, reader_of
+
+_group_of: Final = reader_of(PRODUCER_GROUP.encode())
+_MOST_GROUPS: Final = 256
+"""So many producer groups of one connection are known: clients have a few."""
+
+
+class Checks:
+    """The producers of one broker's clients.
+
+    Args:
+        may_hear: Says whether a producer may receive the messages of a topic.
+    """
+
+    def __init__(self, may_hear: MayHear) -> None:
+        self._may_hear = may_hear
+        self._groups: WeakKeyDictionary[Session, frozenset[bytes]] = WeakKeyDictionary()
+
+    def note(self, session: Session, header: Header, body: memoryview) -> None:
+        """Note the producer groups of a heartbeat that is admitted."""
+        if header.code != RequestCode.HEART_BEAT:
+            return
+        try:
+            producers = decode_body(HeartbeatData, body).producer_data_set
+        except WireError:  # the broker refuses it
+            return
+        self._groups[session] = frozenset([each.group_name.encode() for each in producers[:_MOST_GROUPS]])
+
+    def receiver(self, session: Session, record: memoryview) -> Session | None:
+        """Who gets a check that a broker sends to a client: it, or another of the group; None: nobody may.
+
+        Args:
+            session: The client.
+            record: The half message.
+        """
+        try:
+            message = stored_message(record)
+        except RecordInvalid:
+            return None
+        if self._may_hear(session, message.topic):
+            return session
+        group = _group_of(message.properties)
+        if group is None:
+            return None
+        others = (each for each, groups in list(self._groups.items()) if group in groups and not each.closed)
+        return next((each for each in others if self._may_hear(each, message.topic)), None)
