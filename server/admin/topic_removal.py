@@ -15,7 +15,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from typing import Final
 
 import trio
@@ -23,6 +23,7 @@ import trio
 from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.errors import TopicNotFound
 from rocketwire.server.core.threads import RunSync
+from rocketwire.server.core.works import in_parts
 from rocketwire.server.offsets.consumed import groups_of
 from rocketwire.server.pop.pops import Pops
 from rocketwire.server.pull.long_poll import LongPoll
@@ -93,8 +94,7 @@ class TopicRemoval:
     async def _pop_retries(self, topic: str) -> list[str]:
         """The retry topics of POP in which messages of a topic wait for its groups."""
         groups = await self._budget.carry_out(groups_of(self._offsets, topic))
-        found = [name(topic, group) for group in groups for name in (names.pop_retry_topic, names.pop_retry_topic_v2)]
-        return [each for each in found if each in self._topics.table]
+        return await self._budget.carry_out(pop_retries(groups, topic, self._topics.table.__contains__))
 
     async def _remove_one(self, topic: str, errors: list[StoreError]) -> None:
         if topic in self._topics.table or self._store.queue_ids(topic):
@@ -151,6 +151,16 @@ class TopicRemoval:
         for group in groups:
             self._offsets.remove(group, topic)
             yield
+
+
+def pop_retries(groups: Collection[str], topic: str, exists: Callable[[str], bool]) -> Generator[None, None, list[str]]:
+    """Those retry topics of POP that exist, of groups that took messages from a topic; some groups in each step."""
+    found: list[str] = []
+    for part in in_parts(groups):
+        made = [name(topic, group) for group in part for name in (names.pop_retry_topic, names.pop_retry_topic_v2)]
+        found += [each for each in made if exists(each)]
+        yield
+    return found
 
 
 @contextlib.contextmanager

@@ -6,12 +6,13 @@ import errno
 import json
 import os
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Generator
 from itertools import count
 from pathlib import Path
 
 import pytest
 
+from rocketwire.server.admin.topic_removal import pop_retries
 from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.store.errors import StoreNotWritable
 from rocketwire.store.tables.deleted_topics import DeletedTopics
@@ -325,3 +326,14 @@ async def test_what_is_not_saved_is_told(client: Client, monkeypatch: pytest.Mon
         assert (await delete(client, "T")).header.code == ResponseCode.SYSTEM_ERROR
     assert code_and_remark(await client.pull("T")) == missing("T")
     assert code_and_remark(await delete(client, "T")) == (0, None)
+
+
+def test_the_retry_topics_of_many_groups_are_looked_for_in_short_steps() -> None:
+    existing = {"%RETRY%g7_T", "%RETRY%g9+T", "%RETRY%g9_U"}
+    found: list[str] = []
+
+    def looked_for() -> Generator[None, None, None]:
+        found.extend((yield from pop_retries([f"g{n}" for n in range(1000)], "T", existing.__contains__)))
+
+    assert len(list(looked_for())) >= 1000 / 64
+    assert found == ["%RETRY%g7_T", "%RETRY%g9+T"]
