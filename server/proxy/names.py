@@ -29,9 +29,9 @@ from rocketwire.server.upstream.cluster import (
     SHORT,
     BrokerKey,
     Cluster,
-    ToldBrokers,
+    ListedBrokers,
     brokers_in,
-    told_brokers,
+    listed_brokers,
 )
 from rocketwire.server.upstream.errors import NotReached
 from rocketwire.server.upstream.line import Answer
@@ -72,7 +72,7 @@ class _Kept:
     """The last answer to a question, its brokers, and what clients were told of it while these were all brokers."""
 
     answer: Answer
-    told: ToldBrokers | None = None
+    told: ListedBrokers | None = None
     brokers: Mapping[BrokerKey, Address] | None = None
     reply: Reply | None = None
 
@@ -216,7 +216,7 @@ class Names(Passing):
             return _not_reached(NotReached(f"its answer of {len(answer.body)} bytes is too long"))
         kept = self._keep(header, answer)
         if kept.brokers is not self._cluster.brokers and not _is_long(answer):
-            self._note(_read_told(header.code, answer.body))
+            self._note(_read_listed(header.code, answer.body))
         return self._told(kept)
 
     def _keep(self, header: Header, answer: Answer) -> _Kept:
@@ -248,19 +248,19 @@ class Names(Passing):
         if kept.brokers is self._cluster.brokers:
             return
         size = len(answer.body)
-        told = kept.told or await self._cluster.apart(size, partial(_read_told, header.code, answer.body))
+        told = kept.told or await self._cluster.apart(size, partial(_read_listed, header.code, answer.body))
         kept.told = told
         if told is not None:
-            self._cluster.note_told(told)
+            self._cluster.note_brokers(told)
             await self._ports.open_in_steps(told.addresses)
         brokers, proxied = self._cluster.brokers, dict(self._ports.proxied())
         body = await self._cluster.apart(size, partial(with_addresses, answer.body, proxied))
         kept.reply, kept.brokers = _passed(answer, body), brokers
 
-    def _note(self, told: ToldBrokers | None) -> None:
+    def _note(self, told: ListedBrokers | None) -> None:
         """Have the brokers of an answer known, also one that came this moment, and have them have ports."""
         if told is not None:
-            self._cluster.note_told(told)
+            self._cluster.note_brokers(told)
             self._ports.open(told.addresses)
 
 
@@ -274,15 +274,15 @@ def _is_long(answer: Answer) -> bool:
     return len(answer.body) > SHORT
 
 
-def _read_told(code: int, body: bytes) -> ToldBrokers | None:
+def _read_listed(code: int, body: bytes) -> ListedBrokers | None:
     """The brokers of a route or of a cluster; None: it cannot be read, and is passed on as it is."""
     found = brokers_in(body)
     if found is not None:
         return found
     try:
         if code == RequestCode.GET_ROUTEINFO_BY_TOPIC:
-            return told_brokers(decode_body(TopicRouteData, body).broker_datas)
-        return told_brokers(decode_body(ClusterInfo, body).broker_addr_table.values())
+            return listed_brokers(decode_body(TopicRouteData, body).broker_datas)
+        return listed_brokers(decode_body(ClusterInfo, body).broker_addr_table.values())
     except WireError as error:
         log.warning("an answer of a name server cannot be read: %(reason)s", {"reason": error})
         return None

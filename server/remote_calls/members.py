@@ -56,7 +56,7 @@ class Members:
 
     def beat(self, client: Client, header: Header, body: bytes, done: Done) -> None:
         """Send a client's heartbeat to all masters; `done` gets the first good answer, or the last bad one."""
-        body = self._without_others_topics(client, body)
+        body = self._keep_own_topics(client, body)
         masters = list(self._topics.masters())
         if not masters:
             done(NotSent("no broker is known"))
@@ -73,7 +73,7 @@ class Members:
         for address in mine.keys() - {known for _, known in masters}:
             mine.pop(address).close()
 
-    def _without_others_topics(self, client: Client, body: bytes) -> bytes:
+    def _keep_own_topics(self, client: Client, body: bytes) -> bytes:
         """A heartbeat without the topics whose half messages the client must not be asked about.
 
         A broker asks one of those after the other that name a topic, and gives a transaction up in the end.

@@ -20,7 +20,7 @@ from rocketwire.server.topics.message_types import MESSAGE_TYPE, MessageType
 from rocketwire.server.upstream.cluster import MASTER, BrokerKey, Cluster
 from rocketwire.server.upstream.errors import NotReached
 from rocketwire.server.upstream.lines import Lines
-from rocketwire.server.upstream.told_queues import usable_queues
+from rocketwire.server.upstream.usable_queues import usable_queues
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.route import TopicRouteData

@@ -60,7 +60,7 @@ class BrokerKey(NamedTuple):
     broker_id: int
 
 
-class ToldBrokers(NamedTuple):
+class ListedBrokers(NamedTuple):
     """Brokers that a name server tells.
 
     Attributes:
@@ -183,7 +183,7 @@ class Cluster:
             NotReached: no name server answers, and none has told the route before.
         """
         try:
-            found, size = await self._asked_route(topic)
+            found, size = await self._fetch_route(topic)
         except NotReached:
             if topic not in self._routes:
                 raise
@@ -195,7 +195,7 @@ class Cluster:
             self._route_bytes -= self._routes.popitem(last=False)[1][1]
         return found
 
-    async def _asked_route(self, topic: str) -> tuple[TopicRouteData | None, int]:
+    async def _fetch_route(self, topic: str) -> tuple[TopicRouteData | None, int]:
         """The route, and the bytes of the answer that it was read from."""
         header = GetRouteInfoRequestHeader(topic=topic, accept_standard_json_only=True)
         answer = await self._ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, encode_ext(header))
@@ -238,15 +238,15 @@ class Cluster:
 
     def note(self, brokers: Iterable[BrokerData]) -> None:
         """Note addresses that a name server has told beside a route."""
-        self.note_told(told_brokers(brokers))
+        self.note_brokers(listed_brokers(brokers))
 
-    def note_told(self, told: ToldBrokers) -> None:
+    def note_brokers(self, told: ListedBrokers) -> None:
         """Likewise those that were read before."""
         if any(self.brokers.get(key) != address for key, address in told.addresses.items()):
             self._set({**self.brokers, **told.addresses})
 
-    def _take(self, told: ToldBrokers) -> None:
-        self._tell_unusable(told.unusable)
+    def _take(self, told: ListedBrokers) -> None:
+        self._log_unusable(told.unusable)
         if told.addresses != self.brokers:
             self._set(told.addresses)
 
@@ -264,7 +264,7 @@ class Cluster:
         self.brokers = brokers
         self.changed()
 
-    def _tell_unusable(self, unusable: tuple[int, str, str] | None) -> None:
+    def _log_unusable(self, unusable: tuple[int, str, str] | None) -> None:
         """Log that brokers have no usable address: once, and after a change at most once a minute."""
         now = trio.current_time()
         if unusable is None or unusable == self._unusable or now < self._told_unusable + _TELL_SECONDS:
@@ -293,12 +293,12 @@ def _read(kind: type[T], answer: Answer) -> T:
         raise NotReached(f"a name server's answer cannot be read: {error}") from error
 
 
-def _read_brokers(answer: Answer) -> ToldBrokers:
+def _read_brokers(answer: Answer) -> ListedBrokers:
     if answer.code == ResponseCode.SUCCESS and len(answer.body) <= MOST_BYTES:
         found = brokers_in(answer.body)
         if found is not None:
             return found
-    return told_brokers(_read(ClusterInfo, answer).broker_addr_table.values())
+    return listed_brokers(_read(ClusterInfo, answer).broker_addr_table.values())
 
 
 class _Broker(msgspec.Struct, rename="camel", gc=False):
@@ -320,13 +320,13 @@ _BARE_NUMBER: Final = re.compile(rb"([{,])(-?[0-9]+):")
 """A number as the name of a member, which is no JSON; name servers write broker ids so."""
 
 
-def brokers_in(body: bytes) -> ToldBrokers | None:
+def brokers_in(body: bytes) -> ListedBrokers | None:
     """The brokers of a route or of a cluster, quickly; None: the text is not as name servers write it."""
     try:
         found = _decode_brokers(_BARE_NUMBER.sub(rb'\1"\2":', body))
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
-    return told_brokers((*found.broker_datas, *found.broker_addr_table.values()))
+    return listed_brokers((*found.broker_datas, *found.broker_addr_table.values()))
 
 
 class _HasAddresses(Protocol):
@@ -339,7 +339,7 @@ class _HasAddresses(Protocol):
         """Its addresses, by broker id."""
 
 
-def told_brokers(brokers: Iterable[_HasAddresses]) -> ToldBrokers:
+def listed_brokers(brokers: Iterable[_HasAddresses]) -> ListedBrokers:
     """The addresses of brokers that clients can connect to."""
     found: dict[BrokerKey, Address] = {}
     unusable: tuple[int, str, str] | None = None
@@ -351,4 +351,4 @@ def told_brokers(brokers: Iterable[_HasAddresses]) -> ToldBrokers:
             else:
                 count = 0 if unusable is None else unusable[0]
                 unusable = count + 1, each.broker_name, text
-    return ToldBrokers(found, unusable)
+    return ListedBrokers(found, unusable)

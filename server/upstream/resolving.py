@@ -90,7 +90,7 @@ class Resolver:
             async with turn:
                 found = self._kept.get(host)
                 if found is None or trio.current_time() >= found.until:
-                    found = await self._asked(host, found)
+                    found = await self._resolve(host, found)
         finally:
             if not turn.statistics().tasks_waiting and not turn.locked():
                 self._turns.pop(host, None)
@@ -98,7 +98,7 @@ class Resolver:
             raise NotSent(f"{host} cannot be reached: {found.reason}")
         return found.addresses
 
-    async def _asked(self, host: str, former: _Found | None) -> _Found:
+    async def _resolve(self, host: str, former: _Found | None) -> _Found:
         """Ask the system; a name that it cannot find now keeps its former addresses."""
         reason = "its name is not found in time"
         addresses: tuple[str, ...] = ()

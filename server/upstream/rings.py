@@ -88,12 +88,12 @@ class Rings:
             await self._asking[address].wait()
         until = self._known.get(address, 0.0)
         if until is not None and trio.current_time() >= until:
-            until = await self._asked(address)
+            until = await self._ask_for_loop(address)
         if until is not None:
             raise NotSent(f"{address}: {GOES_ROUND}")
         return await self._connecting(address, nursery)
 
-    async def _asked(self, address: Address) -> float | None:
+    async def _ask_for_loop(self, address: Address) -> float | None:
         """Ask whether the way leads back, and until when that holds; None: it does not, or nobody tells in time."""
         answered = self._asking[address] = trio.Event()
         try:

@@ -17,7 +17,7 @@ import trio
 from rocketwire.server.upstream.errors import NotReached
 from rocketwire.server.upstream.line import Line, connect
 from rocketwire.server.upstream.questions import Question, ask
-from rocketwire.server.upstream.told_queues import usable_queues
+from rocketwire.server.upstream.usable_queues import usable_queues
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.route import QueueData, TopicRouteData

@@ -43,7 +43,7 @@ def descriptors(pid: int) -> int:
     return sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
 
 
-def check_others_do_not_wait(pid: int, address: str, flooded: str, kind: str) -> None:
+def check_others_wait_shortly(pid: int, address: str, flooded: str, kind: str) -> None:
     """A client that is connected to an address does not wait while others come to another one and leave at once."""
     memory, most_descriptors, work = anonymous(pid), 0, list[float]()
     with Caller(address) as caller, Caller(address) as first:
@@ -72,14 +72,14 @@ def check_others_do_not_wait(pid: int, address: str, flooded: str, kind: str) ->
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["silent", "http2", "tls", "frame"])
 def test_who_is_connected_does_not_wait_for_those_who_come_and_leave(server: Process, kind: str) -> None:
-    check_others_do_not_wait(server.pid, server.broker, server.broker, kind)
+    check_others_wait_shortly(server.pid, server.broker, server.broker, kind)
 
 
 @pytest.mark.slow
 def test_nor_do_clients_of_a_proxy(proxy: ProxyProcess) -> None:
-    check_others_do_not_wait(proxy.pid, proxy.names, proxy.names, "http2")
+    check_others_wait_shortly(proxy.pid, proxy.names, proxy.names, "http2")
 
 
 @pytest.mark.slow
 def test_nor_do_they_wait_for_connections_to_a_brokers_port_of_a_proxy(proxy: ProxyProcess) -> None:
-    check_others_do_not_wait(proxy.pid, proxy.names, proxy.broker, "frame")
+    check_others_wait_shortly(proxy.pid, proxy.names, proxy.broker, "frame")

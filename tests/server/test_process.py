@@ -129,7 +129,7 @@ def test_a_store_that_may_not_be_written_is_refused(tmp_path: Path) -> None:
             ctypes.CDLL(None).prctl(_PR_CAPBSET_DROP, _CAP_DAC_OVERRIDE, 0, 0, 0)
 
     line = refused(Process(store, before=without_roots_privilege))
-    assert line == f"rocketwire: store {store} cannot be written: Permission denied"
+    assert line == f"rocketwire: store {store}/lock cannot be written: Permission denied"
 
 
 # --- the clock ---

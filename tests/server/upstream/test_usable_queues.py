@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rocketwire.server.topics.topics import MOST_QUEUES
-from rocketwire.server.upstream.told_queues import MOST_IN_ALL, usable_queues
+from rocketwire.server.upstream.usable_queues import MOST_IN_ALL, usable_queues
 from rocketwire.wire.bodies.route import QueueData
 
 
