@@ -49,3 +49,10 @@ def test_links_lead_to_a_file_and_a_heading(page: Path) -> None:
     links = re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", page.read_text(encoding="utf-8"))
     assert [path for path, _ in links if not (readme.ROOT / path).exists()] == []
     assert [anchor for path, anchor in links if anchor and anchor not in anchors(readme.ROOT / path)] == []
+
+
+def test_links_of_the_documentation_are_named_by_titles() -> None:
+    """A reader of the site sees no file names: `[Limits](limits.md)`, not `[limits.md](limits.md)`."""
+    pages = sorted((readme.ROOT / "docs").rglob("*.md"))
+    named = {page.name: re.findall(r"\[[^\]]*\.md\]\([^)]*\)", page.read_text(encoding="utf-8")) for page in pages}
+    assert {name: links for name, links in named.items() if links} == {}
