@@ -7,10 +7,10 @@ from typing import Final
 
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Reply
+from rocketwire.server.messages.stored_handles import without_handles
 from rocketwire.server.pop.keys import PERCENT
 from rocketwire.server.pop.ordered import Ordered, PopQueue
 from rocketwire.server.pop.pop_topics import PopTopics
-from rocketwire.server.pop.stored_handles import without_handles
 from rocketwire.server.statistics.counters import Counters
 from rocketwire.server.statistics.statistics import GroupTopic
 from rocketwire.store.protocol import Messages

@@ -18,6 +18,7 @@ from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.filters import MessageFilter
 from rocketwire.server.guards.throttle.throttle import Throttle
+from rocketwire.server.messages.stored_handles import PLACE, records_of, without_handle, without_handles
 from rocketwire.server.offsets.consumed import commit_offset
 from rocketwire.server.pop.checks import MOST_MESSAGES
 from rocketwire.server.pop.keys import PERCENT, PopKeys
@@ -25,7 +26,6 @@ from rocketwire.server.pop.ordered import Ordered, OrderedBatch, PopQueue
 from rocketwire.server.pop.pop_topics import PopTopics
 from rocketwire.server.pop.records import PopRecords
 from rocketwire.server.pop.renewals import RenewedPopRequest
-from rocketwire.server.pop.stored_handles import PLACE, records_of, without_handle, without_handles
 from rocketwire.server.pop.taken import Taken, TakenQueue
 from rocketwire.server.pull.keys import TransferKeys
 from rocketwire.server.statistics.counters import Counters
