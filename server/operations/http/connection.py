@@ -58,8 +58,10 @@ class HttpConnection:
         clock: The time for the responses' dates.
         hosts: Names with a dot by which the server may be called; see `hosts.is_own_host`.
         ended: Called before the stream is closed, or instead.
+        make_room: Called with the length of each answer before it is sent.
 
     Attributes:
+        unread: Bytes of the answer that is being sent.
         waits_since: When it began to wait for its client, in seconds of the event loop; None while a handler works.
     """
 
@@ -71,7 +73,10 @@ class HttpConnection:
         *,
         hosts: frozenset[str] = frozenset(),
         ended: Callable[[], None] = lambda: None,
+        make_room: Callable[[int], None] = lambda _: None,
     ) -> None:
+        self.unread = 0
+        self._make_room = make_room
         self._stream = stream
         self._hosts = hosts
         self._ended = ended
@@ -236,8 +241,11 @@ class HttpConnection:
 
     async def _write(self, *events: h11.Event) -> None:
         data = b"".join(self._h11.send(event) or b"" for event in events)
+        self._make_room(len(data))
+        self.unread = len(data)
         with trio.move_on_after(SEND_SECONDS) as scope:
             await self._stream.send_all(data)
+        self.unread = 0
         if scope.cancelled_caught:  # a part of it is sent: nothing can follow
             raise trio.ClosedResourceError
 

@@ -26,6 +26,8 @@ log = logging.getLogger(__name__)
 MOST_CONNECTIONS: Final = 64
 SPARES: Final = 4
 """Reserved descriptors: operators have few connections."""
+MOST_UNREAD: Final = 32 << 20
+"""Bytes of all answers that are being sent. One of many topics and groups has some MiB, and clients may not read it."""
 _BUSY: Final = b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 _PAUSE_SECONDS: Final = 0.1
 
@@ -108,7 +110,12 @@ class HttpServer:
             nursery.start_soon(self._refuse, stream)
         else:
             connection = HttpConnection(
-                stream, self._routes, self._clock, hosts=self._hosts, ended=lambda: self._close(sock)
+                stream,
+                self._routes,
+                self._clock,
+                hosts=self._hosts,
+                ended=lambda: self._close(sock),
+                make_room=self._make_room,
             )
             self._connections[connection] = None
             nursery.start_soon(self._serve, connection)
@@ -124,9 +131,22 @@ class HttpServer:
         if not waiting:
             return False
         _, oldest = min(waiting, key=itemgetter(0))
-        del self._connections[oldest]
-        oldest.close()
+        self._drop(oldest)
         return True
+
+    def _make_room(self, size: int) -> None:
+        """Before an answer of so many bytes is sent, close the connections that have not read theirs for longest."""
+        unread = {each: each.unread for each in self._connections if each.unread}
+        total = size + sum(unread.values())
+        for each in sorted(unread, key=lambda each: each.waits_since or 0.0):
+            if total <= MOST_UNREAD:
+                break
+            total -= unread[each]
+            self._drop(each)
+
+    def _drop(self, connection: HttpConnection) -> None:
+        del self._connections[connection]
+        connection.close()
 
     async def _serve(self, connection: HttpConnection) -> None:
         try:

@@ -388,6 +388,23 @@ async def test_a_client_that_does_not_read() -> None:
         assert received < 32 << 20
 
 
+async def test_answers_that_nobody_reads_have_some_bytes_in_all() -> None:
+    async with (
+        http_server() as port,
+        await trio.open_tcp_stream("127.0.0.1", port) as first,
+        await trio.open_tcp_stream("127.0.0.1", port) as second,
+    ):
+        for stream in (first, second):
+            await stream.send_all(b"GET /large HTTP/1.1\r\nHost: h\r\n\r\n")
+            await settle()
+        received = 0
+        with contextlib.suppress(trio.BrokenResourceError):
+            while received < 32 << 20 and (data := await first.receive_some(1 << 20)):
+                received += len(data)
+        assert received < 32 << 20, "the answer of who has not read for longest is dropped"
+        assert (await Http(second).answer()).status == 200
+
+
 # --- garbage ---
 
 
