@@ -24,8 +24,11 @@ MOST_NUMBER: Final = 31
 """The highest number of a field whose message or entries are looked at."""
 _MOST_DEPTH: Final = 16
 """Messages within each other; the deepest request has six."""
+_MOST_GROUPS: Final = 100
+"""Groups within each other; protobuf reads no more either. No request has any: they are unknown fields."""
 
-_NUMBER, _EIGHT_BYTES, _BYTES, _FOUR_BYTES = 0, 1, 2, 5
+_NUMBER, _EIGHT_BYTES, _BYTES, _GROUP, _GROUP_END, _FOUR_BYTES = 0, 1, 2, 3, 4, 5
+_GROUP_FORMS: Final = frozenset({_GROUP, _GROUP_END})
 _FIXED: Final = {_EIGHT_BYTES: 8, _FOUR_BYTES: 4}
 _NO_MESSAGE: Final = -1
 _LABEL_REPEATED: Final = 3
@@ -163,18 +166,18 @@ class _Walk:
             return MALFORMED
         rules = self._messages[number]
         counts: Counter[int] = Counter()
+        groups: list[int] = []
         while at < end:
-            tag, at = self._varint(at, end)
-            if at < 0 or not 8 <= tag < 1 << 32:
-                return MALFORMED
-            if not self._left:
-                return FIELDS
-            self._left -= 1
+            tag, at = self._tag(at, end, groups)
+            if at < 0:
+                return at
             form, rule = tag & 7, rules.get(tag >> 3)
+            if form in _GROUP_FORMS:
+                continue
             begin, at = self._value(form, at, end)
             if at < 0:
                 return MALFORMED
-            if rule is None:
+            if rule is None or groups:
                 continue
             counts[rule.number] += self._entries(begin, at) if rule.packed and form == _BYTES else 1
             if 0 < rule.most < counts[rule.number]:
@@ -183,7 +186,22 @@ class _Walk:
             wrong = self.message(rule.message, begin, at, depth + 1) if nested else WITHIN
             if wrong:
                 return wrong
-        return WITHIN
+        return MALFORMED if groups else WITHIN
+
+    def _tag(self, at: int, end: int, groups: list[int]) -> tuple[int, int]:
+        """A tag, and where it ends, or what is wrong; `groups` has the numbers of those that are open."""
+        tag, at = self._varint(at, end)
+        if at < 0 or not 8 <= tag < 1 << 32:
+            return 0, MALFORMED
+        form, number = tag & 7, tag >> 3
+        if form == _GROUP_END:
+            return tag, at if groups and groups.pop() == number else MALFORMED
+        if not self._left:
+            return 0, FIELDS
+        self._left -= 1
+        if form == _GROUP:
+            groups.append(number)
+        return tag, at if len(groups) <= _MOST_GROUPS else MALFORMED
 
     def _value(self, form: int, at: int, end: int) -> tuple[int, int]:
         """Where a value begins and ends; the end is -1 if there is none."""
@@ -192,7 +210,7 @@ class _Walk:
         if form == _BYTES:
             length, begin = self._varint(at, end)
             return begin, -1 if begin < 0 or length > end - begin else begin + length
-        size = _FIXED.get(form, end - at + 1)  # groups are not taken
+        size = _FIXED.get(form, end - at + 1)  # there is no other form
         return at, -1 if size > end - at else at + size
 
     def _entries(self, begin: int, end: int) -> int:

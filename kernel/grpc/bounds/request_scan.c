@@ -2,8 +2,9 @@
 
 #include "wire/fields.h"
 
-enum { EIGHT_BYTES = 1, FOUR_BYTES = 5 }; /* further forms of a value */
-enum { MOST_DEPTH = 16 };                 /* messages within each other */
+enum { EIGHT_BYTES = 1, GROUP = 3, GROUP_END = 4, FOUR_BYTES = 5 }; /* further forms of a value */
+enum { MOST_DEPTH = 16 };                                           /* messages within each other */
+enum { MOST_GROUPS = 100 };                                         /* groups within each other, as for protobuf */
 
 typedef struct {
     const scan_message *messages;
@@ -11,7 +12,22 @@ typedef struct {
     unsigned depth;
 } scan;
 
-/* Pass over a value; `bytes` is what it has. False: it is none, or the beginning of a group. */
+/* The groups that are open. No request has any: they are passed over as unknown fields. */
+typedef struct {
+    uint32_t numbers[MOST_GROUPS];
+    size_t count;
+} open_groups;
+
+/* Open a group, or close the last one. False: there are too many, or it is not the last that ends. */
+static bool pass_group(open_groups *groups, uint32_t form, uint32_t field_number)
+{
+    if (form == GROUP_END) return groups->count > 0 && groups->numbers[--groups->count] == field_number;
+    if (groups->count == MOST_GROUPS) return false;
+    groups->numbers[groups->count++] = field_number;
+    return true;
+}
+
+/* Pass over a value; `bytes` is what it has. False: it is none. */
 static bool pass_value(fields *from, uint32_t form, span *bytes)
 {
     uint64_t value;
@@ -51,16 +67,24 @@ static int scan_one(scan *all, size_t number, span message)
 {
     const scan_message *rules = &all->messages[number];
     size_t counts[SCAN_COUNTERS] = {0};
+    open_groups groups;
+    groups.count = 0;
     fields from = fields_of(message);
     while (from.at < from.end) {
         uint64_t tag;
         span bytes = {0};
         if (!read_varint(&from, &tag) || tag < 8 || tag > UINT32_MAX) return SCAN_MALFORMED;
-        if (all->left == 0) return SCAN_FIELDS;
-        all->left--;
         uint32_t form = tag & 7, field_number = (uint32_t)tag >> 3;
+        if (form != GROUP_END) {
+            if (all->left == 0) return SCAN_FIELDS;
+            all->left--;
+        }
+        if (form == GROUP || form == GROUP_END) {
+            if (!pass_group(&groups, form, field_number)) return SCAN_MALFORMED;
+            continue;
+        }
         if (!pass_value(&from, form, &bytes)) return SCAN_MALFORMED;
-        if (field_number >= SCAN_NUMBERS) continue;
+        if (groups.count > 0 || field_number >= SCAN_NUMBERS) continue;
         const scan_field *rule = &rules->fields[field_number];
         if (rule->most > 0) {
             size_t *count = &counts[rule->counter];
@@ -72,7 +96,7 @@ static int scan_one(scan *all, size_t number, span message)
             if (wrong != SCAN_WITHIN) return wrong;
         }
     }
-    return SCAN_WITHIN;
+    return groups.count > 0 ? SCAN_MALFORMED : SCAN_WITHIN;
 }
 
 int request_scan(const scan_message *messages, size_t message, span request, size_t most_fields)

@@ -19,7 +19,7 @@ CALL_ENTRIES: Final = "callEntries"
 
 
 class RequestMalformed(WireError):
-    """The bytes of a request are no message of protobuf, or one with groups, which no request has."""
+    """The bytes of a request are no message of protobuf."""
 
 
 class _Scan(Protocol):
