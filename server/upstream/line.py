@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import socket
 from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 import trio
@@ -31,6 +32,8 @@ FORWARDED: Final = 1 << 30
 _READ: Final = 64 * 1024
 _MOST_WAITING: Final = 50_000
 _MOST_UNSENT: Final = 64 << 20
+_GIVEN_UP_AT_ONCE: Final = 64
+"""So many requests are given up before other tasks run: a long poll of a 5.x client answers its call then."""
 
 
 class Answer(NamedTuple):
@@ -209,12 +212,16 @@ class Line:
             self._timer = None
 
     async def _give_up_late(self) -> None:
-        while (deadline := self._next_deadline()) is not None:
+        while not self.lost.is_set() and (deadline := self._next_deadline()) is not None:
             with trio.CancelScope(deadline=deadline) as self._timer:
                 await trio.sleep_forever()
             now = trio.current_time()
-            for opaque in [opaque for opaque, each in self._waiting.items() if each.deadline <= now]:
+            late = [opaque for opaque, each in self._waiting.items() if each.deadline <= now]
+            for number, opaque in enumerate(late, start=1):
                 self._finish(opaque, NotReached(f"{self.address} does not answer"))
+                if number % _GIVEN_UP_AT_ONCE == 0:
+                    self._settled()
+                    await trio.lowlevel.checkpoint()
             if self.forwarded is not None:
                 self.forwarded.expire(now, NotReached(f"{self.address} does not answer"))
             self._settled()
@@ -271,11 +278,25 @@ class Line:
         self._outbox.clear()
         if self._timer is not None:
             self._timer.cancel()
-        for opaque in list(self._waiting):
-            self._finish(opaque, NotReached(f"{self.address} closed the connection"))
         if self.forwarded is not None:
             self.forwarded.lost(NotReached(f"{self.address} closed the connection"))
+        if self._give_up(_GIVEN_UP_AT_ONCE):
+            self._nursery.start_soon(self._give_up_rest)
+
+    def _give_up(self, most: int) -> bool:
+        """Give up some that wait, because the connection is over; return whether more wait."""
+        for opaque in list(islice(self._waiting, most)):
+            self._finish(opaque, NotReached(f"{self.address} closed the connection"))
         self._settled()
+        return bool(self._waiting)
+
+    async def _give_up_rest(self) -> None:
+        try:
+            while self._give_up(_GIVEN_UP_AT_ONCE):
+                await trio.lowlevel.checkpoint()
+        except trio.Cancelled:  # the program ends
+            self._give_up(len(self._waiting))
+            raise
 
     # --- reading
 

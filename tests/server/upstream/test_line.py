@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import AsyncIterator
+from itertools import pairwise
 from typing import NamedTuple
 
 import pytest
@@ -127,3 +128,40 @@ async def test_a_request_to_a_server_that_is_not_there_is_not_sent(nursery: trio
     lines.send(Address(host="127.0.0.1", port=free_port()), CODE, {}, seconds=5, done=found.append)
     await settle()
     assert [type(each) for each in found] == [NotSent]
+
+
+@pytest.mark.parametrize("end", ["closed", "late"])
+async def test_thousands_that_wait_are_given_up_in_steps(pair: Pair, end: str) -> None:
+    found: list[object] = []
+    for _ in range(1000):
+        pair.line.send(CODE, {}, seconds=3, done=found.append)
+    pair.line.flush()
+    await settle()
+    steps = [0]
+
+    async def count_steps() -> None:
+        while len(found) < 1000:
+            steps.append(len(found))
+            await trio.lowlevel.checkpoint()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(count_steps)
+        await trio.lowlevel.checkpoint()
+        if end == "closed":
+            pair.line.close()
+        else:
+            mock_clock().jump(3)
+    assert len(found) == 1000
+    assert all(isinstance(each, NotReached) for each in found)
+    assert max(after - before for before, after in pairwise([*steps, 1000])) <= 200
+
+
+async def test_all_are_given_up_when_the_program_ends() -> None:
+    found: list[object] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        async with trio.open_nursery() as nursery:
+            line = await connect(Address(host="127.0.0.1", port=server.getsockname()[1]), nursery)
+            for _ in range(1000):
+                line.send(CODE, {}, seconds=3, done=found.append)
+            nursery.cancel_scope.cancel()
+    assert len(found) == 1000
