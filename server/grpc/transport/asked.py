@@ -57,6 +57,10 @@ class Asked:
         asked = self._asked.pop(opaque, None)
         return None if asked is None else asked[0]
 
+    def calls_of_streams(self) -> set[Call]:
+        """The calls that wait and were made for messages of streams."""
+        return {call for call, _ in self._asked.values() if call.done is not None}
+
     def cancel(self, call: Call) -> None:
         """Forget, in time, the requests of a call that is over.
 

@@ -430,7 +430,7 @@ class Connection(Answering):
         if self._closed:
             return
         super().close()
-        for call in [*self._calls.values(), *self._unsent_calls()]:
+        for call in [*self._calls.values(), *self._unsent_calls(), *self._asked.calls_of_streams()]:
             self._cancel(call)
         self._calls.clear()
         self._held = 0

@@ -7,11 +7,14 @@ from collections.abc import Iterator
 
 import pytest
 
+from rocketwire.server.dispatch.dispatcher import FrameDispatcher
 from rocketwire.server.grpc.calls import Call
+from rocketwire.server.grpc.tables.groups import OwnGroups
 from rocketwire.server.grpc.transport import connection
+from rocketwire.wire.grpc import service_pb2 as s
 from tests.server.grpc.consuming.test_receiving import ack, take
-from tests.server.grpc.sdk import Sdk, message, send_request
-from tests.server.harness import Client
+from tests.server.grpc.sdk import SERVICE, Sdk, consumer_settings, message, send_request
+from tests.server.harness import Client, Server, settle
 
 
 @pytest.fixture
@@ -41,4 +44,24 @@ async def test_an_answered_call_is_freed_without_the_collector(
         (received,) = await take(sdk)
         await sdk.call("AckMessage", ack(received))
     assert calls() - before <= 2  # those of the last read
+    assert broker is not None
+
+
+async def test_settings_that_wait_when_the_connection_closes_are_freed(
+    server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(OwnGroups, "asks_for", lambda *_: True)
+    monkeypatch.setattr(FrameDispatcher, "serve_requests", lambda _self, _caller, requests: len(requests))
+    gc.collect()
+    before = calls()
+    for number in range(5):
+        with Sdk(server.broker_address) as sdk:
+            stream = sdk.open(f"{SERVICE}Telemetry", {"x-mq-client-id": f"client{number}"})
+            for _ in range(4):
+                sdk.put(stream, s.TelemetryCommand(settings=consumer_settings()), end=False)
+            await sdk.send_out()
+            await settle()
+        await settle()
+    gc.collect()
+    assert calls() == before  # requests are not tracked: the collector finds no cycle that has one
     assert broker is not None
