@@ -45,14 +45,17 @@ _ALL_TYPES: Final = {MESSAGE_TYPE: str(MessageType.MIXED)}
 class _Known:
     """A topic."""
 
-    __slots__ = ("asks", "at", "attributes", "attributes_at", "shares")
+    __slots__ = ("at", "attributes", "attributes_at", "begun", "ended", "failed", "lock", "shares")
 
     def __init__(self) -> None:
         self.shares: tuple[Share, ...] = ()
         self.at = -UNUSED_SECONDS
         self.attributes: Mapping[str, str] | None = None
         self.attributes_at = -TYPE_SECONDS
-        self.asks: trio.Event | None = None
+        self.lock = trio.Lock()
+        self.begun = 0  # questions
+        self.ended = 0
+        self.failed = ""  # why the last question has no answer
 
 
 class RemoteTopics:
@@ -76,7 +79,7 @@ class RemoteTopics:
         age = trio.current_time() - known.at
         if age >= UNUSED_SECONDS:
             return ()
-        if age >= FRESH_SECONDS and known.asks is None:
+        if age >= FRESH_SECONDS and not known.lock.locked():
             self._lines.start(self._load_again, topic)
         return known.shares
 
@@ -130,23 +133,33 @@ class RemoteTopics:
         Raises:
             NotReached: nobody answers, and the topic was not known before.
         """
-        known = self._known.get(topic)
-        while known is not None and known.asks is not None:  # of several who waited, one asks again
-            await known.asks.wait()
-            known = self._known.get(topic)
-        if known is None or trio.current_time() - known.at >= FRESH_SECONDS:
-            known = self._known.setdefault(topic, _Known())
-            known.asks = trio.Event()
+        known = self._known.setdefault(topic, _Known())
+        begun = known.begun
+        async with known.lock:  # passed on from one to the next: thousands who wait go on one after the other
             try:
-                await self._ask(topic, known)
+                if known.ended <= begun and trio.current_time() - known.at >= FRESH_SECONDS:
+                    await self._ask_once(topic, known)
+                elif known.ended > begun and known.failed:
+                    raise NotReached(known.failed)
             finally:
-                asks, known.asks = known.asks, None
-                asks.set()
-                if not known.shares and self._known.get(topic) is known:
+                waits = known.lock.statistics().tasks_waiting
+                if not known.shares and not waits and self._known.get(topic) is known:
                     del self._known[topic]
-            while len(self._known) > _MOST:
-                self._known.popitem(last=False)
+        while len(self._known) > _MOST:
+            self._known.popitem(last=False)
         return bool(known.shares)
+
+    async def _ask_once(self, topic: str, known: _Known) -> None:
+        """Ask for a topic; the answer is that of all who began to wait before."""
+        known.begun += 1
+        known.failed = ""
+        try:
+            await self._ask(topic, known)
+        except NotReached as error:
+            known.failed = str(error)
+            raise
+        finally:
+            known.ended = known.begun
 
     async def _load_again(self, topic: str) -> None:
         try:
