@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from rocketwire.wire.batch import BatchItem, decode_batch, encode_batch
 from rocketwire.wire.properties import decode_properties
 from tests.spark.endpoint.support import NOW, rows
 
+ROOT = Path(__file__).resolve().parents[4]
 texts = st.text(st.characters(exclude_characters="\x01\x02", codec="utf-8"), max_size=5)
 words = st.none() | texts
 own = {"UNIQ_KEY", "TAGS", "KEYS", "DELAY", "TRAN_MSG", "MIN_OFFSET"}
@@ -154,3 +157,11 @@ def test_a_batch_is_what_its_codec_writes(values: list[tuple[bytes, bytes, int]]
 def test_rows_that_are_no_messages(columns: dict[str, list[Any]], text: str) -> None:
     with pytest.raises(MessageInvalid, match=text):
         cut(rows(**columns))
+
+
+def test_the_jar_leaves_out_the_same_properties() -> None:
+    """The jar has a copy of the names; a test of both with Spark would find a difference minutes later."""
+    source = (ROOT / "java/spark/src/main/java/io/github/rocketwire/spark/endpoint/write/MessageRows.java").read_text()
+    named = re.search(r"OWN_NAMES = Set\.of\((.*?)\);", source, re.DOTALL)
+    assert named is not None
+    assert set(re.findall(r'"([^"]+)"', named[1])) == OWN_NAMES
