@@ -140,7 +140,8 @@ def test_the_same_sends_are_the_same_records_in_the_same_places(tmp_path: Path, 
     ours = SharedStore(tmp_path / "rocketwire", name_server)
     with apache.apache(mappedFileSizeCommitLog=str(FILE)), Connection(apache.broker) as connection:
         wanted = sends(connection)
-    with ours.rocketwire(mappedFileSizeCommitLog=str(FILE)), Connection(ours.broker) as connection:
+    # Without a region nothing is stored with a message but what 4.9.7 stores.
+    with ours.rocketwire(mappedFileSizeCommitLog=str(FILE), storeRegion="false"), Connection(ours.broker) as connection:
         assert sends(connection) == wanted
     assert list(log(ours)) == list(log(apache))
     assert ours.digests("consumequeue") == apache.digests("consumequeue")

@@ -181,7 +181,7 @@ def test_nothing_matches(swift: Endpoint, swift_client: Client, swift_topic: str
 
 def test_properties_have_a_border(swift: Endpoint, swift_topic: str) -> None:
     """Properties fill 32767 bytes at most, what the broker adds among them."""
-    added = len("\x02CLUSTER\x01DefaultCluster")
+    added = len("\x02MSG_REGION\x01DefaultRegion\x02TRACE_ON\x01true\x02CLUSTER\x01DefaultCluster")
     for size, code in ((32767, 0), (32768, 13), (40000, 13)):
         fields: dict[str, str | int] = {
             "producerGroup": "P",

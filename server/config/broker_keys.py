@@ -23,6 +23,11 @@ class BrokerKeys:
     )
     broker_permission: int = key("2 write, 4 read, 6 both", default=6, low=2, high=6, online=True)
     region_id: str = key("sent to producers with each answer, and stored with each message", default="DefaultRegion")
+    store_region: bool = key(
+        "store regionId and traceOn with each message: consumers of 5.x trace no others",
+        default=True,
+        known=OURS,
+    )
     trace_on: bool = key("sent with each answer and stored with each message: whether clients trace it", default=True)
 
     @property

@@ -104,14 +104,14 @@ class SendDrafts:
         self._checks = checks
         self._timers = timers
         self._levels = delay_levels
-        self.broker_items = ITEM_SEP.join(
+        items = [f"{property_names.CLUSTER}{NAME_SEP}{broker.broker_cluster_name}"]
+        if broker.store_region:
             # Consumers of 5.x trace only what has a region, those of cloud services by the topic of this region.
-            (
+            items[:0] = (
                 f"{property_names.MSG_REGION}{NAME_SEP}{broker.region_id}",
                 f"{property_names.TRACE_ON}{NAME_SEP}{'true' if broker.trace_on else 'false'}",
-                f"{property_names.CLUSTER}{NAME_SEP}{broker.broker_cluster_name}",
             )
-        )
+        self.broker_items = ITEM_SEP.join(items)
 
     def message(self, fields: SendRequestFields, body: memoryview, born_host: bytes, remote: str) -> Prepared:
         """Check a send of one message.

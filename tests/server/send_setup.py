@@ -59,9 +59,9 @@ class FakeFlush:
 
 
 class Setup:
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **changes: Any) -> None:
         self.clock = clock = Clock()
-        self.live = LiveConfig(small_config(folder), clock)
+        self.live = LiveConfig(small_config(folder, **changes), clock)
         self.topics = BrokerTopics(TopicTable.open(folder / "topics.json", clock=clock), self.live[TopicKeys])
         self.topics.make_system_topics(self.live.current.broker, 18)
         self.topics.put(TopicConfig(topic_name="T", read_queue_nums=2, write_queue_nums=2))

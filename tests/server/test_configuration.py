@@ -219,7 +219,7 @@ def test_an_answer_that_no_frame_holds_cannot_be_asked_for(name: str) -> None:
 def test_keys_that_apaches_4_9_7_does_not_know_say_who_does() -> None:
     guards = {"limits", "throttle", "acl", "tls", "upstream", "faults", "clock", "http_port", "grpc"}
     ours = {key.name for key in KEYS if key.known == OURS and key.group not in guards}
-    assert ours == {"fastRemoting", "enableTopicMessageTypeCheck"}
+    assert ours == {"fastRemoting", "storeRegion", "enableTopicMessageTypeCheck"}
     newer = {key.name for key in KEYS if key.known == NEWER and key.group not in guards}
     assert newer == {
         "bindAddress",

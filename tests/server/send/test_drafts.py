@@ -39,6 +39,14 @@ def test_a_message_becomes_one_draft(setup: Setup) -> None:
     assert draft.born_host == HOST
 
 
+def test_without_the_region_a_message_is_stored_as_by_4_9_7(tmp_path: Path) -> None:
+    made = Setup(tmp_path, store_region=False)
+    (draft,) = made.sending.drafts.message(fields(), body(), HOST, "peer").drafts
+    assert bytes(draft.properties).endswith(b"CLUSTER\x01C")
+    assert b"MSG_REGION" not in bytes(draft.properties)
+    made.store.close()
+
+
 def test_both_decoders_fields_are_taken(setup: Setup) -> None:
     fast = SendFields(
         producer_group="p",
