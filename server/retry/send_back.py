@@ -206,7 +206,7 @@ def refusal(error: Exception) -> ServerError:
     """What a consumer is answered when the store does not take its message for that reason."""
     if isinstance(error, SystemBusy):  # the request did not come to be carried out
         return error
-    return NotSentBack(_STATUS.get(type(error), _UNKNOWN))
+    return NotSentBack(next((status for kind, status in _STATUS.items() if isinstance(error, kind)), _UNKNOWN))
 
 
 def _properties(message: StoredMessage, level: int) -> bytes:

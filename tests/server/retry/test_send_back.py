@@ -26,7 +26,7 @@ from rocketwire.server.topics.retry_topics import RetryTopics
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.store.append.drafts import Draft
-from rocketwire.store.errors import DiskFull
+from rocketwire.store.errors import DiskFull, PropertiesTooLong, RecordTooLarge, StoreError, TopicUnusable
 from rocketwire.store.layout.record import record_head
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import MessageStore
@@ -188,6 +188,15 @@ def test_a_message_that_has_no_room_in_a_file_any_more(setup: Setup) -> None:
     offset = setup.put(draft(b"x" * (FILE_SIZE - 120)))
     with pytest.raises(NotSentBack, match=r"^MESSAGE_ILLEGAL$"):
         setup.give_back(offset)
+
+
+@pytest.mark.parametrize("error", [RecordTooLarge(2, 1), PropertiesTooLong(2, 1), TopicUnusable("/")])
+def test_all_that_a_draft_is_refused_for_has_one_remark(error: Exception) -> None:
+    assert str(refusal(error)) == "MESSAGE_ILLEGAL"
+
+
+def test_other_errors_of_the_store_are_unknown() -> None:
+    assert str(refusal(StoreError())) == "UNKNOWN_ERROR"
 
 
 def test_a_full_disk(setup: Setup) -> None:
