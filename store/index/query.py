@@ -13,7 +13,8 @@ from rocketwire.wire.message import MAX_PROPERTIES_LENGTH
 _ROUNDS: Final = 3
 #: Steps of the index before an answer. Without the kernel they are 8192 messages, all that was appended lately, and
 #: some 30 ms of work at most. The kernel takes all keys there are in one, 4096 a millisecond or more; a query waits as
-#: long for a step that a thread is in, and longer where that makes a file.
+#: long for a step that a thread is in, and longer where that makes a file. Where keys are read from the log, as after a
+#: crash, they are 1024 messages.
 _STEPS: Final = 8
 _LONGEST: Final = 2 * MAX_PROPERTIES_LENGTH
 """Characters of a topic and a key: no message has more, and the time to hash a text grows with its length."""
