@@ -14,6 +14,7 @@ from rocketwire.cli.output import count_of, json_line, number, size, warn
 from rocketwire.cli.store.directory import opened, store_directory
 from rocketwire.cli.times import shown
 from rocketwire.cli.waiting import waits
+from rocketwire.store.disk.foreign import IGNORED
 
 if TYPE_CHECKING:
     from rocketwire.store.archive.plan.overview import Overview, StoreCounts
@@ -50,7 +51,7 @@ def command(directory: str, commitlog: str | None, *, as_json: bool) -> int:
     for problem in found.problems:
         warn(problem)
     for path in found.ignored:
-        warn(f"{path}: not a file of a store; ignored")
+        warn(f"{path}: {IGNORED}")
     return INCOMPLETE if found.problems else 0
 
 

@@ -8,6 +8,7 @@ from rocketwire.store.archive.read.config import checkpoint
 from rocketwire.store.archive.read.directory import Directory, PlainFile, State
 from rocketwire.store.archive.read.opening import FileGone, read_whole
 from rocketwire.store.archive.verify.findings import Finding, Kind, Report
+from rocketwire.store.disk.foreign import IGNORED
 from rocketwire.store.errors import StoreUnreadable
 from rocketwire.store.layout.checkpoint import CHECKPOINT, FILE_SIZE
 from rocketwire.store.layout.derive import field_offsets
@@ -34,7 +35,7 @@ def check_small_files(directory: Directory, report: Report) -> None:
         report(Finding(kind=Kind.DAMAGE, path=path, what=strange.reason))
     for ignored in directory.ignored:
         path = ignored.removeprefix(directory.root + "/")
-        report(Finding(kind=Kind.NOTE, path=path, what="not a file of a store; ignored"))
+        report(Finding(kind=Kind.NOTE, path=path, what=IGNORED))
     if directory.state is State.CRASHED:
         what = "the last broker did not stop cleanly; the next start recovers"
         report(Finding(kind=Kind.NOTE, path="abort", what=what))
