@@ -1,32 +1,27 @@
-"""What a stream's driver pays for a trigger over very many queues: no Spark, stores of 50 brokers on one disk.
+"""What the jar's driver pays for a trigger of a stream over many queues: no Spark, stores of 50 brokers on one disk.
 
-    python -m bench.spark.polls [--brokers 50] [--queues 200] [--turns 9] [--jar]
+    python -m bench.spark.polls [--brokers 50] [--queues 200] [--turns 9]
 
-Before each turn every queue gets 10 messages of 100 bytes, as a broker would append them. Times are CPU seconds, min /
-median / max: of latestOffset, of planning the batch's tasks, and of reading it. With `--jar` they are those of the
-jar's driver thread, which reads no batch, after as many turns in which the JVM compiles.
+Before each turn every queue gets 10 messages of 100 bytes, as a broker would append them. Times are CPU seconds of the
+driver's thread, min / median / max: of latestOffset and of planning the batch's tasks, after as many turns in which
+the JVM compiles.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyspark
-from pyspark.sql.datasource import CaseInsensitiveDict, InputPartition
-from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from bench.spark.feed import Broker
-from pyspark_rocketmq import DefaultSource
-from rocketwire.spark.stream.stream import StoreStreamReader
 from tools import build_spark_jar
 
 _NEW: Final = 10
@@ -34,39 +29,7 @@ _SETTLED: Final = 1.1
 _PROGRAM: Final = str(Path(__file__).with_name("Polls.java"))
 
 
-def _paid(name: str, times: dict[str, list[float]], call: Callable[..., Any], *arguments: Any) -> Any:  # noqa: ANN401 - any call
-    begun = time.process_time()
-    found = call(*arguments)
-    times.setdefault(name, []).append(time.process_time() - begun)
-    return found
-
-
-def _read(reader: StoreStreamReader, tasks: Iterable[InputPartition]) -> int:
-    return sum(batch.num_rows for task in tasks for batch in reader.read(task))
-
-
-def _by_python(roots: Sequence[Path], append: Callable[[], None], turns: int) -> dict[str, list[float]]:
-    times: dict[str, list[float]] = {}
-    texts = {"path": ",".join(map(str, roots)), "columns": "topic,queue_id,queue_offset,body"}
-    source = DefaultSource(CaseInsensitiveDict(texts))
-    reader = StoreStreamReader(source.options, source.schema())
-    offsets: Any = json.loads(json.dumps(reader.initialOffset()))
-    for _ in range(2):  # folders are trusted a second after they were written
-        time.sleep(_SETTLED)
-        _paid("latestOffset, first", times, reader.latestOffset, offsets, ReadAllAvailable())
-    rows = 0
-    for _ in range(turns):
-        _paid("latestOffset, nothing new", times, reader.latestOffset, offsets, ReadAllAvailable())
-        append()
-        end = _paid("latestOffset", times, reader.latestOffset, offsets, ReadAllAvailable())
-        tasks = _paid("planning", times, reader.partitions, offsets, end)
-        rows += _paid("reading", times, _read, reader, tasks)
-        offsets = json.loads(json.dumps(end))
-    print(f"{rows:,} messages read")
-    return times
-
-
-def _by_jar(roots: Sequence[Path], append: Callable[[], None], turns: int) -> dict[str, list[float]]:
+def _measured(roots: Sequence[Path], append: Callable[[], None], turns: int) -> dict[str, list[float]]:
     times: dict[str, list[float]] = {}
     jars = f"{build_spark_jar.build()}:{Path(pyspark.__file__).parent / 'jars'}/*"
     command = ["java", "-cp", jars, _PROGRAM, ",".join(map(str, roots))]
@@ -99,7 +62,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in (("brokers", 50), ("queues", 200), ("turns", 9)):
         parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--jar", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         roots = [Path(folder) / f"broker-{number}" for number in range(options.brokers)]
@@ -110,7 +72,7 @@ def main() -> None:
                 broker.append()
 
         append()
-        times = (_by_jar if options.jar else _by_python)(roots, append, options.turns)
+        times = _measured(roots, append, options.turns)
     print(f"{options.brokers * options.queues:,} queues of {options.brokers} brokers")
     for name, paid in times.items():
         print(f"{name}: {np.min(paid):.3f} / {statistics.median(paid):.3f} / {np.max(paid):.3f} CPU-s")

@@ -12,14 +12,12 @@ from heapq import nlargest
 from typing import Final, NamedTuple
 
 from rocketwire.spark.files.together import in_slices
-from rocketwire.spark.stores.tails import TailsNow
 from rocketwire.store.archive.read.directory import Directory, QueueFiles, RowFile, State
 from rocketwire.store.archive.read.log import Block, LogFile
 from rocketwire.store.archive.read.opening import FileGone
 from rocketwire.store.archive.read.queues import Queue
 from rocketwire.store.archive.read.salvage import WholeRecord, next_record, record_at
 from rocketwire.store.archive.read.scan import is_written
-from rocketwire.store.disk.input_files import written_at
 from rocketwire.store.records.walk import Stop
 
 #: Number of queues that are read for their newest record.
@@ -44,12 +42,8 @@ class LogEnd(NamedTuple):
     queued: int = -1
 
 
-def log_end(directory: Directory, known: TailsNow | None = None) -> LogEnd:
+def log_end(directory: Directory) -> LogEnd:
     """Find the end.
-
-    Args:
-        directory: The store.
-        known: If queues were not listed now, the ends of those that were read.
 
     Raises:
         StoreUnreadable: a file cannot be read. (A removed one is skipped.)
@@ -57,7 +51,7 @@ def log_end(directory: Directory, known: TailsNow | None = None) -> LogEnd:
     last = next((file for file in reversed(directory.commit_log) if is_written(file)), None)
     if last is None:
         return LogEnd(directory.start)
-    newest = _newest(directory) if not known else _newest_beside(directory, known)
+    newest = _newest(directory)
     queued = max(newest, default=-1)
     try:
         with LogFile(last) as file:
@@ -111,13 +105,6 @@ def _newest(directory: Directory) -> list[int]:
     """The physical offsets in the newest entries of the queues read."""
     written = [queue for queue in directory.queues if queue.files]
     return in_slices(directory.files, _newest_of, nlargest(_ASKED, written, key=lambda queue: queue.files[-1].modified))
-
-
-def _newest_beside(directory: Directory, known: TailsNow) -> list[int]:
-    """The same, if some are known; the times of writing in the directory are old."""
-    others = [queue for queue in directory.queues if queue.files and (queue.topic, queue.queue_id) not in known]
-    latest = nlargest(_ASKED, others, key=lambda queue: written_at(queue.files[-1].path) or 0)
-    return [*known.newest(_ASKED), *_newest_of(latest)]
 
 
 def _newest_of(queues: Sequence[QueueFiles]) -> Iterator[int]:

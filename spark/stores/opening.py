@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import Final, TypeAlias
+from typing import Final
 
 from rocketwire.spark.errors import NotAStore, OptionInvalid, PathUnreadable, SparkSourceError, TopicUnknown
 from rocketwire.spark.files.schemes import unreadable
 from rocketwire.spark.request.options import ReadOptions
 from rocketwire.spark.request.topics import is_hidden
 from rocketwire.spark.request.values import AskedOffsets, nearest
-from rocketwire.spark.stores.remembered import Remembered
 from rocketwire.spark.stores.roots import StoreRoot, open_roots
 from rocketwire.spark.stores.snapshot import StoreSnapshot
 from rocketwire.store.archive.read.config import table
 from rocketwire.store.archive.read.directory import Directory, RowFile, discover
-from rocketwire.store.archive.read.file_system import LOCAL
 from rocketwire.store.archive.read.log import LogFile
 from rocketwire.store.archive.read.opening import FileGone
 from rocketwire.store.archive.read.queues import Queue
@@ -28,37 +25,30 @@ _A_ROOT: Final = "Name the directory that a broker's storePathRootDir names: it 
 _READABLE: Final = "Check that the path is right, and that the user of Spark's driver and workers may read all of it"
 _VERSIONS: Final = "Stores of RocketMQ 4.x and 5.x can be read; a newer rocketwire may know this one"
 _DLEDGER: Final = "dledger"
-#: What is remembered of the stores, by their roots.
-Memory: TypeAlias = defaultdict[str, Remembered]
 _MAGICS: Final = frozenset({MAGIC_V1, MAGIC_V2, BLANK_MAGIC, 0})
 
 
-def open_stores(options: ReadOptions, remembered: Memory | None = None) -> list[StoreSnapshot]:
+def open_stores(options: ReadOptions) -> list[StoreSnapshot]:
     """Snapshots of the stores of the option `path`.
-
-    Args:
-        options: Those of the read.
-        remembered: What former calls found; None remembers nothing.
 
     Raises:
         SparkSourceError: one is not a store, or cannot be read; or no store has a topic or queue of the options.
     """
-    stores = [opened(root, remembered) for root in open_roots(options)]
+    stores = [opened(root) for root in open_roots(options)]
     check_names(stores, options)
     return stores
 
 
-def opened(root: StoreRoot, remembered: Memory | None = None) -> StoreSnapshot:
+def opened(root: StoreRoot) -> StoreSnapshot:
     """A snapshot of one store.
 
     Raises:
         SparkSourceError: it is no store, or cannot be read.
     """
     try:
-        former = None if remembered is None or root.files is not LOCAL else remembered[root.root]
-        directory = discover(root.root, files=root.files) if former is None else former.look(root.root)
+        directory = discover(root.root, files=root.files)
         _check_log(directory)
-        return StoreSnapshot(root.broker, directory, former)
+        return StoreSnapshot(root.broker, directory)
     except StoreError as error:
         raise source_error(error) from error
 

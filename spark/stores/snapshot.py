@@ -14,13 +14,11 @@ from rocketwire.spark.request.options import ReadOptions
 from rocketwire.spark.request.ranges import asked_range
 from rocketwire.spark.stores.log_end import log_end
 from rocketwire.spark.stores.lost_tail import LostTail, lost_tail
-from rocketwire.spark.stores.remembered import Remembered, queue_files
 from rocketwire.store.archive.read.config import topic_names
 from rocketwire.store.archive.read.directory import Directory, QueueFiles, State
 from rocketwire.store.archive.read.opening import FileGone
 from rocketwire.store.archive.read.queues import BLANK_SIZE, Queue
 from rocketwire.store.errors import StoreUnreadable
-from rocketwire.wire.java import INT64_MAX
 
 
 class StoreSnapshot:
@@ -32,8 +30,8 @@ class StoreSnapshot:
         start, end: Physical offsets: where the commit log's first file begins, and where its last whole record ends.
     """
 
-    def __init__(self, broker: str, directory: Directory, remembered: Remembered | None = None) -> None:
-        """Take a snapshot of the store; `remembered` looked at this directory, and is told what is found.
+    def __init__(self, broker: str, directory: Directory) -> None:
+        """Take a snapshot of the store.
 
         Raises:
             StoreUnreadable: a file cannot be read.
@@ -41,12 +39,10 @@ class StoreSnapshot:
         self.broker = broker
         self.directory = directory
         self.start = directory.start
-        self._remembered = remembered
-        self._files = queue_files(directory) if remembered is None else remembered.files
-        self._tails = None if remembered is None else remembered.tails.now()
-        self._log_end = log_end(directory, self._tails)
+        self._files = {(files.topic, files.queue_id): files for files in directory.queues if files.files}
+        self._log_end = log_end(directory)
         self.end = max(self.start, self._log_end.offset)
-        self._bounds = {} if self._tails is None else self._tails.bounds(self._trusted)
+        self._bounds: dict[tuple[str, int], tuple[int, int]] = {}
 
     @cached_property
     def lost_tail(self) -> LostTail | None:
@@ -111,27 +107,9 @@ class StoreSnapshot:
             self._bounds[key] = self._bounds_of(*key)
         return self._bounds[key]
 
-    @property
-    def newest_queue(self) -> tuple[tuple[str, int], int, int] | None:
-        """The queue with the newest message, its end, the message's place; None if not all were read for this poll."""
-        return self._tails.newest_queue() if self._tails is not None and len(self._tails) == len(self._files) else None
-
-    def known_place(self, topic: str, queue_id: int, end: int) -> int | None:
-        """Physical offset of the message before a queue offset, if it is the last one and was read for this poll."""
-        there, place = (None, None) if self._tails is None else self._tails.ends.get((topic, queue_id), (None, None))
-        return place if there == end else None
-
-    @property
-    def _trusted(self) -> int:
-        """Before which physical offset a queue's last message is whole, whatever the log has."""
-        return INT64_MAX if self.directory.state is State.AT_REST else self.end
-
     def _bounds_of(self, topic: str, queue_id: int) -> tuple[int, int]:
         with self.queue(topic, queue_id) as queue:
-            bounds = queue.min, self._end_of(queue)
-            if self._remembered is not None:
-                self._remembered.keep(self._files[topic, queue_id], queue)
-            return bounds
+            return queue.min, self._end_of(queue)
 
     def _end_of(self, queue: Queue) -> int:
         if self.directory.state is State.AT_REST or queue.end == queue.min:
@@ -167,8 +145,7 @@ class StoreSnapshot:
         topics = {topic for topic in self.directory.topics if options.takes_topic(topic)}
         queues = options.queues
         wanted = [key for key in self._files if key[0] in topics and (queues is None or key[1] in queues)]
-        if len(self._bounds) < len(self._files):
-            new = [key for key in wanted if key not in self._bounds]
-            found = in_slices(self.directory.files, lambda some: [self._bounds_of(*key) for key in some], new)
-            self._bounds.update(zip(new, found, strict=True))
+        new = [key for key in wanted if key not in self._bounds]
+        found = in_slices(self.directory.files, lambda some: [self._bounds_of(*key) for key in some], new)
+        self._bounds.update(zip(new, found, strict=True))
         return {key: self._bounds[key] for key in wanted}

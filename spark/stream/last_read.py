@@ -65,37 +65,18 @@ def newest(stores: Iterable[StoreSnapshot], before: Mapping[MessageQueue, int], 
     Raises:
         StoreUnreadable: a file cannot be read.
     """
-    found: dict[str, LastRead] = {}
-    rest: dict[str, StoreSnapshot] = {}
-    for store in stores:
-        message = _newest_of(store, _newest_known(store, before, ends))
-        if message is None:
-            rest[store.broker] = store
-        else:
-            found[store.broker] = message
+    by_broker = {store.broker: store for store in stores}
     places: dict[str, list[int]] = {}
     for queue, end in ends.items():
-        if end != before.get(queue) and queue.broker in rest:
-            place = _last_place(rest[queue.broker], queue, end)
+        if end != before.get(queue) and queue.broker in by_broker:
+            place = _last_place(by_broker[queue.broker], queue, end)
             if place is not None:
                 places.setdefault(queue.broker, []).append(place)
-    others = ((broker, _newest_of(rest[broker], mine)) for broker, mine in places.items())
-    return found | {broker: message for broker, message in others if message is not None}
-
-
-def _newest_known(store: StoreSnapshot, before: Mapping[MessageQueue, int], ends: Offsets) -> list[int]:
-    """Where a store's newest message is, if its queue is read up to it: for thousands of queues one look."""
-    newest = store.newest_queue
-    if newest is None:
-        return []
-    (topic, queue_id), end, place = newest
-    queue = MessageQueue(store.broker, topic, queue_id)
-    return [place] if ends.get(queue) == end != before.get(queue) else []
+    found = {broker: _newest_of(by_broker[broker], mine) for broker, mine in places.items()}
+    return {broker: message for broker, message in found.items() if message is not None}
 
 
 def _newest_of(store: StoreSnapshot, places: Sequence[int]) -> LastRead | None:
-    if not places:
-        return None
     with Log(store.directory.commit_log) as log:
         for place in sorted(places, reverse=True):
             try:
@@ -111,9 +92,6 @@ def _newest_of(store: StoreSnapshot, places: Sequence[int]) -> LastRead | None:
 def _last_place(store: StoreSnapshot, queue: MessageQueue, end: int) -> int | None:
     """Where the last message before an offset is in the log; None if the log has none."""
     _, topic, queue_id = queue
-    place = store.known_place(topic, queue_id, end)
-    if place is not None:
-        return place
     whole = whole_queue(store, topic, queue_id)
     if whole is None or end <= store.bounds(topic, queue_id)[0]:
         return None

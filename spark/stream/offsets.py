@@ -25,20 +25,6 @@ class MessageQueue(NamedTuple):
         return f"broker {self.broker}, topic {self.topic}, queue {self.queue_id}"
 
 
-class QueuesOf(dict[tuple[str, int], MessageQueue]):
-    """The queues of a broker, by topic and number; one that is looked up is made, and kept for the next time."""
-
-    def __init__(self, broker: str) -> None:
-        """Know none yet."""
-        super().__init__()
-        self._broker = broker
-
-    def __missing__(self, key: tuple[str, int]) -> MessageQueue:
-        """Make it."""
-        found = self[key] = MessageQueue(self._broker, *key)
-        return found
-
-
 class LastRead(NamedTuple):
     """What tells a message from one of another store at its place: its physical offset, store time (ms), body's CRC."""
 

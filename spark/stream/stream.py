@@ -1,14 +1,12 @@
 """Streams of stores: the reader that Spark polls for the end of what can be read.
 
-A stream reads by consume queues. Each poll opens the stores again; of local ones it reads what can have changed.
+A stream reads by consume queues. Each poll opens the stores again.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Final, TypeVar
 
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
@@ -19,19 +17,14 @@ from rocketwire.spark.plan.planning import narrowed_ranges, plan_ranges
 from rocketwire.spark.read.reading import read
 from rocketwire.spark.request.ranges import REMOVED, lost
 from rocketwire.spark.stores.lagging import lags
-from rocketwire.spark.stores.opening import Memory, open_stores, source_error
-from rocketwire.spark.stores.remembered import Remembered
+from rocketwire.spark.stores.opening import open_stores, source_error
 from rocketwire.spark.stores.snapshot import StoreSnapshot
 from rocketwire.spark.stream.admission import admitted
 from rocketwire.spark.stream.last_read import differences, newest
-from rocketwire.spark.stream.offsets import MessageQueue, Offsets, QueuesOf, Ranges, checked, last_read
+from rocketwire.spark.stream.offsets import MessageQueue, Offsets, Ranges, checked, last_read
 from rocketwire.spark.stream.queue_stream import Last, QueueStreamReader, without
 from rocketwire.store.archive.read.directory import State
-from rocketwire.store.disk.input_files import KeptFiles
 from rocketwire.store.errors import StoreError
-
-if TYPE_CHECKING:
-    from pyspark.sql.types import StructType
 
 _WAIT: Final = "Wait until it is ready, and start the query again"
 _OTHERWISE: Final = "Use spark.read in place of readStream, or read from the running broker: option namesrv"
@@ -43,17 +36,6 @@ class StoreStreamReader(QueueStreamReader[Stores]):
     """Reads the messages of store directories as they are appended."""
 
     replaced = "Was the store replaced? Begin with a new checkpointLocation, or set failOnDataLoss to false"
-
-    def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
-        """Take the options: see `QueueStreamReader`."""
-        super().__init__(options, schema)
-        self._memory: Memory = defaultdict(partial(Remembered, KeptFiles()))
-        #: The queues of each broker: making thousands anew takes as long as finding their ends.
-        self._queues: dict[str, QueuesOf] = {}
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out what only the polls of the driver need."""
-        return self.__dict__ | {"_memory": defaultdict(Remembered), "_queues": {}}
 
     def partitions(self, start: dict, end: dict) -> list[InputPartition]:  # type: ignore[type-arg] # Spark's signature
         """The tasks that read the messages between two offsets.
@@ -75,7 +57,7 @@ class StoreStreamReader(QueueStreamReader[Stores]):
 
     def _ask(self, ask: Callable[[Stores], T]) -> T:
         try:
-            return ask(open_stores(self._options, self._memory))
+            return ask(open_stores(self._options))
         except StoreError as error:
             raise source_error(error) from error
 
@@ -108,12 +90,11 @@ class StoreStreamReader(QueueStreamReader[Stores]):
                 raise TopicUnknown(f"{topic} is a batch topic of 5.x, whose queues no stream can follow", _OTHERWISE)
 
     def _bounds(self, source: Stores) -> Ranges:
-        found: Ranges = {}
-        for store in source:
-            bounds = store.selected_bounds(self._options)
-            names = self._queues.setdefault(store.broker, QueuesOf(store.broker))
-            found.update(zip(map(names.__getitem__, bounds), bounds.values(), strict=True))
-        return found
+        return {
+            MessageQueue(store.broker, topic, queue_id): bounds
+            for store in source
+            for (topic, queue_id), bounds in store.selected_bounds(self._options).items()
+        }
 
     def _admitted(self, source: Stores, ranges: Ranges, rows: int | None, size: int | None) -> Offsets:
         return admitted(source, ranges, rows, size)

@@ -8,18 +8,14 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import resource
 import stat
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
 from typing import Final, NamedTuple, Self
 
 from rocketwire.store.disk.files import FLOCK
 
 #: Without O_NONBLOCK the opening of a named pipe waits for a writer.
 _READ: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
-#: No more files are asked for than so many: an unlimited number may be a very large one.
-_MOST_OPEN: Final = 1 << 17
 
 
 class InputFile:
@@ -88,73 +84,6 @@ class InputFile:
 
     def expect(self, ranges: Iterable[tuple[int, int]]) -> None:
         """Does nothing: the kernel reads ahead by itself."""
-
-
-class KeptFiles:
-    """Descriptors of files that are known to be regular ones, and are read a little of again and again.
-
-    No more than half of what this process may open; others are opened for each read. A file that was removed can be
-    read as long as it stays open.
-    """
-
-    def __init__(self, most: int | None = None) -> None:
-        """Keep `most` files at most; None for half of what the process may open, which is raised to what it can be."""
-        self._most = _all_allowed() // 2 if most is None else most
-        self._open: dict[str, int] = {}
-
-    def __del__(self) -> None:
-        self.close(list(self._open))
-
-    def close(self, paths: Iterable[str]) -> None:
-        """Close those of these files that are open."""
-        for path in paths:
-            fd = self._open.pop(path, None)
-            if fd is not None:
-                os.close(fd)
-
-    def keep(self, path: str) -> int:
-        """The descriptor of a file, which stays open until `close`; -1 when no more files may.
-
-        Raises:
-            OSError: there is none, or it may not be read.
-        """
-        fd = self._open.get(path, -1)
-        if fd < 0 and len(self._open) < self._most:
-            fd = self._open[path] = os.open(path, _READ)
-        return fd
-
-
-@contextmanager
-def opened_once(path: str) -> Iterator[int]:
-    """A descriptor of a file that is known to be a regular one, for one read.
-
-    Raises:
-        OSError: there is none, or it may not be read.
-    """
-    fd = os.open(path, _READ)
-    try:
-        yield fd
-    finally:
-        os.close(fd)
-
-
-def _all_allowed() -> int:
-    """How many files this process may open, after the limit is raised to what it can be, as the JVM does it."""
-    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _MOST_OPEN if most == resource.RLIM_INFINITY else min(most, _MOST_OPEN)
-    if 0 <= allowed < wanted:
-        with suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
-            return wanted
-    return allowed
-
-
-def written_at(path: str) -> int | None:
-    """When a file or directory was last written, in ns since 1970; None without one."""
-    try:
-        return os.stat(path).st_mtime_ns  # noqa: PTH116 - one call, for thousands of folders
-    except OSError:
-        return None
 
 
 class Entry(NamedTuple):

@@ -144,7 +144,6 @@ def discover(
     *,
     commit_log: str | None = None,
     files: ReadableFileSystem = LOCAL,
-    former: Directory | None = None,
 ) -> Directory:
     """Look at a store directory.
 
@@ -152,7 +151,6 @@ def discover(
         root: The store's directory.
         commit_log: The commit log's directory, if it is not `commitlog` in the store's.
         files: The file system of both. If it cannot tell who holds the lock, a store that has `abort` is UNKNOWN.
-        former: A look at the same store, whose topics and queues are taken over: nothing is listed below their folders.
 
     Raises:
         StoreForeign: it is not a RocketMQ store.
@@ -171,12 +169,7 @@ def discover(
     else:
         elsewhere = _Look(commit_log.rstrip("/") or "/", files, look.strange, look.ignored)
         log = tuple(elsewhere.row(elsewhere.root, needed=True))
-    if former is None:
-        names, found = look.queues(f"{root}/consumequeue")
-        topics, queues = tuple(names), tuple(found)
-        batch_queues = tuple(look.queues(f"{root}/batchconsumequeue")[1])
-    else:
-        topics, queues, batch_queues = former.topics, former.queues, former.batch_queues
+    topics, queues = look.queues(f"{root}/consumequeue")
     index = list(look.index())
     state = _state(root, files, abort="abort" in top)
     if index and index[-1].size == 0 and state in {State.LIVE, State.UNKNOWN}:
@@ -185,9 +178,9 @@ def discover(
         root=root,
         state=state,
         commit_log=log,
-        topics=topics,
-        queues=queues,
-        batch_queues=batch_queues,
+        topics=tuple(topics),
+        queues=tuple(queues),
+        batch_queues=tuple(look.queues(f"{root}/batchconsumequeue")[1]),
         index=tuple(index),
         timer_log=tuple(look.row(f"{root}/timerlog")),
         timer_wheel=look.plain(top.get("timerwheel")),

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
-import resource
 from pathlib import Path
 
 import pytest
 
 from rocketwire.store.disk.files import RealFileSystem
-from rocketwire.store.disk.input_files import InputFile, KeptFiles, entries, locked_by_another, opened_once
+from rocketwire.store.disk.input_files import InputFile, entries, locked_by_another
 from tests.store.support import descriptors
 
 
@@ -114,39 +113,3 @@ def test_who_holds_a_lock_is_asked_without_taking_it(monkeypatch: pytest.MonkeyP
         patch.setattr(os, "open", refuse)
         with pytest.raises(PermissionError):
             locked_by_another(path)
-
-
-def test_files_stay_open_up_to_a_limit(tmp_path: Path) -> None:
-    paths = [str(tmp_path / name) for name in "abc"]
-    for path in paths:
-        Path(path).write_bytes(b"0123456789")
-
-    def opened() -> int:
-        return sum(link.startswith(str(tmp_path)) for link in descriptors().elements())
-
-    files = KeptFiles(2)
-    descriptors_of = [files.keep(path) for path in paths * 2]
-    assert descriptors_of[:3] == descriptors_of[3:]
-    assert [fd >= 0 for fd in descriptors_of[:3]] == [True, True, False]
-    assert opened() == 2
-    with opened_once(paths[2]) as fd:
-        assert os.pread(fd, 4, 8) == b"89"
-        assert opened() == 3
-    Path(paths[0]).unlink()
-    assert os.pread(files.keep(paths[0]), 2, 0) == b"01"
-    files.close([paths[0], "none"])
-    with pytest.raises(FileNotFoundError):
-        files.keep(paths[0])
-    del files
-    assert opened() == 0
-
-
-@pytest.mark.parametrize(("limits", "most"), [((64, 4096), 2048), ((4096, 64), 2048), ((8, -1), 1 << 16)])
-def test_half_of_the_files_that_may_be_opened_are_kept(
-    limits: tuple[int, int], most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    raised: list[tuple[int, int]] = []
-    monkeypatch.setattr(resource, "getrlimit", lambda _: limits)
-    monkeypatch.setattr(resource, "setrlimit", lambda _, wanted: raised.append(wanted))
-    assert KeptFiles()._most == most
-    assert raised == ([] if limits[1] == 64 else [(2 * most, limits[1])])
