@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 from rocketwire.store.layout.consume_queue import ENTRY
 from rocketwire.store.layout.derive import dtype_fields
 from rocketwire.store.settings import StoreSettings
-from rocketwire.wire.message import END_OF_FILE_BLANK, FIXED_V1_IPV4, Message, body_crc, encode_record
+from rocketwire.wire.facts.record import END_OF_FILE_BLANK, RECORD_HEAD_IPV4
+from rocketwire.wire.message import Message, body_crc, encode_record
 
 START = 1_700_000_000_000
 MIB = 1 << 20
 GIB = 1 << 30
 QUEUES = 4
-HEAD = FIXED_V1_IPV4.size
+HEAD = RECORD_HEAD_IPV4.size
 QUEUE_FILE = StoreSettings(root=Path()).consume_queue_file_size
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -24,6 +24,7 @@ from rocketwire.remoting.connection import Connection
 from rocketwire.remoting.once import Delivered, ExactlyOnce
 from rocketwire.remoting.pulls import pull_header
 from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.properties import UNIQ_KEY
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.offset import (
     QueryConsumerOffsetRequestHeader,
@@ -31,7 +32,7 @@ from rocketwire.wire.headers.offset import (
     UpdateConsumerOffsetRequestHeader,
 )
 from rocketwire.wire.message import decode_record
-from rocketwire.wire.properties import UNIQ_KEY, decode_properties
+from rocketwire.wire.properties import decode_properties
 
 AT_ONCE: Final = 16
 _NOTHING: Final = (ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_IMMEDIATELY, ResponseCode.PULL_OFFSET_MOVED)

@@ -10,9 +10,9 @@ from functools import lru_cache
 from struct import Struct
 from typing import Final, NamedTuple
 
-from rocketwire.wire import properties as names
 from rocketwire.wire.batch import decode_batch
 from rocketwire.wire.errors import BatchInvalid, BatchTooLarge
+from rocketwire.wire.facts import properties as names
 from rocketwire.wire.java import hash_map_order, string_hash
 from rocketwire.wire.properties import decode_properties, encode_properties
 from rocketwire.wire.property_edits import without

@@ -1,8 +1,6 @@
-"""The message record, as the commit log stores it and a pull returns it.
+"""Reading and writing the message record, as the commit log stores it and a pull returns it.
 
-``RECORD`` is the authority on the layout (version 1, and version 2 of 5.x with a 16-bit topic length; hosts
-of 8 bytes for IPv4 and 20 for IPv6 by the sysFlag). The positions of the fields before the first host, and
-the ``struct`` formats used on the way, are derived from it; tests prove them equal.
+`wire.facts.record` declares its layout. The functions here do the same with less work; tests prove them equal.
 """
 
 import zlib
@@ -10,8 +8,6 @@ from dataclasses import dataclass
 from struct import Struct
 from struct import error as struct_error
 from typing import Final
-
-import construct as cs
 
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.errors import (
@@ -23,84 +19,22 @@ from rocketwire.wire.errors import (
     RecordTruncated,
     RecordUnwritten,
 )
-from rocketwire.wire.hosts import HOST_V4_SIZE, HOST_V6_SIZE, decode_host, encode_host
-from rocketwire.wire.java import to_int32
-
-MAGIC_V1: Final = to_int32(0xDAA320A7)
-MAGIC_V2: Final = to_int32(0xDAA320AB)
-BLANK_MAGIC: Final = to_int32(0xCBD43194)
-"""Magic number of the blank at the end of a commit log file."""
-
-MAX_PROPERTIES_LENGTH: Final = 32767
-"""Bytes of the property text, whose length is a signed 16-bit number."""
-MAX_TOPIC_LENGTH_V1: Final = 127
-"""Bytes of a topic in a record of version 1, whose length is a signed byte; that of version 2 (5.x) has 16 bits."""
-MAX_TOPIC_LENGTH_V2: Final = 32767
-BODY_CRC_MASK: Final = 0x7FFFFFFF
-"""Apache keeps 31 bits of a CRC-32, so that it is not negative in Java."""
-
-_HEAD: Final = (
-    "total_size" / cs.Int32sb,
-    "magic" / cs.Int32sb,
-    "body_crc" / cs.Int32sb,
-    "queue_id" / cs.Int32sb,
-    "flag" / cs.Int32sb,
-    "queue_offset" / cs.Int64sb,
-    "physical_offset" / cs.Int64sb,
-    "sys_flag" / cs.Int32sb,
-    "born_timestamp" / cs.Int64sb,
+from rocketwire.wire.facts.record import (
+    BLANK_MAGIC,
+    BODY_CRC_MASK,
+    MAGIC_V1,
+    MAX_PROPERTIES_LENGTH,
+    RECORD_HEAD_IPV4,
+    SYS_FLAG_AT,
+    TOPIC_LENGTH_FORMATS,
 )
-
-RECORD: Final = cs.Struct(
-    *_HEAD,
-    "born_host" / cs.Bytes(lambda this: HOST_V6_SIZE if this.sys_flag & SysFlag.BORN_HOST_V6 else HOST_V4_SIZE),
-    "store_timestamp" / cs.Int64sb,
-    "store_host" / cs.Bytes(lambda this: HOST_V6_SIZE if this.sys_flag & SysFlag.STORE_HOST_V6 else HOST_V4_SIZE),
-    "reconsume_times" / cs.Int32sb,
-    "prepared_transaction_offset" / cs.Int64sb,
-    "body" / cs.Prefixed(cs.Int32sb, cs.GreedyBytes),
-    "topic" / cs.Prefixed(cs.IfThenElse(cs.this.magic == MAGIC_V2, cs.Int16sb, cs.Int8sb), cs.GreedyBytes),
-    "properties" / cs.Prefixed(cs.Int16sb, cs.GreedyBytes),
-)
-
-END_OF_FILE_BLANK: Final = cs.Struct("size" / cs.Int32sb, "magic" / cs.Const(BLANK_MAGIC, cs.Int32sb))
-"""The blank that ends a commit log file: the bytes left (with its own 8) and a magic number; anything may follow."""
-
-
-def _positions() -> dict[str, int]:
-    result: dict[str, int] = {}
-    at = 0
-    for field in _HEAD:
-        result[field.name] = at
-        at += field.sizeof()
-    result["born_host"] = at
-    return result
-
-
-_AT: Final = _positions()
-TOTAL_SIZE_AT: Final = _AT["total_size"]
-MAGIC_AT: Final = _AT["magic"]
-BODY_CRC_AT: Final = _AT["body_crc"]
-QUEUE_ID_AT: Final = _AT["queue_id"]
-FLAG_AT: Final = _AT["flag"]
-QUEUE_OFFSET_AT: Final = _AT["queue_offset"]
-PHYSICAL_OFFSET_AT: Final = _AT["physical_offset"]
-SYS_FLAG_AT: Final = _AT["sys_flag"]
-BORN_TIMESTAMP_AT: Final = _AT["born_timestamp"]
-BORN_HOST_AT: Final = _AT["born_host"]
-STORE_TIMESTAMP_AT_IPV4: Final = BORN_HOST_AT + HOST_V4_SIZE
-"""Position of the store timestamp in a record whose born host is IPv4; 12 bytes later with IPv6."""
-
-FIXED_V1_IPV4: Final = Struct(">iiiiiqqiq8sq8siqi")
-"""Everything up to and with the body length, both hosts IPv4."""
+from rocketwire.wire.hosts import HOST_V6_SIZE, decode_host, encode_host
 
 _FORMS: Final = {
     (born_v6, store_v6): Struct(f">iiiiiqqiq{20 if born_v6 else 8}sq{20 if store_v6 else 8}siqi")
     for born_v6 in (False, True)
     for store_v6 in (False, True)
 }
-TOPIC_LENGTHS: Final = {MAGIC_V1: Struct(">b"), MAGIC_V2: Struct(">h")}
-"""The form of the topic length in a record of each version."""
 _INT16: Final = Struct(">h")
 _SIZE_AND_MAGIC: Final = Struct(">ii")
 _SYS_FLAG: Final = Struct(">i")
@@ -146,14 +80,14 @@ def encode_record(message: Message) -> bytes:
     born_v6, store_v6 = len(born_host) == HOST_V6_SIZE, len(store_host) == HOST_V6_SIZE
     sys_flag = message.sys_flag & ~(SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6)
     sys_flag |= (SysFlag.BORN_HOST_V6 if born_v6 else 0) | (SysFlag.STORE_HOST_V6 if store_v6 else 0)
-    if message.magic not in TOPIC_LENGTHS:
+    if message.magic not in TOPIC_LENGTH_FORMATS:
         raise RecordMagicUnknown(message.magic)
     if len(message.properties) > MAX_PROPERTIES_LENGTH:
         raise PropertiesInvalid(
             f"properties of {len(message.properties)} bytes are longer than {MAX_PROPERTIES_LENGTH}"
         )
     form = _FORMS[born_v6, store_v6]
-    topic_length = TOPIC_LENGTHS[message.magic]
+    topic_length = TOPIC_LENGTH_FORMATS[message.magic]
     try:
         topic = message.topic.encode()
         return b"".join(
@@ -210,11 +144,11 @@ def decode_record(buf: bytes | bytearray | memoryview, offset: int = 0, *, check
         raise RecordBlank(total)
     if total == 0:
         raise RecordUnwritten
-    if magic not in TOPIC_LENGTHS:
+    if magic not in TOPIC_LENGTH_FORMATS:
         raise RecordMagicUnknown(magic)
     if total > len(view):
         raise RecordTruncated(total, len(view))
-    if total < FIXED_V1_IPV4.size:
+    if total < RECORD_HEAD_IPV4.size:
         raise RecordInvalid(f"message record has the impossible size {total}")
     return _decode(bytes(view[:total]), magic, check_crc=check_crc)
 
@@ -241,7 +175,7 @@ def _decode(data: bytes, magic: int, *, check_crc: bool) -> Message:
             body_length,
         ) = form.unpack_from(data)
         body, at = _take(data, form.size, body_length)
-        topic, at = _counted(data, at, TOPIC_LENGTHS[magic])
+        topic, at = _counted(data, at, TOPIC_LENGTH_FORMATS[magic])
         properties, at = _counted(data, at, _INT16)
         name = topic.decode()
     except (struct_error, UnicodeDecodeError) as error:

@@ -1,11 +1,11 @@
-"""Message properties: the names that RocketMQ itself uses, and all that reads and writes their text.
+"""Reading and writing the property text of messages; `wire.facts.properties` has the names.
 
 The text is ``name 0x01 value 0x02 name 0x01 value``. 4.9 writes no separator after the last property, 5.x does. An item
 without a name or a value counts for nothing, and the last of equal names wins: `decode_properties` says so once, and
 every other reader, here, in the kernel and in numpy, is proven equal to it (tests/test_property_readers.py).
 
 Text in records is read as bytes. Bytes that are not UTF-8 do no harm: none of them can be a part of a separator, or of
-a wanted name. The names are the protocol's complete table, including those that nothing here uses yet.
+a wanted name.
 """
 
 from __future__ import annotations
@@ -15,69 +15,7 @@ from functools import lru_cache
 from typing import AnyStr, Final, NamedTuple
 
 from rocketwire.wire.errors import PropertiesInvalid
-
-NAME_SEP: Final = "\x01"
-"""Between a name and its value."""
-ITEM_SEP: Final = "\x02"
-"""Between properties."""
-KEY_SEP: Final = " "
-"""Between the keys in KEYS."""
-
-KEYS: Final = "KEYS"
-TAGS: Final = "TAGS"
-WAIT: Final = "WAIT"
-DELAY: Final = "DELAY"
-RETRY_TOPIC: Final = "RETRY_TOPIC"
-REAL_TOPIC: Final = "REAL_TOPIC"
-REAL_QUEUE_ID: Final = "REAL_QID"
-TRANSACTION_PREPARED: Final = "TRAN_MSG"
-PRODUCER_GROUP: Final = "PGROUP"
-MIN_OFFSET: Final = "MIN_OFFSET"
-MAX_OFFSET: Final = "MAX_OFFSET"
-BUYER_ID: Final = "BUYER_ID"
-ORIGIN_MESSAGE_ID: Final = "ORIGIN_MESSAGE_ID"
-TRANSFER_FLAG: Final = "TRANSFER_FLAG"
-CORRECTION_FLAG: Final = "CORRECTION_FLAG"
-MQ2_FLAG: Final = "MQ2_FLAG"
-RECONSUME_TIME: Final = "RECONSUME_TIME"
-MSG_REGION: Final = "MSG_REGION"
-TRACE_ON: Final = "TRACE_ON"
-UNIQ_KEY: Final = "UNIQ_KEY"
-MAX_RECONSUME_TIMES: Final = "MAX_RECONSUME_TIMES"
-CONSUME_START_TIME: Final = "CONSUME_START_TIME"
-TRANSACTION_PREPARED_QUEUE_OFFSET: Final = "TRAN_PREPARED_QUEUE_OFFSET"
-TRANSACTION_CHECK_TIMES: Final = "TRANSACTION_CHECK_TIMES"
-CHECK_IMMUNITY_TIME_IN_SECONDS: Final = "CHECK_IMMUNITY_TIME_IN_SECONDS"
-INSTANCE_ID: Final = "INSTANCE_ID"
-CORRELATION_ID: Final = "CORRELATION_ID"
-REPLY_TO_CLIENT: Final = "REPLY_TO_CLIENT"
-TTL: Final = "TTL"
-ARRIVE_TIME: Final = "ARRIVE_TIME"
-PUSH_REPLY_TIME: Final = "PUSH_REPLY_TIME"
-CLUSTER: Final = "CLUSTER"
-MSG_TYPE: Final = "MSG_TYPE"
-INNER_MULTI_DISPATCH: Final = "INNER_MULTI_DISPATCH"
-INNER_MULTI_QUEUE_OFFSET: Final = "INNER_MULTI_QUEUE_OFFSET"
-INNER_NUM: Final = "INNER_NUM"
-"""Of a record that holds a batch, how many messages: 5.x's, whose brokers refuse a send that has it."""
-
-TIMER_DELAY_SEC: Final = "TIMER_DELAY_SEC"
-"""This and the following names are 5.x's."""
-TIMER_DELAY_MS: Final = "TIMER_DELAY_MS"
-TIMER_DELIVER_MS: Final = "TIMER_DELIVER_MS"
-TIMER_ENQUEUE_MS: Final = "TIMER_ENQUEUE_MS"
-TIMER_DEQUEUE_MS: Final = "TIMER_DEQUEUE_MS"
-TIMER_ROLL_TIMES: Final = "TIMER_ROLL_TIMES"
-TIMER_OUT_MS: Final = "TIMER_OUT_MS"
-TIMER_DEL_UNIQ_KEY: Final = "TIMER_DEL_UNIQKEY"
-START_DELIVER_TIME: Final = "__STARTDELIVERTIME"
-SHARDING_KEY: Final = "__SHARDINGKEY"
-POP_CK: Final = "POP_CK"
-"""Of a popped message: its handle. A pop writes it into what it delivers; a record that holds one has it from a client,
-and it is neither stored, delivered nor believed."""
-FIRST_POP_TIME: Final = "1ST_POP_TIME"
-ORIGIN_GROUP: Final = "ORIGIN_GROUP"
-"""Of a message in a retry topic of POP: the group."""
+from rocketwire.wire.facts.properties import ITEM_SEP, KEY_SEP, KEYS, NAME_SEP, UNIQ_KEY
 
 _NAME_SEP: Final = NAME_SEP.encode()
 _ITEM_SEP: Final = ITEM_SEP.encode()

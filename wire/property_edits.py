@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from rocketwire.wire.errors import PropertiesInvalid
-from rocketwire.wire.properties import ITEM_SEP, NAME_SEP, items_of
+from rocketwire.wire.facts.properties import ITEM_SEP, NAME_SEP
+from rocketwire.wire.properties import items_of
 
 _NAME_SEP: Final = NAME_SEP.encode()
 _ITEM_SEP: Final = ITEM_SEP.encode()

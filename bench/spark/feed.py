@@ -25,13 +25,8 @@ from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.store.layout.consume_queue import ENTRY
 from rocketwire.store.layout.derive import dtype_fields
 from rocketwire.store.settings import StoreSettings
-from rocketwire.wire.message import (
-    PHYSICAL_OFFSET_AT,
-    QUEUE_OFFSET_AT,
-    STORE_TIMESTAMP_AT_IPV4,
-    Message,
-    encode_record,
-)
+from rocketwire.wire.facts.record import PHYSICAL_OFFSET_AT, QUEUE_OFFSET_AT, STORE_TIMESTAMP_AT_IPV4
+from rocketwire.wire.message import Message, encode_record
 
 QUEUES_OF_A_TOPIC: Final = 8
 BODY: Final = b"x" * 100

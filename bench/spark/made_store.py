@@ -15,14 +15,9 @@ from numpy.typing import NDArray
 from rocketwire.store.layout.consume_queue import ENTRY
 from rocketwire.store.layout.derive import dtype_fields
 from rocketwire.store.settings import StoreSettings
+from rocketwire.wire.facts.record import END_OF_FILE_BLANK, PHYSICAL_OFFSET_AT, QUEUE_OFFSET_AT
 from rocketwire.wire.java import string_hash
-from rocketwire.wire.message import (
-    END_OF_FILE_BLANK,
-    PHYSICAL_OFFSET_AT,
-    QUEUE_OFFSET_AT,
-    Message,
-    encode_record,
-)
+from rocketwire.wire.message import Message, encode_record
 
 MIB: Final = 1 << 20
 GIB: Final = 1 << 30

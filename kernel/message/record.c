@@ -1,4 +1,4 @@
-/* wire.message.RECORD and store.layout.consume_queue.ENTRY. */
+/* wire.facts.record.RECORD and store.layout.consume_queue.ENTRY. */
 
 #include "message/record.h"
 

@@ -1,4 +1,5 @@
-/* A commit log record and a consume queue entry, as wire.message.RECORD and store.layout.consume_queue declare them. */
+/* A commit log record and a consume queue entry, as wire.facts.record.RECORD and store.layout.consume_queue declare
+ * them. */
 #ifndef ROCKETWIRE_RECORD_H
 #define ROCKETWIRE_RECORD_H
 

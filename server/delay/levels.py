@@ -16,7 +16,7 @@ from rocketwire.server.core.errors import MessageIllegal
 from rocketwire.server.messages.real_queue import with_real_queue
 from rocketwire.store.append.drafts import Draft
 from rocketwire.wire import names
-from rocketwire.wire import properties as property_names
+from rocketwire.wire.facts import properties as property_names
 
 log = logging.getLogger(__name__)
 

@@ -24,8 +24,8 @@ from rocketwire.server.messages.stored_message import StoredMessage, stored_mess
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT, HIGHEST_EXT_ADDRESS
 from rocketwire.store.protocol import Messages
-from rocketwire.wire import properties as property_names
 from rocketwire.wire.errors import RecordInvalid
+from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.names import SCHEDULE_TOPIC
 from rocketwire.wire.properties import decode_stored_properties
 

@@ -18,7 +18,8 @@ from rocketwire.server.filters.keys import FilterKeys
 from rocketwire.server.filters.sql import LEAST_TEXT, SQL92, SqlFilter, Wanted, compile_sql
 from rocketwire.wire import names
 from rocketwire.wire.bodies.client import SubscriptionData
-from rocketwire.wire.properties import RETRY_TOPIC, reader_of
+from rocketwire.wire.facts.properties import RETRY_TOPIC
+from rocketwire.wire.properties import reader_of
 
 _retry_topic_of: Final = reader_of(RETRY_TOPIC.encode())
 

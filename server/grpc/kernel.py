@@ -24,8 +24,8 @@ from rocketwire.server.grpc.routing import accepted_types
 from rocketwire.server.send.kernel import KernelSends
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.topics.topics import BrokerTopics
-from rocketwire.wire import properties as names
 from rocketwire.wire.codes import Permission, RequestCode
+from rocketwire.wire.facts import properties as names
 from rocketwire.wire.grpc.checks import check_topic
 from rocketwire.wire.grpc.errors import CallInvalid
 from rocketwire.wire.grpc.limits import CallLimits

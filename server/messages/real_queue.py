@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from rocketwire.wire import properties as property_names
+from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.java import natural_number
 from rocketwire.wire.properties import value_of
 from rocketwire.wire.property_edits import with_items

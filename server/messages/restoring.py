@@ -17,11 +17,11 @@ from rocketwire.store.append.drafts import Draft
 from rocketwire.store.layout.record import HOST_BITS, head_of
 from rocketwire.store.records.lost_pages import fenced
 from rocketwire.wire import names
-from rocketwire.wire import properties as property_names
 from rocketwire.wire.errors import RecordInvalid
+from rocketwire.wire.facts import properties as property_names
+from rocketwire.wire.facts.record import MAX_PROPERTIES_LENGTH
 from rocketwire.wire.fast import tags_code
 from rocketwire.wire.java import INT32_MAX
-from rocketwire.wire.message import MAX_PROPERTIES_LENGTH
 from rocketwire.wire.properties import reader_of
 
 #: Of the head with IPv4 hosts: flag, sysFlag, born timestamp, born host, reconsume times, length of the body.

@@ -9,8 +9,8 @@ from operator import contains
 from typing import Final
 
 from rocketwire import native
-from rocketwire.wire import properties as names
 from rocketwire.wire.errors import RecordInvalid
+from rocketwire.wire.facts import properties as names
 from rocketwire.wire.message import Message, decode_record, encode_record
 from rocketwire.wire.property_edits import without
 

@@ -12,11 +12,11 @@ from typing import Final, NamedTuple
 
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.layout.record import HOST_BITS, HOST_FORMS, head_of
-from rocketwire.wire import properties as names
 from rocketwire.wire.errors import RecordInvalid
+from rocketwire.wire.facts import properties as names
+from rocketwire.wire.facts.record import MAX_PROPERTIES_LENGTH, TOPIC_LENGTH_FORMATS
 from rocketwire.wire.fast import tags_code
 from rocketwire.wire.java import hash_map_order
-from rocketwire.wire.message import MAX_PROPERTIES_LENGTH, TOPIC_LENGTHS
 from rocketwire.wire.properties import decode_stored_properties, encode_properties
 
 _HEADS: Final = {bits: head_of(bits) for bits in HOST_FORMS}
@@ -141,7 +141,7 @@ def stored_message(record: memoryview) -> StoredMessage:
         ) = fields
         body_at = head.size
         tail = bytes(record[body_at + body_length :])  # topic and properties, each behind its length
-        form = TOPIC_LENGTHS[magic]
+        form = TOPIC_LENGTH_FORMATS[magic]
         topic_at = form.size
         properties_length_at = topic_at + form.unpack_from(tail)[0]
         properties_at = properties_length_at + _PROPERTIES_LENGTH.size

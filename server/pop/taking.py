@@ -34,19 +34,12 @@ from rocketwire.store.protocol import Messages
 from rocketwire.store.read.fetch import Fetched, FetchStatus
 from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.wire import names
-from rocketwire.wire import properties as property_names
 from rocketwire.wire.bodies.topic import TopicConfig
 from rocketwire.wire.errors import RecordInvalid
+from rocketwire.wire.facts import properties as property_names
+from rocketwire.wire.facts.record import MAGIC_V1, MAGIC_V2, MAX_PROPERTIES_LENGTH, MAX_TOPIC_LENGTH_V1
 from rocketwire.wire.headers.pop import PopMessageRequestHeader
-from rocketwire.wire.message import (
-    MAGIC_V1,
-    MAGIC_V2,
-    MAX_PROPERTIES_LENGTH,
-    MAX_TOPIC_LENGTH_V1,
-    Message,
-    decode_record,
-    encode_record,
-)
+from rocketwire.wire.message import Message, decode_record, encode_record
 from rocketwire.wire.pop_handle import ORDER_REVIVE_QUEUE, PopHandle, PoppedQueue, kind_of
 from rocketwire.wire.property_edits import with_items
 

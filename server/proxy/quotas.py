@@ -15,9 +15,10 @@ from rocketwire.server.proxy.sends import PULLS, SENDS, SendFields, is_half
 from rocketwire.store.append.drafts import Draft
 from rocketwire.wire import names
 from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.properties import DELAY
 from rocketwire.wire.frame import Buffer
 from rocketwire.wire.header import Header
-from rocketwire.wire.properties import DELAY, reader_of
+from rocketwire.wire.properties import reader_of
 
 _INT: Final = struct.Struct(">i")
 _DELAYED: Final = reader_of(DELAY.encode())

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from rocketwire.wire.batch import decode_batch, encode_batch
 from rocketwire.wire.codes import RequestCode, SysFlag
 from rocketwire.wire.errors import BatchInvalid
+from rocketwire.wire.facts.properties import ITEM_SEP, NAME_SEP, POP_CK
 from rocketwire.wire.frame import Buffer
 from rocketwire.wire.header import Header
-from rocketwire.wire.properties import ITEM_SEP, NAME_SEP, POP_CK
 from rocketwire.wire.property_edits import without
 
 PULLS: Final = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE, RequestCode.POP_MESSAGE})

@@ -11,9 +11,9 @@ from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.protocol import Messages
 from rocketwire.wire import names
-from rocketwire.wire import properties as property_names
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.client import MessageQueue, OffsetMovedEvent
+from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.properties import encode_properties
 

@@ -13,8 +13,9 @@ from msgspec.structs import replace
 from rocketwire.server.config.java_properties import PropertiesInvalid, parse_java_properties
 from rocketwire.server.delay.keys import DelayKeys
 from rocketwire.wire.errors import PropertiesInvalid as MessagePropertiesInvalid
+from rocketwire.wire.facts.properties import DELAY, TIMER_DELIVER_MS
 from rocketwire.wire.fast_headers import SendFields
-from rocketwire.wire.properties import DELAY, TIMER_DELIVER_MS, decode_properties, encode_properties
+from rocketwire.wire.properties import decode_properties, encode_properties
 
 FITS_MS: Final = 1_000
 """How far a level may be from the time that is asked for: the message comes so much earlier or later."""

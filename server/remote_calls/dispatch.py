@@ -37,6 +37,7 @@ from rocketwire.wire.bodies import decode_body, encode_body
 from rocketwire.wire.bodies.pop import BatchAckMessageRequestBody
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.errors import RecallHandleInvalid, WireError
+from rocketwire.wire.facts.properties import NAME_SEP, TIMER_DELIVER_MS
 from rocketwire.wire.fast_headers import SendFields
 from rocketwire.wire.frame import Buffer
 from rocketwire.wire.grpc.codes import Code
@@ -55,7 +56,6 @@ from rocketwire.wire.headers.send import (
     RecallMessageResponseHeader,
     SendMessageResponseHeader,
 )
-from rocketwire.wire.properties import NAME_SEP, TIMER_DELIVER_MS
 from rocketwire.wire.recall_handle import decode_recall_handle
 
 SECONDS: Final = 5.0

@@ -26,16 +26,17 @@ from rocketwire.store.errors import DraftRefused
 from rocketwire.store.protocol import Messages
 from rocketwire.store.records.lost_pages import fenced
 from rocketwire.wire import names
-from rocketwire.wire import properties as property_names
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.codes import VERSION_3_4_9, Permission, SysFlag
 from rocketwire.wire.errors import RecordInvalid
+from rocketwire.wire.facts import properties as property_names
+from rocketwire.wire.facts.properties import ITEM_SEP, NAME_SEP
+from rocketwire.wire.facts.record import MAX_PROPERTIES_LENGTH
 from rocketwire.wire.fast import tags_code
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
 from rocketwire.wire.java import to_int32
-from rocketwire.wire.message import MAX_PROPERTIES_LENGTH
 from rocketwire.wire.message_id import offset_message_id
-from rocketwire.wire.properties import ITEM_SEP, NAME_SEP, parted, value_of
+from rocketwire.wire.properties import parted, value_of
 from rocketwire.wire.property_edits import with_items
 
 _FIRST_RETRY_LEVEL: Final = 3

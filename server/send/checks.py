@@ -24,11 +24,11 @@ from rocketwire.server.topics.retry_topics import RetryTopics
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.server.transactions.keys import TransactionKeys
 from rocketwire.wire import names
-from rocketwire.wire import properties as property_names
 from rocketwire.wire.bodies.topic import TopicConfig, TopicFilterType
 from rocketwire.wire.codes import Permission, SysFlag, TopicSysFlag, permission_text
 from rocketwire.wire.compression import compression_type
 from rocketwire.wire.errors import HeaderFieldMissing
+from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.fast_headers import SendFields
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.properties import decode_properties

@@ -26,9 +26,11 @@ from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.server.transactions.half import half_draft
 from rocketwire.store.append.drafts import Draft
 from rocketwire.wire import names
-from rocketwire.wire import properties as property_names
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.errors import BatchTooLarge, WireError
+from rocketwire.wire.facts import properties as property_names
+from rocketwire.wire.facts.properties import ITEM_SEP, NAME_SEP
+from rocketwire.wire.facts.record import MAX_PROPERTIES_LENGTH
 from rocketwire.wire.fast import (
     StoredProperties,
     batch_messages,
@@ -36,8 +38,6 @@ from rocketwire.wire.fast import (
     stored_properties,
     tags_code,
 )
-from rocketwire.wire.message import MAX_PROPERTIES_LENGTH
-from rocketwire.wire.properties import ITEM_SEP, NAME_SEP
 from rocketwire.wire.property_edits import with_items, without
 
 _MOST_OF_TIMERS: Final = MAX_PROPERTIES_LENGTH - TIMER_ROOM

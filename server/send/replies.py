@@ -14,10 +14,10 @@ from typing import Final
 from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.request import Answer
-from rocketwire.wire import properties as property_names
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.errors import WireError
+from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.send import ReplyMessageRequestHeader, SendMessageRequestHeader
 from rocketwire.wire.hosts import decode_host

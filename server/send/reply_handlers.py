@@ -23,9 +23,9 @@ from rocketwire.server.send.replies import Replies
 from rocketwire.server.send.sending import Sending
 from rocketwire.store.append.drafts import Appended
 from rocketwire.wire import names
-from rocketwire.wire import properties as property_names
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.errors import WireError
+from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.headers.send import SendMessageRequestHeader, SendMessageResponseHeader
 from rocketwire.wire.message_id import offset_message_id
 

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from rocketwire.server.core.errors import MessageIllegal
 from rocketwire.server.delay import delay_level
-from rocketwire.wire import properties as property_names
+from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.properties import decode_properties
 
 _KEPT: Final = 64

@@ -23,10 +23,10 @@ from rocketwire.server.timer.records import TIMER_ROOM
 from rocketwire.server.timer.sends import TimerSends
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.store.append.drafts import Draft
-from rocketwire.wire import properties as names
+from rocketwire.wire.facts import properties as names
+from rocketwire.wire.facts.record import MAX_PROPERTIES_LENGTH
 from rocketwire.wire.fast import tags_code
 from rocketwire.wire.headers.send import RecallMessageRequestHeader
-from rocketwire.wire.message import MAX_PROPERTIES_LENGTH
 from rocketwire.wire.properties import encode_properties
 from rocketwire.wire.recall_handle import RecallHandle, decode_recall_handle
 

@@ -18,7 +18,7 @@ from rocketwire.store.layout.record import SMALLEST, properties_of
 from rocketwire.store.read.reader import LogPart
 from rocketwire.store.timer.units import DueUnit, Waiting
 from rocketwire.wire import names
-from rocketwire.wire import properties as property_names
+from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.java import INT32_MAX, natural_number, string_hash
 from rocketwire.wire.properties import reader_of
 from rocketwire.wire.property_edits import with_items

@@ -21,9 +21,10 @@ from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.timer.units import out_time
 from rocketwire.wire import names
-from rocketwire.wire import properties as property_names
 from rocketwire.wire.codes import SysFlag
-from rocketwire.wire.properties import ITEM_SEP, NAME_SEP, decode_properties, reader_of
+from rocketwire.wire.facts import properties as property_names
+from rocketwire.wire.facts.properties import ITEM_SEP, NAME_SEP
+from rocketwire.wire.properties import decode_properties, reader_of
 from rocketwire.wire.recall_handle import encode_recall_handle
 
 #: How the remark of a refused time begins, as with Apache's brokers.

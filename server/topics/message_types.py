@@ -12,8 +12,8 @@ from typing import Final
 
 from rocketwire.server.core.errors import MessageTypeWrong
 from rocketwire.wire import names
-from rocketwire.wire import properties as property_names
 from rocketwire.wire.bodies.topic import TopicConfig
+from rocketwire.wire.facts import properties as property_names
 
 MESSAGE_TYPE: Final = "message.type"
 """The attribute of a topic."""

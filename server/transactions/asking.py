@@ -14,9 +14,9 @@ from rocketwire.server.messages.stored_message import StoredMessage, stored_text
 from rocketwire.server.transactions.half import said_by
 from rocketwire.server.transactions.hearing import MayHear, everybody
 from rocketwire.server.transactions.round_report import RoundReport
-from rocketwire.wire import properties as property_names
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.errors import WireError
+from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.transaction import CheckTransactionStateRequestHeader
 from rocketwire.wire.hosts import decode_host

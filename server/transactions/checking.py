@@ -36,10 +36,10 @@ from rocketwire.server.upkeep.keys import RetentionKeys
 from rocketwire.store.errors import StoreError
 from rocketwire.store.protocol import Messages
 from rocketwire.wire import names
-from rocketwire.wire import properties as property_names
 from rocketwire.wire.errors import RecordInvalid
+from rocketwire.wire.facts import properties as property_names
+from rocketwire.wire.facts.record import MAX_PROPERTIES_LENGTH
 from rocketwire.wire.java import INT32_MAX, INT64_MAX, natural_number
-from rocketwire.wire.message import MAX_PROPERTIES_LENGTH
 
 log = logging.getLogger(__name__)
 

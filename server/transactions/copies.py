@@ -15,7 +15,7 @@ from rocketwire.server.core.errors import ServiceUnavailable
 from rocketwire.server.messages.stored_message import StoredMessage
 from rocketwire.server.transactions.state import TransactionState
 from rocketwire.wire import names
-from rocketwire.wire import properties as property_names
+from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.properties import value_of
 
 Identity = tuple[bytes, int, bytes | None]

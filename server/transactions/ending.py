@@ -33,8 +33,8 @@ from rocketwire.store.records.lost_pages import fenced
 from rocketwire.wire import names
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.errors import HeaderFieldInvalid, RecordInvalid
+from rocketwire.wire.facts.record import MAX_PROPERTIES_LENGTH
 from rocketwire.wire.headers.transaction import EndTransactionRequestHeader
-from rocketwire.wire.message import MAX_PROPERTIES_LENGTH
 from rocketwire.wire.properties import parted
 
 log = logging.getLogger(__name__)

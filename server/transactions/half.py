@@ -15,8 +15,8 @@ from rocketwire.server.messages.stored_message import StoredMessage
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.layout.record import HOST_BITS
 from rocketwire.wire import names
-from rocketwire.wire import properties as property_names
 from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.fast import tags_code
 from rocketwire.wire.java import INT32_MAX, natural_number
 from rocketwire.wire.properties import Parted, value_of

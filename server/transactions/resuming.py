@@ -19,11 +19,11 @@ from rocketwire.server.transactions.half import HALF, said_by
 from rocketwire.store.append.drafts import Appended, Draft
 from rocketwire.store.protocol import Messages
 from rocketwire.wire import names
-from rocketwire.wire import properties as property_names
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.errors import MessageIdInvalid, RecordInvalid
+from rocketwire.wire.facts import properties as property_names
+from rocketwire.wire.facts.record import MAX_PROPERTIES_LENGTH
 from rocketwire.wire.headers.transaction import ResumeCheckHalfMessageRequestHeader
-from rocketwire.wire.message import MAX_PROPERTIES_LENGTH
 from rocketwire.wire.message_id import parse_offset_message_id
 
 _WAIT_IN: Final = frozenset({names.TRANS_HALF_TOPIC, names.TRANS_CHECK_MAX_TIME_TOPIC})

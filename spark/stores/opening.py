@@ -19,7 +19,7 @@ from rocketwire.store.archive.read.opening import FileGone
 from rocketwire.store.archive.read.queues import Queue
 from rocketwire.store.errors import StoreError, StoreForeign, StoreUnreadable
 from rocketwire.store.layout.record import SMALLEST
-from rocketwire.wire.message import BLANK_MAGIC, MAGIC_AT, MAGIC_V1, MAGIC_V2, PHYSICAL_OFFSET_AT
+from rocketwire.wire.facts.record import BLANK_MAGIC, MAGIC_AT, MAGIC_V1, MAGIC_V2, PHYSICAL_OFFSET_AT
 
 _A_ROOT: Final = "Name the directory that a broker's storePathRootDir names: it holds commitlog and consumequeue"
 _READABLE: Final = "Check that the path is right, and that the user of Spark's driver and workers may read all of it"

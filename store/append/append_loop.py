@@ -5,7 +5,7 @@ values are not of their declared types, and files that are not memory-mapped. It
 package: records are packed and joined, and copied to the log at once; the consume queue entries follow, so that a kill
 never leaves an entry without its record. Slow steps (reserving room, the next file, a new queue) are behind a
 comparison that rarely holds; they may drop mappings, so what was packed before is written first. The layout is
-wire.message.RECORD's.
+wire.facts.record.RECORD's.
 
 Drafts that belong together are in one file of the log: room for all of them is made at the first. They are the messages
 of a batch, as Apache writes them, or messages of several queues (one each) that must be stored all or none: the end of
@@ -28,8 +28,8 @@ from rocketwire.store.log.commit_log import CommitLog
 from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.queues.queues import QueueTable
 from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.facts.record import BODY_CRC_MASK, MAX_PROPERTIES_LENGTH
 from rocketwire.wire.hosts import HOST_V4_SIZE, HOST_V6_SIZE
-from rocketwire.wire.message import BODY_CRC_MASK, MAX_PROPERTIES_LENGTH
 
 _PROPERTIES_LENGTH: Final = struct.Struct(">h")
 _new_appended = tuple.__new__

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 from rocketwire import native
 from rocketwire.store.index.key_column import KeyColumn, Keys, hashed
 from rocketwire.store.log.commit_log import CommitLog
-from rocketwire.wire import properties as names
 from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.facts import properties as names
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.properties import reader_of
 

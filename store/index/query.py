@@ -8,7 +8,7 @@ from typing import Final
 
 from rocketwire.store.index.key_index import Index
 from rocketwire.store.layout.record import store_timestamp
-from rocketwire.wire.message import MAX_PROPERTIES_LENGTH
+from rocketwire.wire.facts.record import MAX_PROPERTIES_LENGTH
 
 _ROUNDS: Final = 3
 #: Steps of the index before an answer. Without the kernel they are 8192 messages, all that was appended lately, and

@@ -1,6 +1,6 @@
 """Layout of the head of a commit log record: its fields up to the body's length, with hosts of either size.
 
-After it come the body, then topic and properties, each preceded by its length (wire.message.RECORD).
+After it come the body, then topic and properties, each preceded by its length (wire.facts.record.RECORD).
 """
 
 from __future__ import annotations
@@ -12,8 +12,15 @@ from typing import Final
 import construct as cs
 
 from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.facts.record import (
+    BORN_HOST_AT,
+    MAGIC_AT,
+    RECORD,
+    RECORD_HEAD_IPV4,
+    SYS_FLAG_AT,
+    TOPIC_LENGTH_FORMATS,
+)
 from rocketwire.wire.hosts import HOST_V4_SIZE, HOST_V6_SIZE
-from rocketwire.wire.message import BORN_HOST_AT, FIXED_V1_IPV4, MAGIC_AT, RECORD, SYS_FLAG_AT, TOPIC_LENGTHS
 
 _INT16: Final = struct.Struct(">h")
 _INT32: Final = struct.Struct(">i")
@@ -26,7 +33,7 @@ HOST_FORMS: Final = (0, int(SysFlag.BORN_HOST_V6), int(SysFlag.STORE_HOST_V6), H
 def record_head(born_host_size: int, store_host_size: int) -> struct.Struct:
     """The fast codec of a head with hosts of those sizes in bytes."""
     v4 = f"{HOST_V4_SIZE}s"
-    before, between, after = FIXED_V1_IPV4.format.split(v4)
+    before, between, after = RECORD_HEAD_IPV4.format.split(v4)
     return struct.Struct(f"{before}{born_host_size}s{between}{store_host_size}s{after}")
 
 
@@ -66,7 +73,7 @@ def _topic_at(record: memoryview) -> tuple[int, int]:
     """Where the topic of a whole record begins and ends."""
     at = _BODY_AT[_INT32.unpack_from(record, SYS_FLAG_AT)[0] & HOST_BITS]
     at += _INT32.unpack_from(record, at - _INT32.size)[0]
-    lengths = TOPIC_LENGTHS[_INT32.unpack_from(record, MAGIC_AT)[0]]
+    lengths = TOPIC_LENGTH_FORMATS[_INT32.unpack_from(record, MAGIC_AT)[0]]
     start = at + lengths.size
     return start, start + lengths.unpack_from(record, at)[0]
 

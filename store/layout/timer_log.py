@@ -13,7 +13,7 @@ from typing import Final
 from construct import Int32sb, Int64sb, Struct
 
 from rocketwire.store.layout.derive import dtype_fields, fixed_struct
-from rocketwire.wire.message import BLANK_MAGIC
+from rocketwire.wire.facts.record import BLANK_MAGIC
 
 _HEAD: Final = (
     "size" / Int32sb,

@@ -22,7 +22,7 @@ from rocketwire.store.disk.files import Ahead, FileSystem
 from rocketwire.store.disk.segment import Segment, whole_pages
 from rocketwire.store.disk.segments import Segments
 from rocketwire.store.errors import RecordTooLarge, StoreError, StoreForeign
-from rocketwire.wire.message import BLANK_MAGIC, END_OF_FILE_BLANK, MAGIC_AT, MAGIC_V1, MAGIC_V2
+from rocketwire.wire.facts.record import BLANK_MAGIC, END_OF_FILE_BLANK, MAGIC_AT, MAGIC_V1, MAGIC_V2
 
 SIZE_SETTING: Final = "mappedFileSizeCommitLog"
 _REMEDY: Final = "have `rocketwire store repair` make a store of what is left"

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from rocketwire.store.layout.record import store_timestamp
 from rocketwire.store.log.commit_log import CommitLog
-from rocketwire.wire.message import MAGIC_AT, MAGIC_V1, MAGIC_V2
+from rocketwire.wire.facts.record import MAGIC_AT, MAGIC_V1, MAGIC_V2
 
 _STEP: Final = 256
 #: More than the first fields of any record.

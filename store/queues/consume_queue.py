@@ -18,8 +18,8 @@ from rocketwire.store.disk.segments import Segments
 from rocketwire.store.errors import StoreGone
 from rocketwire.store.layout.consume_queue import AHEAD, ENTRY_SIZE, ENTRY_STRUCT, PRE_BLANK
 from rocketwire.store.queues.queue_entries import QueueEntries
+from rocketwire.wire.facts.record import MAGIC_V1, MAGIC_V2, MAX_TOPIC_LENGTH_V1, TOPIC_LENGTH_FORMATS
 from rocketwire.wire.java import string_hash, to_int32
-from rocketwire.wire.message import MAGIC_V1, MAGIC_V2, MAX_TOPIC_LENGTH_V1, TOPIC_LENGTHS
 
 SIZE_SETTING: Final = "mappedFileSizeConsumeQueue"
 _REMEDY: Final = "move all files out of this folder: the queue is made anew from the commit log"
@@ -72,7 +72,7 @@ class ConsumeQueue(QueueEntries):
         self.key = key
         self.queue_id = to_int32(key[1])  # a directory may have any number for a name
         self.magic = MAGIC_V1 if len(topic) <= MAX_TOPIC_LENGTH_V1 else MAGIC_V2
-        self.topic_field = TOPIC_LENGTHS[self.magic].pack(len(topic)) + topic
+        self.topic_field = TOPIC_LENGTH_FORMATS[self.magic].pack(len(topic)) + topic
         self.index_prefix_hash = string_hash(key[0] + "#")
         self.delay = delay
         self._flushed = 0

@@ -12,7 +12,7 @@ from rocketwire.store.errors import StoreError, TopicUnusable
 from rocketwire.store.event import Event
 from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.settings import StoreSettings
-from rocketwire.wire.message import MAX_TOPIC_LENGTH_V1
+from rocketwire.wire.facts.record import MAX_TOPIC_LENGTH_V1
 from rocketwire.wire.names import DEAD_LETTER_PREFIX, RETRY_PREFIX, SCHEDULE_TOPIC
 
 #: Bytes of a directory's name.

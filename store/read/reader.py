@@ -18,7 +18,7 @@ from rocketwire.store.log.log_scan import Scanned, file_before, scan
 from rocketwire.store.queues.queues import QueueTable
 from rocketwire.store.read.fetch import ANY_TEXT, Fetched, FetchLimits, fetch
 from rocketwire.store.read.times import offset_by_time, store_time
-from rocketwire.wire.message import END_OF_FILE_BLANK, MAGIC_V1, MAGIC_V2
+from rocketwire.wire.facts.record import END_OF_FILE_BLANK, MAGIC_V1, MAGIC_V2
 
 _BLANK_SIZE: Final[int] = END_OF_FILE_BLANK.sizeof()
 _SIZE_AND_MAGIC: Final = struct.Struct(">ii")

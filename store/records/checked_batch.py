@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rocketwire.store.layout.record import HOST_BITS, HOST_FORMS, SMALLEST, head_dtype
 from rocketwire.store.records.columns import NOTHING, Buffer, Records, by_length, gather
 from rocketwire.store.records.lost_pages import PAGE, has_lost_page
-from rocketwire.wire.message import (
+from rocketwire.wire.facts.record import (
     BODY_CRC_MASK,
     MAGIC_V1,
     MAGIC_V2,

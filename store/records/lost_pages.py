@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from rocketwire.wire.properties import ITEM_SEP
+from rocketwire.wire.facts.properties import ITEM_SEP
 
 #: Bytes of a page of the page cache: after a crash each is there as a whole or not at all.
 PAGE: Final = 4096

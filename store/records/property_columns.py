@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rocketwire.store.records.columns import Buffer, Records, gather
-from rocketwire.wire import properties as names
+from rocketwire.wire.facts import properties as names
+from rocketwire.wire.facts.properties import ITEM_SEP, KEY_SEP, NAME_SEP
 from rocketwire.wire.java import INT32_MAX
-from rocketwire.wire.properties import ITEM_SEP, KEY_SEP, NAME_SEP
 
 _FACTOR: Final = 31
 _INVERSE: Final = pow(_FACTOR, -1, 1 << 32)

@@ -7,9 +7,9 @@ import struct
 from typing import Final
 
 from rocketwire.store.layout.record import HOST_BITS, head_of, properties_of
-from rocketwire.wire import properties as names
+from rocketwire.wire.facts import properties as names
+from rocketwire.wire.facts.record import MAGIC_AT, MAGIC_V1, SYS_FLAG_AT
 from rocketwire.wire.java import string_hash
-from rocketwire.wire.message import MAGIC_AT, MAGIC_V1, SYS_FLAG_AT
 from rocketwire.wire.properties import reader_of
 
 _MOST_TAGS: Final = 10_000

@@ -18,7 +18,7 @@ import numpy as np
 from rocketwire.store.layout.record import SMALLEST
 from rocketwire.store.records.checked_batch import Batch
 from rocketwire.store.records.columns import NOTHING, Buffer, Records
-from rocketwire.wire.message import BLANK_MAGIC, END_OF_FILE_BLANK, MAGIC_V1, MAGIC_V2
+from rocketwire.wire.facts.record import BLANK_MAGIC, END_OF_FILE_BLANK, MAGIC_V1, MAGIC_V2
 
 #: Records a call takes by default: few enough to stay in the processor's cache from the first look to the CRC.
 MOST: Final = 2048

@@ -23,7 +23,7 @@ from rocketwire.store.log.checkpoint import Checkpoint
 from rocketwire.store.log.commit_log import CommitLog
 from rocketwire.store.queues.queues import QueueTable
 from rocketwire.store.settings import StoreSettings
-from rocketwire.wire.message import MAGIC_AT, MAGIC_V1, MAGIC_V2, STORE_TIMESTAMP_AT_IPV4
+from rocketwire.wire.facts.record import MAGIC_AT, MAGIC_V1, MAGIC_V2, STORE_TIMESTAMP_AT_IPV4
 
 #: Files that are read after a clean stop ...
 _CLEAN_FILES: Final = 3

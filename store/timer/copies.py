@@ -23,16 +23,10 @@ from rocketwire.store.layout.record import (
     store_timestamp,
     topic_of,
 )
-from rocketwire.wire.message import SYS_FLAG_AT
+from rocketwire.wire.facts.properties import REAL_TOPIC, TIMER_DEQUEUE_MS, TIMER_OUT_MS, TIMER_ROLL_TIMES, UNIQ_KEY
+from rocketwire.wire.facts.record import SYS_FLAG_AT
 from rocketwire.wire.names import TIMER_TOPIC
-from rocketwire.wire.properties import (
-    REAL_TOPIC,
-    TIMER_DEQUEUE_MS,
-    TIMER_OUT_MS,
-    TIMER_ROLL_TIMES,
-    UNIQ_KEY,
-    decode_stored_properties,
-)
+from rocketwire.wire.properties import decode_stored_properties
 
 if TYPE_CHECKING:
     from rocketwire.store.store import MessageStore

@@ -15,9 +15,10 @@ from typing import Final, NamedTuple
 
 from rocketwire.store.layout.record import properties_of, topic_of
 from rocketwire.store.layout.timer_log import WAITS, UnitMagic
+from rocketwire.wire.facts.properties import REAL_TOPIC, TIMER_OUT_MS
 from rocketwire.wire.java import natural_number, string_hash
 from rocketwire.wire.names import TIMER_TOPIC
-from rocketwire.wire.properties import REAL_TOPIC, TIMER_OUT_MS, decode_stored_properties
+from rocketwire.wire.properties import decode_stored_properties
 
 # Plain numbers: an enum's `&` makes an enum again, which costs more than the rest of what is done with a unit.
 _ROLL: Final = int(UnitMagic.ROLL)

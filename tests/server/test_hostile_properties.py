@@ -21,9 +21,10 @@ from rocketwire.server.core.clocks.clock import Clock as AnyClock
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.store import MessageStore
 from rocketwire.wire import names as broker_names
-from rocketwire.wire import properties as names
 from rocketwire.wire.batch import BatchItem, encode_batch
 from rocketwire.wire.codes import RequestCode, SysFlag
+from rocketwire.wire.facts import properties as names
+from rocketwire.wire.facts.properties import POP_CK
 from rocketwire.wire.grpc import definition_pb2 as d
 from rocketwire.wire.grpc import property_names as grpc_names
 from rocketwire.wire.grpc import service_pb2 as s
@@ -33,7 +34,7 @@ from rocketwire.wire.headers.query import QueryMessageRequestHeader
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
 from rocketwire.wire.headers.transaction import EndTransactionRequestHeader
 from rocketwire.wire.message_id import parse_offset_message_id
-from rocketwire.wire.properties import POP_CK, decode_stored_properties
+from rocketwire.wire.properties import decode_stored_properties
 from tests.server.grpc.consuming.test_receiving import SOON, ack, change, messages
 from tests.server.grpc.sdk import Sdk, code_of, create_group, receive_request
 from tests.server.harness import NOW, Client, Clock, Server, batch_body, records, run, send_ext, serving, small_config

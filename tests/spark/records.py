@@ -21,7 +21,8 @@ from rocketwire.store.archive.read.selected import with_properties
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.compression import decompress
 from rocketwire.wire.errors import WireError
-from rocketwire.wire.message import MAGIC_V1, MAGIC_V2, RECORD, body_crc, decode_record
+from rocketwire.wire.facts.record import MAGIC_V1, MAGIC_V2, RECORD
+from rocketwire.wire.message import body_crc, decode_record
 
 #: Both kernels, by name.
 KERNELS: dict[str, Any] = {"twin": twin}

@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from rocketwire.store.errors import DiskFull, FlushFailed, StoreNotWritable
 from rocketwire.store.layout.record import store_timestamp
 from rocketwire.store.read.fetch import FetchStatus
-from rocketwire.wire.message import MAGIC_AT
+from rocketwire.wire.facts.record import MAGIC_AT
 from tests.store import disk_images
 from tests.store.crash_disk import CrashDisk
 from tests.store.support import Clock, draft, kill, open_store, small

@@ -18,7 +18,7 @@ from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.read.fetch import FetchStatus
 from rocketwire.store.retention import DiskUsage, RetentionRules, Verdict, judge
 from rocketwire.store.store import MessageStore
-from rocketwire.wire.message import BLANK_MAGIC, BORN_HOST_AT, MAGIC_AT, PHYSICAL_OFFSET_AT
+from rocketwire.wire.facts.record import BLANK_MAGIC, BORN_HOST_AT, MAGIC_AT, PHYSICAL_OFFSET_AT
 from tests.store.crash_disk import refusal
 from tests.store.support import START, Clock, bodies, draft, kill, open_store, remove_log_file, small
 

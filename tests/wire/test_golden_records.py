@@ -7,11 +7,13 @@ import pytest
 
 from rocketwire.wire.compression import decompress
 from rocketwire.wire.errors import RecordBlank
+from rocketwire.wire.facts.properties import TAGS
+from rocketwire.wire.facts.record import END_OF_FILE_BLANK, RECORD
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.java import string_hash
-from rocketwire.wire.message import END_OF_FILE_BLANK, RECORD, Message, decode_record, encode_record
+from rocketwire.wire.message import Message, decode_record, encode_record
 from rocketwire.wire.message_id import UniqueKey, offset_message_id, parse_offset_message_id
-from rocketwire.wire.properties import TAGS, decode_properties
+from rocketwire.wire.properties import decode_properties
 from tests.wire import golden
 
 MAX_BODY = 4 << 20

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketwire.wire import message as layout
 from rocketwire.wire.errors import (
     HostInvalid,
     PropertiesInvalid,
@@ -18,19 +17,9 @@ from rocketwire.wire.errors import (
     RecordTruncated,
     RecordUnwritten,
 )
+from rocketwire.wire.facts.record import BLANK_MAGIC, END_OF_FILE_BLANK, MAGIC_V1, MAGIC_V2, RECORD
 from rocketwire.wire.hosts import decode_host, encode_host
-from rocketwire.wire.message import (
-    BLANK_MAGIC,
-    END_OF_FILE_BLANK,
-    FIXED_V1_IPV4,
-    MAGIC_V1,
-    MAGIC_V2,
-    RECORD,
-    Message,
-    body_crc,
-    decode_record,
-    encode_record,
-)
+from rocketwire.wire.message import Message, body_crc, decode_record, encode_record
 
 INT32 = st.integers(-(2**31), 2**31 - 1)
 INT64 = st.integers(-(2**63), 2**63 - 1)
@@ -78,26 +67,6 @@ def test_round_trip_and_equal_to_the_declaration(message: Message, before: bytes
         message.properties,
     )
     assert RECORD.build(declared) == data
-
-
-def test_positions_are_those_of_the_declaration() -> None:
-    values = {
-        "total_size": 1, "magic": MAGIC_V1, "body_crc": 3, "queue_id": 4, "flag": 5, "queue_offset": 6,
-        "physical_offset": 7, "sys_flag": 8 << 8, "born_timestamp": 9, "born_host": b"bornhost",
-        "store_timestamp": 10, "store_host": b"storhost", "reconsume_times": 11,
-        "prepared_transaction_offset": 12, "body": b"", "topic": b"", "properties": b"",
-    }  # fmt: skip
-    data = RECORD.build(values)
-    assert FIXED_V1_IPV4.size == 88
-    assert FIXED_V1_IPV4.unpack_from(data) == (*list(values.values())[:14], 0)
-    for name, kind in [
-        ("total_size", "i"), ("magic", "i"), ("body_crc", "i"), ("queue_id", "i"), ("flag", "i"),
-        ("queue_offset", "q"), ("physical_offset", "q"), ("sys_flag", "i"), ("born_timestamp", "q"),
-        ("born_host", "8s"),
-    ]:  # fmt: skip
-        (found,) = struct.unpack_from(">" + kind, data, getattr(layout, name.upper() + "_AT"))
-        assert found == values[name]
-    assert struct.unpack_from(">q", data, layout.STORE_TIMESTAMP_AT_IPV4) == (10,)
 
 
 @given(st.binary(max_size=200))

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire.wire.errors import PopRecordInvalid
+from rocketwire.wire.facts.properties import TAGS, UNIQ_KEY
 from rocketwire.wire.java import INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN
 from rocketwire.wire.message import decode_record
 from rocketwire.wire.pop_records import (
@@ -18,7 +19,7 @@ from rocketwire.wire.pop_records import (
     decode_ack,
     decode_check_point,
 )
-from rocketwire.wire.properties import TAGS, UNIQ_KEY, decode_stored_properties
+from rocketwire.wire.properties import decode_stored_properties
 from tests.wire import golden
 
 LONG = st.integers(INT64_MIN, INT64_MAX)

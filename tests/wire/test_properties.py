@@ -3,9 +3,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rocketwire.wire.errors import PropertiesInvalid
+from rocketwire.wire.facts.properties import ITEM_SEP, NAME_SEP
 from rocketwire.wire.properties import (
-    ITEM_SEP,
-    NAME_SEP,
     decode_properties,
     decode_stored_properties,
     encode_properties,

@@ -10,9 +10,9 @@ import hashlib
 from functools import lru_cache
 from typing import Final
 
-from rocketwire.wire import properties as names
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.facts import properties as names
 from rocketwire.wire.grpc.answers import message_response
 from rocketwire.wire.grpc.numbers import NUMBERS, NUMBERS_KEPT, number
 from rocketwire.wire.grpc.property_names import (

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from rocketwire.wire import properties as names
+from rocketwire.wire.facts import properties as names
 from rocketwire.wire.grpc.property_names import LITE_TOPIC, PRIORITY
 
 NORMAL: Final = "NORMAL"

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from rocketwire.wire import properties as names
+from rocketwire.wire.facts import properties as names
 
 BORN_HOST: Final = "__BORNHOST"
 BORN_TIMESTAMP: Final = "BORN_TIMESTAMP"

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 from typing import Final
 
-from rocketwire.wire import properties as property_names
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.compression import ZLIB, compression_type, decompress
 from rocketwire.wire.errors import WireError
+from rocketwire.wire.facts import properties as property_names
+from rocketwire.wire.facts.properties import KEY_SEP
 from rocketwire.wire.grpc import definition_pb2
 from rocketwire.wire.grpc.message_types import type_of
 from rocketwire.wire.grpc.property_names import (
@@ -26,7 +27,7 @@ from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.java import INT32_MAX, natural_number
 from rocketwire.wire.message import Message
 from rocketwire.wire.message_id import offset_message_id
-from rocketwire.wire.properties import KEY_SEP, decode_stored_properties
+from rocketwire.wire.properties import decode_stored_properties
 
 MOST_INFLATED: Final = 16 * 1024 * 1024
 """Bytes of a body that is decompressed for clients that cannot do it; a larger one stays as it is."""

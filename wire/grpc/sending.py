@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from rocketwire.wire import names
-from rocketwire.wire import properties as property_names
 from rocketwire.wire.batch import BatchItem, encode_batch
 from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.facts import properties as property_names
+from rocketwire.wire.facts.properties import KEY_SEP
 from rocketwire.wire.fast_headers import SendFields
 from rocketwire.wire.grpc import checks, definition_pb2, service_pb2
 from rocketwire.wire.grpc.codes import Code
@@ -24,7 +25,6 @@ from rocketwire.wire.grpc.message_types import FIFO, NORMAL, type_of
 from rocketwire.wire.grpc.property_names import BORN_HOST, BORN_TIMESTAMP, PRIORITY, RESERVED, TRACE_CONTEXT
 from rocketwire.wire.grpc.times import duration_ms, timestamp_ms
 from rocketwire.wire.java import hash_map_order
-from rocketwire.wire.properties import KEY_SEP
 
 _DEFAULT_QUEUES: Final = 4
 _MS_OF_SECOND: Final = 1000

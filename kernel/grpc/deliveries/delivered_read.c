@@ -5,7 +5,7 @@
 #include "message/record.h"
 #include "message/text.h"
 
-/* Of a record with IPv4 hosts, as wire.message.RECORD declares them. */
+/* Of a record with IPv4 hosts, as wire.facts.record.RECORD declares them. */
 enum {
     SIZE = 0,
     MAGIC = 4,

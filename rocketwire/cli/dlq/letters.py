@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from rocketwire.cli.message.outgoing import Outgoing
 from rocketwire.cli.message.parsing import copied_properties
-from rocketwire.wire import properties as names
+from rocketwire.wire.facts import properties as names
 from rocketwire.wire.names import DEAD_LETTER_PREFIX, dead_letter_topic, retry_topic
 
 if TYPE_CHECKING:

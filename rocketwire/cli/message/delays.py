@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from rocketwire.cli.mistake import Mistake, Unsuccessful
-from rocketwire.wire import properties as names
 from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts import properties as names
 
 if TYPE_CHECKING:
     from rocketwire.remoting.cluster import Cluster

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from rocketwire.remoting.core.unique_ids import UniqueIds
-from rocketwire.wire import properties as names
+from rocketwire.wire.facts import properties as names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ import msgspec
 
 from rocketwire.cli.message.outgoing import Outgoing
 from rocketwire.cli.mistake import Mistake
-from rocketwire.wire import properties as names
+from rocketwire.wire.facts import properties as names
 
 _BROKERS_OWN: Final = frozenset(
     {

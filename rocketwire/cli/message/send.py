@@ -142,7 +142,7 @@ def _properties(keys: tuple[str, ...], tag: str | None, properties: tuple[str, .
     Raises:
         Mistake: one is wrong.
     """
-    from rocketwire.wire import properties as names
+    from rocketwire.wire.facts import properties as names
 
     found: dict[str, str] = {}
     for text in properties:
@@ -232,7 +232,7 @@ def _finished(
     """The messages with what the options say; those of the options override those of JSON objects."""
     from dataclasses import replace
 
-    from rocketwire.wire import properties as names
+    from rocketwire.wire.facts import properties as names
 
     if order_key is not None:
         own = {**own, names.SHARDING_KEY: order_key}

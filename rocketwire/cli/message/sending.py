@@ -23,9 +23,10 @@ from rocketwire.remoting.core.unique_ids import UniqueIds
 from rocketwire.remoting.errors import AccessDenied, refusal
 from rocketwire.wire.batch import BatchItem, encode_batch
 from rocketwire.wire.codes import RequestCode, ResponseCode, SysFlag
+from rocketwire.wire.facts.properties import DELAY, TIMER_DELAY_MS, TIMER_DELAY_SEC, TIMER_DELIVER_MS
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.names import AUTO_CREATE_TOPIC, RETRY_PREFIX
-from rocketwire.wire.properties import DELAY, TIMER_DELAY_MS, TIMER_DELAY_SEC, TIMER_DELIVER_MS, encode_properties
+from rocketwire.wire.properties import encode_properties
 
 PRODUCER_GROUP: Final = "TOOLS_PRODUCER"
 """The producer group of the commands, as a broker's traces and back-checks would name it."""

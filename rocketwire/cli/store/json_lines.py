@@ -23,11 +23,11 @@ from rocketwire.cli.shown_message import json_object
 from rocketwire.store.archive.read.selected import with_properties
 from rocketwire.store.layout.record import HOST_BITS
 from rocketwire.store.records.columns import topics_of
-from rocketwire.wire import properties as names
 from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.facts import properties as names
 from rocketwire.wire.hosts import decode_host
 from rocketwire.wire.message import decode_record
-from rocketwire.wire.properties import decode_stored_properties
+from rocketwire.wire.properties import decode_stored_properties, words_of
 
 if TYPE_CHECKING:
     from rocketwire.store.archive.read.log import Block
@@ -188,7 +188,7 @@ def _lines(block: Block, numbers: NDArray[np.intp]) -> list[_Line]:
                 _host(born_host)[0],
                 store_text,
                 properties.get(names.TAGS),
-                names.words_of(properties.get(names.KEYS)),
+                words_of(properties.get(names.KEYS)),
                 body,
                 properties,
                 sys_flag,

@@ -8,14 +8,15 @@ from typing import Final
 
 from rocketwire.remoting.errors import RemotingError
 from rocketwire.remoting.messages import Queue, ReceivedMessage
-from rocketwire.wire import properties as names
 from rocketwire.wire.compression import decompress
 from rocketwire.wire.errors import CompressionUnavailable, WireError
+from rocketwire.wire.facts import properties as names
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.message import Message as Record
 from rocketwire.wire.message import decode_record
 from rocketwire.wire.message_id import offset_message_id
 from rocketwire.wire.names import RETRY_PREFIX
+from rocketwire.wire.properties import decode_stored_properties
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +52,7 @@ def message_of(record: Record, broker: str) -> ReceivedMessage:
     Raises:
         WireError: its body cannot be inflated.
     """
-    properties = names.decode_stored_properties(record.properties)
+    properties = decode_stored_properties(record.properties)
     is_retry = record.topic.startswith(RETRY_PREFIX)
     offset_id = offset_message_id(encode_host(*record.store_host), record.physical_offset)
     return ReceivedMessage(

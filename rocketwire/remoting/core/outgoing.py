@@ -10,12 +10,13 @@ from typing import Final
 from rocketwire.remoting.core.unique_ids import UniqueIds
 from rocketwire.remoting.errors import MessageInvalid
 from rocketwire.remoting.messages import Message
-from rocketwire.wire import properties as names
 from rocketwire.wire.batch import BatchItem, encode_batch
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.errors import PropertiesInvalid
-from rocketwire.wire.message import MAX_PROPERTIES_LENGTH
+from rocketwire.wire.facts import properties as names
+from rocketwire.wire.facts.record import MAX_PROPERTIES_LENGTH
 from rocketwire.wire.names import RETRY_PREFIX, not_sendable_problem, topic_problem
+from rocketwire.wire.properties import encode_properties
 
 COMPRESS_FROM: Final = 4096
 """Bytes of a body that is compressed, as Java's client does."""
@@ -121,7 +122,7 @@ def _properties(message: Message, unique_id: str) -> str:
         names.SHARDING_KEY: message.order_key,
     }
     try:
-        text = names.encode_properties({**message.properties, **{name: str(own[name]) for name in own if own[name]}})
+        text = encode_properties({**message.properties, **{name: str(own[name]) for name in own if own[name]}})
         size = len(text.encode())
     except (PropertiesInvalid, UnicodeEncodeError) as error:
         raise MessageInvalid(str(error)) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from rocketwire.wire.properties import ORIGIN_MESSAGE_ID, UNIQ_KEY
+from rocketwire.wire.facts.properties import ORIGIN_MESSAGE_ID, UNIQ_KEY
 
 
 class Delivered(Protocol):

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from rocketwire.remoting.errors import MessageInvalid
 from rocketwire.remoting.messages import Message
-from rocketwire.wire.properties import TIMER_DELAY_MS
+from rocketwire.wire.facts.properties import TIMER_DELAY_MS
 
 
 def message(

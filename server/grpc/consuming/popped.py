@@ -10,12 +10,13 @@ from typing import Final, NamedTuple
 from rocketwire.server.core.request import Reply
 from rocketwire.server.grpc.consuming.handles import Handle
 from rocketwire.wire.errors import RecordInvalid
+from rocketwire.wire.facts.properties import TAGS
 from rocketwire.wire.grpc.fast_delivery import delivered_payload
 from rocketwire.wire.grpc.receipt import ReceiptHandle
 from rocketwire.wire.headers.pop import PopMessageResponseHeader
 from rocketwire.wire.message import Message, decode_record
 from rocketwire.wire.pop_handle import NORMAL, PoppedQueue, kind_of, order_counts, popped_queues
-from rocketwire.wire.properties import TAGS, decode_stored_properties
+from rocketwire.wire.properties import decode_stored_properties
 
 log = logging.getLogger(__name__)
 

@@ -28,6 +28,7 @@ from rocketwire.server.grpc.tables.topics import Topics
 from rocketwire.server.guards.acl.permissions import SUB
 from rocketwire.server.pop.renewals import STEP_MS, RenewedPopRequest
 from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.properties import UNIQ_KEY
 from rocketwire.wire.grpc.answers import delivered_response, last_payload, status_response
 from rocketwire.wire.grpc.checks import check_group, check_invisible_ms, check_topic
 from rocketwire.wire.grpc.codes import Code
@@ -38,7 +39,7 @@ from rocketwire.wire.grpc.receiving import offset_id
 from rocketwire.wire.grpc.service_pb2 import ReceiveMessageRequest, ReceiveMessageResponse
 from rocketwire.wire.grpc.times import duration_ms
 from rocketwire.wire.headers.pop import PopMessageResponseHeader
-from rocketwire.wire.properties import UNIQ_KEY, decode_stored_properties
+from rocketwire.wire.properties import decode_stored_properties
 
 _LIMITS: Final = CallLimits()
 _MOST_MESSAGES: Final = 32

@@ -11,8 +11,9 @@ from typing import Final
 from rocketwire.server.core.server_error import ServerError
 from rocketwire.server.messages.stored_message import StoredMessage, stored_message
 from rocketwire.store.protocol import Messages
-from rocketwire.wire import names, properties
+from rocketwire.wire import names
 from rocketwire.wire.errors import RecordInvalid
+from rocketwire.wire.facts import properties
 from rocketwire.wire.properties import reader_of
 
 HOLDING_TOPICS: Final = frozenset(

@@ -19,9 +19,9 @@ from rocketwire.server.guards.throttle.keys import ThrottleKeys
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.layout.record import HOST_BITS, HOST_FORMS, SMALLEST, head_of, properties_of
 from rocketwire.wire import names
-from rocketwire.wire import properties as property_names
 from rocketwire.wire.codes import SysFlag
-from rocketwire.wire.message import SYS_FLAG_AT
+from rocketwire.wire.facts import properties as property_names
+from rocketwire.wire.facts.record import SYS_FLAG_AT
 from rocketwire.wire.properties import reader_of
 
 _INT: Final = struct.Struct(">i")

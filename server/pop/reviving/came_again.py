@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 from rocketwire.server.messages.stored_message import StoredMessage, stored_message
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
 from rocketwire.store.protocol import Messages
-from rocketwire.wire import properties as property_names
 from rocketwire.wire.errors import RecordInvalid
+from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.pop_records import CheckPoint
 from rocketwire.wire.properties import reader_of
 

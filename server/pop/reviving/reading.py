@@ -10,8 +10,8 @@ from rocketwire.server.pop.reviving.counts import PopCounts
 from rocketwire.server.pop.reviving.joining import Points
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
 from rocketwire.store.protocol import Messages
-from rocketwire.wire import properties as property_names
 from rocketwire.wire.errors import PopRecordInvalid, RecordInvalid
+from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.java import natural_number
 from rocketwire.wire.pop_records import ACK_TAG, BATCH_ACK_TAG, CHECK_POINT_TAG, decode_ack, decode_check_point
 from rocketwire.wire.properties import reader_of

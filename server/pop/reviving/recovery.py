@@ -19,8 +19,8 @@ from rocketwire.store.errors import OffsetsTooMany
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
 from rocketwire.store.protocol import Messages
 from rocketwire.store.tables.offsets import OffsetTable
-from rocketwire.wire import properties as property_names
 from rocketwire.wire.errors import PopRecordInvalid, RecordInvalid
+from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.names import TIMER_TOPIC
 from rocketwire.wire.pop_records import CHECK_POINT_TAG, CheckPoint, decode_check_point
 from rocketwire.wire.properties import reader_of

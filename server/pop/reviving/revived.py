@@ -7,10 +7,10 @@ from typing import Final
 from rocketwire.server.messages.stored_message import StoredMessage
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.records.lost_pages import fenced
-from rocketwire.wire import properties as property_names
+from rocketwire.wire.facts import properties as property_names
+from rocketwire.wire.facts.record import MAX_PROPERTIES_LENGTH
 from rocketwire.wire.fast import tags_code
 from rocketwire.wire.java import to_int32
-from rocketwire.wire.message import MAX_PROPERTIES_LENGTH
 from rocketwire.wire.pop_records import CheckPoint
 from rocketwire.wire.properties import value_of
 from rocketwire.wire.property_edits import with_items

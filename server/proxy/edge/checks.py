@@ -16,8 +16,9 @@ from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.client import HeartbeatData
 from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.errors import RecordInvalid, WireError
+from rocketwire.wire.facts.properties import PRODUCER_GROUP
 from rocketwire.wire.header import Header
-from rocketwire.wire.properties import PRODUCER_GROUP, reader_of
+from rocketwire.wire.properties import reader_of
 
 _group_of: Final = reader_of(PRODUCER_GROUP.encode())
 _MOST_GROUPS: Final = 256

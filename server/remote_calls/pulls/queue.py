@@ -12,14 +12,11 @@ from typing import Final
 
 from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.errors import RecordInvalid
+from rocketwire.wire.facts.properties import RETRY_TOPIC
+from rocketwire.wire.facts.record import BORN_HOST_AT, SYS_FLAG_AT, TOTAL_SIZE_AT
 from rocketwire.wire.hosts import HOST_V4_SIZE, HOST_V6_SIZE
-from rocketwire.wire.message import (
-    BORN_HOST_AT,
-    SYS_FLAG_AT,
-    TOTAL_SIZE_AT,
-    decode_record,
-)
-from rocketwire.wire.properties import RETRY_TOPIC, value_of
+from rocketwire.wire.message import decode_record
+from rocketwire.wire.properties import value_of
 
 MOST_MESSAGES: Final = 1_000
 """Messages of a queue that are held, in flight or not: beyond that it is not read on."""

@@ -14,7 +14,7 @@ import trio
 from rocketwire.server.timer.records import Cancelled
 from rocketwire.server.timer.topic import TimerTopic
 from rocketwire.store.timer.units import Unit, Waiting, slot_of
-from rocketwire.wire import properties as property_names
+from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.java import natural_number
 from rocketwire.wire.properties import reader_of
 

@@ -19,7 +19,7 @@ from rocketwire.spark.columns.twin.places import records_at
 from rocketwire.spark.columns.twin.texts import Parts, Texts, texts_of
 from rocketwire.spark.schema import arrow_schema
 from rocketwire.store.records.columns import Buffer
-from rocketwire.wire import properties as names_of
+from rocketwire.wire.facts import properties as names_of
 
 #: Columns that are made of the properties; for tags alone the rest need not be decoded.
 _OF_TEXTS: Final = frozenset({"message_id", "keys", "properties"})

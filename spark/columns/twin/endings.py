@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rocketwire.store.records.columns import Buffer, gather
-from rocketwire.wire.properties import ITEM_SEP, NAME_SEP
+from rocketwire.wire.facts.properties import ITEM_SEP, NAME_SEP
 
 #: Numbers of bytes of each text that are examined, at first and then.
 _WINDOWS: Final = (16, 32)

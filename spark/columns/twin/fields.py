@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rocketwire.store.layout.record import HOST_BITS, HOST_FORMS, head_dtype
 from rocketwire.store.records.columns import Buffer, gather
-from rocketwire.wire.message import SYS_FLAG_AT
+from rocketwire.wire.facts.record import SYS_FLAG_AT
 
 #: What the schema calls otherwise than the layout does.
 _STORED_AS: Final = {"store_size": "total_size"}

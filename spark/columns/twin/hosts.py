@@ -14,8 +14,8 @@ from rocketwire.spark.columns.twin.fields import host_bits, places
 from rocketwire.spark.columns.twin.gathering import gathered
 from rocketwire.store.records.columns import Buffer, gather
 from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.facts.record import PHYSICAL_OFFSET_AT
 from rocketwire.wire.hosts import HOST_V4_SIZE, HOST_V6_SIZE, decode_host
-from rocketwire.wire.message import PHYSICAL_OFFSET_AT
 
 _OFFSET_SIZE: Final = 8
 _HOSTS_KEPT: Final = 4096

@@ -15,12 +15,7 @@ from rocketwire.spark.columns.twin.gathering import gathered
 from rocketwire.store.layout.record import SMALLEST
 from rocketwire.store.records.checked_batch import Batch
 from rocketwire.store.records.columns import Buffer, Records
-from rocketwire.wire.message import (
-    BODY_CRC_MASK,
-    MAGIC_AT,
-    MAGIC_V1,
-    MAGIC_V2,
-)
+from rocketwire.wire.facts.record import BODY_CRC_MASK, MAGIC_AT, MAGIC_V1, MAGIC_V2
 
 #: So much of a buffer is searched for records at once.
 _BLOCK: Final = 512 << 10

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from rocketwire.spark.columns.twin.doubled import WORD, rows_with_doubled_names
 from rocketwire.spark.columns.twin.gathering import gathered, octets_of, offsets_of
 from rocketwire.store.records.columns import Buffer, gather
-from rocketwire.wire.properties import ITEM_SEP, KEY_SEP, NAME_SEP, decode_stored_properties
+from rocketwire.wire.facts.properties import ITEM_SEP, KEY_SEP, NAME_SEP
+from rocketwire.wire.properties import decode_stored_properties
 
 _ITEM_SEP: Final = ord(ITEM_SEP)
 _NAME_SEP: Final = ord(NAME_SEP)

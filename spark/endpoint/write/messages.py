@@ -15,9 +15,9 @@ import pyarrow.compute as pc
 
 from rocketwire.spark.endpoint.write.ids import UniqueKeys
 from rocketwire.spark.errors import MessageInvalid
-from rocketwire.wire import properties as names
+from rocketwire.wire.facts import properties as names
+from rocketwire.wire.facts.record import MAX_PROPERTIES_LENGTH
 from rocketwire.wire.java import INT32_MAX, INT32_MIN
-from rocketwire.wire.message import MAX_PROPERTIES_LENGTH
 from rocketwire.wire.names import not_sendable_problem, topic_problem
 
 Numbers = npt.NDArray[np.int64]

@@ -23,7 +23,7 @@ from rocketwire.store.archive.read.opening import FileGone
 from rocketwire.store.archive.read.scan import Report, Trouble, scan
 from rocketwire.store.records.columns import topics_of
 from rocketwire.store.records.property_columns import hashed_properties
-from rocketwire.wire import properties as names
+from rocketwire.wire.facts import properties as names
 from rocketwire.wire.java import INT32_MAX
 from rocketwire.wire.properties import decode_stored_properties
 

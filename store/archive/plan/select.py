@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rocketwire.store.archive.read.log import Block
 from rocketwire.store.archive.read.selected import Selected
 from rocketwire.store.records.columns import topics_of
-from rocketwire.wire import properties as names
+from rocketwire.wire.facts import properties as names
 from rocketwire.wire.java import INT64_MAX
 from rocketwire.wire.names import is_system_topic_of_any_version
 

@@ -6,7 +6,7 @@ import struct
 from typing import Final
 
 from rocketwire.store.layout.record import HOST_BITS, HOST_FORMS, SMALLEST, head_of
-from rocketwire.wire.message import MAGIC_V1, MAGIC_V2, MAX_PROPERTIES_LENGTH, MAX_TOPIC_LENGTH_V2, SYS_FLAG_AT
+from rocketwire.wire.facts.record import MAGIC_V1, MAGIC_V2, MAX_PROPERTIES_LENGTH, MAX_TOPIC_LENGTH_V2, SYS_FLAG_AT
 
 _INT32: Final = struct.Struct(">i")
 _HEADS: Final = {bits: head_of(bits) for bits in HOST_FORMS}

@@ -15,16 +15,8 @@ from rocketwire.store.archive.read.log import BLOCK, Block, LogFile
 from rocketwire.store.layout.record import SMALLEST
 from rocketwire.store.records.walk import Stop
 from rocketwire.wire.errors import WireError
-from rocketwire.wire.message import (
-    MAGIC_AT,
-    MAGIC_V1,
-    MAGIC_V2,
-    PHYSICAL_OFFSET_AT,
-    TOTAL_SIZE_AT,
-    Message,
-    body_crc,
-    decode_record,
-)
+from rocketwire.wire.facts.record import MAGIC_AT, MAGIC_V1, MAGIC_V2, PHYSICAL_OFFSET_AT, TOTAL_SIZE_AT
+from rocketwire.wire.message import Message, body_crc, decode_record
 
 _INT32: Final = struct.Struct(">i")
 _INT64: Final = struct.Struct(">q")

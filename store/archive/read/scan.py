@@ -16,7 +16,7 @@ from rocketwire.store.archive.read.log import BLOCK, Block, LogFile
 from rocketwire.store.archive.read.opening import FileGone
 from rocketwire.store.archive.read.salvage import next_record
 from rocketwire.store.records.walk import Stop
-from rocketwire.wire.message import BLANK_MAGIC, END_OF_FILE_BLANK, MAGIC_AT
+from rocketwire.wire.facts.record import BLANK_MAGIC, END_OF_FILE_BLANK, MAGIC_AT
 
 _TRIES: Final = 5
 _PAUSE: Final = 0.02

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rocketwire.wire import properties as names
+from rocketwire.wire.facts import properties as names
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.message import Message
 from rocketwire.wire.message_id import offset_message_id
-from rocketwire.wire.properties import decode_stored_properties
+from rocketwire.wire.properties import decode_stored_properties, words_of
 
 
 class Selected(NamedTuple):
@@ -36,7 +36,7 @@ class Selected(NamedTuple):
     @property
     def keys(self) -> list[str]:
         """The words of its keys."""
-        return names.words_of(self.properties.get(names.KEYS))
+        return words_of(self.properties.get(names.KEYS))
 
 
 def with_properties(message: Message, size: int) -> Selected:

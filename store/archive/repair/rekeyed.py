@@ -15,7 +15,8 @@ from rocketwire.store.archive.verify.findings import MOST, Finding, Kind, Report
 from rocketwire.store.archive.verify.verify_index import IndexCheck
 from rocketwire.store.disk.segment import file_name
 from rocketwire.store.records.property_columns import Properties
-from rocketwire.wire.properties import KEYS, UNIQ_KEY, decode_stored_properties, words_of
+from rocketwire.wire.facts.properties import KEYS, UNIQ_KEY
+from rocketwire.wire.properties import decode_stored_properties, words_of
 
 
 class RekeyedRecords:

@@ -40,7 +40,7 @@ from rocketwire.store.errors import DiskFull, StoreForeign, StoreLocked, StoreNo
 from rocketwire.store.records.columns import topics_of
 from rocketwire.store.records.property_columns import hashed_properties
 from rocketwire.store.store import MessageStore
-from rocketwire.wire.message import BLANK_MAGIC, END_OF_FILE_BLANK
+from rocketwire.wire.facts.record import BLANK_MAGIC, END_OF_FILE_BLANK
 
 #: Made from the log, or when the store is opened.
 _NOT_COPIED: Final = frozenset(

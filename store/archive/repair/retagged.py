@@ -16,8 +16,9 @@ from rocketwire.store.archive.verify.findings import Finding, Gathered, Kind, Re
 from rocketwire.store.disk.segment import file_name
 from rocketwire.store.layout.consume_queue import HIGHEST_EXT_ADDRESS
 from rocketwire.store.records.property_columns import Properties
+from rocketwire.wire.facts.properties import TAGS
 from rocketwire.wire.names import SCHEDULE_TOPIC
-from rocketwire.wire.properties import TAGS, decode_stored_properties
+from rocketwire.wire.properties import decode_stored_properties
 
 
 class RetaggedRecords:

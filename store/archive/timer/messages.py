@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from rocketwire.store.archive.read.selected import Selected
-from rocketwire.wire import properties as names
+from rocketwire.wire.facts import properties as names
 from rocketwire.wire.java import INT32_MAX, natural_number
 
 #: No tuple has this hash.

@@ -16,7 +16,7 @@ from rocketwire.store.archive.read.directory import Directory, RowFile, State
 from rocketwire.store.archive.read.opening import FileGone, OpenFile
 from rocketwire.store.archive.read.scan import Report, Trouble
 from rocketwire.store.layout import timer_log
-from rocketwire.wire.message import BLANK_MAGIC
+from rocketwire.wire.facts.record import BLANK_MAGIC
 
 UNIT: Final = np.dtype(timer_log.UNIT_DTYPE)
 _BLOCK: Final = 16 * 1024

@@ -19,8 +19,9 @@ from rocketwire.store.archive.verify.verify_queues import QueueCheck
 from rocketwire.store.records.columns import topics_of
 from rocketwire.store.records.lost_pages import PAGE
 from rocketwire.store.records.walk import walk
+from rocketwire.wire.facts.properties import INNER_MULTI_DISPATCH
 from rocketwire.wire.names import LIGHT_PREFIX
-from rocketwire.wire.properties import INNER_MULTI_DISPATCH, decode_stored_properties
+from rocketwire.wire.properties import decode_stored_properties
 
 #: What an entry without a matching record can be.
 _BLANK, _UNWRITTEN, _REMOVED, _BEHIND, _NOWHERE, _STANDS_IN = range(6)

@@ -16,8 +16,8 @@ from rocketwire.store.archive.verify.findings import Finding, Gathered, Kind, Re
 from rocketwire.store.disk.segment import file_name
 from rocketwire.store.layout.record import properties_of
 from rocketwire.store.records.columns import Records
-from rocketwire.wire import properties as property_names
 from rocketwire.wire.errors import PopRecordInvalid
+from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.names import REVIVE_TOPIC_PREFIX
 from rocketwire.wire.pop_records import ACK_TAG, BATCH_ACK_TAG, CHECK_POINT_TAG, decode_ack, decode_check_point
 from rocketwire.wire.properties import reader_of

@@ -24,9 +24,10 @@ from rocketwire.store.archive.verify.ranges import Ranges
 from rocketwire.store.disk.segment import file_name
 from rocketwire.store.layout import timer_check, timer_log, timer_wheel
 from rocketwire.store.records.columns import Records
+from rocketwire.wire.facts.properties import REAL_TOPIC, TIMER_OUT_MS
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.names import TIMER_TOPIC
-from rocketwire.wire.properties import REAL_TOPIC, TIMER_OUT_MS, decode_stored_properties
+from rocketwire.wire.properties import decode_stored_properties
 
 _CHECK_PATH: Final = "config/timercheck"
 _BLOCK: Final = 1 << 20

@@ -17,7 +17,8 @@ from rocketwire.server.timer.records import TIMER_ROOM, restored_timer, rolled_t
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
 from rocketwire.store.timer.units import DueUnit, Waiting
-from rocketwire.wire.message import MAGIC_V1, MAGIC_V2, Message, encode_record
+from rocketwire.wire.facts.record import MAGIC_V1, MAGIC_V2
+from rocketwire.wire.message import Message, encode_record
 from rocketwire.wire.names import SCHEDULE_TOPIC, TIMER_TOPIC, TRANS_HALF_TOPIC
 from tests.wire.test_message import messages
 

@@ -21,6 +21,7 @@ from rocketwire.wire.batch import BATCH_ITEM, decode_batch
 from rocketwire.wire.codes import RequestCode, SerializeType
 from rocketwire.wire.connection import FrameReader
 from rocketwire.wire.errors import BatchInvalid
+from rocketwire.wire.facts.record import MAGIC_V1, MAGIC_V2
 from rocketwire.wire.frame import FRAME
 from rocketwire.wire.header import BINARY_HEADER, decode_header
 from rocketwire.wire.headers import WireHeader, decode_ext
@@ -29,7 +30,7 @@ from rocketwire.wire.headers.pull import PullMessageRequestHeader
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.java import string_hash
-from rocketwire.wire.message import MAGIC_V1, MAGIC_V2, Message, encode_record
+from rocketwire.wire.message import Message, encode_record
 from rocketwire.wire.message_id_hosts import rewritten
 from tests.kernel.fuzz.calls import call_acks, call_deliveries, call_sends, request_scan
 from tests.kernel.fuzz.columns import columns

@@ -27,12 +27,13 @@ from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
 from rocketwire.wire import fast
 from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, RequestCode, ResponseCode
 from rocketwire.wire.connection import FrameReader, RawFrame
+from rocketwire.wire.facts.record import MAGIC_V1
 from rocketwire.wire.frame import PREFIX, encode_frame
 from rocketwire.wire.header import Header, decode_header, encode_header_around_opaque
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.hosts import encode_host
-from rocketwire.wire.message import MAGIC_V1, Message, encode_record
+from rocketwire.wire.message import Message, encode_record
 from rocketwire.wire.names import TIMER_TOPIC
 from rocketwire.wire.send_answers import SendAnswers
 

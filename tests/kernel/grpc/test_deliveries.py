@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rocketwire import _kernel as kernel
-from rocketwire.wire import properties as names
+from rocketwire.wire.facts import properties as names
 from rocketwire.wire.grpc import service_pb2
 from rocketwire.wire.grpc.fast_delivery import RARE_NAMES
 from rocketwire.wire.grpc.property_names import BORN_HOST, RESERVED

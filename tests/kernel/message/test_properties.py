@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from rocketwire import _kernel as kernel
 from rocketwire.server.send.drafts import _waits
-from rocketwire.wire import properties as names
 from rocketwire.wire.batch import BatchItem, encode_batch
+from rocketwire.wire.facts import properties as names
 from rocketwire.wire.fast import STEERING_NAMES, batch_messages, stored_properties
 
 KNOWN = [names.UNIQ_KEY, names.KEYS, names.TAGS, names.WAIT, names.CLUSTER, *sorted(STEERING_NAMES)]

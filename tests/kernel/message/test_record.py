@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from rocketwire import _kernel as kernel
 from rocketwire.store.layout.consume_queue import ENTRY, ENTRY_SIZE, ENTRY_STRUCT
 from rocketwire.wire.codes import SysFlag
-from rocketwire.wire.message import FIXED_V1_IPV4, MAGIC_V1, MAGIC_V2, RECORD, TOPIC_LENGTHS, body_crc
+from rocketwire.wire.facts.record import MAGIC_V1, MAGIC_V2, RECORD, RECORD_HEAD_IPV4, TOPIC_LENGTH_FORMATS
+from rocketwire.wire.message import body_crc
 from tests.wire import golden
 
 int32 = st.integers(-(2**31), 2**31 - 1)
@@ -48,7 +49,7 @@ def records(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def written(fields: Any, properties: tuple[bytes, bytes, bytes], *, whole: bool = True) -> bytes:
-    topic_field = TOPIC_LENGTHS[fields["magic"]].pack(len(fields["topic"])) + fields["topic"]
+    topic_field = TOPIC_LENGTH_FORMATS[fields["magic"]].pack(len(fields["topic"])) + fields["topic"]
     return kernel.write_record(
         topic_field,
         fields["magic"],
@@ -89,7 +90,7 @@ def test_the_head_of_a_record_with_ipv4_hosts_is_the_fast_format(fields: dict[st
     fields |= {"born_host": bytes(8), "store_host": bytes(range(8)), "sys_flag": fields["sys_flag"] & ~HOST_BITS}
     fields["total_size"] = len(RECORD.build(fields))
     head = [fields[name] for name in list(fields)[:14]] + [len(fields["body"])]
-    assert written(fields, (b"", fields["properties"], b""))[: FIXED_V1_IPV4.size] == FIXED_V1_IPV4.pack(*head)
+    assert written(fields, (b"", fields["properties"], b""))[: RECORD_HEAD_IPV4.size] == RECORD_HEAD_IPV4.pack(*head)
 
 
 @pytest.mark.parametrize("version", golden.VERSIONS)

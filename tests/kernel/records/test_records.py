@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from rocketwire import _kernel as kernel
 from rocketwire.store.records.walk import walk
-from rocketwire.wire.message import MAGIC_V1, MAGIC_V2, Message, encode_record
+from rocketwire.wire.facts.record import MAGIC_V1, MAGIC_V2
+from rocketwire.wire.message import Message, encode_record
 from tests.kernel.records.record_rows import (
     INTS,
     LONGS,

@@ -14,9 +14,10 @@ from rocketwire import native
 from rocketwire.native import LogTail, QueueTail
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
 from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.record import MAGIC_V1
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header
-from rocketwire.wire.message import MAGIC_V1, decode_record
+from rocketwire.wire.message import decode_record
 from rocketwire.wire.recall_handle import encode_recall_handle
 from rocketwire.wire.send_answers import SendAnswers
 from tests.server.harness import batch_body, send_ext

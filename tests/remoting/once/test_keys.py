@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from rocketwire.remoting.once import unique_key
-from rocketwire.wire.properties import ORIGIN_MESSAGE_ID, UNIQ_KEY
+from rocketwire.wire.facts.properties import ORIGIN_MESSAGE_ID, UNIQ_KEY
 from tests.remoting.once.support import Sent
 
 

@@ -14,7 +14,8 @@ from rocketwire.store.errors import DiskNearlyFull
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT, HIGHEST_EXT_ADDRESS
 from rocketwire.store.settings import DELAY_LEVELS
 from rocketwire.wire.codes import RequestCode
-from rocketwire.wire.message import MAX_PROPERTIES_LENGTH, decode_record
+from rocketwire.wire.facts.record import MAX_PROPERTIES_LENGTH
+from rocketwire.wire.message import decode_record
 from rocketwire.wire.properties import decode_properties
 from tests.server.delay.support import LEVELS, SCHEDULE, Delays
 from tests.server.harness import (

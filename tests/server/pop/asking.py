@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.pop import BatchAck, BatchAckMessageRequestBody, bit_set
 from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.properties import POP_CK
 from rocketwire.wire.frame import Frame
 from rocketwire.wire.headers import decode_ext, encode_ext
 from rocketwire.wire.headers.pop import (
@@ -19,7 +20,7 @@ from rocketwire.wire.headers.pop import (
 )
 from rocketwire.wire.message import Message
 from rocketwire.wire.pop_handle import PopHandle, decode_pop_handle, kind_of, popped_queues
-from rocketwire.wire.properties import POP_CK, decode_stored_properties
+from rocketwire.wire.properties import decode_stored_properties
 from tests.server.harness import Client, records, settle
 
 BROKER = "broker-a"

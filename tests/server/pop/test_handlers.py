@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from rocketwire.wire.codes import PopResponseCode, RequestCode, ResponseCode
-from rocketwire.wire.properties import FIRST_POP_TIME, ORIGIN_GROUP, POP_CK, decode_stored_properties
+from rocketwire.wire.facts.properties import FIRST_POP_TIME, ORIGIN_GROUP, POP_CK
+from rocketwire.wire.properties import decode_stored_properties
 from tests.server.harness import NOW, Client, Server, code_and_remark, records, send_ext, serving, settle
 from tests.server.pop.asking import ack, ack_all, change, hold, notification_ext, pop, pop_ext, popped
 

@@ -8,11 +8,11 @@ import pytest
 
 from rocketwire.wire import names
 from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.record import MAGIC_V1, MAGIC_V2
 from rocketwire.wire.grpc import service_pb2 as s
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
-from rocketwire.wire.message import MAGIC_V1, MAGIC_V2
 from tests.server.grpc.consuming.test_receiving import SOON, ack, messages
 from tests.server.grpc.sdk import Sdk, code_of, create_group, receive_request
 from tests.server.grpc.sdk import topic as resource

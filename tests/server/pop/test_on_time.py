@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from rocketwire.wire.codes import RequestCode
-from rocketwire.wire.properties import FIRST_POP_TIME, decode_stored_properties
+from rocketwire.wire.facts.properties import FIRST_POP_TIME
+from rocketwire.wire.properties import decode_stored_properties
 from tests.server.harness import send_ext, topic_ext
 from tests.server.pop.test_killed import pop
 from tests.server.processes import Caller, process

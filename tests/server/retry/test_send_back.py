@@ -33,9 +33,10 @@ from rocketwire.store.store import MessageStore
 from rocketwire.store.tables.groups import GroupTable
 from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.facts.record import MAX_PROPERTIES_LENGTH
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
 from rocketwire.wire.hosts import encode_host
-from rocketwire.wire.message import MAX_PROPERTIES_LENGTH, Message, encode_record
+from rocketwire.wire.message import Message, encode_record
 from rocketwire.wire.properties import decode_properties
 from tests.server.harness import Clock, small_config
 from tests.server.messages.test_stored_message import golden_messages

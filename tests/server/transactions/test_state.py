@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rocketwire.server.transactions.half import HALF, OP
 from rocketwire.server.transactions.state import TransactionState
 from rocketwire.store.append.drafts import Draft
-from rocketwire.wire.message import BODY_CRC_AT
+from rocketwire.wire.facts.record import BODY_CRC_AT
 from tests.server.transactions.setup import BORN, GROUP, REAL, ROLLBACK, Setup
 from tests.store.support import kill
 

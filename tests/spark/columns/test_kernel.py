@@ -18,7 +18,8 @@ from rocketwire.spark.schema import arrow_schema
 from rocketwire.store.layout.record import SMALLEST
 from rocketwire.store.records.walk import Stop
 from rocketwire.store.records.walk import walk as walk_of_store
-from rocketwire.wire.message import MAGIC_V1, body_crc, decode_record
+from rocketwire.wire.facts.record import MAGIC_V1
+from rocketwire.wire.message import body_crc, decode_record
 from rocketwire.wire.properties import decode_properties
 from tests.spark.records import KERNELS, cat, positions_in, records, rows_of, stored
 from tests.store.support import Golden, draft, open_store, small

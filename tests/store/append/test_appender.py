@@ -17,16 +17,9 @@ from rocketwire.store.log.commit_log import CommitLog
 from rocketwire.store.queues.queues import LONGEST_NAME
 from rocketwire.store.store import MessageStore
 from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.facts.record import BLANK_MAGIC, END_OF_FILE_BLANK, MAGIC_V1, MAGIC_V2
 from rocketwire.wire.hosts import decode_host, encode_host
-from rocketwire.wire.message import (
-    BLANK_MAGIC,
-    END_OF_FILE_BLANK,
-    MAGIC_V1,
-    MAGIC_V2,
-    Message,
-    decode_record,
-    encode_record,
-)
+from rocketwire.wire.message import Message, decode_record, encode_record
 from tests.store.crash_disk import CrashDisk
 from tests.store.support import HOST, START, Clock, bodies, draft, kill, open_store, small
 

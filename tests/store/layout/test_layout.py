@@ -24,7 +24,8 @@ from rocketwire.store.layout.record import (
     topic_of,
 )
 from rocketwire.wire.codes import SysFlag
-from rocketwire.wire.message import FIXED_V1_IPV4, MAGIC_V1, MAGIC_V2, RECORD, Message, encode_record
+from rocketwire.wire.facts.record import MAGIC_V1, MAGIC_V2, RECORD, RECORD_HEAD_IPV4
+from rocketwire.wire.message import Message, encode_record
 
 INT32 = st.integers(-(1 << 31), (1 << 31) - 1)
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
@@ -59,9 +60,9 @@ def test_fast_codecs_are_the_declarations(data: st.DataObject) -> None:
 
 
 def test_record_heads_grow_with_the_hosts() -> None:
-    assert record_head(8, 8).format == FIXED_V1_IPV4.format
-    assert record_head(20, 8).size == record_head(8, 20).size == FIXED_V1_IPV4.size + 12
-    assert record_head(20, 20).size == FIXED_V1_IPV4.size + 24
+    assert record_head(8, 8).format == RECORD_HEAD_IPV4.format
+    assert record_head(20, 8).size == record_head(8, 20).size == RECORD_HEAD_IPV4.size + 12
+    assert record_head(20, 20).size == RECORD_HEAD_IPV4.size + 24
 
 
 @pytest.mark.parametrize("bits", HOST_FORMS)

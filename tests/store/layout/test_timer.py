@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rocketwire.store.layout import timer_check, timer_log, timer_wheel
 from rocketwire.store.layout.derive import dtype_fields, field_offsets, fixed_struct
-from rocketwire.wire.message import BLANK_MAGIC
+from rocketwire.wire.facts.record import BLANK_MAGIC
 from tests.store.support import Golden
 
 INT32 = st.integers(-(1 << 31), (1 << 31) - 1)

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from rocketwire.store.records.property_text import TagCodes, delivery_time, property_text
 from rocketwire.store.settings import DELAY_LEVELS
+from rocketwire.wire.facts.record import MAGIC_V1, MAGIC_V2
 from rocketwire.wire.java import string_hash
-from rocketwire.wire.message import MAGIC_V1, MAGIC_V2, Message, encode_record
+from rocketwire.wire.message import Message, encode_record
 from rocketwire.wire.properties import decode_stored_properties
 from tests.store.support import START
 

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from rocketwire.store.records.columns import Records, topics_of
 from rocketwire.store.records.walk import Stop, Walked, walk
 from rocketwire.wire.errors import RecordBlank, RecordUnwritten, WireError
+from rocketwire.wire.facts.record import END_OF_FILE_BLANK, MAGIC_V1, MAGIC_V2
 from rocketwire.wire.hosts import decode_host, encode_host
-from rocketwire.wire.message import END_OF_FILE_BLANK, MAGIC_V1, MAGIC_V2, Message, decode_record, encode_record
+from rocketwire.wire.message import Message, decode_record, encode_record
 from tests.store.support import START, Golden
 
 PAGE = 4096

@@ -19,8 +19,7 @@ from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import MessageStore
 from rocketwire.store.tables.topics import TopicTable, topic_names
 from rocketwire.wire.bodies.topic import TopicConfig
-from rocketwire.wire.java import string_hash
-from rocketwire.wire.message import (
+from rocketwire.wire.facts.record import (
     BLANK_MAGIC,
     BODY_CRC_AT,
     END_OF_FILE_BLANK,
@@ -28,9 +27,9 @@ from rocketwire.wire.message import (
     MAGIC_V2,
     PHYSICAL_OFFSET_AT,
     QUEUE_OFFSET_AT,
-    Message,
-    encode_record,
 )
+from rocketwire.wire.java import string_hash
+from rocketwire.wire.message import Message, encode_record
 from tests.store.support import START, Clock, bodies, draft, kill, open_store, small
 
 

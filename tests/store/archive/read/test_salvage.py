@@ -13,7 +13,8 @@ from rocketwire.store.archive.read.directory import RowFile
 from rocketwire.store.archive.read.log import Block, LogFile
 from rocketwire.store.archive.read.salvage import Lost, Tail, is_record, next_record, sweep
 from rocketwire.store.records.walk import Stop
-from rocketwire.wire.message import BLANK_MAGIC, END_OF_FILE_BLANK, Message, encode_record
+from rocketwire.wire.facts.record import BLANK_MAGIC, END_OF_FILE_BLANK
+from rocketwire.wire.message import Message, encode_record
 
 BASE = 8192
 SIZE = 8192
