@@ -21,7 +21,7 @@ from rocketwire.server.guards.acl.permissions import PUB
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.timer.sends import ILLEGAL_TIME
 from rocketwire.wire.codes import Permission, RequestCode, ResponseCode
-from rocketwire.wire.grpc.answers import sent_payload, status_of
+from rocketwire.wire.grpc.answers import status_of
 from rocketwire.wire.grpc.checks import check_topic
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.grpc.definition_pb2 import Status
@@ -118,30 +118,24 @@ def _place(services: SendingServices, group: str, writable: Sequence[Share]) -> 
     return shares[at].broker, place
 
 
-def _answer(services: SendingServices, told: Send, reply: Reply, broker: str) -> SendMessageResponse | bytes:
+def _answer(services: SendingServices, told: Send, reply: Reply, broker: str) -> SendMessageResponse:
     fields = reply.fields
     transactional = told.message_type == _TRANSACTION
     if transactional and isinstance(fields, SendMessageResponseHeader):
         _, physical_offset = parse_offset_message_id(fields.msg_id)
         services.pending.add(told.topic, told.message_ids[0], fields.queue_offset, physical_offset, broker)
-    return answer_of(told.message_ids, reply, batch=told.batch, transactional=transactional)
+    return answer_of(told.message_ids, reply, transactional=transactional)
 
 
-def answer_of(
-    message_ids: Sequence[str], reply: Reply, *, batch: bool = False, transactional: bool = False
-) -> SendMessageResponse | bytes:
+def answer_of(message_ids: Sequence[str], reply: Reply, *, transactional: bool = False) -> SendMessageResponse:
     """The response of a call whose messages are told a broker, by the broker's reply.
 
     Args:
         message_ids: Their ids.
         reply: The reply.
-        batch: Whether they went as a batch.
         transactional: Whether it is the message of a transaction.
     """
     fields = reply.fields
-    plain = not transactional and not batch and reply.code == ResponseCode.SUCCESS
-    if plain and isinstance(fields, SendMessageResponseHeader):
-        return sent_payload(message_ids[0], fields.queue_offset, fields.recall_handle or "")
     response = SendMessageResponse()
     status = _status_of_send(reply)
     response.status.CopyFrom(status)

@@ -276,8 +276,7 @@ class LineSends:
         if self._calls.took is not None and not isinstance(found, NotReached):
             self._calls.took(trio.current_time() - (deadline - SECONDS), 1)
         response = answer_of((message_id,), reply_of(RequestCode.SEND_MESSAGE_V2, found))
-        payload = response if isinstance(response, bytes) else response.SerializeToString()
-        client.answer_plain([(stream, payload)])
+        client.answer_plain([(stream, response.SerializeToString())])
         self._calls.note_answered(client)
 
 

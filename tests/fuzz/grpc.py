@@ -12,11 +12,9 @@ from google.protobuf.message import DecodeError
 from rocketwire.wire.batch import decode_batch
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.grpc import definition_pb2, service_pb2
-from rocketwire.wire.grpc.answers import message_response
 from rocketwire.wire.grpc.authorization import authorization, parse_authorization
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.grpc.errors import CallInvalid
-from rocketwire.wire.grpc.fast_delivery import delivered_payload
 from rocketwire.wire.grpc.filters import read_filter
 from rocketwire.wire.grpc.limits import CallLimits
 from rocketwire.wire.grpc.message_id import ClientMessageId
@@ -53,8 +51,7 @@ def _send(data: bytes) -> None:
 def _delivery(data: bytes) -> None:
     record = decode_record(data, check_crc=False)
     message = delivered_message(record, topic="T", receipt_handle="handle")
-    payload = delivered_payload(record, topic="T", receipt_handle="handle")
-    assert service_pb2.ReceiveMessageResponse.FromString(payload) == message_response(message)
+    assert definition_pb2.Message.FromString(message.SerializeToString()) == message
 
 
 def _filter(data: bytes) -> None:

@@ -8,7 +8,7 @@
 - `bounds` is the table of how large requests may be; `request_scan` compares requests with it.
 - `checks` refuses names and texts; `sending` makes a send of a SendMessage call, and `queue_choice` finds the queue of
   a message group. `filters`, `times`, `polling` and `receipt` read the parts of the other calls.
-- `receiving` makes the message that a client gets of a stored one; `fast_delivery` does the same with less work.
+- `receiving` makes the message that a client gets of a stored one.
 - `authorization` reads and checks signatures.
 
 Whatever has a message of the protocol imports protobuf, which takes tens of milliseconds: a server imports these

@@ -72,3 +72,21 @@ RESERVED: Final = frozenset(
 )
 """What a producer may not set itself, and a consumer does not get as a user property. It is Apache's list, so
 `__SHARDINGKEY`, `TRACE_CONTEXT` and `CHECK_IMMUNITY_TIME_IN_SECONDS` are not in it."""
+
+RARE_NAMES: Final = frozenset(
+    {
+        DLQ_ORIGIN_MESSAGE_ID,
+        DLQ_ORIGIN_TOPIC,
+        LITE_TOPIC,
+        PRIORITY,
+        TRACE_CONTEXT,
+        names.DELAY,
+        names.START_DELIVER_TIME,
+        names.TIMER_DELAY_MS,
+        names.TIMER_DELAY_SEC,
+        names.TIMER_DELIVER_MS,
+        names.TIMER_OUT_MS,
+        names.TRANSACTION_PREPARED,
+    }
+)
+"""What changes the type of a delivered message, or becomes a field that few have: the kernel leaves these to Python."""

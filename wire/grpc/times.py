@@ -11,7 +11,6 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.grpc.errors import CallInvalid
-from rocketwire.wire.grpc.numbers import number
 
 _MS_OF_SECOND: Final = 1000
 _NANOS_OF_MS: Final = 1_000_000
@@ -20,7 +19,6 @@ _MOST_SECONDS: Final = 315_576_000_000  # 10,000 years, protobuf's own limit of 
 _FIRST_SECOND: Final = -62_135_596_800  # 0001-01-01
 _LAST_SECOND: Final = 253_402_300_799  # 9999-12-31
 _LAST_MS: Final = _LAST_SECOND * _MS_OF_SECOND + _MS_OF_SECOND - 1
-_TIMES_KEPT: Final = 1024
 _TIMEOUT: Final = re.compile(r"([0-9]{1,8})([HMSmun])", re.ASCII)
 _NANOS_OF_UNITS: Final = {
     "H": 3600 * _NANOS_OF_SECOND,
@@ -70,23 +68,6 @@ def put_timestamp(timestamp: Timestamp, ms: int) -> None:
     """
     timestamp.seconds, rest = divmod(min(max(ms, 0), _LAST_MS), _MS_OF_SECOND)
     timestamp.nanos = rest * _NANOS_OF_MS
-
-
-def written_timestamp(ms: int) -> bytes:
-    """What `put_timestamp` sets, written without protobuf: the value of a field, with its length."""
-    seconds, rest = divmod(min(max(ms, 0), _LAST_MS), _MS_OF_SECOND)
-    value = _written_seconds(seconds) + _written_rest(rest)
-    return number(len(value)) + value
-
-
-@lru_cache(maxsize=_TIMES_KEPT)  # most messages are born, stored and delivered within some seconds
-def _written_seconds(seconds: int) -> bytes:
-    return b"\x08" + number(seconds)
-
-
-@lru_cache(maxsize=_MS_OF_SECOND)
-def _written_rest(ms: int) -> bytes:
-    return b"\x10" + number(ms * _NANOS_OF_MS)
 
 
 @lru_cache(maxsize=256)

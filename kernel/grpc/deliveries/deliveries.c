@@ -182,7 +182,7 @@ static PyMethodDef methods[] = {
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "Plain ReceiveMessage answers; see rocketwire.wire.grpc.fast_delivery."},
+    {Py_tp_doc, "Plain ReceiveMessage answers; see rocketwire.wire.grpc.receiving."},
     {Py_tp_new, make},
     {Py_tp_dealloc, dealloc},
     {Py_tp_methods, methods},

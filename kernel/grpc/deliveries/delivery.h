@@ -1,4 +1,4 @@
-/* A stored message as a plain ReceiveMessage answer: the twin is wire.grpc.fast_delivery. */
+/* A stored message as a plain ReceiveMessage answer: the twin is wire.grpc.receiving. */
 #ifndef ROCKETWIRE_DELIVERY_H
 #define ROCKETWIRE_DELIVERY_H
 

@@ -12,8 +12,7 @@ from rocketwire.server.core.request import Reply
 from rocketwire.server.grpc.consuming.handles import MARK
 from rocketwire.server.pop.taken import Taken
 from rocketwire.wire.facts import properties as names
-from rocketwire.wire.grpc.fast_delivery import RARE_NAMES
-from rocketwire.wire.grpc.property_names import BORN_HOST, RESERVED
+from rocketwire.wire.grpc.property_names import BORN_HOST, RARE_NAMES, RESERVED
 from rocketwire.wire.headers.pop import PopMessageResponseHeader
 from rocketwire.wire.pop_handle import NORMAL
 

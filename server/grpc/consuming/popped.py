@@ -11,7 +11,6 @@ from rocketwire.server.core.request import Reply
 from rocketwire.server.grpc.consuming.handles import Handle
 from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.facts.properties import TAGS
-from rocketwire.wire.grpc.fast_delivery import delivered_payload
 from rocketwire.wire.grpc.receipt import ReceiptHandle
 from rocketwire.wire.headers.pop import PopMessageResponseHeader
 from rocketwire.wire.message import Message, decode_record
@@ -159,8 +158,3 @@ def sorted_out(popped: Sequence[Popped], tags: frozenset[str] | None, most: int)
         else:
             found.kept.append(each)
     return found
-
-
-def payload_of(record: Message, popped: Popped, topic: str) -> bytes:
-    """What the client gets of a message; `topic` is that which it asked for."""
-    return delivered_payload(record, topic=topic, receipt_handle=popped.handle.text, reconsume_times=popped.attempts)

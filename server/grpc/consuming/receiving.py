@@ -18,7 +18,7 @@ from rocketwire.server.grpc.calls import Asking, Call, Payloads
 from rocketwire.server.grpc.clients import Client, Clients
 from rocketwire.server.grpc.consuming.deliveries import plain_handles, plain_payloads, plain_wish, run_of
 from rocketwire.server.grpc.consuming.handles import Held, dead_letter_request
-from rocketwire.server.grpc.consuming.popped import Popped, payload_of, popped_of, sorted_out
+from rocketwire.server.grpc.consuming.popped import Popped, popped_of, sorted_out
 from rocketwire.server.grpc.metadata import read_timeout
 from rocketwire.server.grpc.routing import asked_shares
 from rocketwire.server.grpc.settings import group_config, group_request, most_attempts
@@ -29,13 +29,13 @@ from rocketwire.server.guards.acl.permissions import SUB
 from rocketwire.server.pop.renewals import STEP_MS, RenewedPopRequest
 from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.facts.properties import UNIQ_KEY
-from rocketwire.wire.grpc.answers import delivered_response, last_payload, status_response
+from rocketwire.wire.grpc.answers import delivered_response, message_response, status_response
 from rocketwire.wire.grpc.checks import check_group, check_invisible_ms, check_topic
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.grpc.filters import EVERYTHING, TAG, Filter, read_filter
 from rocketwire.wire.grpc.limits import CallLimits
 from rocketwire.wire.grpc.polling import polling_ms
-from rocketwire.wire.grpc.receiving import offset_id
+from rocketwire.wire.grpc.receiving import delivered_message, offset_id
 from rocketwire.wire.grpc.service_pb2 import ReceiveMessageRequest, ReceiveMessageResponse
 from rocketwire.wire.grpc.times import duration_ms
 from rocketwire.wire.headers.pop import PopMessageResponseHeader
@@ -114,8 +114,12 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
         return [status_response(Code.MESSAGE_NOT_FOUND, "no new message"), delivered_response(services.clock())]
     if renewed:
         services.held.add(client, topic, group, [each.handle.text for each in kept])
-    payloads = [payload_of(each.record, each, topic) for each in kept if each.record is not None]
-    return [_OK, *payloads, delivered_response(fields.pop_time)]
+    messages = [
+        delivered_message(each.record, topic=topic, receipt_handle=each.handle.text, reconsume_times=each.attempts)
+        for each in kept
+        if each.record is not None
+    ]
+    return [_OK, *map(message_response, messages), delivered_response(fields.pop_time)]
 
 
 def pop_request(
@@ -155,7 +159,7 @@ def refused(reply: Reply, now: int) -> list[ReceiveMessageResponse]:
 
 def whole(payloads: Sequence[bytes], pop_time: int) -> list[bytes]:
     """The payloads of an answer around those of its messages."""
-    return [_OK, *payloads, last_payload(pop_time)]
+    return [_OK, *payloads, delivered_response(pop_time).SerializeToString()]
 
 
 def _any_broker(topics: Topics, call: Call, topic: str, group: str) -> Asking:

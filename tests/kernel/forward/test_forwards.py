@@ -232,9 +232,8 @@ def test_an_answer_is_the_one_that_python_makes(
     ((stream, payload),) = answers["here"]
     assert stream == 1
     found = decode_header(memoryview(data)[8:], serialize_type)
-    assert payload == answer_of(
-        ("id0",), reply_of(RequestCode.SEND_MESSAGE_V2, Answer(0, remark, found.ext or {}, b""))
-    )
+    reply = reply_of(RequestCode.SEND_MESSAGE_V2, Answer(0, remark, found.ext or {}, b""))
+    assert payload == answer_of(("id0",), reply).SerializeToString()
 
 
 def counted(taken: list[tuple[float, int]]) -> int:

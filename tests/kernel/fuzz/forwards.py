@@ -99,7 +99,7 @@ def broker_answers(data: bytes) -> None:
         assert header.code == ResponseCode.SUCCESS
         assert header.is_response
         reply = reply_of(RequestCode.SEND_MESSAGE_V2, Answer(header.code, header.remark, header.ext or {}, b""))
-        expected.append((stream, answer_of((message_id,), reply)))
+        expected.append((stream, answer_of((message_id,), reply).SerializeToString()))
     assert answers == ({"here": expected} if expected else {})
     assert (sum(times for _, times in taken), size) == (len(expected), len(expected) * 516)
     assert [each[2] for each in line.close()] == [message_id for _, message_id in waiting.values()]

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from rocketwire import _kernel as kernel
 from rocketwire.wire.facts import properties as names
 from rocketwire.wire.grpc import service_pb2
-from rocketwire.wire.grpc.fast_delivery import RARE_NAMES
-from rocketwire.wire.grpc.property_names import BORN_HOST, RESERVED
+from rocketwire.wire.grpc.property_names import BORN_HOST, RARE_NAMES, RESERVED
 from rocketwire.wire.message import Message, decode_record, encode_record
 from tests.kernel.fuzz.calls import MOST_ATTEMPTS, assert_delivered, write
 

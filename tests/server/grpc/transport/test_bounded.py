@@ -16,7 +16,7 @@ from rocketwire.wire.addresses import Address
 from rocketwire.wire.grpc import service_pb2 as s
 from rocketwire.wire.grpc.codes import Code, GrpcStatus
 from rocketwire.wire.grpc.methods import ANONYMOUS, METHODS
-from rocketwire.wire.grpc.numbers import number
+from rocketwire.wire.grpc.queue_lists import varint
 from tests.server.grpc.sdk import SERVICE, Incoming, Sdk, receive_request
 from tests.server.grpc.test_access import ACCOUNTS, signed
 from tests.server.grpc.transport.bounding import Case, LongestStep, asked, cases
@@ -99,7 +99,7 @@ async def test_a_request_counts_as_in_flight_until_it_is_answered(tmp_path: Path
     async with serving(tmp_path / "store") as server:
         await server.broker().create_topic("T")
         with Sdk(server.broker_address) as sdk:
-            padding = b"\xa2\x06" + number(50_000) + bytes(50_000)  # field 100
+            padding = b"\xa2\x06" + varint(50_000) + bytes(50_000)  # field 100
             stream = sdk.open(f"{SERVICE}ReceiveMessage")
             sdk.put(stream, receive_request(polling=20).SerializeToString() + padding)
             await sdk.send_out()
