@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
+import anyio
 import pytest
-import trio
 
 from compat_tests import acl_cases
 from compat_tests.endpoints import TARGETS, Rocketwire
@@ -30,8 +30,8 @@ from rocketwire.remoting import (
     PullConsumer,
     PushConsumer,
     ReceivedMessage,
+    aio,
 )
-from rocketwire.remoting import trio as for_trio
 from rocketwire.remoting.errors import AccessDenied, NotReached, Refused
 from rocketwire.wire.codes import SerializeType
 
@@ -305,9 +305,10 @@ def test_brokers_ask_members(cluster: Endpoint, java: Client, unique: Name) -> N
         assert sorted(handled.bodies[6:]) == [b"0", b"1", b"2", b"3", b"4"]
 
 
-def test_with_trio(cluster: Endpoint, shared: str, unique: Name) -> None:
+@pytest.mark.parametrize("library", ["asyncio", "trio"])
+def test_on_an_event_loop(cluster: Endpoint, shared: str, unique: Name, library: str) -> None:
     """Produce, consume with a retry, and pull."""
-    group = unique("trio")
+    group = unique("loop")
 
     async def main() -> tuple[Counter[bytes], list[bytes]]:
         seen: Counter[bytes] = Counter()
@@ -319,21 +320,21 @@ def test_with_trio(cluster: Endpoint, shared: str, unique: Name) -> None:
             if seen.total() == 11:
                 consumer.stop()
 
-        with trio.fail_after(100):
-            async with for_trio.Producer("P", cluster.namesrv) as producer:
+        with anyio.fail_after(100):
+            async with aio.Producer("P", cluster.namesrv) as producer:
                 for number in range(10):
                     await producer.send(Message(shared, b"%d" % number))
-            async with for_trio.PushConsumer(group, cluster.namesrv, begin=Begin.FIRST) as consumer:
+            async with aio.PushConsumer(group, cluster.namesrv, begin=Begin.FIRST) as consumer:
                 consumer.subscribe(shared)
                 await consumer.run(handle)
             pulled: list[bytes] = []
-            async with for_trio.PullConsumer(unique("trio"), cluster.namesrv) as pulling:
+            async with aio.PullConsumer(unique("pulling"), cluster.namesrv) as pulling:
                 await pulling.assign(shared)
                 while len(pulled) < 10:
                     pulled += [each.body for each in await pulling.poll()]
         return seen, pulled
 
-    seen, pulled = trio.run(main)
+    seen, pulled = anyio.run(main, backend=library)
     assert seen == Counter({b"%d" % number: 2 if number == 3 else 1 for number in range(10)})
     assert sorted(pulled) == [b"%d" % number for number in range(10)]
 

@@ -1,4 +1,6 @@
-"""A client for RocketMQ endpoints, rocketwire's and Apache's, that blocks; `rocketwire.remoting.trio` has one for trio.
+"""A client for RocketMQ endpoints, rocketwire's and Apache's, that blocks.
+
+`rocketwire.remoting.aio` has one for asyncio and trio.
 
 The names below are imported when they are used: the command line needs few of them, and starts quickly.
 """

@@ -10,9 +10,9 @@ from typing import Protocol, TypeVar
 
 import trio
 
+from rocketwire.remoting.aio.runner import AsyncRunner
 from rocketwire.remoting.core.client import Settings
 from rocketwire.remoting.messages import ReceivedMessage, SendResult
-from rocketwire.remoting.trio.runner import Runner
 from rocketwire.testing import control
 from rocketwire.testing.control import Call, Fault, Rules
 from rocketwire.testing.core.user import OWN_GROUP, User
@@ -155,7 +155,7 @@ class AsyncEndpoint:
         clock: Its clock.
     """
 
-    def __init__(self, place: Place, server: Server, runner: Runner, user: User) -> None:
+    def __init__(self, place: Place, server: Server, runner: AsyncRunner, user: User) -> None:
         self.namesrv, self.broker, self.http, self.store = place.namesrv, place.broker, place.http, place.store
         self.grpc = place.grpc
         self.faults, self.clock = AsyncFaults(place.http), AsyncClock(place.http)
@@ -276,7 +276,7 @@ async def opened(options: Options, tls: ssl.SSLContext | None, *, in_process: bo
         place = stack.enter_context(contextlib.closing(await trio.to_thread.run_sync(Place, options)))
         server = await stack.enter_async_context(_started(place, options, in_process=in_process))
         settings = Settings(group=OWN_GROUP, name_servers=place.namesrv, credentials=place.credentials, tls=tls)
-        runner = Runner(settings)
+        runner = AsyncRunner(settings)
         await runner.open()
         user = User(settings, place.broker, runner.around)
         try:

@@ -1,53 +1,37 @@
-"""Both front ends of the client behind one interface, so that a test runs with each."""
+"""The front ends of the client behind one interface, so that a test runs with each."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from typing import Any, Self
 
-import trio
+from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from rocketwire import remoting
-from rocketwire.remoting import trio as for_trio
-
-DEADLINE = 120
+from rocketwire.remoting import aio
 
 
-class InTrio:
-    """A client for trio in a thread of its own, used from outside as if it blocked: calls become awaits."""
+class InLoop:
+    """An asynchronous client in a thread of its own, used from outside as if it blocked: calls become awaits."""
 
-    def __init__(self, make: Callable[[], Any]) -> None:
+    def __init__(self, backend: str, make: Callable[[], Any]) -> None:
+        self._backend = backend
         self._make = make
-        self._ready = threading.Event()
-        self._done: trio.Event
-        self._token: trio.lowlevel.TrioToken
+        self._stack = ExitStack()
+        self._portal: BlockingPortal
         self._client: Any = None
-        self._error: BaseException | None = None
-        self._thread = threading.Thread(target=trio.run, args=(self._main,), daemon=True)
 
     def __enter__(self) -> Self:
-        self._thread.start()
-        assert self._ready.wait(DEADLINE)
-        if self._error is not None:
-            raise self._error
+        with ExitStack() as stack:
+            self._portal = stack.enter_context(start_blocking_portal(self._backend))
+            made = self._portal.call(self._make)
+            self._client = stack.enter_context(self._portal.wrap_async_context_manager(made))
+            self._stack = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._token.run_sync_soon(self._done.set)
-        self._thread.join(DEADLINE)
-        assert not self._thread.is_alive()
-
-    async def _main(self) -> None:
-        self._token = trio.lowlevel.current_trio_token()
-        self._done = trio.Event()
-        try:
-            async with self._make() as self._client:
-                self._ready.set()
-                await self._done.wait()
-        except Exception as error:  # noqa: BLE001 - the thread that waits raises it
-            self._error = error
-            self._ready.set()
+        self._stack.close()
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         def call(*args: Any, **named: Any) -> Any:
@@ -55,7 +39,7 @@ class InTrio:
                 found = getattr(self._client, name)(*args, **named)
                 return await found if isinstance(found, Awaitable) else found
 
-            return trio.from_thread.run(awaited, trio_token=self._token)
+            return self._portal.call(awaited)
 
         return call
 
@@ -75,7 +59,7 @@ class Blocking:
         return remoting.PushConsumer(*args, **named)
 
 
-class _PushInTrio(InTrio):
+class _PushInLoop(InLoop):
     """Handlers of tests do not wait: they become coroutines."""
 
     def start(self, handler: Callable[[Any], Any]) -> None:
@@ -85,19 +69,20 @@ class _PushInTrio(InTrio):
         self.__getattr__("start")(handle)
 
 
-class Trio:
-    """The client for trio."""
+class Asynchronous:
+    """The client on an event loop, of which `name` is the library."""
 
-    name = "trio"
+    def __init__(self, name: str) -> None:
+        self.name = name
 
     def producer(self, *args: Any, **named: Any) -> Any:
-        return InTrio(lambda: for_trio.Producer(*args, **named))
+        return InLoop(self.name, lambda: aio.Producer(*args, **named))
 
     def pull_consumer(self, *args: Any, **named: Any) -> Any:
-        return InTrio(lambda: for_trio.PullConsumer(*args, **named))
+        return InLoop(self.name, lambda: aio.PullConsumer(*args, **named))
 
     def push_consumer(self, *args: Any, **named: Any) -> Any:
-        return _PushInTrio(lambda: for_trio.PushConsumer(*args, **named))
+        return _PushInLoop(self.name, lambda: aio.PushConsumer(*args, **named))
 
 
-FRONT_ENDS = (Blocking(), Trio())
+FRONT_ENDS = (Blocking(), Asynchronous("asyncio"), Asynchronous("trio"))

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import socket
+import threading
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 import pytest
 import trustme
+import uvicorn
 
 from compat_tests import readme
 from rocketwire.remoting import Message, Producer
@@ -15,6 +22,7 @@ from tests.cli.endpoint import Addresses, real_endpoint
 
 BLOCKS = readme.blocks((readme.ROOT / "docs" / "python-client.md").read_text(encoding="utf-8"))
 GUARDED = "Use an account and TLS 1"
+WEB = "Use it in a FastAPI service 1"
 
 
 @pytest.fixture(scope="module")
@@ -25,19 +33,48 @@ def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Addresses]:
         yield addresses
 
 
+@contextmanager
+def served(app: Any) -> Iterator[str]:
+    """The address of a web service that runs in a thread."""
+    server = uvicorn.Server(uvicorn.Config(app, lifespan="on"))
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+def answer(request: Request | str) -> Any:
+    with urlopen(request, timeout=60) as found:
+        return json.load(found)
+
+
 def test_the_programs_run_one_after_the_other(endpoint: Addresses, capsys: pytest.CaptureFixture[str]) -> None:
     expected = {
         "Send a message 1": "SendStatus.OK",
         "Consume in a group 1": "Orders b'two books' ('ORDER-7',) 0",
         "Fetch from queues that you choose 1": "b'two books'",
         "Read a topic again from a time on 1": "0 ",
-        "Use it with trio 1": "b'hello'",
+        "Use it with asyncio or trio 1": "b'hello'",
     }
     for name, block in BLOCKS.items():
-        if name != GUARDED:
+        if name not in {GUARDED, WEB}:
             assert "127.0.0.1:9876" in block
             exec(block.replace("127.0.0.1:9876", str(endpoint.name_server)), {"__name__": "__main__"})
             assert expected.get(name, "") in capsys.readouterr().out, name
+
+
+def test_the_web_service_sends_and_consumes(endpoint: Addresses) -> None:
+    module: dict[str, Any] = {"__name__": "shop"}
+    exec(BLOCKS[WEB].replace("127.0.0.1:9876", str(endpoint.name_server)), module)
+    with served(module["app"]) as url:
+        assert len(answer(Request(f"{url}/parcels", b"two books"))["message_id"]) == 32
+        deadline = time.monotonic() + 60
+        while answer(f"{url}/parcels") != ["two books"]:
+            assert time.monotonic() < deadline
 
 
 def test_the_program_with_an_account_and_tls_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

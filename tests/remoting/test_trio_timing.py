@@ -12,9 +12,9 @@ import trio.testing
 from trio.testing import MockClock as Clock
 
 from rocketwire.remoting import Begin, Later, ReceivedMessage
-from rocketwire.remoting.trio import PushConsumer
+from rocketwire.remoting.aio import PushConsumer
 from rocketwire.wire.bodies import decode_body, encode_body
-from rocketwire.wire.bodies.client import MessageQueue
+from rocketwire.wire.bodies.client import GetConsumerListByGroupResponseBody, MessageQueue
 from rocketwire.wire.bodies.online import (
     ConsumeMessageDirectlyResult,
     ConsumerRunningInfo,
@@ -316,6 +316,24 @@ async def test_a_topic_that_comes_to_be_later(autojump_clock: Clock) -> None:
         broker.put("T", 0, b"first")
         await trio.sleep(2.5)
         await trio.sleep(2.5)
+        assert seen.bodies == [b"first"]
+
+
+async def test_a_group_is_joined_soon_after_its_first_topic_comes_to_be(autojump_clock: Clock) -> None:
+    broker = Broker()
+    seen = Seen()
+    refusal = Told(1, remark="no consumer for this group")
+
+    def members(_: dict[str, str]) -> Told:
+        found = GetConsumerListByGroupResponseBody(consumer_id_list=tuple(broker.members))
+        return Told(body=encode_body(found)) if broker.members else refusal
+
+    broker.answers[RequestCode.GET_CONSUMER_LIST_BY_GROUP] = members
+    async with consuming(broker, seen):
+        await trio.sleep(9)
+        broker.queues["T"] = 1
+        broker.put("T", 0, b"first")
+        await trio.sleep(5)
         assert seen.bodies == [b"first"]
 
 

@@ -6,14 +6,16 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
+import anyio
 import pytest
 import trio
+from anyio.abc import ByteStream
 
+from rocketwire.remoting.aio.channel import AsyncChannel
 from rocketwire.remoting.core.client import Settings
 from rocketwire.remoting.core.session import Answered, Asked, Session
 from rocketwire.remoting.core.steps import Peer
 from rocketwire.remoting.errors import NotReached
-from rocketwire.remoting.trio.channel import Channel
 from rocketwire.wire.bodies import decode_body, encode_body
 from rocketwire.wire.bodies.client import GetConsumerListByGroupResponseBody, HeartbeatData
 from rocketwire.wire.bodies.route import BrokerData, QueueData, TopicRouteData
@@ -27,6 +29,31 @@ from tests.cli.endpoint import Told
 HELD = 15.0
 NAME_SERVER = "127.0.0.1:9876"
 Records = dict[int, list[Record]]
+
+
+class _Stream(ByteStream):
+    """A stream of trio's as anyio has them."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    async def receive(self, max_bytes: int = 65536) -> bytes:
+        data = await self._stream.receive_some(max_bytes)
+        if not data:
+            raise anyio.EndOfStream
+        return bytes(data)
+
+    async def send(self, item: bytes) -> None:
+        try:
+            await self._stream.send_all(item)
+        except (trio.BrokenResourceError, trio.ClosedResourceError) as error:
+            raise anyio.BrokenResourceError from error
+
+    async def send_eof(self) -> None:
+        raise NotImplementedError
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
 
 
 class Broker:
@@ -53,7 +80,9 @@ class Broker:
     def install(self, patch: pytest.MonkeyPatch, nursery: trio.Nursery) -> None:
         """Let clients connect to this broker instead of to sockets."""
 
-        async def connect(peer: Peer, settings: Settings, on_request: Callable[[Channel, Asked], None]) -> Channel:
+        async def connect(
+            peer: Peer, settings: Settings, on_request: Callable[[AsyncChannel, Asked], None]
+        ) -> AsyncChannel:
             await trio.lowlevel.checkpoint()
             if self.is_down:
                 raise NotReached(str(peer), "cannot be reached")
@@ -63,9 +92,9 @@ class Broker:
             mine, theirs = trio.testing.memory_stream_pair()
             (self._far_streams if str(peer.address) == self.far else self._streams).append(mine)
             nursery.start_soon(self._serve, mine)
-            return Channel(peer, settings, theirs, "192.0.2.7", on_request)
+            return AsyncChannel(peer, settings, _Stream(theirs), "192.0.2.7", on_request)
 
-        patch.setattr("rocketwire.remoting.trio.runner.connect", connect)
+        patch.setattr("rocketwire.remoting.aio.runner.connect", connect)
 
     def times(self, code: int) -> list[float]:
         """When requests of a code came, to a tenth of a second."""

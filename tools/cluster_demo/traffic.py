@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from rocketwire.remoting.admin.topics import put_topic
+from rocketwire.remoting.aio.producer import Producer
+from rocketwire.remoting.aio.push_consumer import PushConsumer
 from rocketwire.remoting.cluster import Cluster
 from rocketwire.remoting.core.offsets import Begin
 from rocketwire.remoting.errors import RemotingError
 from rocketwire.remoting.messages import Message, Queue, ReceivedMessage
-from rocketwire.remoting.trio.producer import Producer
-from rocketwire.remoting.trio.push_consumer import PushConsumer
 from rocketwire.wire.bodies.topic import TopicConfig
 from tools.cluster_demo.servers import DemoFailed
 

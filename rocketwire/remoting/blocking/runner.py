@@ -172,7 +172,7 @@ class Runner:
             case Ask(peer, request, seconds):
                 return self._ask(peer, request, seconds)
             case Tell(peer, request):
-                return self._channel(peer).tell(request)
+                return self._channel(peer).send(request, None)
             case Post(peer, request, signal):
                 return self._post(peer, request, Pending(signal))
             case Handle(message):
@@ -188,7 +188,7 @@ class Runner:
     def _ask(self, peer: Peer, request: Request, seconds: float) -> Answer:
         signal = _Signal()
         pending = Pending(signal)
-        self._channel(peer).post(request, pending)
+        self._channel(peer).send(request, pending)
         signal.wait(seconds)
         if pending.answer is not None:
             return pending.answer
@@ -200,7 +200,7 @@ class Runner:
 
         def post() -> None:
             try:
-                self._channel(peer).post(request, pending)
+                self._channel(peer).send(request, pending)
             except RemotingError as error:
                 pending.fulfil(error)
 

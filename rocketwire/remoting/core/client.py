@@ -28,8 +28,6 @@ log = logging.getLogger(__name__)
 ROUTE_SECONDS: Final = 30.0
 """How long a route is used before the name server is asked again."""
 HEARTBEAT_SECONDS: Final = 30.0
-LANGUAGE: Final = "PYTHON"
-"""What the endpoint's tools show of the client."""
 NOT_SUPPORTED: Final = Reply(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, "this client does not support the request")
 """The answer to a request of a broker that clients of this kind do not carry out."""
 FAREWELL_SECONDS: Final = 3.0

@@ -18,7 +18,7 @@ from rocketwire.remoting.core.session import Request
 from rocketwire.remoting.core.steps import Operation, Sleep, Wait
 from rocketwire.remoting.core.stock import Stock
 from rocketwire.remoting.core.subscription import EVERYTHING, subscription
-from rocketwire.remoting.errors import NoSuchTopic, RemotingError, SubscriptionInvalid
+from rocketwire.remoting.errors import NoSuchTopic, Refused, RemotingError, SubscriptionInvalid
 from rocketwire.remoting.messages import Queue
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.client import (
@@ -188,6 +188,8 @@ class Consuming:
         except RemotingError as error:
             log.warning("group %s, topic %s: rebalancing failed: %s", self.group, topic, error)
             self.client.renew(topic)
+            if isinstance(error, Refused):
+                self._heartbeat.set()  # a broker refuses to list the members of a group that it does not know
             return False
 
     def _take_new(self, mine: list[Queue]) -> Operation[bool]:

@@ -1,7 +1,5 @@
-"""The client for trio: the same names and arguments as in `rocketwire.remoting`, with `async with` and `await`."""
+"""The former name of `rocketwire.remoting.aio`, which serves trio as well as asyncio."""
 
-from rocketwire.remoting.trio.producer import Producer
-from rocketwire.remoting.trio.pull_consumer import PullConsumer
-from rocketwire.remoting.trio.push_consumer import PushConsumer
+from rocketwire.remoting.aio import Producer, PullConsumer, PushConsumer
 
 __all__ = ["Producer", "PullConsumer", "PushConsumer"]

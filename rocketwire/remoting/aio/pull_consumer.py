@@ -1,4 +1,4 @@
-"""The pull consumer for trio."""
+"""The pull consumer, for asyncio and trio."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import ssl
 from collections.abc import Iterable
 from typing import Self
 
+from rocketwire.remoting.aio.runner import AsyncRunner
 from rocketwire.remoting.core.client import Client, Settings
 from rocketwire.remoting.core.offsets import Begin
 from rocketwire.remoting.core.pulling import Pulling
 from rocketwire.remoting.credentials import Credentials
 from rocketwire.remoting.messages import Queue, ReceivedMessage
-from rocketwire.remoting.trio.runner import Runner
 from rocketwire.wire.codes import SerializeType
 
 
@@ -54,7 +54,7 @@ class PullConsumer:
             timeout=timeout,
             serialize=serialize,
         )
-        self._runner = Runner(settings)
+        self._runner = AsyncRunner(settings)
         self._core = Pulling(Client(settings, self._runner.around), begin=begin, most=max_messages)
 
     async def __aenter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""The producer for trio."""
+"""The producer, for asyncio and trio."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import ssl
 from collections.abc import Sequence
 from typing import Self
 
+from rocketwire.remoting.aio.runner import AsyncRunner
 from rocketwire.remoting.core.client import Client, Settings
 from rocketwire.remoting.core.sending import Sending
 from rocketwire.remoting.credentials import Credentials
 from rocketwire.remoting.messages import Message, Queue, SendResult
-from rocketwire.remoting.trio.runner import Runner
 from rocketwire.wire.codes import SerializeType
 
 
@@ -52,7 +52,7 @@ class Producer:
             timeout=timeout,
             serialize=serialize,
         )
-        self._runner = Runner(settings)
+        self._runner = AsyncRunner(settings)
         self._core = Sending(Client(settings, self._runner.around), retries=retries, most=max_message_size)
 
     async def __aenter__(self) -> Self:

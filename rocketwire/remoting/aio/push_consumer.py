@@ -1,18 +1,18 @@
-"""The push consumer for trio."""
+"""The push consumer, for asyncio and trio."""
 
 from __future__ import annotations
 
 import ssl
 from typing import Self
 
-import trio
+import anyio
 
+from rocketwire.remoting.aio.runner import AsyncRunner, Handler
 from rocketwire.remoting.core.client import Client, Settings
 from rocketwire.remoting.core.consuming import Consuming
 from rocketwire.remoting.core.offsets import Begin
 from rocketwire.remoting.core.responding import Responding
 from rocketwire.remoting.credentials import Credentials
-from rocketwire.remoting.trio.runner import Handler, Runner
 from rocketwire.wire.codes import SerializeType
 
 
@@ -64,10 +64,10 @@ class PushConsumer:
             timeout=timeout,
             serialize=serialize,
         )
-        self._runner = Runner(settings)
+        self._runner = AsyncRunner(settings)
         client = Client(settings, self._runner.around)
         self._core = Consuming(client, begin=begin, concurrency=concurrency, most=max_messages, max_retries=max_retries)
-        self._stopped = trio.Event()
+        self._stopped = anyio.Event()
 
     async def __aenter__(self) -> Self:
         """Open it; it joins the group with `start` or `run`."""

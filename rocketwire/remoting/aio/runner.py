@@ -1,15 +1,16 @@
-"""Performs the steps of operations with trio's streams and tasks."""
+"""Performs the steps of operations with streams and tasks of anyio: on asyncio or trio."""
 
 from __future__ import annotations
 
 import logging
 import os
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
 from typing import Any, Final, TypeVar
 
-import trio
+import anyio
+from anyio.abc import TaskGroup
 
+from rocketwire.remoting.aio.channel import AsyncChannel, connect
 from rocketwire.remoting.clock import system_clock
 from rocketwire.remoting.core.client import NOT_SUPPORTED, Settings
 from rocketwire.remoting.core.session import Answer, Asked, Request
@@ -29,7 +30,6 @@ from rocketwire.remoting.core.steps import (
 )
 from rocketwire.remoting.errors import ClientClosed, NotReached, RemotingError
 from rocketwire.remoting.messages import Later, ReceivedMessage
-from rocketwire.remoting.trio.channel import Channel, connect
 from rocketwire.wire.addresses import Address
 
 log = logging.getLogger(__name__)
@@ -43,19 +43,19 @@ class _Signal:
     """A signal for one task that waits."""
 
     def __init__(self) -> None:
-        self._event = trio.Event()
+        self._event = anyio.Event()
 
     def set(self) -> None:
         self._event.set()
 
     async def wait(self, seconds: float | None) -> None:
-        with trio.move_on_after(float("inf") if seconds is None else seconds):
+        with anyio.move_on_after(seconds):
             await self._event.wait()
         if self._event.is_set():
-            self._event = trio.Event()
+            self._event = anyio.Event()
 
 
-class Runner:
+class AsyncRunner:
     """The connections and tasks of one client.
 
     Attributes:
@@ -66,17 +66,16 @@ class Runner:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._manager: AbstractAsyncContextManager[trio.Nursery] | None = None
-        self._nursery: trio.Nursery | None = None
-        self._channels: dict[Address, Channel] = {}
-        self._connecting: dict[Address, trio.Lock] = {}
-        self._receiving: set[trio.CancelScope] = set()
+        self._tasks: TaskGroup | None = None
+        self._channels: dict[Address, AsyncChannel] = {}
+        self._connecting: dict[Address, anyio.Lock] = {}
+        self._receiving: set[anyio.CancelScope] = set()
         self._own_host = "127.0.0.1"
         self.handler: Handler | None = None
         self.responder: Responder | None = None
         self.around = Surroundings(
             new_signal=_Signal,
-            monotonic=trio.current_time,
+            monotonic=anyio.current_time,
             wall=system_clock,
             entropy=os.urandom,
             own_host=lambda: self._own_host,
@@ -86,8 +85,8 @@ class Runner:
 
     async def open(self) -> None:
         """Begin: the calling task is the one that closes it."""
-        self._manager = trio.open_nursery()
-        self._nursery = await self._manager.__aenter__()
+        self._tasks = anyio.create_task_group()
+        await self._tasks.__aenter__()
 
     async def run(self, operation: Operation[T]) -> T:
         """Run an operation to its end.
@@ -95,7 +94,7 @@ class Runner:
         Raises:
             ClientClosed: the client is closed, or not opened.
         """
-        if self._nursery is None:
+        if self._tasks is None:
             operation.close()
             raise ClientClosed
         result: Any = None
@@ -117,26 +116,25 @@ class Runner:
 
     def start(self, operation: Operation[None]) -> None:
         """Run an operation in a task until it ends, or the client is closed."""
-        if self._nursery is None:
+        if self._tasks is None:
             operation.close()
             raise ClientClosed
-        self._nursery.start_soon(self._in_background, operation)
+        self._tasks.start_soon(self._in_background, operation)
 
     async def close(self, farewell: Operation[None]) -> None:
         """Run the last operation, then end all tasks and connections. Again: nothing."""
-        if self._manager is None or self._nursery is None:
+        if self._tasks is None:
             farewell.close()
             return
         try:
-            with trio.CancelScope(shield=True, deadline=trio.current_time() + _FAREWELL):
+            with anyio.CancelScope(shield=True, deadline=anyio.current_time() + _FAREWELL):
                 await self.run(farewell)
         finally:
-            manager, nursery = self._manager, self._nursery
-            self._manager = self._nursery = None
-            nursery.cancel_scope.cancel()
+            tasks, self._tasks = self._tasks, None
+            tasks.cancel_scope.cancel()
             for scope in list(self._receiving):
                 scope.cancel()
-            await manager.__aexit__(None, None, None)
+            await tasks.__aexit__(None, None, None)
 
     async def _in_background(self, operation: Operation[None]) -> None:
         try:
@@ -149,17 +147,17 @@ class Runner:
             case Ask(peer, request, seconds):
                 return await self._ask(peer, request, seconds)
             case Tell(peer, request):
-                await (await self._channel(peer)).tell(request)
+                await (await self._channel(peer)).send(request, None)
             case Post(peer, request, signal):
                 pending = Pending(signal)
-                if self._nursery is None:
+                if self._tasks is None:
                     raise ClientClosed
-                self._nursery.start_soon(self._post, peer, request, pending)
+                self._tasks.start_soon(self._post, peer, request, pending)
                 return pending
             case Handle(message):
                 return await self._handled(message)
             case Sleep(seconds):
-                await trio.sleep(seconds)
+                await anyio.sleep(seconds)
             case Wait(_Signal() as signal, seconds):
                 await signal.wait(seconds)
         return None
@@ -169,8 +167,8 @@ class Runner:
         pending = Pending(signal)
         channel = await self._channel(peer)
         try:
-            with trio.move_on_after(seconds):
-                await channel.post(request, pending)
+            with anyio.move_on_after(seconds):
+                await channel.send(request, pending)
                 while not pending.done:
                     await signal.wait(None)
         finally:
@@ -181,7 +179,7 @@ class Runner:
 
     async def _post(self, peer: Peer, request: Request, pending: Pending) -> None:
         try:
-            await (await self._channel(peer)).post(request, pending)
+            await (await self._channel(peer)).send(request, pending)
         except RemotingError as error:
             pending.fulfil(error)
 
@@ -192,33 +190,33 @@ class Runner:
         except Exception as error:  # noqa: BLE001 - whatever it is, the message is tried again
             return error
 
-    async def _channel(self, peer: Peer) -> Channel:
+    async def _channel(self, peer: Peer) -> AsyncChannel:
         """The connection to a peer, made if there is none."""
-        async with self._connecting.setdefault(peer.address, trio.Lock()):
+        async with self._connecting.setdefault(peer.address, anyio.Lock()):
             channel = self._channels.get(peer.address)
             if channel is None or not channel.is_open:
-                if self._nursery is None:
+                if self._tasks is None:
                     raise ClientClosed
                 channel = await connect(peer, self._settings, self._asked)
                 self._channels[peer.address] = channel
                 self._own_host = channel.own_host
-                self._nursery.start_soon(self._receive, channel)
+                self._tasks.start_soon(self._receive, channel)
             return channel
 
-    async def _receive(self, channel: Channel) -> None:
+    async def _receive(self, channel: AsyncChannel) -> None:
         """Receive until the client is closed: also when its task is cancelled, for the last operation needs answers."""
-        with trio.CancelScope(shield=True) as scope:
+        with anyio.CancelScope(shield=True) as scope:
             self._receiving.add(scope)
             try:
                 await channel.receive()
             finally:
                 self._receiving.discard(scope)
 
-    def _asked(self, channel: Channel, asked: Asked) -> None:
-        if self._nursery is not None:
-            self._nursery.start_soon(self._respond, channel, asked)
+    def _asked(self, channel: AsyncChannel, asked: Asked) -> None:
+        if self._tasks is not None:
+            self._tasks.start_soon(self._respond, channel, asked)
 
-    async def _respond(self, channel: Channel, asked: Asked) -> None:
+    async def _respond(self, channel: AsyncChannel, asked: Asked) -> None:
         try:
             reply = None if self.responder is None else await self.run(self.responder(asked))
             if not asked.oneway:
