@@ -19,7 +19,7 @@ from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import MessageStore
 from rocketwire.store.timer.units import out_time
 from rocketwire.wire import names
-from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.fast import tags_code
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.pop_records import CheckPoint
@@ -133,7 +133,7 @@ def _popped(root: Path, count: int) -> None:
                 group=GROUP,
                 queue_id=0,
                 start_offset=start,
-                differences=tuple(range(_TAKEN_TOGETHER)),
+                offset_differences=tuple(range(_TAKEN_TOGETHER)),
                 pop_time=popped,
                 invisible_time=60_000,
                 broker="broker-a",

@@ -35,7 +35,7 @@ def measured(folder: Path, topics: int) -> list[float]:
     metrics = Metrics()
     statistics = Statistics(
         metrics,
-        arrivals=store.queues.take_arrived,
+        arrivals=store.queues.take_counts,
         has_arrived=lambda _: False,
         has_topic=lambda _: True,
         has_group=lambda _: True,

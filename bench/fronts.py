@@ -15,7 +15,7 @@ from bench.processes import Server
 from bench.sides import HEAP, Apache, Rocketwire, Setup, Side, wait_for_port
 from bench.tools import PROXY_VERSION
 from rocketwire.remoting.admin.groups import put_group
-from rocketwire.remoting.cluster import Cluster
+from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 
 
@@ -65,6 +65,6 @@ FRONTS: Final[Mapping[str, Callable[[Setup, Path], Side]]] = {"apache": ApachePr
 
 def create_group(side: Side, group: str) -> None:
     """Create a consumer group: Apache's proxy does not serve one that is not there. Raises RemotingError."""
-    with Cluster(side.name_server) as cluster:
+    with BlockingCluster(side.name_server) as cluster:
         for broker in cluster.all_brokers().values():
             put_group(broker, SubscriptionGroupConfig(group_name=group))

@@ -19,7 +19,7 @@ from rocketwire.store.layout.consume_queue import ENTRY
 from rocketwire.store.layout.derive import dtype_fields
 from rocketwire.store.settings import StoreSettings
 from rocketwire.wire.facts.record import END_OF_FILE_BLANK, RECORD_HEAD_IPV4
-from rocketwire.wire.message import Message, body_crc, encode_record
+from rocketwire.wire.message import MessageRecord, body_crc, encode_record
 
 START = 1_700_000_000_000
 MIB = 1 << 20
@@ -81,7 +81,7 @@ def opened(root: Path) -> Opened:
 
 def record(number: int, offset: int, body: bytes, crc: int) -> bytes:
     return encode_record(
-        Message(
+        MessageRecord(
             topic="Large",
             queue_id=number % QUEUES,
             queue_offset=number // QUEUES,

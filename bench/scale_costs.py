@@ -20,9 +20,9 @@ from typing import Any, Final
 from bench.processes import allow_open_files
 from bench.scale import COSTS, Costs
 from compat_tests.readme import ROOT
-from rocketwire.wire.bodies.fastjson import in_steps
+from rocketwire.wire.bodies.fastjson import encode_in_steps
 from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
-from rocketwire.wire.codes import FLAG_RESPONSE, RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import FLAG_RESPONSE, RequestCode, ResponseCode
 from rocketwire.wire.frame import Frame
 from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.route import RegisterBrokerRequestHeader
@@ -140,7 +140,7 @@ def _registration(topics: int) -> bytes:
         for number in range(topics)
     }
     wrapper = {"dataVersion": DataVersion(), "topicConfigTable": table}
-    steps = in_steps({"filterServerList": (), "topicConfigSerializeWrapper": wrapper}, pretty=False)
+    steps = encode_in_steps({"filterServerList": (), "topicConfigSerializeWrapper": wrapper}, pretty=False)
     while True:
         try:
             next(steps)

@@ -14,9 +14,9 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
-from rocketwire.store.archive.read.directory import discover
-from rocketwire.store.archive.verify.verify import Summary, verify
-from rocketwire.store.records.walk import Stop, walk
+from rocketwire.store.offline.read.directory import discover
+from rocketwire.store.offline.verify.verify import VerifySummary, verify
+from rocketwire.store.records.walk import WalkEnd, walk
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import MessageStore
 
@@ -55,7 +55,7 @@ class WholeStore:
                 starts = walked.records.body_position
                 bodies += zip(starts.tolist(), (starts + walked.records.body_length).tolist(), strict=True)
             position = walked.position
-            if walked.stop is not Stop.FULL:
+            if walked.stop is not WalkEnd.FULL:
                 return position
 
     def crc_of_files(self) -> None:
@@ -119,7 +119,7 @@ def indexing(store: WholeStore) -> tuple[float, float]:
 
 
 def verifying(store: WholeStore) -> tuple[float, float]:
-    summaries: list[Summary] = []
+    summaries: list[VerifySummary] = []
     directory = discover(str(store.root))
     took = timed(lambda: summaries.append(verify(directory, print)))
     (summary,) = summaries

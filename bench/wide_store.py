@@ -15,7 +15,7 @@ import numpy as np
 
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE
 from rocketwire.store.layout.record import SMALLEST
-from rocketwire.wire.message import Message, encode_record
+from rocketwire.wire.message import MessageRecord, encode_record
 
 LOG_FILE = 1 << 30
 QUEUE_FILE = 300_000 * ENTRY_SIZE
@@ -70,7 +70,7 @@ class WideStore:
 
     def _write_record(self, log: Path, topic: str, queue: int, offset: int, entry: np.void) -> None:
         place = int(entry["physical_offset"])
-        message = Message(
+        message = MessageRecord(
             topic=topic,
             queue_id=queue,
             body=bytes(int(entry["size"]) - SMALLEST - len(topic)),

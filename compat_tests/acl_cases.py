@@ -1,6 +1,6 @@
 """Test cases of access control: accounts, requests of every code, and a 4.9.7 broker's answers.
 
-The answers are recorded from Apache's broker in `tests/server/guards/acl/answers.json`: for each request the accounts
+The answers are recorded from Apache's broker in `tests/server/acl/answers.json`: for each request the accounts
 that are refused, with the remark. Apache's remarks end with a line of its Java code, which is left out.
 `python -m compat_tests.acl_cases BROKER` asks a broker with the accounts `ACCOUNTS` and prints the record.
 """

@@ -19,11 +19,11 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from rocketwire.remoting import Begin, Later, PushConsumer
-from rocketwire.remoting.cluster import Cluster
-from rocketwire.remoting.connection import Connection
-from rocketwire.remoting.once import Delivered, ExactlyOnce
+from rocketwire.remoting.cluster import BlockingCluster
+from rocketwire.remoting.connection import BlockingConnection
+from rocketwire.remoting.once import DeliveredMessage, ExactlyOnce
 from rocketwire.remoting.pulls import pull_header
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.facts.properties import UNIQ_KEY
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.offset import (
@@ -38,7 +38,7 @@ AT_ONCE: Final = 16
 _NOTHING: Final = (ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_IMMEDIATELY, ResponseCode.PULL_OFFSET_MOVED)
 
 
-Handler = Callable[[Delivered], Later | None]
+Handler = Callable[[DeliveredMessage], Later | None]
 
 
 class Pulled(NamedTuple):
@@ -49,7 +49,7 @@ class Pulled(NamedTuple):
     properties: dict[str, str]
 
 
-def sell(message: Delivered, db: Any, style: str) -> None:  # noqa: ANN401 - of each driver
+def sell(message: DeliveredMessage, db: Any, style: str) -> None:  # noqa: ANN401 - of each driver
     """Sell one item: nothing of this can be done twice without being seen."""
     cursor = db.cursor()
     cursor.execute("UPDATE stock SET left_over = left_over - 1")
@@ -58,7 +58,7 @@ def sell(message: Delivered, db: Any, style: str) -> None:  # noqa: ANN401 - of 
     cursor.close()
 
 
-def pulled(connection: Connection, topic: str, queue_id: int, offset: int, group: str) -> Iterator[Pulled]:
+def pulled(connection: BlockingConnection, topic: str, queue_id: int, offset: int, group: str) -> Iterator[Pulled]:
     """The next messages of a queue."""
     asked = pull_header(topic, queue_id, offset, most=AT_ONCE, group=group)
     answer = connection.ask(RequestCode.PULL_MESSAGE, asked, fine=(ResponseCode.SUCCESS, *_NOTHING))
@@ -81,7 +81,7 @@ def push(namesrv: str, topic: str, group: str, handle: Handler) -> None:
 
 def pull(namesrv: str, topic: str, group: str, handle: Handler) -> None:
     """Go round all queues until killed; what the handler raises is delivered again in the next round."""
-    with Cluster(namesrv) as cluster:
+    with BlockingCluster(namesrv) as cluster:
         brokers = cluster.brokers_of(topic)
         queues = cluster.readable_queues(topic)
         print("consuming", flush=True)
@@ -124,7 +124,7 @@ def killing(handle: Handler, after: int) -> Handler:
     """A handler that kills this process behind the commit of so many messages, before any is acknowledged."""
     handled = itertools.count(1)
 
-    def handle_and_die(message: Delivered) -> Later | None:
+    def handle_and_die(message: DeliveredMessage) -> Later | None:
         later = handle(message)
         if next(handled) == after:
             os.kill(os.getpid(), signal.SIGKILL)

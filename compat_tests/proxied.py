@@ -17,7 +17,7 @@ from rocketwire.compat.brokers.apache import COMMIT_LOG_FILE_SIZE, ApacheBroker,
 from rocketwire.compat.brokers.ports import LOOPBACK, free_rows
 from rocketwire.compat.brokers.processes import READY_WITHIN, Process
 from rocketwire.remoting.admin.topics import put_topic
-from rocketwire.remoting.connection import Connection
+from rocketwire.remoting.connection import BlockingConnection
 from rocketwire.wire.addresses import parse_address
 from rocketwire.wire.bodies.topic import TopicConfig
 
@@ -220,7 +220,7 @@ def users_of_5_5(folder: Path, name: str, secret: str) -> dict[str, str]:
 
 def create_topic(address: str, topic: str) -> None:
     """Make a topic with `QUEUES` queues on a broker."""
-    with Connection("broker", parse_address(address)) as broker:
+    with BlockingConnection("broker", parse_address(address)) as broker:
         put_topic(broker, TopicConfig(topic_name=topic, read_queue_nums=QUEUES, write_queue_nums=QUEUES))
 
 

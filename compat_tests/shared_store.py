@@ -121,14 +121,14 @@ class SharedStore:
         )
         store = MessageStore.open(settings, clock=lambda: time.time_ns() // 1_000_000, store_host=bytes(8))
         while len(list((self.path / "commitlog").iterdir())) > keep:
-            segment = store.retention.take_log_file(0, 0, forcibly=True)
+            segment = store.retention.detach_log_file(0, 0, forcibly=True)
             assert segment is not None
             segment.remove()
         store.retention.sync_log()
         for queue in store.retention.queues():
             while store.retention.remove_queue_file(queue):
                 store.retention.sync_queue(queue)
-        for file in store.retention.take_index_files():
+        for file in store.retention.detach_index_files():
             file.remove()
         store.close()
 

@@ -1,6 +1,6 @@
 """Access control: a 4.9.7 broker answers as recorded, official clients are allowed or refused, mqadmin administers.
 
-`tests/server/guards/acl` checks that rocketwire answers as recorded; here it is checked again through the network.
+`tests/server/acl` checks that rocketwire answers as recorded; here it is checked again through the network.
 """
 
 from __future__ import annotations

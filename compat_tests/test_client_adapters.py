@@ -25,7 +25,7 @@ from rocketwire.compat.scenario import catalogue
 from rocketwire.remoting import Message, Producer, Queue
 from rocketwire.remoting.admin.topics import put_topic
 from rocketwire.wire.bodies.topic import TopicConfig
-from rocketwire.wire.codes import Permission
+from rocketwire.wire.facts.codes import Permission
 
 _OTHERS: Final = [each for each in adapters().values() if not each.grpc and not each.id.startswith("java-")]
 _GRPC: Final = [each for each in adapters().values() if each.grpc]

@@ -21,7 +21,7 @@ from rocketwire.compat.brokers.endpoint import Endpoint, running
 from rocketwire.compat.brokers.ports import LOOPBACK, free_ports
 from rocketwire.compat.brokers.processes import Process
 from rocketwire.remoting.admin.groups import group_configs
-from rocketwire.remoting.cluster import Cluster
+from rocketwire.remoting.cluster import BlockingCluster
 
 COMMAND = [sys.executable, "-m", "rocketwire", "compat"]
 
@@ -43,7 +43,7 @@ def found(folder: Path) -> list[dict[str, Any]]:
 
 def left(namesrv: str) -> list[str]:
     """Topics and groups of runs that are still there."""
-    with Cluster(namesrv) as cluster:
+    with BlockingCluster(namesrv) as cluster:
         groups = [group for broker in cluster.all_brokers().values() for group in group_configs(broker)]
         return [name for name in (*cluster.topics(), *groups) if "rwc" in name]
 

@@ -21,7 +21,7 @@ from rocketwire.compat.endpoint import Access
 from rocketwire.compat.messages import Outgoing
 from rocketwire.compat.sdk import push, simple
 from rocketwire.remoting.admin.offsets import reset_to_time
-from rocketwire.remoting.cluster import Cluster
+from rocketwire.remoting.cluster import BlockingCluster
 
 _JAVA: Final = "java-grpc-5.2.0"
 _BODIES: Final = [f"message {number}" for number in range(20)]
@@ -30,7 +30,7 @@ _QUIET: Final = 15.0
 
 
 def _set_back(access: Access, topic: str, group: str) -> None:
-    with Cluster(access.namesrv) as cluster:
+    with BlockingCluster(access.namesrv) as cluster:
         for broker in cluster.brokers_of(topic).values():
             assert reset_to_time(broker, group, topic, 0) is not None
 

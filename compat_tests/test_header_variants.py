@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from rocketwire.compat.brokers.endpoint import Apache, Endpoint, running
-from rocketwire.wire.codes import FLAG_RESPONSE
+from rocketwire.wire.facts.codes import FLAG_RESPONSE
 from tests.server.header_bases import ACCOUNTS, accounts_asked, all_asked
 from tests.server.header_variants import (
     Examining,

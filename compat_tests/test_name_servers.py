@@ -21,7 +21,7 @@ from rocketwire.compat.endpoint import Access
 from rocketwire.compat.messages import Outgoing
 from rocketwire.compat.reader import read_topic
 from rocketwire.remoting.admin.topics import put_topic
-from rocketwire.remoting.cluster import Cluster
+from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.remoting.errors import NoSuchTopic
 from rocketwire.wire.bodies.topic import TopicConfig
 
@@ -63,13 +63,13 @@ class Servers:
     def wait_for(self, name_server: str, brokers: set[str], *, within: float) -> None:
         """Wait until a name server knows these brokers and no others."""
         end = time.monotonic() + within
-        with Cluster(name_server) as cluster:
+        with BlockingCluster(name_server) as cluster:
             while set(found := cluster.all_brokers()) != brokers:
                 assert time.monotonic() < end, (name_server, found)
                 time.sleep(0.05)
 
 
-def queues_of(cluster: Cluster, topic: str) -> set[tuple[str, int]]:
+def queues_of(cluster: BlockingCluster, topic: str) -> set[tuple[str, int]]:
     """The queues of a topic that its name server knows by now."""
     try:
         return set(cluster.readable_queues(topic))
@@ -87,12 +87,12 @@ def test_both_brokers_have_a_topic_by_either_name_server_until_one_is_killed(
     servers: Servers, clients: Clients, unique: Callable[[str], str]
 ) -> None:
     topic = unique("Both")
-    with Cluster(servers.names[0]) as cluster:
+    with BlockingCluster(servers.names[0]) as cluster:
         for broker in cluster.all_brokers().values():
             put_topic(broker, TopicConfig(topic_name=topic, read_queue_nums=2, write_queue_nums=2))
     wanted = {(broker, number) for broker in ("broker-a", "broker-b") for number in range(2)}
     for name_server in servers.names:
-        with Cluster(name_server) as cluster:
+        with BlockingCluster(name_server) as cluster:
             end = time.monotonic() + READY_WITHIN
             while queues_of(cluster, topic) != wanted:
                 assert time.monotonic() < end

@@ -12,7 +12,7 @@ from compat_tests.remoting import Answer, Connection
 from compat_tests.shared_store import POPPING, SharedStore
 from compat_tests.store_traffic import create_topic
 from rocketwire.compat.brokers.apache import ApacheNameServer
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 
 TOPIC: Final = "Ordered"
 LONG: Final = 600_000  # ms

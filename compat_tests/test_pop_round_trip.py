@@ -19,9 +19,9 @@ from compat_tests.shared_store import POPPING, SharedStore
 from compat_tests.store_traffic import create_group, create_topic, send_all_kinds
 from compat_tests.store_view import look
 from rocketwire.compat.brokers.apache import ApacheBroker, ApacheNameServer
-from rocketwire.store.archive.read.directory import discover
-from rocketwire.store.archive.verify.findings import Finding, Kind
-from rocketwire.store.archive.verify.verify import verify
+from rocketwire.store.offline.read.directory import discover
+from rocketwire.store.offline.verify.findings import Finding, FindingKind
+from rocketwire.store.offline.verify.verify import verify
 
 TOPIC: Final = "Popped"
 GROUP: Final = "poppers"
@@ -41,7 +41,7 @@ def assert_undamaged(root: Path) -> None:
     """`store verify` finds no damage."""
     found: list[Finding] = []
     verify(discover(str(root)), found.append)
-    assert not [str(each) for each in found if each.kind is Kind.DAMAGE]
+    assert not [str(each) for each in found if each.kind is FindingKind.DAMAGE]
 
 
 def send(broker: ApacheBroker | Rocketwire, name: str) -> None:

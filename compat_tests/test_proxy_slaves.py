@@ -15,7 +15,7 @@ from rocketwire.compat.brokers.apache import ApacheBroker, ApacheNameServer
 from rocketwire.compat.brokers.ports import LOOPBACK, free_rows
 from rocketwire.compat.clients.client import Client, Clients, events
 from rocketwire.compat.messages import Outgoing
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 
 NAME: Final = "broker-a"
 MASTER: Final = f"{NAME}:0"

@@ -33,7 +33,7 @@ from rocketwire.remoting import (
     aio,
 )
 from rocketwire.remoting.errors import AccessDenied, NotReached, Refused
-from rocketwire.wire.codes import SerializeType
+from rocketwire.wire.facts.codes import SerializeType
 
 SWIFT: Final = {"messageDelayLevel": "1s 2s" + 16 * " 1s", "enablePropertyFilter": "true"}
 Name = Callable[[str], str]

@@ -141,14 +141,14 @@ def test_the_go_client(tmp_path: Path) -> None:
 def test_a_proxy_on_the_same_machine(tmp_path: Path) -> None:
     server, proxy = commands(printed("Put a proxy in front 1"))
     with served(tmp_path, server):
-        in_front = Process(proxy, ["bash", "-c", f"exec {proxy}"], cwd=tmp_path, env=environment())
+        wrap_dispatcher = Process(proxy, ["bash", "-c", f"exec {proxy}"], cwd=tmp_path, env=environment())
         try:
-            in_front.wait_for("rocketwire proxy ready", within=WITHIN)
+            wrap_dispatcher.wait_for("rocketwire proxy ready", within=WITHIN)
             shell("rocketwire message send TopicTest Hello --namesrv 127.0.0.1:19876", tmp_path)
             with socket.create_connection(("127.0.0.1", 18081), timeout=5):
                 pass
         finally:
-            in_front.stop()
+            wrap_dispatcher.stop()
         assert "TopicTest" in shell("rocketwire topic list", tmp_path)
 
 

@@ -19,7 +19,7 @@ import pytest
 from compat_tests.filter_cases import FUNCTIONS, Cases
 from compat_tests.readme import ROOT
 from rocketwire.compat.environment import artifacts
-from rocketwire.server.core.errors import SubscriptionInvalid
+from rocketwire.server.core.errors import FilterExpressionInvalid
 from rocketwire.server.filters.sql import compile_evaluation
 from rocketwire.server.filters.sql.code import Evaluate
 from rocketwire.server.filters.sql.java_numbers import EvaluationFailed
@@ -78,7 +78,7 @@ def _told(refusal: str) -> str | None:
 
 
 def _refusal(expression: str) -> str:
-    with pytest.raises(SubscriptionInvalid) as caught:
+    with pytest.raises(FilterExpressionInvalid) as caught:
         compile_evaluation(expression)
     return str(caught.value)
 
@@ -103,7 +103,7 @@ def _packed(texts: Sequence[bytes]) -> bytes:
 def _results(expression: str, messages: Sequence[bytes]) -> str:
     try:
         evaluate = compile_evaluation(expression).evaluate
-    except SubscriptionInvalid:
+    except FilterExpressionInvalid:
         return _REFUSED
     return "".join(_letter(evaluate, message) for message in messages)
 

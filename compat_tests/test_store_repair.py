@@ -14,10 +14,10 @@ from compat_tests.store_traffic import create_topic, send_all_kinds
 from compat_tests.store_view import Queue, View, look, pull
 from compat_tests.stored import Stored, records
 from rocketwire.compat.brokers.apache import ApacheNameServer
-from rocketwire.store.archive.read.directory import discover
-from rocketwire.store.archive.repair.repair import repair
-from rocketwire.store.archive.verify.findings import Finding, Kind
-from rocketwire.store.archive.verify.verify import verify
+from rocketwire.store.offline.read.directory import discover
+from rocketwire.store.offline.repair.repair import repair
+from rocketwire.store.offline.verify.findings import Finding, FindingKind
+from rocketwire.store.offline.verify.verify import verify
 
 TOPIC: Final = "Repaired"
 QUEUES: Final = 3
@@ -27,7 +27,7 @@ def damages(root: Path) -> list[str]:
     """What is wrong with a store."""
     found: list[Finding] = []
     verify(discover(str(root)), found.append)
-    return [str(each) for each in found if each.kind is Kind.DAMAGE]
+    return [str(each) for each in found if each.kind is FindingKind.DAMAGE]
 
 
 def write(broker: str, name: str) -> None:

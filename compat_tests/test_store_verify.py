@@ -13,9 +13,9 @@ from compat_tests.shared_store import SharedStore
 from compat_tests.store_traffic import Load, create_topic
 from compat_tests.store_view import GET_MAX_OFFSET
 from rocketwire.compat.brokers.apache import ApacheNameServer
-from rocketwire.store.archive.read.directory import State, discover
-from rocketwire.store.archive.verify.findings import Finding, Kind
-from rocketwire.store.archive.verify.verify import Summary, verify
+from rocketwire.store.offline.read.directory import StoreState, discover
+from rocketwire.store.offline.verify.findings import Finding, FindingKind
+from rocketwire.store.offline.verify.verify import VerifySummary, verify
 
 TOPIC: Final = "Verified"
 QUEUES: Final = 3
@@ -23,11 +23,11 @@ QUEUES: Final = 3
 INDEX: Final = {"maxIndexNum": "5000"}
 
 
-def verified(root: Path) -> Summary:
+def verified(root: Path) -> VerifySummary:
     """The summary of a store without damage."""
     found: list[Finding] = []
     summary = verify(discover(str(root)), found.append)
-    assert not [str(each) for each in found if each.kind is Kind.DAMAGE]
+    assert not [str(each) for each in found if each.kind is FindingKind.DAMAGE]
     return summary
 
 
@@ -44,12 +44,12 @@ def test_a_growing_store_and_a_killed_one_have_no_damage(
                 load.wait_for(count)
                 wait_for_queues(connection, count)
                 summary = verified(store.path)
-                assert summary.state is State.LIVE
+                assert summary.state is StoreState.LIVE
                 assert summary.records >= count
         broker.kill()
         load.join()
     assert summary.records <= (crashed := verified(store.path)).records
-    assert crashed.state is State.CRASHED
+    assert crashed.state is StoreState.CRASHED
 
 
 def wait_for_queues(connection: Connection, count: int) -> None:

@@ -23,9 +23,9 @@ from compat_tests.store_view import messages_in
 from compat_tests.stored import Stored
 from rocketwire.compat.brokers.apache import ApacheBroker, ApacheNameServer
 from rocketwire.compat.brokers.endpoint import running
-from rocketwire.store.archive.read.directory import discover
-from rocketwire.store.archive.verify.findings import Finding, Kind
-from rocketwire.store.archive.verify.verify import verify
+from rocketwire.store.offline.read.directory import discover
+from rocketwire.store.offline.verify.findings import Finding, FindingKind
+from rocketwire.store.offline.verify.verify import verify
 from tests.wire import golden
 
 TOPIC: Final = "Timed"
@@ -120,7 +120,7 @@ def assert_undamaged(root: Path) -> None:
     """`store verify` finds no damage."""
     found: list[Finding] = []
     verify(discover(str(root)), found.append)
-    assert not [str(each) for each in found if each.kind is Kind.DAMAGE]
+    assert not [str(each) for each in found if each.kind is FindingKind.DAMAGE]
 
 
 @pytest.fixture

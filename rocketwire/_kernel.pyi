@@ -7,12 +7,12 @@ from typing import Any, Literal, Self, TypeAlias, TypeVar
 from typing_extensions import Buffer
 
 from rocketwire.native import PythonLogTail, PythonQueueTail
-from rocketwire.server.guards.throttle.bucket import PythonBucket
-from rocketwire.store.append.drafts import Appended, Draft
+from rocketwire.server.throttle.bucket import PythonBucket
+from rocketwire.store.append.drafts import AppendResult, Draft
 from rocketwire.store.index.key_column import PythonKeyColumn
 from rocketwire.store.log.commit_log import CommitLog
 from rocketwire.store.queues.consume_queue import ConsumeQueue
-from rocketwire.store.timer.units import DueUnit, Waiting
+from rocketwire.store.timer.units import DueTimerUnit, TimerRecord
 from rocketwire.wire.connection import RawFrame
 from rocketwire.wire.http2.connection import Connection
 
@@ -274,7 +274,7 @@ class CallSends:
     def forget(self) -> None: ...
 
 # line_sends.c
-class LineSends:
+class ConnectionSends:
     def __init__(self, *, owner: object) -> None: ...
     @property
     def deadline(self) -> float | None: ...
@@ -295,7 +295,9 @@ class CallForwards:
     def __init__(
         self,
         *,
-        plan: Callable[[str], tuple[int, tuple[bytes, ...], tuple[tuple[LineSends | None, int, bool], ...]] | None],
+        plan: Callable[
+            [str], tuple[int, tuple[bytes, ...], tuple[tuple[ConnectionSends | None, int, bool], ...]] | None
+        ],
         turns: Iterator[int],
         path: str,
         client_id: str,
@@ -342,12 +344,12 @@ class AppendLoop:
         keys: PythonKeyColumn | None,
         store_host: bytes,
         draft: type[Any],
-        appended: type[Appended],
+        appended: type[AppendResult],
         size_behind: Callable[[Sequence[Draft], int, bytes], int],
         /,
     ) -> None: ...
     def append(
-        self, drafts: Sequence[Draft], results: list[Appended], touched: set[ConsumeQueue], now: int, /
+        self, drafts: Sequence[Draft], results: list[AppendResult], touched: set[ConsumeQueue], now: int, /
     ) -> None: ...
 
 # restoring.c
@@ -356,11 +358,11 @@ def stored_again(
 ) -> list[Draft | None]: ...
 def restored_delayed(draft: type[Draft], record: Buffer, /) -> Draft | None: ...
 def waiting_in(
-    waiting: type[Waiting], data: Buffer, start: int, end: int, entries: Buffer, /
-) -> list[Waiting | None]: ...
+    waiting: type[TimerRecord], data: Buffer, start: int, end: int, entries: Buffer, /
+) -> list[TimerRecord | None]: ...
 
 # timer_units.c
-def due_units(kind: type[DueUnit], mapping: Buffer, low: int, positions: Buffer, /) -> list[DueUnit]: ...
+def due_units(kind: type[DueTimerUnit], mapping: Buffer, low: int, positions: Buffer, /) -> list[DueTimerUnit]: ...
 def settle_units(
     mapping: mmap | bytearray, low: int, outcomes: list[tuple[int, int]], first: int, counts: dict[int, int], /
 ) -> int: ...

@@ -13,8 +13,8 @@ from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.wire import names
 
 if TYPE_CHECKING:
-    from rocketwire.server.guards.acl.control import AccessControl
-    from rocketwire.server.guards.acl.decisions import OwnerAt
+    from rocketwire.server.acl.access_rules import OwnerAt
+    from rocketwire.server.acl.control import AccessControl
 
 
 def access_control(
@@ -36,7 +36,7 @@ def access_control(
         if config.throttle.account_quotas:
             raise ConfigError("accountQuotas needs aclEnable=true: without access control nobody has an account")
         return None
-    from rocketwire.server.guards.acl.control import AccessControl  # noqa: PLC0415 - it brings a YAML reader along
+    from rocketwire.server.acl.control import AccessControl  # noqa: PLC0415 - it brings a YAML reader along
 
     return AccessControl(
         str(config.acl.path(config.store.folder)),

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 
 from rocketwire import __version__
-from rocketwire.server.banner import reached, ready_lines
+from rocketwire.server.banner import reachable_address, ready_lines
 from rocketwire.server.configuration import ServerConfig
 from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.wire.addresses import Address
@@ -29,18 +29,18 @@ class NotAnnounced(Exception):
         super().__init__(f"{where} cannot be written: {error.strerror}")
 
 
-Tell = Callable[[Mapping[str, object], Callable[[], list[str]]], None]
+ReportReady = Callable[[Mapping[str, object], Callable[[], list[str]]], None]
 """Tells that all is ready: the object for programs, and the lines for people."""
 
 
 @contextlib.contextmanager
-def announcing(config: ServerConfig) -> Iterator[Announce]:
+def ready_announcer(config: ServerConfig) -> Iterator[Announce]:
     """What announces that the server is ready. The port file is removed at the end, and one left over at the start.
 
     Raises:
         NotAnnounced: from what is yielded: the output or the port file cannot be written.
     """
-    with telling(config) as tell:
+    with ready_reporter(config) as tell:
 
         def announce(
             name_server: Address | None, broker: Address | None, http: Address | None, grpc: Address | None
@@ -54,11 +54,11 @@ def announcing(config: ServerConfig) -> Iterator[Announce]:
 
 
 @contextlib.contextmanager
-def telling(config: ServerConfig) -> Iterator[Tell]:
+def ready_reporter(config: ServerConfig) -> Iterator[ReportReady]:
     """What tells that a process is ready, in the form that is configured.
 
     Raises:
-        NotAnnounced: from what is yielded, as with `announcing`.
+        NotAnnounced: from what is yielded, as with `ready_announcer`.
     """
     port_file = None if config.port_file is None else _PortFile(config.port_file)
 
@@ -81,10 +81,10 @@ def _document(
 ) -> dict[str, object]:
     """All that a program needs to use the server, with the addresses as clients reach them."""
     return {
-        "namesrv": None if name_server is None else str(reached(name_server)),
+        "namesrv": None if name_server is None else str(reachable_address(name_server)),
         "broker": None if broker is None else str(broker),
-        "http": None if http is None else str(reached(http)),
-        "grpc": None if grpc is None else str(reached(grpc)),
+        "http": None if http is None else str(reachable_address(http)),
+        "grpc": None if grpc is None else str(reachable_address(grpc)),
         "store": str(config.store.folder.absolute()),
     }
 

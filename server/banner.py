@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rocketwire.server.configuration import ServerConfig
+from rocketwire.server.faults.setup import banner_lines as fault_lines
 from rocketwire.server.net.addresses import is_loopback, is_wildcard, machine_address
-from rocketwire.server.operations.faults.start import banner_lines as fault_lines
 from rocketwire.wire.addresses import Address
 
 
@@ -21,27 +21,31 @@ def ready_lines(
     if broker is None:
         return [
             f"rocketwire ready: name server {name_server}, values in {config.store.folder}",
-            *about_access(config, name_server),
+            *access_lines(config, name_server),
             "  stop:  Ctrl-C",
         ]
     if name_server is None:
         names = ";".join(map(str, config.name_servers))
         where, used = f"broker {broker} of the name servers {names}", names
     else:
-        where, used = f"name server {name_server}, broker {broker}", str(reached(name_server))
+        where, used = f"name server {name_server}, broker {broker}", str(reachable_address(name_server))
     return [
         f"rocketwire ready: {where}, store {config.store.folder}",
         f'  Java:  producer.setNamesrvAddr("{used}");',
-        *([] if grpc is None else [f'  5.x:   ClientConfiguration.newBuilder().setEndpoints("{reached(grpc)}")']),
-        *([] if http is None else [f"  HTTP:  http://{reached(http)}/metrics"]),
-        *about_access(config, name_server),
+        *(
+            []
+            if grpc is None
+            else [f'  5.x:   ClientConfiguration.newBuilder().setEndpoints("{reachable_address(grpc)}")']
+        ),
+        *([] if http is None else [f"  HTTP:  http://{reachable_address(http)}/metrics"]),
+        *access_lines(config, name_server),
         "  stop:  Ctrl-C",
         *_about_the_clock(config),
         *fault_lines(config.faults),
     ]
 
 
-def about_access(config: ServerConfig, name_server: Address | None) -> list[str]:
+def access_lines(config: ServerConfig, name_server: Address | None) -> list[str]:
     """Who is let in: a line of the banner where more than this machine could come."""
     if config.acl.acl_enable:
         return [f"  ACL:   accounts of {config.acl.path(config.store.folder)}"]
@@ -59,7 +63,7 @@ def _about_the_clock(config: ServerConfig) -> list[str]:
     return [f"  CLOCK: may be moved {how} (movableClock, docs/testing-applications.md)"]
 
 
-def reached(listened: Address) -> Address:
+def reachable_address(listened: Address) -> Address:
     """The address that clients use where the server listens: of a wildcard, one of this machine."""
     host = listened.host
     return replace(listened, host=machine_address(ipv6=":" in host)) if is_wildcard(host) else listened

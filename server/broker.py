@@ -10,6 +10,7 @@ import trio
 
 from rocketwire import native
 from rocketwire.server.access import access_control
+from rocketwire.server.acl.message_owner import owner_at
 from rocketwire.server.admin.runtime_info import Disk, RuntimeInfo
 from rocketwire.server.admin.timer_info import TimerInfo
 from rocketwire.server.admin.topic_removal import TopicRemoval, finish_deletions
@@ -31,16 +32,18 @@ from rocketwire.server.delay.delivery import DelayDelivery
 from rocketwire.server.delay.levels import warn_of_lost_levels
 from rocketwire.server.filters.consumer_filters import ConsumerFilters
 from rocketwire.server.filters.keys import FilterKeys
-from rocketwire.server.guards.acl.message_owner import owner_at
-from rocketwire.server.guards.throttle.backlog import Backlog
-from rocketwire.server.guards.throttle.keys import ThrottleKeys
-from rocketwire.server.guards.throttle.throttle import Throttle
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.limits.limits import Limits
+from rocketwire.server.maintenance import jobs as upkeep
+from rocketwire.server.maintenance.files_watch import MissingFilesWatch, RewritableTable
+from rocketwire.server.maintenance.keys import FlushKeys, RetentionKeys
+from rocketwire.server.maintenance.queue_removal import QueueRemoval
+from rocketwire.server.maintenance.retention import FileRetention
+from rocketwire.server.maintenance.store_opening import open_store
 from rocketwire.server.messages.keys import PageCacheKeys
+from rocketwire.server.messages.message_writer import MessageWriter
 from rocketwire.server.messages.page_cache import PageCacheGuard
-from rocketwire.server.messages.storing import Storing
-from rocketwire.server.name_server.registration import Registration, told_topics
+from rocketwire.server.name_server.registration import Registration, topics_to_register
 from rocketwire.server.name_server.routes import BrokerIdentity, RouteTable
 from rocketwire.server.net.addresses import ip_address
 from rocketwire.server.net.admission.in_flight import InFlight
@@ -50,43 +53,40 @@ from rocketwire.server.pop.order.ordered_queues import OrderedQueues
 from rocketwire.server.pop.pops import Pops
 from rocketwire.server.pop.renewals import Renewals
 from rocketwire.server.pop.reviving.recovery import move_offsets
-from rocketwire.server.pop.reviving.resetting import OffsetResets
+from rocketwire.server.pop.reviving.resetting import OffsetResetter
 from rocketwire.server.pull.answers import PullAnswers
 from rocketwire.server.pull.kernel import KernelPulls
 from rocketwire.server.pull.keys import LongPollKeys, TransferKeys
 from rocketwire.server.pull.long_poll import LongPoll
-from rocketwire.server.pull.offset_moved import OffsetMoved
+from rocketwire.server.pull.offset_moved import OffsetMovedEvents
 from rocketwire.server.pull.services import PullServices
 from rocketwire.server.retry.send_back import SendBack
 from rocketwire.server.send.checks import SendChecks
 from rocketwire.server.send.drafts import SendDrafts
 from rocketwire.server.send.kernel import KernelSends
 from rocketwire.server.send.keys import SendKeys
-from rocketwire.server.send.replies import Replies
-from rocketwire.server.send.sending import Sending
+from rocketwire.server.send.preparing import SendPreparer
+from rocketwire.server.send.replies import ReplyForwarder
 from rocketwire.server.statistics.rates import Rates
 from rocketwire.server.statistics.statistics import Statistics
+from rocketwire.server.throttle.backlog import GroupBacklogs
+from rocketwire.server.throttle.keys import ThrottleKeys
+from rocketwire.server.throttle.throttle import Throttle
 from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.server.timer.recall import Recall
 from rocketwire.server.timer.sends import TimerSends
 from rocketwire.server.timer.timer import Timer, warn_of_lost_messages
 from rocketwire.server.topics.keys import TopicKeys
 from rocketwire.server.topics.retry_topics import RetryTopics
-from rocketwire.server.topics.room import TopicRoom
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
+from rocketwire.server.topics.topic_limit import TopicLimit
 from rocketwire.server.topics.topics import BrokerTopics
-from rocketwire.server.transactions.hearing import everybody
+from rocketwire.server.transactions.check_permission import allow_every_producer
 from rocketwire.server.transactions.keys import TransactionKeys
 from rocketwire.server.transactions.service import Transactions
-from rocketwire.server.upkeep import jobs as upkeep
-from rocketwire.server.upkeep.files_watch import FilesWatch, Rewritable
-from rocketwire.server.upkeep.keys import FlushKeys, RetentionKeys
-from rocketwire.server.upkeep.lifetime import Lifetime
-from rocketwire.server.upkeep.queue_removal import QueueRemoval
-from rocketwire.server.upkeep.store_opening import opened_store
 from rocketwire.server.upstream.registration import RemoteRegistration
 from rocketwire.server.upstream.routes import RemoteRoutes
-from rocketwire.store.append.flush import GroupCommit, RunBlocking
+from rocketwire.store.append.group_commit import GroupCommit, RunBlocking
 from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.store.tables.consumer_filters import ConsumerFilterTable
 from rocketwire.store.tables.delay_offsets import DelayOffsetTable
@@ -99,9 +99,9 @@ from rocketwire.store.tables.saved_table import SavedTable
 from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire import names
 from rocketwire.wire.addresses import Address
-from rocketwire.wire.codes import VERSION_4_9_7
+from rocketwire.wire.facts.codes import VERSION_4_9_7
 from rocketwire.wire.hosts import encode_host
-from rocketwire.wire.send_answers import SendAnswers
+from rocketwire.wire.send_reply_frames import SendReplyFrames
 
 _FILTERS_INTERVAL: Final = 10_000  # ms; Apache has no key for it
 _METRICS_INTERVAL: Final = 10_000  # ms
@@ -146,7 +146,7 @@ class Broker:
         self.in_flight = InFlight(Limits(live[LimitKeys], metrics))
         # Records and message ids hold addresses, no names.
         self.store_host = encode_host(ip_address(advertised.host, option="--advertise, brokerIP1"), advertised.port)
-        self.store = opened_store(store_settings(config), clock, self.store_host)
+        self.store = open_store(store_settings(config), clock, self.store_host)
         self._stopped = self.store.last_append_timestamp  # before anything is repaired
         self._open_tables(config)
         self.invalidation = CacheInvalidation()
@@ -169,7 +169,7 @@ class Broker:
             routes=self._all_routes.queues,
             topics=self.topics,
         )
-        self._backlog = Backlog(live[ThrottleKeys], self.offsets, self.groups.table, self.store, self.throttle)
+        self._backlog = GroupBacklogs(live[ThrottleKeys], self.offsets, self.groups.table, self.store, self.throttle)
         identity = BrokerIdentity(
             cluster=config.broker.broker_cluster_name,
             name=config.broker.broker_name,
@@ -184,10 +184,10 @@ class Broker:
             config.name_servers,
             identity,
             ha_address=ha_address,
-            topics=lambda changed: told_topics(self.topics, live[BrokerKeys].current, changed),
+            topics=lambda changed: topics_to_register(self.topics, live[BrokerKeys].current, changed),
         )
         self._tell_of_changes()
-        self.send_answers = SendAnswers(
+        self.send_answers = SendReplyFrames(
             region=config.broker.region_id, trace_on=config.broker.trace_on, version=VERSION_4_9_7
         )
         self.kernel_sends = self._kernel_sends()
@@ -200,7 +200,7 @@ class Broker:
         self.offsets = OffsetTable.open(folder / "consumerOffset.json", most=config.limits.max_offsets)
         finish_deletions(self.store.deleted_topics, topics, self.offsets)
         topic_keys, limit_keys = self.config[TopicKeys], self.config[LimitKeys]
-        self.topics = BrokerTopics(topics, topic_keys, TopicRoom(topics, groups, limit_keys))
+        self.topics = BrokerTopics(topics, topic_keys, TopicLimit(topics, groups, limit_keys))
         self.topics.make_system_topics(config.broker, len(levels))
         warn_of_lost_levels(levels, config.retention.file_reserved_time)
         self.groups = SubscriptionGroups(groups, topic_keys, limit_keys)
@@ -224,18 +224,18 @@ class Broker:
         topics, groups = self.topics.table, self.groups.table
         statistics = Statistics(
             self.metrics,
-            arrivals=self.store.queues.take_arrived,
+            arrivals=self.store.queues.take_counts,
             has_arrived=self._has_arrived,
-            has_topic=lambda topic: topics.get(topic) is not None or topic in names.NOT_SENDABLE_TOPICS,
+            has_topic=lambda topic: topics.get(topic) is not None or topic in names.SEND_FORBIDDEN_TOPICS,
             has_group=lambda group: groups.get(group) is not None,
         )
-        topics.changed.subscribe(statistics.removed)
-        groups.changed.subscribe(statistics.removed)
+        topics.changed.subscribe(statistics.forget_removed)
+        groups.changed.subscribe(statistics.forget_removed)
         return statistics
 
     def _has_arrived(self, topic: str) -> bool:
         config = self.topics.get(topic)
-        return self.store.queues.has_arrived(topic, 1 if config is None else config.write_queue_nums)
+        return self.store.queues.has_new_counts(topic, 1 if config is None else config.write_queue_nums)
 
     def _make_storing(self, config: ServerConfig) -> None:
         """Make what takes messages: storing, sends, messages given back."""
@@ -244,13 +244,13 @@ class Broker:
         flush = config.flush
         self._flush = GroupCommit(timeout=flush.sync_flush_timeout / 1000) if flush.sync_flush else None
         self._page_cache = PageCacheGuard(live[PageCacheKeys])
-        self.storing = Storing(self.store, flush=self._flush, metrics=self.metrics, page_cache=self._page_cache)
+        self.storing = MessageWriter(self.store, flush=self._flush, metrics=self.metrics, page_cache=self._page_cache)
         retries = RetryTopics(self.groups, topics)
         timer_sends = TimerSends(live[TimerKeys], broker_keys, topics, self.clock)
         checks = SendChecks(send_keys, broker_keys, live[TransactionKeys], topics, choose=self._choose, retries=retries)
         levels = len(self.store.delay_levels)
         drafts = SendDrafts(send_keys, config.broker, topics, checks, timer_sends, delay_levels=levels)
-        self.sending = Sending(drafts, self.throttle)
+        self.sending = SendPreparer(drafts, self.throttle)
         self.send_back = SendBack(
             broker_keys=broker_keys,
             store=self.store,
@@ -260,11 +260,11 @@ class Broker:
             counters=self.statistics.sent_back,
         )
         self.recall = Recall(live[TimerKeys], broker_keys, topics, timer_sends, self.clock)
-        self.replies = Replies(self.clients, self.clock, self.store_host)
+        self.replies = ReplyForwarder(self.clients, self.clock, self.store_host)
 
     def _make_pulls(self, config: ServerConfig) -> None:
         live, broker_name = self.config, config.broker.broker_name
-        moved = OffsetMoved(self.store, broker_name=broker_name, store_host=self.store_host, clock=self.clock)
+        moved = OffsetMovedEvents(self.store, broker_name=broker_name, store_host=self.store_host, clock=self.clock)
         self.pull_answers = PullAnswers(
             self.store,
             transfer_keys=live[TransferKeys],
@@ -323,7 +323,7 @@ class Broker:
             append=self.storing.append,
             due_time=self._due_time,
             budget=self.background,
-            may_hear=everybody if self.access is None else self.access.may_hear,
+            may_hear=allow_every_producer if self.access is None else self.access.may_receive_as_producer,
         )
 
     def _timer(self) -> Timer:
@@ -342,7 +342,7 @@ class Broker:
     def _make_pops(self, config: ServerConfig) -> None:
         live = self.config
         self.renewals = Renewals(trio.current_time, self.clock, self._stopped)
-        self.resets = OffsetResets(
+        self.resets = OffsetResetter(
             self._reset_table,
             self.offsets,
             store=self.store,
@@ -388,7 +388,7 @@ class Broker:
             budget=self.background,
             resets=self.resets,
         )
-        self._ordered.freed.subscribe(self.pops.freed)
+        self._ordered.freed.subscribe(self.pops.queue_freed)
         self.store.arrivals.subscribe(self.pops.arrived)
         if not self.store.stopped_cleanly:
             interval = config.tables.flush_consumer_offset_interval
@@ -411,7 +411,7 @@ class Broker:
             filters=self.filters,
         )
         self.order_locks = OrderLocks()
-        self.lifetime = Lifetime(
+        self.lifetime = FileRetention(
             self.store,
             self.config[RetentionKeys],
             self.clock,
@@ -467,12 +467,12 @@ class Broker:
             self.config.changed,
             self.topics.table.changed,
             self.groups.table.changed,
-            self.store.queues.removed,
-            self.throttle.forgets,
+            self.store.queues.on_queue_removed,
+            self.throttle.invalidated,
         ):
             changed.subscribe(invalidate)
         for gone in (self.topics.table.changed, self.groups.table.changed):
-            gone.subscribe(self._ordered.unclean)
+            gone.subscribe(self._ordered.schedule_cleaning)
         self.invalidation.register(self.throttle.changed)
 
     def kernel_sends_of_calls(self) -> KernelSends | None:
@@ -517,7 +517,7 @@ class Broker:
 
     def _others_are_due(self) -> bool:
         """Whether other tasks have to do what clients wait for: a flush is to begin, or its end to be told."""
-        return self._page_cache.busy or (self._flush is not None and self._flush.waited_for)
+        return self._page_cache.is_busy or (self._flush is not None and self._flush.has_waiters)
 
     def time_flushes(self, note: Callable[[float], None]) -> None:
         """Have told how many seconds each flush takes that somebody waits for."""
@@ -546,9 +546,9 @@ class Broker:
         if self.access is not None:
             nursery.start_soon(self.access.run, self._run_sync)
         nursery.start_soon(self.transactions.run)
-        tables: list[Rewritable] = [self.topics.table, self.groups.table]
+        tables: list[RewritableTable] = [self.topics.table, self.groups.table]
         tables += [table for table, _, _ in self._tables]
-        nursery.start_soon(FilesWatch(self.store, tables, self._run_sync).run)
+        nursery.start_soon(MissingFilesWatch(self.store, tables, self._run_sync).run)
         nursery.start_soon(self.lifetime.watch_disk)
         nursery.start_soon(self.lifetime.clean)
         nursery.start_soon(self.queue_removal.run)

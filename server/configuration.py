@@ -16,38 +16,38 @@ from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, Final
 
+from rocketwire.server.acl.keys import AclKeys
 from rocketwire.server.assignments.keys import AssignmentKeys
+from rocketwire.server.clock_control.keys import ClockKeys
 from rocketwire.server.config.apache_keys import (
     APACHE_KEYS_WITHOUT_EFFECT,
     NEWER_KEYS_WITHOUT_EFFECT,
     WHY_WITHOUT_EFFECT,
 )
 from rocketwire.server.config.broker_keys import BrokerKeys
-from rocketwire.server.config.keys import ConfigError, Key, Value, keys_of, write
-from rocketwire.server.config.live import G, Live
+from rocketwire.server.config.keys import ConfigError, Key, Value, format_value, keys_of
+from rocketwire.server.config.live import G, LiveGroup
 from rocketwire.server.config.nearest import suggestion
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.logs import CONSOLE
 from rocketwire.server.delay.keys import DelayKeys
+from rocketwire.server.faults.keys import FaultKeys
 from rocketwire.server.filters.keys import FilterKeys
 from rocketwire.server.grpc.keys import GrpcKeys
-from rocketwire.server.guards.acl.keys import AclKeys
-from rocketwire.server.guards.throttle.keys import ThrottleKeys
+from rocketwire.server.http.keys import HttpKeys
 from rocketwire.server.limits.keys import LimitKeys
+from rocketwire.server.maintenance.keys import FlushKeys, RetentionKeys, StoreKeys, TableKeys
 from rocketwire.server.messages.keys import PageCacheKeys
 from rocketwire.server.name_server.advertised import ForNetwork
 from rocketwire.server.net.tls.keys import TlsKeys
-from rocketwire.server.operations.clock.keys import ClockKeys
-from rocketwire.server.operations.faults.keys import FaultKeys
-from rocketwire.server.operations.http.keys import HttpKeys
 from rocketwire.server.pop.keys import PopKeys
 from rocketwire.server.pull.keys import LongPollKeys, TransferKeys
 from rocketwire.server.query.keys import QueryKeys
 from rocketwire.server.send.keys import ReplyKeys, SendKeys
+from rocketwire.server.throttle.keys import ThrottleKeys
 from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.server.topics.keys import TopicKeys
 from rocketwire.server.transactions.keys import TransactionKeys
-from rocketwire.server.upkeep.keys import FlushKeys, RetentionKeys, StoreKeys, TableKeys
 from rocketwire.server.upstream.keys import UpstreamKeys
 from rocketwire.store.event import Event
 from rocketwire.store.settings import StoreSettings
@@ -124,7 +124,7 @@ class ServerConfig:
 
     def properties(self) -> dict[str, str]:
         """Every key with effect and its value as text: the answer to code 26, which tells no secrets."""
-        texts = {each.name: "" if each.secret else write(self.value(each)) for each in KEYS}
+        texts = {each.name: "" if each.secret else format_value(self.value(each)) for each in KEYS}
         own = () if self.name_server is None else (self.name_server,)
         name_servers = ";".join(map(str, (*own, *self.name_servers)))
         return {**texts, "brokerIP1": self.broker.advertised_host, "namesrvAddr": name_servers}
@@ -213,12 +213,12 @@ class LiveConfig:
 
     def __init__(self, config: ServerConfig, clock: Clock) -> None:
         self._clock = clock
-        self._groups: dict[type, Live[Any]] = {type(each): Live(each) for each in config.groups()}
+        self._groups: dict[type, LiveGroup[Any]] = {type(each): LiveGroup(each) for each in config.groups()}
         self.current = config
         self.version = DataVersion(counter=0, timestamp=clock())
         self.changed = Event[[]]()
 
-    def __getitem__(self, group: type[G]) -> Live[G]:
+    def __getitem__(self, group: type[G]) -> LiveGroup[G]:
         """The live view of a group of keys."""
         return self._groups[group]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from rocketwire.server.acl import handlers as access
 from rocketwire.server.admin import group_offsets, progress, topic_lists
 from rocketwire.server.admin import groups as group
 from rocketwire.server.admin import handlers as admin
@@ -21,11 +22,10 @@ from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.core.route import Family, Route
 from rocketwire.server.filters.keys import FilterKeys
 from rocketwire.server.grpc import handlers as route
-from rocketwire.server.grpc.front import KernelParts, Parts
+from rocketwire.server.grpc.front import GrpcParts, KernelCallParts
 from rocketwire.server.grpc.keys import GrpcKeys
 from rocketwire.server.grpc.tables.groups import OwnGroups
 from rocketwire.server.grpc.tables.topics import OwnTopics
-from rocketwire.server.guards.acl import handlers as access
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.limits.limits import Limits
 from rocketwire.server.name_server import admin_handlers as name_server_admin
@@ -47,7 +47,7 @@ from rocketwire.server.statistics import handlers as statistics
 from rocketwire.server.timer import handlers as timer
 from rocketwire.server.transactions import handlers as transaction
 from rocketwire.server.transactions import resuming
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 
 BROKER_FAMILIES: Final[Mapping[str, tuple[Route, ...]]] = {
     "send": send.ROUTES,
@@ -141,7 +141,7 @@ def broker_families(broker: Broker) -> Iterator[Family]:
             queue_removal=broker.queue_removal,
             runtime_info=broker.runtime_info,
             topic_removal=broker.topic_removal,
-            told=broker.elsewhere.once_told,
+            told=broker.elsewhere.when_registered,
             topics=topics,
         ),
         "access": access.AccessServices(access=broker.access, address=broker.address, broker_keys=broker_keys),
@@ -151,16 +151,16 @@ def broker_families(broker: Broker) -> Iterator[Family]:
 
 def grpc_families(broker: Broker) -> Iterator[Family]:
     """What a broker serves for gRPC calls only."""
-    services = route.ByCallServices(topics=broker.topics)
+    services = route.GrpcRouteServices(topics=broker.topics)
     yield Family(routes=route.ROUTES, services=services)
 
 
-def front_parts(broker: Broker) -> Parts:
+def front_parts(broker: Broker) -> GrpcParts:
     """What gRPC calls reach of a broker beside its families."""
     live = broker.config
 
-    def kernel() -> KernelParts:
-        return KernelParts(
+    def kernel() -> KernelCallParts:
+        return KernelCallParts(
             invalidation=broker.invalidation,
             metrics=broker.metrics,
             pops=broker.pops.services,
@@ -169,7 +169,7 @@ def front_parts(broker: Broker) -> Parts:
             topics=broker.topics,
         )
 
-    return Parts(
+    return GrpcParts(
         clock=broker.clock,
         groups=OwnGroups(broker.groups),
         keys=live[GrpcKeys],

@@ -18,20 +18,20 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from rocketwire.server.announcing import NotAnnounced, announcing, telling
+from rocketwire.server.announcing import NotAnnounced, ready_announcer, ready_reporter
 from rocketwire.server.config.keys import ConfigError
 from rocketwire.server.configuration import ServerConfig
-from rocketwire.server.core.chance import Chance
 from rocketwire.server.core.clocks.clock import system_clock
-from rocketwire.server.core.logs import complain
-from rocketwire.server.core.works import SWITCH_SECONDS
-from rocketwire.server.following import ended
+from rocketwire.server.core.logs import log_startup_error
+from rocketwire.server.core.long_tasks import SWITCH_SECONDS
+from rocketwire.server.core.random_below import RandomBelow
+from rocketwire.server.following import wait_for_end
+from rocketwire.server.maintenance.flush_thread import FlushThread
 from rocketwire.server.net.addresses import HostUnknown
 from rocketwire.server.net.admission.descriptors import DescriptorsTooFew
 from rocketwire.server.net.listener import AddressInUse
 from rocketwire.server.net.tls.settings import TlsInvalid
 from rocketwire.server.serving import serve, serve_name_server
-from rocketwire.server.upkeep.flush_thread import FlushThread
 from rocketwire.store.errors import StoreError
 from rocketwire.wire.addresses import Address
 
@@ -70,7 +70,7 @@ def _run(config: ServerConfig, serving: Callable[[], Awaitable[None]]) -> int:
         TlsInvalid,
     ) as errors:
         for error in _leaves(errors):
-            complain(config.log_format, str(error))
+            log_startup_error(config.log_format, str(error))
         code = EXIT_USAGE
     return code
 
@@ -92,7 +92,7 @@ async def _serve_until_signal(config: ServerConfig, serving: Callable[[], Awaita
 
 
 async def _end_with(process_id: int, scope: trio.CancelScope) -> None:
-    await ended(process_id)
+    await wait_for_end(process_id)
     log.info("stopping: process %(process_id)d has ended", {"process_id": process_id})
     scope.cancel()
 
@@ -125,7 +125,7 @@ def _cancelled_by_signals() -> Iterator[trio.CancelScope]:
 
 async def _serve_and_announce(config: ServerConfig) -> None:
     with contextlib.ExitStack() as stack:
-        announce = stack.enter_context(announcing(config))
+        announce = stack.enter_context(ready_announcer(config))
         flush_thread = None
         if config.flush.sync_flush:
             flush_thread = stack.enter_context(contextlib.closing(FlushThread()))
@@ -148,7 +148,7 @@ async def _serve_and_announce(config: ServerConfig) -> None:
         await serve(
             config,
             clock=system_clock,
-            choose=Chance(),
+            choose=RandomBelow(),
             run_sync=trio.to_thread.run_sync,
             run_flush=flush_thread,
             ready=ready,
@@ -156,15 +156,17 @@ async def _serve_and_announce(config: ServerConfig) -> None:
 
 
 async def _proxy_and_announce(settings: ProxySettings) -> None:
-    from rocketwire.server.proxying import Standing, serve_proxy  # noqa: PLC0415 - a server without one is smaller
+    from rocketwire.server.proxying import ProxyAddresses, serve_proxy  # noqa: PLC0415 - a server without one is smaller
 
-    with telling(settings.base) as tell:
+    with ready_reporter(settings.base) as tell:
 
-        def ready(standing: Standing) -> None:
+        def ready(standing: ProxyAddresses) -> None:
             _set_the_collector()
             tell(standing.document(), standing.lines)
 
-        await serve_proxy(settings, clock=system_clock, choose=Chance(), run_sync=trio.to_thread.run_sync, ready=ready)
+        await serve_proxy(
+            settings, clock=system_clock, choose=RandomBelow(), run_sync=trio.to_thread.run_sync, ready=ready
+        )
 
 
 def _set_the_collector() -> None:

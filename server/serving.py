@@ -20,35 +20,35 @@ from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.clocks.due_time import DueTime
 from rocketwire.server.core.clocks.movable_clock import MovableClock
+from rocketwire.server.core.long_tasks import LongTaskScheduler
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.threads import RunSync
-from rocketwire.server.core.works import Works
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
-from rocketwire.server.grpc.front import Front
+from rocketwire.server.faults.setup import DispatcherWrapper, allowed_faults, without_faults
+from rocketwire.server.grpc.front import GrpcServer
 from rocketwire.server.grpc.keys import DEFAULT_ADDRESS
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.limits.limits import Limits
+from rocketwire.server.monitoring.latencies import Latencies, timed
 from rocketwire.server.name_server.advertised import Advertising
 from rocketwire.server.name_server.config import NameServerConfig
 from rocketwire.server.name_server.key_values import KeyValueConfig
 from rocketwire.server.name_server.routes import RouteTable
 from rocketwire.server.net.admission.admission import Admission
-from rocketwire.server.net.admission.descriptors import Descriptors, shared_out
+from rocketwire.server.net.admission.descriptors import Descriptors, divide_descriptors
 from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.hub import Hub, hub_kernel
 from rocketwire.server.net.listener import AddressInUse, Listener, bind, listened_address
 from rocketwire.server.net.tls.contexts import TlsContexts, loaded_contexts
 from rocketwire.server.net.tls.gate import TlsGate
-from rocketwire.server.operations.faults.start import InFront, allowed_faults, no_faults
-from rocketwire.server.operations.monitoring.latencies import Latencies, timed
 from rocketwire.server.registry import broker_families, front_parts, grpc_families, name_server_families
-from rocketwire.store.append.flush import RunBlocking
+from rocketwire.store.append.group_commit import RunBlocking
 from rocketwire.store.tables.key_values import KeyValueFile
 from rocketwire.wire.addresses import Address
 
 if TYPE_CHECKING:
-    from rocketwire.server.operations.faults.faulty import Faults
-    from rocketwire.server.operations.monitoring.endpoint import Monitoring
+    from rocketwire.server.faults.faulty import FaultInjection
+    from rocketwire.server.monitoring.endpoint import Monitoring
 
 log = logging.getLogger(__name__)
 
@@ -89,7 +89,7 @@ async def serve(
             _bind_all(config, sockets),
             config,
             tls,
-            shared_out(http=config.http is not None),
+            divide_descriptors(http=config.http is not None),
             clock=movable or clock,
             movable=movable,
             choose=choose,
@@ -108,7 +108,7 @@ async def serve_name_server(
         AddressInUse, DescriptorsTooFew, TlsInvalid: as with `serve`.
     """
     contexts = loaded_contexts(config.tls, clock=clock, run_sync=run_sync)
-    metrics, descriptors = Metrics(), shared_out(http=False)
+    metrics, descriptors = Metrics(), divide_descriptors(http=False)
     in_flight = InFlight(Limits(LiveConfig(config, clock)[LimitKeys], metrics))
     routes = RouteTable()
     address = config.name_server or NAME_SERVER
@@ -119,14 +119,14 @@ async def serve_name_server(
             sock,
             config,
             routes,
-            admission=Admission(in_flight, descriptors.connections, descriptors.farewells),
+            admission=Admission(in_flight, descriptors.connections, descriptors.linger_budget),
             tls=TlsGate(contexts, in_flight),
             in_flight=in_flight,
             clock=clock,
-            in_front=no_faults,
+            wrap_dispatcher=without_faults,
             metrics=metrics,
             latencies=None,
-            works=Works(run_sync, now=trio.current_time),
+            works=LongTaskScheduler(run_sync, now=trio.current_time),
             run_sync=run_sync,
         )
         async with trio.open_nursery() as nursery:
@@ -206,11 +206,11 @@ async def _serve_on(
         run_flush=run_flush,
     )
     try:
-        admission = Admission(broker.in_flight, descriptors.connections, descriptors.farewells)
+        admission = Admission(broker.in_flight, descriptors.connections, descriptors.linger_budget)
         tls = TlsGate(tls_contexts, broker.in_flight)
         faults = allowed_faults(config.faults, choose, metrics)
-        in_front = no_faults if faults is None else faults.in_front
-        works = Works(run_sync, now=trio.current_time)
+        wrap_dispatcher = without_faults if faults is None else faults.wrap_dispatcher
+        works = LongTaskScheduler(run_sync, now=trio.current_time)
         name_server = None
         if sockets.name_server is not None:
             name_server = _name_server(
@@ -221,13 +221,13 @@ async def _serve_on(
                 tls=tls,
                 in_flight=broker.in_flight,
                 clock=clock,
-                in_front=in_front,
+                wrap_dispatcher=wrap_dispatcher,
                 metrics=metrics,
                 latencies=latencies,
                 works=works,
                 run_sync=run_sync,
             )
-        dispatcher, peer_closed = in_front(
+        dispatcher, peer_closed = wrap_dispatcher(
             FrameDispatcher(
                 (*broker_families(broker), *grpc_families(broker)),
                 metrics=metrics,
@@ -236,14 +236,14 @@ async def _serve_on(
                 guards=() if broker.access is None else (broker.access,),
                 works=works,
                 now=trio.current_time,
-                meet=broker.store.meet,
+                meet=broker.store.on_store_error,
             ),
             broker.peer_closed,
             "broker",
         )
         hub = broker.make_hub(lambda: dispatcher.guarded)
         served_by = timed(dispatcher, metrics, latencies)
-        front = Front(
+        front = GrpcServer(
             front_parts(broker),
             served_by,
             peer_closed=broker.peer_closed,
@@ -322,10 +322,10 @@ def _name_server(
     tls: TlsGate,
     in_flight: InFlight,
     clock: Clock,
-    in_front: InFront,
+    wrap_dispatcher: DispatcherWrapper,
     metrics: Metrics,
     latencies: Latencies | None,
-    works: Works,
+    works: LongTaskScheduler,
     run_sync: RunSync,
 ) -> _NameServer:
     folder = config.store.folder.absolute()
@@ -339,7 +339,7 @@ def _name_server(
     families = name_server_families(routes, key_values, admission.limits, own)
     kernel = hub_kernel()
     hub = None if kernel is None else Hub(kernel, clock=clock, in_flight=in_flight)
-    front, closed = in_front(
+    front, closed = wrap_dispatcher(
         FrameDispatcher(families, metrics=metrics, works=works, now=trio.current_time), routes.peer_closed, "namesrv"
     )
     served_by = timed(front, metrics, latencies)
@@ -347,7 +347,7 @@ def _name_server(
 
 
 def _tell(sockets: _Sockets, descriptors: Descriptors) -> None:
-    descriptors.tell()
+    descriptors.log_shares()
     listens = (
         ("name server", sockets.name_server),
         *(("broker", sock) for sock in sockets.broker),
@@ -366,21 +366,21 @@ def _monitoring(
     listeners: Mapping[str, Sequence[Listener]],
     hubs: Sequence[Hub],
     latencies: Latencies,
-    faults: Faults | None,
+    faults: FaultInjection | None,
     descriptors: Descriptors,
     movable: MovableClock | None,
     hosts: frozenset[str],
 ) -> Monitoring:
     # What these import costs memory and time, for those only who ask for it.
-    from rocketwire.server.operations.monitoring.endpoint import Monitoring  # noqa: PLC0415 - see above
-    from rocketwire.server.operations.monitoring.sources import Sources  # noqa: PLC0415 - see above
-    from rocketwire.server.operations.monitoring.watched import Watched  # noqa: PLC0415 - see above
+    from rocketwire.server.monitoring.endpoint import Monitoring  # noqa: PLC0415 - see above
+    from rocketwire.server.monitoring.services import MonitoredServices  # noqa: PLC0415 - see above
+    from rocketwire.server.monitoring.sources import MonitoringSources  # noqa: PLC0415 - see above
 
     broker.time_flushes(latencies.flushes.note)
     for hub in hubs:
-        hub.note_times()
-    sources = Sources(
-        services=Watched(
+        hub.measure_latencies()
+    sources = MonitoringSources(
+        services=MonitoredServices(
             clients=broker.clients,
             clock=broker.clock,
             lifetime=broker.lifetime,

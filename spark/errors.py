@@ -90,7 +90,7 @@ class WriteUnsupported(SparkSourceError):
     error_class = "ROCKETMQ_WRITE_UNSUPPORTED"
 
 
-class MessageInvalid(SparkSourceError):
+class RowInvalid(SparkSourceError):
     """A row that cannot be sent as a message."""
 
     error_class = "ROCKETMQ_MESSAGE_INVALID"

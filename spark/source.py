@@ -43,10 +43,10 @@ class RocketMQDataSource(DataSource):
         Raises:
             SparkSourceError: an option is wrong.
         """
-        from rocketwire.spark.request.option_parsing import MESSAGES, read_options, wanted_table
+        from rocketwire.spark.request.option_parsing import MESSAGES, read_options, requested_table
         from rocketwire.spark.schema import spark_schema
 
-        table = wanted_table(self.options)
+        table = requested_table(self.options)
         if table == MESSAGES:
             return spark_schema(read_options(self.options).columns)
         name, _ = _TABLES[table]
@@ -59,9 +59,9 @@ class RocketMQDataSource(DataSource):
         Raises:
             SparkSourceError: an option is wrong, or the schema has unknown columns.
         """
-        from rocketwire.spark.request.option_parsing import MESSAGES, is_of_endpoint, wanted_table
+        from rocketwire.spark.request.option_parsing import MESSAGES, is_of_endpoint, requested_table
 
-        table = wanted_table(self.options)
+        table = requested_table(self.options)
         if table != MESSAGES:
             name, kind = _TABLES[table]
         elif is_of_endpoint(self.options):

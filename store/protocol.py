@@ -1,7 +1,7 @@
 """What the server's handlers and services ask of a store: the seam behind which a remote cluster can stand, too.
 
 `MessageStore` (`store.store`) is the implementation over this machine's own files. What only that one has, its files,
-their lifetime, the index's upkeep, and what the kernel writes to, is no part of the protocol: `server/upkeep`,
+their lifetime, the index's upkeep, and what the kernel writes to, is no part of the protocol: `server/maintenance`,
 `server/timer` and the `kernel.py` of a room know `MessageStore` itself.
 """
 
@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from rocketwire.store.append.drafts import Appended, Draft
+from rocketwire.store.append.drafts import AppendResult, Draft
 from rocketwire.store.errors import StoreError
 from rocketwire.store.index.query import QueryResult
-from rocketwire.store.log.log_scan import Scanned
-from rocketwire.store.read.fetch import ANY_TEXT, Fetched
+from rocketwire.store.log.log_scan import ScanResult
+from rocketwire.store.read.fetch import ANY_TEXT, FetchResult
 from rocketwire.store.read.reader import LogPart
 
 
-class Messages(Protocol):
+class StoreProtocol(Protocol):
     """Messages in queues, over one log. All is called on the event loop and returns at once, but `flush_to`.
 
     A queue is named by its topic and number; a queue offset counts its messages from 0, a physical offset is a
@@ -28,7 +28,7 @@ class Messages(Protocol):
 
     # --- appending ---
 
-    def append(self, drafts: Sequence[Draft]) -> list[Appended]:
+    def append(self, drafts: Sequence[Draft]) -> list[AppendResult]:
         """Append a group in order: it can be read when this returns, and is durable when `flushed_offset` is past it.
 
         A shorter result means that the rest was refused: `append_error` says why. The same drafts may be tried again.
@@ -41,7 +41,7 @@ class Messages(Protocol):
         ...
 
     @property
-    def why_refused(self) -> StoreError | None:
+    def append_refusal(self) -> StoreError | None:
         """Why no message is taken now, whatever it is like; None: messages are taken."""
         ...
 
@@ -50,7 +50,7 @@ class Messages(Protocol):
         """Store timestamp of the last group."""
         ...
 
-    def meet(self, error: Exception) -> bool:
+    def on_store_error(self, error: Exception) -> bool:
         """Note what a request met; false: it does not say that files of the store are gone, and the caller logs it."""
         ...
 
@@ -102,7 +102,7 @@ class Messages(Protocol):
         """The part of the log around a physical offset that is mapped as one, for callers that read many records."""
         ...
 
-    def scan(self, offset: int, end: int, needle: bytes) -> Scanned:
+    def scan(self, offset: int, end: int, needle: bytes) -> ScanResult:
         """Some of the records between two physical offsets, those that hold certain bytes."""
         ...
 
@@ -139,7 +139,7 @@ class Messages(Protocol):
         accept: Callable[[int], bool] | None = None,
         matches: Callable[[bytes], bool] | None = None,
         most_text: int = ANY_TEXT,
-    ) -> Fetched:
+    ) -> FetchResult:
         """Messages of a queue from an offset on, and where the reader goes on, by the rules of Apache 4.9.7.
 
         At most `max_count` of at most `max_bytes` (None: as configured), but always one; those whose tags code `accept`

@@ -26,14 +26,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.disk.segment import Segment
-from rocketwire.store.index.key_index import Index
+from rocketwire.store.index.key_index import KeyIndex
 from rocketwire.store.layout.record import SMALLEST, store_timestamp
 from rocketwire.store.log.commit_log import CommitLog
 from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.queues.queues import QueueTable
 from rocketwire.store.settings import StoreSettings
 from rocketwire.wire.facts.record import MAGIC_AT, MAGIC_V1, MAGIC_V2, PHYSICAL_OFFSET_AT
-from rocketwire.wire.names import LIGHT_PREFIX, SCHEDULE_TOPIC, TIMER_TOPIC, TRANS_HALF_TOPIC, TRANS_OP_HALF_TOPIC
+from rocketwire.wire.names import LIGHT_QUEUE_PREFIX, SCHEDULE_TOPIC, TIMER_TOPIC, TRANS_HALF_TOPIC, TRANS_OP_HALF_TOPIC
 
 if TYPE_CHECKING:
     from rocketwire.store.index.index_file import IndexFile  # it takes numpy with it
@@ -74,7 +74,7 @@ class DiskUsage(NamedTuple):
         return f"CL: {self.commit_log:5.2f} CQ: {self.consume_queues:5.2f} INDEX: {self.index_files:5.2f}"
 
 
-class Verdict(NamedTuple):
+class CleaningDecision(NamedTuple):
     """The result of the rules: remove expired files; ignore their age; append nothing."""
 
     clean: bool
@@ -82,10 +82,10 @@ class Verdict(NamedTuple):
     full: bool
 
 
-def judge(rules: RetentionRules, used: float, *, hour: int, asked: bool) -> Verdict:
+def decide_cleaning(rules: RetentionRules, used: float, *, hour: int, asked: bool) -> CleaningDecision:
     """Apply the rules to a disk usage (0 to 1) at an hour of the day; `asked`: an administrator asks for it."""
     pressed = used > rules.clean_forcibly or used > rules.warning
-    return Verdict(
+    return CleaningDecision(
         clean=asked or pressed or used > rules.max_used or hour in rules.hours,
         forcibly=pressed and rules.forcibly_enabled,
         full=used > rules.warning,
@@ -96,7 +96,12 @@ class Retention:
     """Removes expired files of one store."""
 
     def __init__(
-        self, settings: StoreSettings, commit_log: CommitLog, queues: QueueTable, index: Index | None, files: FileSystem
+        self,
+        settings: StoreSettings,
+        commit_log: CommitLog,
+        queues: QueueTable,
+        index: KeyIndex | None,
+        files: FileSystem,
     ) -> None:
         self._settings = settings
         self._log = commit_log
@@ -121,11 +126,11 @@ class Retention:
 
     # --- the commit log ---
 
-    def take_log_file(self, now: int, reserved: int, *, forcibly: bool) -> Segment | None:
+    def detach_log_file(self, now: int, reserved: int, *, forcibly: bool) -> Segment | None:
         """Take the oldest file out of the log if it is older than `reserved` ms, or `forcibly`; None when none may go.
 
         From then on it is not read. Its `remove` and then `sync_log` may run in a thread; if `remove` fails, call
-        `put_log_file_back`.
+        `reattach_log_file`.
         """
         oldest = self._log.segments.first
         if oldest is None or oldest.end >= self._log.position:
@@ -134,7 +139,7 @@ class Retention:
             full_since = self._full_since(oldest, now)
             if full_since is None or now < full_since + reserved:
                 return None
-        return self._log.segments.take_first()
+        return self._log.segments.detach_first()
 
     def _full_since(self, oldest: Segment, now: int) -> int | None:
         """When a file was full, by the first file behind it that shows it; None when none does."""
@@ -154,9 +159,9 @@ class Retention:
             return None
         return store_timestamp(head)
 
-    def put_log_file_back(self, segment: Segment) -> None:
+    def reattach_log_file(self, segment: Segment) -> None:
         """Put a file back into the log that could not be removed."""
-        self._log.segments.put_back(segment)
+        self._log.segments.reattach(segment)
 
     def sync_log(self) -> None:
         """Make the removal of a log file durable. Blocking; safe in a thread."""
@@ -187,12 +192,12 @@ class Retention:
         if self._current(queue):
             self._files.sync_directory(queue.directory)
 
-    def take_index_files(self) -> Sequence[IndexFile]:
+    def detach_index_files(self) -> Sequence[IndexFile]:
         """Take the index files whose messages are all gone out of the index, but not the newest.
 
         Their `remove` may run in a thread. One that fails leaves a file that the next start finds again.
         """
-        return () if self._index is None else self._index.take_before(self._log.start)
+        return () if self._index is None else self._index.detach_before(self._log.start)
 
     # --- what an administrator asks for ---
 
@@ -213,7 +218,7 @@ class Retention:
         """
         for queue in self.queues():
             topic = queue.key[0]
-            kept = topic in used or topic in _OWN or topic.startswith(LIGHT_PREFIX)
+            kept = topic in used or topic in _OWN or topic.startswith(LIGHT_QUEUE_PREFIX)
             yield queue if self._current(queue) and not kept else None
 
     def queues_of(self, topic: str) -> Iterator[ConsumeQueue | None]:

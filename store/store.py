@@ -13,11 +13,11 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Final
 
 from rocketwire.store.append.appender import Appender
-from rocketwire.store.append.drafts import Appended, Draft
+from rocketwire.store.append.drafts import AppendResult, Draft
 from rocketwire.store.append.flusher import Flusher
 from rocketwire.store.disk.files import NO_ROOM, FileSystem, RealFileSystem
 from rocketwire.store.disk.foreign import LOST_AND_FOUND
-from rocketwire.store.disk.presence import Presence
+from rocketwire.store.disk.store_files_check import StoreFilesCheck
 from rocketwire.store.errors import (
     DiskFull,
     StoreClosed,
@@ -28,14 +28,14 @@ from rocketwire.store.errors import (
     SyncFailed,
 )
 from rocketwire.store.event import Event
-from rocketwire.store.index.key_index import Index
+from rocketwire.store.index.key_index import KeyIndex
 from rocketwire.store.log.checkpoint import Checkpoint
 from rocketwire.store.log.commit_log import CommitLog
 from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.queues.queues import QueueTable
 from rocketwire.store.read.fetch import FetchLimits
 from rocketwire.store.read.reader import StoreReader
-from rocketwire.store.recovery.recovery import Recovered, recover
+from rocketwire.store.recovery.recovery import RecoveryResult, recover
 from rocketwire.store.retention import Retention
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.tables.deleted_topics import DeletedTopics
@@ -71,7 +71,7 @@ class MessageStore(StoreReader):
         recovered: What the recovery at the start did.
         refusal: Why nothing is appended though the store itself could: set by the service that watches the disk.
         gone: Why nothing is appended, when files of the store are gone.
-        met: What was found to be gone, by path; see `meet`.
+        met: What was found to be gone, by path; see `on_store_error`.
         retention: Removes expired files.
         deleted_topics: The topics whose messages in the log are dead.
     """
@@ -85,7 +85,7 @@ class MessageStore(StoreReader):
         lock: int,
     ) -> None:
         log = CommitLog(settings.commit_log, settings.commit_log_file_size, files, sync_flush=settings.sync_flush)
-        index = Index(settings, files, log, clock) if settings.message_index_enable else None
+        index = KeyIndex(settings, files, log, clock) if settings.message_index_enable else None
         limits = FetchLimits(
             memory=files.memory() * settings.access_message_in_memory_max_ratio // 100,
             count_in_memory=settings.max_transfer_count_in_memory,
@@ -96,13 +96,13 @@ class MessageStore(StoreReader):
         super().__init__(log, QueueTable(settings, files), index, limits)
         self.settings = settings
         self.arrivals = Event[[list[tuple[str, int]]]]()
-        self.recovered = Recovered(start=0, end=0, records=0, last_timestamp=0)
-        self.refusal: StoreError | None = None
-        self.gone: StoreError | None = None
-        self.met: dict[str, StoreGone] = {}
+        self.recovered = RecoveryResult(start=0, end=0, records=0, last_timestamp=0)
+        self.disk_refusal: StoreError | None = None
+        self.files_refusal: StoreError | None = None
+        self.missing_files: dict[str, StoreGone] = {}
         self.retention = Retention(settings, self._log, self._queues, self._index, files)
         self._files = files
-        self._presence = Presence(settings, self._log, self._queues, files, lock)
+        self._presence = StoreFilesCheck(settings, self._log, self._queues, files, lock)
         self._closed = False
         self._append_error: StoreError | None = None
         self.deleted_topics = DeletedTopics(settings.deleted_topics, files, {})
@@ -224,8 +224,8 @@ class MessageStore(StoreReader):
             return
         self._closed = True
         try:
-            if self._presence.lost is not None:
-                raise self._presence.lost
+            if self._presence.lock_lost is not None:
+                raise self._presence.lock_lost
             self._flusher.flush_all()
             self._log.close()
             self._files.remove(self.settings.abort)
@@ -259,54 +259,59 @@ class MessageStore(StoreReader):
         """Store timestamp in ms of the last group; after a start that of the last message recovery saw."""
         return self._log.timestamp or self.recovered.last_timestamp
 
-    def append(self, drafts: Sequence[Draft]) -> list[Appended]:
+    def append(self, drafts: Sequence[Draft]) -> list[AppendResult]:
         """Append a group in order; it can be read when this returns, and is durable after `flush_to`.
 
         A result shorter than the drafts means that the rest was refused: `append_error` says why. The same drafts may
         be tried again.
         """
         if self._refuses:
-            self._append_error = self.why_refused
+            self._append_error = self.append_refusal
             return []
         touched: set[ConsumeQueue] = set()
         results = self._appender.append(drafts, touched)
         self._append_error = self._appender.error
         self._tell_of(touched)
-        if self._append_error is not None and self.meet(self._append_error):
-            self.gone = self._presence.look()
+        if self._append_error is not None and self.on_store_error(self._append_error):
+            self.files_refusal = self._presence.check()
         return results
 
     @property
     def _refuses(self) -> bool:
-        return self._closed or self._flusher.error is not None or self.gone is not None or self.refusal is not None
+        return (
+            self._closed
+            or self._flusher.error is not None
+            or self.files_refusal is not None
+            or self.disk_refusal is not None
+        )
 
     @property
-    def why_refused(self) -> StoreError | None:
+    def append_refusal(self) -> StoreError | None:
         """Why no message is taken now, whatever it is like; None: messages are taken."""
         if not self._refuses:
             return None
-        return self._flusher.error or self.gone or self.refusal or StoreClosed(str(self.settings.root))
+        return self._flusher.error or self.files_refusal or self.disk_refusal or StoreClosed(str(self.settings.root))
 
     # --- files that are gone ---
 
-    def look_for_files(self) -> StoreError | None:
+    def check_files(self) -> StoreError | None:
         """Why nothing may be stored, as its files are gone; None: they are there. Blocking; safe in a thread."""
-        return self._presence.look()
+        return self._presence.check()
 
-    def note_files(self, refusal: StoreError | None) -> None:
-        """Refuse appends for the error from `look_for_files`, or accept them again; check for other missing files."""
-        self.gone = refusal
+    def apply_files_check(self, refusal: StoreError | None) -> None:
+        """Refuse appends for the error from `check_files`, or accept them again; check for other missing files."""
+        self.files_refusal = refusal
         if refusal is None:
-            for error in self._presence.look_at_others():
-                self.meet(error)
+            for error in self._presence.missing_optional_files():
+                self.on_store_error(error)
 
-    def meet(self, error: Exception) -> bool:
+    def on_store_error(self, error: Exception) -> bool:
         """Record that a file is gone; false: it is another error, which the caller has to report."""
-        if isinstance(error, StoreGone) and len(self.met) < _MOST_MET:
-            self.met.setdefault(error.path, error)
+        if isinstance(error, StoreGone) and len(self.missing_files) < _MOST_MET:
+            self.missing_files.setdefault(error.path, error)
         return isinstance(error, StoreGone)
 
-    def is_there(self, path: str) -> bool:
+    def path_exists(self, path: str) -> bool:
         """Whether there is a file or folder of that name. Blocking; safe in a thread."""
         return self._files.identity(path) is not None
 
@@ -320,11 +325,11 @@ class MessageStore(StoreReader):
         """The column that gets the keys of appended messages; None if there is no index."""
         return self._index.keys if self._index is not None else None
 
-    def may_append_at(self, now: int) -> bool:
+    def kernel_may_append_at(self, now: int) -> bool:
         """Whether the kernel may append messages of that store timestamp in ms: it does not retract a checkpoint."""
         return not self._refuses and now >= self.last_append_timestamp and now > self._checkpoint.claimed
 
-    def appended(self, touched: Collection[ConsumeQueue]) -> None:
+    def note_kernel_appends(self, touched: Collection[ConsumeQueue]) -> None:
         """Tell of the queues that got messages from the kernel."""
         self._tell_of(touched)
 
@@ -344,7 +349,7 @@ class MessageStore(StoreReader):
         """
         self._flusher.flush_to(offset)
 
-    def flush_due(self, passed_ms: int) -> None:
+    def flush_by_interval(self, passed_ms: int) -> None:
         """Flush what is due by the settings' intervals. Blocking; run it in a thread, every 500 ms or oftener.
 
         `passed_ms`: since the store was opened, whatever the wall clock did meanwhile.
@@ -353,7 +358,7 @@ class MessageStore(StoreReader):
             FlushFailed: the disk refused; nothing more is appended until the store is opened anew.
             FlushDelayed: it could not be tried now; the same call may succeed later.
         """
-        self._flusher.flush_due(passed_ms)
+        self._flusher.flush_by_interval(passed_ms)
 
     def checkpoint(self) -> None:
         """Flush all consume queues and full index files, then write the checkpoint. Blocking; safe in a thread.

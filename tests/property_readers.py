@@ -10,7 +10,13 @@ from typing import Final
 
 from rocketwire.wire import fast
 from rocketwire.wire.batch import BatchItem, encode_batch
-from rocketwire.wire.properties import decode_properties, decode_stored_properties, items_of, parted, value_of
+from rocketwire.wire.properties import (
+    decode_properties,
+    decode_property_bytes,
+    decode_stored_properties,
+    property_value,
+    split_properties,
+)
 
 NAMES: Final = ("TAGS", "KEYS", "UNIQ_KEY")
 """What every reader knows."""
@@ -26,18 +32,18 @@ def _text(value: bytes | None) -> str | None:
 
 
 def _items(text: bytes) -> dict[str, str | None]:
-    found = items_of(text)
+    found = decode_property_bytes(text)
     assert {_text(name): _text(value) for name, value in found.items()} == decode_stored_properties(text)
     return {name: _text(found.get(name.encode())) for name in NAMES}
 
 
 def _values(text: bytes) -> dict[str, str | None]:
-    return {name: _text(value_of(text, name.encode())) for name in NAMES}
+    return {name: _text(property_value(text, name.encode())) for name in NAMES}
 
 
 def _parted(text: bytes) -> dict[str, str | None]:
-    found = parted(text)
-    return {"UNIQ_KEY": found.unique_key, "KEYS": found.keys, "TAGS": _text(value_of(found.others, b"TAGS"))}
+    found = split_properties(text)
+    return {"UNIQ_KEY": found.unique_key, "KEYS": found.keys, "TAGS": _text(property_value(found.shared_text, b"TAGS"))}
 
 
 def _of_sent(found: fast.StoredProperties) -> dict[str, str | None]:

@@ -18,7 +18,7 @@ from rocketwire.store.records.property_columns import hashed_properties, index_h
 from rocketwire.store.records.walk import walk
 from rocketwire.wire.fast import STEERING_NAMES
 from rocketwire.wire.java import string_hash
-from rocketwire.wire.message import Message, encode_record
+from rocketwire.wire.message import MessageRecord, encode_record
 from rocketwire.wire.properties import decode_properties
 from tests.property_readers import NAMES, check
 
@@ -60,7 +60,7 @@ def test_all_readers_in_python_see_the_same(text: bytes) -> None:
 def test_what_is_hashed_of_many_records_is_the_same(several: list[bytes]) -> None:
     data = b""
     for text in several:
-        message = Message(topic="T", queue_id=0, body=b"b", properties=text, physical_offset=len(data))
+        message = MessageRecord(topic="T", queue_id=0, body=b"b", properties=text, physical_offset=len(data))
         data += encode_record(message)
     found = hashed_properties(data, walk(data, base=0, whole=False, most=len(several) + 1).records)
     decoded = [decode_properties(text.decode()) for text in several]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 
 REASONS: Final[tuple[tuple[str, Iterable[int]], ...]] = (
     ("a server sends it to clients", (39, 40, 220, 221, 326, 200073)),

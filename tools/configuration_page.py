@@ -1,7 +1,7 @@
 """The tables of docs/configuration.md, made from the declared keys."""
 
 from rocketwire.server.config.apache_keys import APACHE_KEYS_WITHOUT_EFFECT
-from rocketwire.server.config.keys import Key, write
+from rocketwire.server.config.keys import Key, format_value
 from rocketwire.server.configuration import KEYS
 from tools.markdown import table
 
@@ -14,7 +14,7 @@ def keys() -> str:
 
 def _row(key: Key) -> tuple[str, ...]:
     names = ", ".join(f"`{name}`" for name in (key.name, *key.aliases))
-    default = f"`{write(key.default)}`" if write(key.default) else "empty"
+    default = f"`{format_value(key.default)}`" if format_value(key.default) else "empty"
     known = f" ({key.known})" if key.known else ""
     return (names, default, key.allowed, key.meaning + known, "yes" if key.online else "")
 

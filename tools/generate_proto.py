@@ -28,7 +28,7 @@ class ProtocFailed(Exception):
     """`protoc` refused the files; its message follows."""
 
 
-def generated(root: Path) -> dict[Path, str]:
+def generate(root: Path) -> dict[Path, str]:
     """The text of each generated file, by its path below `root`, where the .proto files are.
 
     Raises:
@@ -100,7 +100,7 @@ def _lines(data: bytes) -> Iterator[bytes]:
 
 def main() -> int:
     """Write all of them anew."""
-    for path, text in generated(Path()).items():
+    for path, text in generate(Path()).items():
         path.write_text(text, encoding="utf-8")
     return 0
 

@@ -28,15 +28,15 @@ class MarkerMissing(Exception):
     """A page lacks the markers of a part."""
 
 
-def current(root: Path, page: Path) -> str:
+def up_to_date(root: Path, page: Path) -> str:
     """The page's text with its generated parts up to date."""
     text = (root / page).read_text(encoding="utf-8")
     for part, make in PAGES[page].items():
-        text = replaced(text, part, make())
+        text = replace_part(text, part, make())
     return text
 
 
-def replaced(text: str, part: str, content: str) -> str:
+def replace_part(text: str, part: str, content: str) -> str:
     """`text` with the text between the part's markers replaced.
 
     Raises:
@@ -53,7 +53,7 @@ def replaced(text: str, part: str, content: str) -> str:
 def main() -> int:
     """Write all pages and files anew."""
     for page in PAGES:
-        page.write_text(current(Path(), page), encoding="utf-8")
+        page.write_text(up_to_date(Path(), page), encoding="utf-8")
     for file, make in FILES.items():
         file.write_text(make(), encoding="utf-8")
     return 0

@@ -8,7 +8,7 @@ from tools.markdown import table as markdown_table
 def table() -> str:
     """One row a served request code, in the order of the codes, family by family."""
     rows = [
-        (family, str(int(route.code)), f"`{route.code.name}`", route.heading)
+        (family, str(int(route.code)), f"`{route.code.name}`", route.summary)
         for family, routes in FAMILIES.items()
         for route in sorted(routes, key=lambda route: route.code)
     ]

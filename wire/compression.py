@@ -10,8 +10,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Final
 
-from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.errors import CompressedBodyInvalid, CompressionUnavailable, CompressionUnknown
+from rocketwire.wire.facts.codes import SysFlag
 
 ZLIB: Final = "zlib"
 LZ4: Final = "lz4"

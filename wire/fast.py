@@ -15,7 +15,7 @@ from rocketwire.wire.errors import BatchInvalid, BatchTooLarge
 from rocketwire.wire.facts import properties as names
 from rocketwire.wire.java import hash_map_order, string_hash
 from rocketwire.wire.properties import decode_properties, encode_properties
-from rocketwire.wire.property_edits import without
+from rocketwire.wire.property_edits import remove_properties
 
 _BATCH_HEAD: Final = Struct(">iiiii")
 _BATCH_LEAST: Final = _BATCH_HEAD.size + 2
@@ -162,7 +162,7 @@ def batch_messages(body: bytes) -> list[BatchMessage]:
         ):
             raise _why_refused(body, len(result), items)
         if _POP_CK in properties:
-            properties = without(properties, (_POP_CK,))
+            properties = remove_properties(properties, (_POP_CK,))
         unique_key, keys, tags, steering = _known_values(properties)
         append(_new(BatchMessage, (flag, body[body_at:length_at], properties, unique_key, keys, tags, steering)))
     return result

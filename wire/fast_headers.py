@@ -13,8 +13,8 @@ from typing import Final, Generic, TypeVar
 
 import msgspec
 
-from rocketwire.wire.codes import RequestCode
-from rocketwire.wire.header import SHORT, Header, fits
+from rocketwire.wire.facts.codes import RequestCode
+from rocketwire.wire.header import UNCHECKED_HEADER_BYTES, Header, is_within_limits
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
 from rocketwire.wire.headers.transaction import EndTransactionRequestHeader
 from rocketwire.wire.java import Int32, Int64
@@ -63,7 +63,7 @@ class FastHeaders(Generic[FieldsT]):
 
     def decode(self, header: memoryview) -> FastHeader[FieldsT] | None:
         """The header with its fields; None: it needs the general decoder."""
-        if len(header) > SHORT and not fits(header):
+        if len(header) > UNCHECKED_HEADER_BYTES and not is_within_limits(header):
             return None
         data = bytes(header)
         try:

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple, TypeAlias
 
 import construct as cs
 
-from rocketwire.wire.codes import MAX_FRAME_LENGTH, SerializeType
 from rocketwire.wire.errors import FrameLengthInvalid, FrameTooLong, HeaderLengthInvalid
+from rocketwire.wire.facts.codes import MAX_FRAME_LENGTH, SerializeType
 from rocketwire.wire.header import Header, decode_header, encode_header, encode_header_around_opaque
 
 Buffer: TypeAlias = bytes | memoryview
@@ -26,9 +26,9 @@ FRAME: Final = cs.Struct(
     "body" / cs.Bytes(cs.this.length - cs.this.header_length - 4),
 )
 
-PREFIX: Final = Struct(">iI")
+FRAME_PREFIX: Final = Struct(">iI")
 """The two words before the header: length, and serialise type with header length."""
-_pack: Final = PREFIX.pack
+_pack: Final = FRAME_PREFIX.pack
 LENGTH_SIZE: Final = 4
 """Bytes of the length that a frame's own length does not count."""
 
@@ -61,13 +61,13 @@ def encode_frame_head(header: Header, body_length: int, serialize_type: int = Se
         SerializeTypeUnknown: the type is neither JSON nor ROCKETMQ.
     """
     head = encode_header(header, serialize_type)
-    total = PREFIX.size + len(head) + body_length
+    total = FRAME_PREFIX.size + len(head) + body_length
     if total > MAX_FRAME_LENGTH:
         raise FrameTooLong(total, MAX_FRAME_LENGTH)
-    return PREFIX.pack(total - LENGTH_SIZE, serialize_type << TYPE_SHIFT | len(head)) + head
+    return FRAME_PREFIX.pack(total - LENGTH_SIZE, serialize_type << TYPE_SHIFT | len(head)) + head
 
 
-class FrameHeads:
+class FrameTemplate:
     """The heads of frames that differ only in their opaques: encoded once, up to the body.
 
     Raises:
@@ -80,12 +80,12 @@ class FrameHeads:
     def __init__(self, header: Header, body_length: int, serialize_type: int = SerializeType.JSON) -> None:
         self._before, self._after = encode_header_around_opaque(header, serialize_type)
         self._fixed = len(self._before) + len(self._after)
-        self._rest = PREFIX.size - LENGTH_SIZE + body_length  # what the frame's length counts beside the header
+        self._rest = FRAME_PREFIX.size - LENGTH_SIZE + body_length  # what the frame's length counts beside the header
         self._most = MAX_FRAME_LENGTH - LENGTH_SIZE - self._rest
         self._json = serialize_type == SerializeType.JSON
         self._type_word = serialize_type << TYPE_SHIFT
 
-    def of(self, opaque: int) -> bytes:
+    def with_opaque(self, opaque: int) -> bytes:
         """Give what `encode_frame_head` writes for this opaque.
 
         Raises:
@@ -109,7 +109,7 @@ def frame_size(length: int, limit: int = MAX_FRAME_LENGTH) -> int:
         FrameLengthInvalid: no frame can have that length (negative, or no room for the second word).
         FrameTooLong: the frame is beyond the limit.
     """
-    if length < PREFIX.size - LENGTH_SIZE:
+    if length < FRAME_PREFIX.size - LENGTH_SIZE:
         raise FrameLengthInvalid(length, "negative" if length < 0 else "no room for a header length")
     if length + LENGTH_SIZE > limit:
         raise FrameTooLong(length + LENGTH_SIZE, limit)
@@ -126,13 +126,13 @@ def decode_frame(data: Buffer) -> Frame:
         HeaderInvalid: the header cannot be read.
         SerializeTypeUnknown: the header is of neither type.
     """
-    if len(data) < PREFIX.size:
+    if len(data) < FRAME_PREFIX.size:
         raise FrameLengthInvalid(len(data), "a frame has at least 8 bytes")
-    length, word = PREFIX.unpack_from(data)
+    length, word = FRAME_PREFIX.unpack_from(data)
     if frame_size(length) != len(data):
         raise FrameLengthInvalid(length, f"the frame has {len(data) - LENGTH_SIZE} bytes after its length")
     serialize_type, header_length = word >> TYPE_SHIFT, word & HEADER_LENGTH_MASK
-    body_at = PREFIX.size + header_length
+    body_at = FRAME_PREFIX.size + header_length
     if body_at > len(data):
-        raise HeaderLengthInvalid(header_length, len(data) - PREFIX.size)
-    return Frame(decode_header(data[PREFIX.size : body_at], serialize_type), data[body_at:], serialize_type)
+        raise HeaderLengthInvalid(header_length, len(data) - FRAME_PREFIX.size)
+    return Frame(decode_header(data[FRAME_PREFIX.size : body_at], serialize_type), data[body_at:], serialize_type)

@@ -13,7 +13,8 @@ import construct as cs
 import msgspec
 
 from rocketwire.wire.bodies import fastjson
-from rocketwire.wire.codes import (
+from rocketwire.wire.errors import BodyInvalid, EntriesTooMany, HeaderInvalid, HeaderTooLarge, SerializeTypeUnknown
+from rocketwire.wire.facts.codes import (
     FLAG_ONEWAY,
     FLAG_RESPONSE,
     LANGUAGE_CODES,
@@ -21,9 +22,8 @@ from rocketwire.wire.codes import (
     LANGUAGES,
     SerializeType,
 )
-from rocketwire.wire.errors import BodyInvalid, EntriesTooMany, HeaderInvalid, HeaderTooLarge, SerializeTypeUnknown
 from rocketwire.wire.java import Int32
-from rocketwire.wire.json_bounds import check_count
+from rocketwire.wire.json_bounds import check_entry_count
 
 _EXT_ENTRY: Final = cs.Struct(
     "key" / cs.Prefixed(cs.Int16sb, cs.GreedyBytes),
@@ -53,12 +53,12 @@ _INT32: Final = Struct(">i")
 _LENIENT_LIMIT: Final = (
     1 << 17
 )  # bytes of a header that is no plain JSON; that takes long to read, and none is so large
-MOST_BYTES: Final = 1 << 20
+MAX_HEADER_BYTES: Final = 1 << 20
 """Of a header: messages have properties of 32 KiB, pulls subscriptions of 256 KiB."""
-MOST_FIELDS: Final = 1024
+MAX_HEADER_FIELDS: Final = 1024
 """Of extFields: none of the protocol has more than twenty. In JSON the members beside them count, too."""
-_MOST_ENTRIES: Final = MOST_FIELDS + 8  # with the members beside extFields
-SHORT: Final = 2 * MOST_FIELDS
+_MOST_ENTRIES: Final = MAX_HEADER_FIELDS + 8  # with the members beside extFields
+UNCHECKED_HEADER_BYTES: Final = 2 * MAX_HEADER_FIELDS
 """Bytes: a JSON header of so many has no more fields than that."""
 _BYTES: Final = "headerBytes"
 _FIELDS: Final = "headerFields"
@@ -108,25 +108,25 @@ def decode_header(data: bytes | memoryview, serialize_type: int) -> Header:
     Keys that are absent in JSON take RocketMQ's defaults: language JAVA, all numbers 0.
 
     Raises:
-        HeaderTooLarge: it is longer than `MOST_BYTES`, or has more extFields than `MOST_FIELDS`.
+        HeaderTooLarge: it is longer than `MAX_HEADER_BYTES`, or has more extFields than `MAX_HEADER_FIELDS`.
         HeaderInvalid: the bytes are no header of that type.
         SerializeTypeUnknown: the type is neither JSON nor ROCKETMQ.
     """
     if serialize_type == SerializeType.JSON:
-        if len(data) > SHORT:
+        if len(data) > UNCHECKED_HEADER_BYTES:
             _check_json(data)
         try:
             return _decode_strict(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return _decode_lenient(data)
     if serialize_type == SerializeType.ROCKETMQ:
-        return _decode_binary(bytes(data[:MOST_BYTES]), len(data))
+        return _decode_binary(bytes(data[:MAX_HEADER_BYTES]), len(data))
     raise SerializeTypeUnknown(serialize_type)
 
 
-def fits(data: memoryview) -> bool:
+def is_within_limits(data: memoryview) -> bool:
     """Whether a JSON header is small enough for `decode_header`, as far as that is known without decoding it."""
-    if len(data) <= SHORT:
+    if len(data) <= UNCHECKED_HEADER_BYTES:
         return True
     try:
         _check_json(data)
@@ -136,13 +136,13 @@ def fits(data: memoryview) -> bool:
 
 
 def _check_json(data: bytes | memoryview) -> None:
-    if len(data) > MOST_BYTES:
-        raise _json_too_large(data, _BYTES, MOST_BYTES)
+    if len(data) > MAX_HEADER_BYTES:
+        raise _json_too_large(data, _BYTES, MAX_HEADER_BYTES)
     text = bytes(data)
     try:
-        check_count(text, _MOST_ENTRIES)
+        check_entry_count(text, _MOST_ENTRIES)
     except EntriesTooMany:
-        raise _json_too_large(text, _FIELDS, MOST_FIELDS) from None
+        raise _json_too_large(text, _FIELDS, MAX_HEADER_FIELDS) from None
 
 
 def _json_too_large(data: bytes | memoryview, limit: str, most: int) -> HeaderInvalid:
@@ -260,11 +260,11 @@ def _utf8(text: str) -> bytes:
 
 
 def _decode_binary(data: bytes, size: int) -> Header:
-    """Read a header of so many bytes, of which no more than the first `MOST_BYTES` are given."""
+    """Read a header of so many bytes, of which no more than the first `MAX_HEADER_BYTES` are given."""
     try:
         code, language, version, opaque, flag, remark_length = _FIXED.unpack_from(data)
-        if size > MOST_BYTES:
-            raise HeaderTooLarge(_BYTES, MOST_BYTES, code=code, opaque=opaque, flag=flag)
+        if size > MAX_HEADER_BYTES:
+            raise HeaderTooLarge(_BYTES, MAX_HEADER_BYTES, code=code, opaque=opaque, flag=flag)
         at = _FIXED.size
         remark, at = _text(data, at, remark_length, len(data))
         (ext_length,) = _INT32.unpack_from(data, at)
@@ -275,8 +275,8 @@ def _decode_binary(data: bytes, size: int) -> Header:
         fields = 0
         while at < len(data):
             fields += 1
-            if fields > MOST_FIELDS:
-                raise HeaderTooLarge(_FIELDS, MOST_FIELDS, code=code, opaque=opaque, flag=flag)
+            if fields > MAX_HEADER_FIELDS:
+                raise HeaderTooLarge(_FIELDS, MAX_HEADER_FIELDS, code=code, opaque=opaque, flag=flag)
             (length,) = _INT16.unpack_from(data, at)
             key, at = _text(data, at + _INT16.size, length, len(data))
             (length,) = _INT32.unpack_from(data, at)

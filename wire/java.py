@@ -30,7 +30,7 @@ def to_int32(value: int) -> int:
     return ((value & _UINT32_MASK) ^ _INT32_SIGN) - _INT32_SIGN
 
 
-def natural_number(text: str | bytes, most: int = INT64_MAX) -> int | None:
+def parse_natural_number(text: str | bytes, most: int = INT64_MAX) -> int | None:
     """The number in a text of ASCII digits; None for any other text, and for one above `most`.
 
     So a text from outside never becomes a number that Java cannot hold, nor one too long for Python to parse.

@@ -14,9 +14,9 @@ from typing import Final
 
 from rocketwire.wire.errors import BodyInvalid, EntriesTooMany
 
-MOST_ENTRIES: Final = 100_000
+MAX_JSON_ENTRIES: Final = 100_000
 """Of a body. A topic has 16,384 queues at most, and a queue in a list of locks or offsets takes four."""
-MOST_DEPTH: Final = 64
+MAX_JSON_DEPTH: Final = 64
 """Depth of nested objects and lists; no body of the protocol is nested deeper than seven."""
 
 _LEAST_ENTRY: Final = 2  # bytes of the shortest entry, with its comma or, if it is alone, the brackets around it
@@ -27,22 +27,22 @@ _NO_BRACKETS: Final = bytes(set(_ALL) - set(b"[]{}"))
 _OPENING: Final = frozenset(b"[{")
 
 
-def check_entries(data: bytes | bytearray | memoryview | str, most: int) -> None:
+def check_json_size(data: bytes | bytearray | memoryview | str, most: int) -> None:
     """Check that a text has at most so many entries, and is not nested too deep.
 
     Raises:
         EntriesTooMany: it has more.
-        BodyInvalid: it is nested deeper than `MOST_DEPTH`.
+        BodyInvalid: it is nested deeper than `MAX_JSON_DEPTH`.
     """
     text = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else bytes(data)
     opened = text.count(b"{") + text.count(b"[")
-    if opened > MOST_DEPTH:
-        _check_exactly(text, most, MOST_DEPTH)
+    if opened > MAX_JSON_DEPTH:
+        _check_exactly(text, most, MAX_JSON_DEPTH)
     else:
-        check_count(text, most)
+        check_entry_count(text, most)
 
 
-def check_count(text: bytes, most: int) -> None:
+def check_entry_count(text: bytes, most: int) -> None:
     """The same without the depth, for texts whose reader limits the depth itself.
 
     Raises:

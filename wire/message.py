@@ -9,7 +9,6 @@ from struct import Struct
 from struct import error as struct_error
 from typing import Final
 
-from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.errors import (
     PropertiesInvalid,
     RecordBlank,
@@ -19,6 +18,7 @@ from rocketwire.wire.errors import (
     RecordTruncated,
     RecordUnwritten,
 )
+from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.facts.record import (
     BLANK_MAGIC,
     BODY_CRC_MASK,
@@ -41,7 +41,7 @@ _SYS_FLAG: Final = Struct(">i")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class MessageRecord:
     """One record: times in milliseconds since 1970, hosts as (address, port), properties as stored."""
 
     topic: str
@@ -68,7 +68,7 @@ def body_crc(body: bytes | memoryview) -> int:
     return zlib.crc32(body) & BODY_CRC_MASK
 
 
-def encode_record(message: Message) -> bytes:
+def encode_record(message: MessageRecord) -> bytes:
     """Write a record; the host bits of the sysFlag follow the hosts given.
 
     Raises:
@@ -125,7 +125,7 @@ def encode_record(message: Message) -> bytes:
         raise RecordInvalid(f"message cannot be written as a record: {error}") from error
 
 
-def decode_record(buf: bytes | bytearray | memoryview, offset: int = 0, *, check_crc: bool = True) -> Message:
+def decode_record(buf: bytes | bytearray | memoryview, offset: int = 0, *, check_crc: bool = True) -> MessageRecord:
     """Read the record at an offset of a buffer; the bytes behind it are ignored.
 
     Raises:
@@ -153,7 +153,7 @@ def decode_record(buf: bytes | bytearray | memoryview, offset: int = 0, *, check
     return _decode(bytes(view[:total]), magic, check_crc=check_crc)
 
 
-def _decode(data: bytes, magic: int, *, check_crc: bool) -> Message:
+def _decode(data: bytes, magic: int, *, check_crc: bool) -> MessageRecord:
     (sys_flag,) = _SYS_FLAG.unpack_from(data, SYS_FLAG_AT)
     form = _FORMS[bool(sys_flag & SysFlag.BORN_HOST_V6), bool(sys_flag & SysFlag.STORE_HOST_V6)]
     try:
@@ -184,7 +184,7 @@ def _decode(data: bytes, magic: int, *, check_crc: bool) -> Message:
         raise RecordInvalid(f"message record of {len(data)} bytes holds only {at}")
     if check_crc and (found := body_crc(body)) != crc:
         raise RecordCrcMismatch(crc, found)
-    return Message(
+    return MessageRecord(
         topic=name,
         queue_id=queue_id,
         body=body,

@@ -9,7 +9,7 @@ import re
 from struct import Struct
 from typing import Final
 
-from rocketwire.wire.codes import SerializeType
+from rocketwire.wire.facts.codes import SerializeType
 
 _NAME: Final = "msgId"
 _IN_JSON: Final = re.compile(rb'((?<=[{,])"%b":")([^"\\]*)' % _NAME.encode())
@@ -20,7 +20,7 @@ _LENGTH: Final = Struct(">I")
 _NAME_LENGTH: Final = Struct(">H")
 
 
-def rewritten(header: bytes, serialize_type: int, old: bytes, new: bytes) -> bytes:
+def replace_hosts(header: bytes, serialize_type: int, old: bytes, new: bytes) -> bytes:
     """Give the header with `new` for `old` where a message id in its field `msgId` begins so.
 
     The field may hold several ids, joined by commas. A header that cannot be read stays as it is, in the ROCKETMQ form

@@ -18,14 +18,14 @@ ALLOWED_CHARACTERS: Final = "^[%|a-zA-Z0-9_-]+$"
 
 RETRY_PREFIX: Final = "%RETRY%"
 DEAD_LETTER_PREFIX: Final = "%DLQ%"
-LIGHT_PREFIX: Final = "%LMQ%"
+LIGHT_QUEUE_PREFIX: Final = "%LMQ%"
 """Of 5.x's light queues: their entries lead to messages of other topics, and no table names them."""
 SYSTEM_TOPIC_PREFIX: Final = "rmq_sys_"
 SYSTEM_GROUP_PREFIX: Final = "CID_RMQ_SYS_"
 REVIVE_TOPIC_PREFIX: Final = "rmq_sys_REVIVE_LOG_"
 REVIVE_GROUP: Final = "CID_RMQ_SYS_REVIVE_GROUP"
 """Its offsets in the revive topic say which check points are done."""
-REPLY_TOPIC_POSTFIX: Final = "REPLY_TOPIC"
+REPLY_TOPIC_SUFFIX: Final = "REPLY_TOPIC"
 
 AUTO_CREATE_TOPIC: Final = "TBW102"
 SCHEDULE_TOPIC: Final = "SCHEDULE_TOPIC_XXXX"
@@ -56,7 +56,7 @@ SYSTEM_TOPICS: Final = frozenset(
 )
 """System topics of every broker; a broker adds its own name, its cluster's and the cluster's reply topic."""
 
-LATER_SYSTEM_TOPICS: Final = frozenset(
+SYSTEM_TOPICS_OF_5X: Final = frozenset(
     {
         "RMQ_SYS_ROCKSDB_TRANS_HALF_TOPIC",
         "RMQ_SYS_ROCKSDB_TRANS_OP_HALF_TOPIC",
@@ -65,7 +65,7 @@ LATER_SYSTEM_TOPICS: Final = frozenset(
 )
 """Those that 5.x adds: names that a 4.9 broker lets users have."""
 
-NOT_SENDABLE_TOPICS: Final = frozenset(
+SEND_FORBIDDEN_TOPICS: Final = frozenset(
     {
         SCHEDULE_TOPIC,
         TRANS_HALF_TOPIC,
@@ -78,7 +78,7 @@ NOT_SENDABLE_TOPICS: Final = frozenset(
 )
 """Topics that clients may not send to."""
 
-WAITING_TOPICS: Final = frozenset({SCHEDULE_TOPIC, TRANS_HALF_TOPIC, TRANS_OP_HALF_TOPIC, TIMER_TOPIC})
+PENDING_TOPICS: Final = frozenset({SCHEDULE_TOPIC, TRANS_HALF_TOPIC, TRANS_OP_HALF_TOPIC, TIMER_TOPIC})
 """Topics in which the broker keeps messages until they are due or decided. The revive topic is one, too."""
 
 PREDEFINED_GROUPS: Final = (
@@ -95,7 +95,7 @@ PREDEFINED_GROUPS: Final = (
 _ALLOWED: Final = frozenset("%|-_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
-def group_problem(group: str) -> str | None:
+def group_name_error(group: str) -> str | None:
     """Validate a group's name as the official client does."""
     if not group.strip():
         return "the specified group is blank"
@@ -106,23 +106,23 @@ def group_problem(group: str) -> str | None:
     return None
 
 
-def longest_topic(topic: str) -> int:
+def max_topic_length(topic: str) -> int:
     """How many characters a topic may have, by what it begins with."""
     return MAX_RETRY_TOPIC_LENGTH if topic.startswith((RETRY_PREFIX, DEAD_LETTER_PREFIX)) else MAX_TOPIC_LENGTH
 
 
-def topic_problem(topic: str) -> str | None:
+def topic_name_error(topic: str) -> str | None:
     """Validate a topic's name as the broker does; the text is the remark of its answer of code 1."""
     if not topic.strip():
         return "The specified topic is blank."
     if not _ALLOWED.issuperset(topic):
         return f"The specified topic contains illegal characters, allowing only {ALLOWED_CHARACTERS}"
-    if len(topic) > longest_topic(topic):
+    if len(topic) > max_topic_length(topic):
         return "The specified topic is longer than topic max length."
     return None
 
 
-def system_topic_problem(topic: str, own: Container[str] = ()) -> str | None:
+def system_topic_conflict(topic: str, own: Container[str] = ()) -> str | None:
     """Tell why a topic cannot be created or deleted: it is RocketMQ's own; remark of an answer of code 1.
 
     `own` are the system topics that one broker has besides.
@@ -131,15 +131,15 @@ def system_topic_problem(topic: str, own: Container[str] = ()) -> str | None:
     return f"The topic[{topic}] is conflict with system topic." if system else None
 
 
-def not_sendable_problem(topic: str) -> str | None:
+def forbidden_send_reason(topic: str) -> str | None:
     """Tell why clients may not send to a topic; the remark of an answer of code 16."""
-    refused = topic in NOT_SENDABLE_TOPICS or topic.startswith(REVIVE_TOPIC_PREFIX)
+    refused = topic in SEND_FORBIDDEN_TOPICS or topic.startswith(REVIVE_TOPIC_PREFIX)
     return f"Sending message to topic[{topic}] is forbidden." if refused else None
 
 
-def is_waiting_topic(topic: str) -> bool:
+def is_pending_topic(topic: str) -> bool:
     """Tell whether the broker keeps messages in the topic until they are due or decided."""
-    return topic in WAITING_TOPICS or topic.startswith(REVIVE_TOPIC_PREFIX)
+    return topic in PENDING_TOPICS or topic.startswith(REVIVE_TOPIC_PREFIX)
 
 
 def is_system_topic(topic: str) -> bool:
@@ -149,7 +149,7 @@ def is_system_topic(topic: str) -> bool:
 
 def is_system_topic_of_any_version(topic: str) -> bool:
     """Tell whether the topic is one of RocketMQ's own on a broker of 4.9 or 5.x."""
-    return topic in LATER_SYSTEM_TOPICS or is_system_topic(topic)
+    return topic in SYSTEM_TOPICS_OF_5X or is_system_topic(topic)
 
 
 def is_system_group(group: str) -> bool:
@@ -169,7 +169,7 @@ def dead_letter_topic(group: str) -> str:
 
 def reply_topic(cluster: str) -> str:
     """Give a cluster's topic for replies to requests."""
-    return f"{cluster}_{REPLY_TOPIC_POSTFIX}"
+    return f"{cluster}_{REPLY_TOPIC_SUFFIX}"
 
 
 def pop_retry_topic(topic: str, group: str) -> str:
@@ -182,7 +182,7 @@ def pop_retry_topic_v2(topic: str, group: str) -> str:
     return f"{RETRY_PREFIX}{group}+{topic}"
 
 
-def popped_topic(topic: str, group: str) -> str:
+def original_pop_topic(topic: str, group: str) -> str:
     """Give the topic that a group popped from, of it or of a retry topic of POP; other names stay as they are."""
     for prefix in (f"{RETRY_PREFIX}{group}+", f"{RETRY_PREFIX}{group}_"):
         if topic.startswith(prefix):

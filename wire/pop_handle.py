@@ -26,11 +26,11 @@ from rocketwire.wire.names import RETRY_PREFIX, pop_retry_topic, pop_retry_topic
 
 ORDER_REVIVE_QUEUE: Final = 999
 """The revive queue in handles of messages that were popped in order: these have no check point."""
-NORMAL: Final = "0"
+KIND_NORMAL: Final = "0"
 """The kind of the topic itself."""
-RETRY: Final = "1"
+KIND_RETRY: Final = "1"
 """The kind of a retry topic, in the older form of its name."""
-RETRY_V2: Final = "2"
+KIND_RETRY_V2: Final = "2"
 """The kind of a retry topic in the newer form."""
 
 _SEPARATOR: Final = " "
@@ -53,7 +53,7 @@ class PopHandle(NamedTuple):
         pop_time: When it was popped, in ms since 1970.
         invisible_time: How long it is invisible from then on, in ms.
         revive_queue: The queue of its check point, or `ORDER_REVIVE_QUEUE`.
-        kind: `NORMAL`, `RETRY` or `RETRY_V2`.
+        kind: `KIND_NORMAL`, `KIND_RETRY` or `KIND_RETRY_V2`.
         broker: The broker's name.
         queue_id: The message's queue; -1 where a client left it out.
         offset: Its queue offset; likewise.
@@ -85,7 +85,7 @@ class PopHandle(NamedTuple):
 
     def topic(self, topic: str, group: str) -> str:
         """The topic that the message is in, when it was popped by a group from a topic or its retry topics."""
-        return topic_of_kind(self.kind, topic, group)
+        return topic_for_kind(self.kind, topic, group)
 
 
 def decode_pop_handle(text: str) -> PopHandle:
@@ -124,18 +124,18 @@ def _number(part: str, least: int, most: int) -> int:
     return int(part)
 
 
-def kind_of(topic: str) -> str:
+def topic_kind(topic: str) -> str:
     """The kind of a topic that messages are popped from."""
     if not topic.startswith(RETRY_PREFIX):
-        return NORMAL
-    return RETRY_V2 if _V2_MARK in topic else RETRY
+        return KIND_NORMAL
+    return KIND_RETRY_V2 if _V2_MARK in topic else KIND_RETRY
 
 
-def topic_of_kind(kind: str, topic: str, group: str) -> str:
+def topic_for_kind(kind: str, topic: str, group: str) -> str:
     """The topic itself, or a group's retry topic for it."""
-    if kind == RETRY:
+    if kind == KIND_RETRY:
         return pop_retry_topic(topic, group)
-    return pop_retry_topic_v2(topic, group) if kind == RETRY_V2 else topic
+    return pop_retry_topic_v2(topic, group) if kind == KIND_RETRY_V2 else topic
 
 
 class PoppedQueue(NamedTuple):
@@ -154,19 +154,19 @@ class PoppedQueue(NamedTuple):
     offsets: Sequence[int]
 
 
-def start_offset_info(queues: Iterable[PoppedQueue]) -> str:
+def encode_start_offset_info(queues: Iterable[PoppedQueue]) -> str:
     """The startOffsetInfo of an answer."""
     return _ITEM_SEPARATOR.join([f"{each.kind} {each.queue_id} {each.start_offset}" for each in queues])
 
 
-def message_offset_info(queues: Iterable[PoppedQueue]) -> str:
+def encode_message_offset_info(queues: Iterable[PoppedQueue]) -> str:
     """The msgOffsetInfo of an answer."""
     return _ITEM_SEPARATOR.join(
         [f"{each.kind} {each.queue_id} {_encoder.encode(list(each.offsets))[1:-1].decode()}" for each in queues]
     )
 
 
-def popped_queues(start_offsets: str, message_offsets: str) -> list[PoppedQueue]:
+def decode_popped_queues(start_offsets: str, message_offsets: str) -> list[PoppedQueue]:
     """Read both lists of an answer.
 
     Raises:
@@ -200,7 +200,7 @@ class OrderCount(NamedTuple):
     times: int
 
 
-def order_count_info(counts: Iterable[OrderCount]) -> str:
+def encode_order_count_info(counts: Iterable[OrderCount]) -> str:
     """The orderCountInfo of an answer."""
     return _ITEM_SEPARATOR.join(
         [
@@ -210,7 +210,7 @@ def order_count_info(counts: Iterable[OrderCount]) -> str:
     )
 
 
-def order_counts(text: str) -> list[OrderCount]:
+def decode_order_counts(text: str) -> list[OrderCount]:
     """Read the orderCountInfo of an answer.
 
     Raises:

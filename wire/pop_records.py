@@ -23,14 +23,14 @@ BATCH_ACK_TAG: Final = "bAck"
 
 _MOST_MESSAGES: Final = 32
 """Bits in a bit map; a pop takes no more messages."""
-SEVERAL: Final = -1
+BATCH_ACK_OFFSET: Final = -1
 """The offset in an acknowledgement of several messages."""
 _KEPT: Final = 1024
 """Brokers, groups and topics whose JSON is kept."""
 _Text: TypeAlias = str | None
 
 
-class PointKey(NamedTuple):
+class CheckPointKey(NamedTuple):
     """What joins a check point and its acknowledgements."""
 
     topic: str
@@ -65,14 +65,14 @@ class CheckPoint(msgspec.Struct, frozen=True, kw_only=True):
     group: str = msgspec.field(name="c")
     queue_id: Int32 = msgspec.field(name="q", default=0)
     start_offset: Int64 = msgspec.field(name="so", default=0)
-    differences: tuple[Int32, ...] | None = msgspec.field(name="d", default=None)
+    offset_differences: tuple[Int32, ...] | None = msgspec.field(name="d", default=None)
     pop_time: Int64 = msgspec.field(name="pt", default=0)
     invisible_time: Int64 = msgspec.field(name="it", default=0)
     broker: _Text = msgspec.field(name="bn", default=None)
     count: Int32 = msgspec.field(name="n", default=0)
     bit_map: Int32 = msgspec.field(name="bm", default=0)
     revive_offset: Int64 = msgspec.field(name="ro", default=0)
-    put_again: _Text = msgspec.field(name="rp", default=None)
+    re_put_times: _Text = msgspec.field(name="rp", default=None)
     suspend: bool = msgspec.field(name="sp", default=False)
     renewer: _Text = msgspec.field(name="rn", default=None)
 
@@ -85,13 +85,15 @@ class CheckPoint(msgspec.Struct, frozen=True, kw_only=True):
     def offsets(self) -> list[int]:
         """The queue offsets of the messages; older brokers leave out the differences of adjacent ones."""
         start = self.start_offset
-        if self.differences:
-            return [start + each for each in self.differences[: self.count]]
+        if self.offset_differences:
+            return [start + each for each in self.offset_differences[: self.count]]
         return list(range(start, start + min(self.count, _MOST_MESSAGES)))
 
-    def key(self, broker: str) -> PointKey:
+    def key(self, broker: str) -> CheckPointKey:
         """What acknowledgements have in common with it; `broker` is the name of one that names none."""
-        return PointKey(self.topic, self.group, self.queue_id, self.start_offset, self.pop_time, self.broker or broker)
+        return CheckPointKey(
+            self.topic, self.group, self.queue_id, self.start_offset, self.pop_time, self.broker or broker
+        )
 
     @property
     def unique_key(self) -> str:
@@ -103,10 +105,10 @@ class CheckPoint(msgspec.Struct, frozen=True, kw_only=True):
 
     def body(self) -> bytes:
         """The record's body."""
-        names, topic = names_in_body(self.broker, self.group, self.topic)
-        differences = "" if self.differences is None else f'"d":{_numbers(self.differences)},'
-        renewer = "" if self.renewer is None else renewer_in_body(self.renewer)
-        put_again = "" if self.put_again is None else f'"rp":{_json(self.put_again)},'
+        names, topic = encode_names(self.broker, self.group, self.topic)
+        differences = "" if self.offset_differences is None else f'"d":{_numbers(self.offset_differences)},'
+        renewer = "" if self.renewer is None else encode_renewer(self.renewer)
+        put_again = "" if self.re_put_times is None else f'"rp":{_json(self.re_put_times)},'
         return (
             f'{{"bm":{self.bit_map},{names}{differences}'
             f'"it":{self.invisible_time},"n":{self.count},"pt":{self.pop_time},"q":{self.queue_id},'
@@ -120,7 +122,7 @@ class Ack(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         topic: As in the check point; the following five, too.
-        offset: The queue offset of the message; `SEVERAL` of several.
+        offset: The queue offset of the message; `BATCH_ACK_OFFSET` of several.
         offsets: Those of several messages; None of one.
     """
 
@@ -134,7 +136,7 @@ class Ack(msgspec.Struct, frozen=True, kw_only=True):
     offsets: tuple[Int64, ...] | None = msgspec.field(name="aol", default=None)
 
     @property
-    def acked(self) -> Sequence[int]:
+    def acked_offsets(self) -> Sequence[int]:
         """The queue offsets of the messages."""
         return (self.offset,) if self.offsets is None else self.offsets
 
@@ -143,9 +145,11 @@ class Ack(msgspec.Struct, frozen=True, kw_only=True):
         """The record's tag."""
         return ACK_TAG if self.offsets is None else BATCH_ACK_TAG
 
-    def key(self, broker: str) -> PointKey:
+    def key(self, broker: str) -> CheckPointKey:
         """What the check point has in common with it; `broker` is the name of one that names none."""
-        return PointKey(self.topic, self.group, self.queue_id, self.start_offset, self.pop_time, self.broker or broker)
+        return CheckPointKey(
+            self.topic, self.group, self.queue_id, self.start_offset, self.pop_time, self.broker or broker
+        )
 
     @property
     def unique_key(self) -> str:
@@ -154,7 +158,7 @@ class Ack(msgspec.Struct, frozen=True, kw_only=True):
 
     def body(self) -> bytes:
         """The record's body."""
-        names, topic = names_in_body(self.broker, self.group, self.topic)
+        names, topic = encode_names(self.broker, self.group, self.topic)
         offsets = "" if self.offsets is None else f'"aol":{_numbers(self.offsets)},'
         return (
             f'{{"ao":{self.offset},{offsets}{names}"pt":{self.pop_time},'
@@ -162,9 +166,9 @@ class Ack(msgspec.Struct, frozen=True, kw_only=True):
         ).encode()
 
 
-def ack_of_several(ack: Ack, offsets: Sequence[int]) -> Ack:
+def batch_ack(ack: Ack, offsets: Sequence[int]) -> Ack:
     """The acknowledgement of several messages of the check point that another one is about."""
-    return msgspec.structs.replace(ack, offset=SEVERAL, offsets=tuple(offsets))
+    return msgspec.structs.replace(ack, offset=BATCH_ACK_OFFSET, offsets=tuple(offsets))
 
 
 _check_points: Final = msgspec.json.Decoder(CheckPoint)
@@ -182,7 +186,9 @@ def decode_check_point(body: bytes | memoryview) -> CheckPoint:
         found = _check_points.decode(body)
     except msgspec.DecodeError as error:
         raise PopRecordInvalid(str(error)) from error
-    if not 0 <= found.count <= _MOST_MESSAGES or (found.differences and len(found.differences) < found.count):
+    if not 0 <= found.count <= _MOST_MESSAGES or (
+        found.offset_differences and len(found.offset_differences) < found.count
+    ):
         raise PopRecordInvalid(f"a check point of {found.count} messages")
     return found
 
@@ -207,13 +213,13 @@ def _json(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def renewer_in_body(renewer: str) -> str:
+def encode_renewer(renewer: str) -> str:
     """The member of a check point's body for the client that its messages are kept for."""
     return f'"rn":{_json(renewer)},'
 
 
 @lru_cache(maxsize=_KEPT)
-def names_in_body(broker: str | None, group: str, topic: str) -> tuple[str, str]:
+def encode_names(broker: str | None, group: str, topic: str) -> tuple[str, str]:
     """The members of a body for the broker, if it is named, and the group; and that for the topic."""
     named = "" if broker is None else f'"bn":{_json(broker)},'
     return f'{named}"c":{_json(group)},', f'"t":{_json(topic)}'

@@ -36,7 +36,7 @@ def decode_properties(text: str) -> dict[str, str]:
     return _items(text, ITEM_SEP, NAME_SEP)
 
 
-def words_of(keys: str | None) -> list[str]:
+def split_keys(keys: str | None) -> list[str]:
     """The words of a KEYS property; none if there is no such property."""
     return [] if keys is None else [word for word in keys.split(KEY_SEP) if word]
 
@@ -58,7 +58,7 @@ def encode_properties(properties: Mapping[str, str]) -> str:
     return text
 
 
-def items_of(text: bytes) -> dict[bytes, bytes]:
+def decode_property_bytes(text: bytes) -> dict[bytes, bytes]:
     """All properties, as `decode_properties` reads them."""
     return _items(text, _ITEM_SEP, _NAME_SEP)
 
@@ -72,7 +72,7 @@ def _items(text: AnyStr, item_sep: AnyStr, name_sep: AnyStr) -> dict[AnyStr, Any
     return result
 
 
-def value_of(text: bytes, name: bytes) -> bytes | None:
+def property_value(text: bytes, name: bytes) -> bytes | None:
     """A property's value, None without one.
 
     Args:
@@ -82,8 +82,8 @@ def value_of(text: bytes, name: bytes) -> bytes | None:
     return _kept_reader(name)(text)
 
 
-def reader_of(name: bytes) -> Callable[[bytes], bytes | None]:
-    """A function that reads one property from text, as `value_of` does, for use on many messages.
+def property_reader(name: bytes) -> Callable[[bytes], bytes | None]:
+    """A function that reads one property from text, as `property_value` does, for use on many messages.
 
     It takes time linear in the text's length, whatever the text: consumers choose the names that filters read, and
     producers the texts.
@@ -111,10 +111,10 @@ def reader_of(name: bytes) -> Callable[[bytes], bytes | None]:
     return read
 
 
-_kept_reader = lru_cache(maxsize=_READERS_KEPT)(reader_of)
+_kept_reader = lru_cache(maxsize=_READERS_KEPT)(property_reader)
 
 
-class Parted(NamedTuple):
+class SplitProperties(NamedTuple):
     """What each single message has of its own, UNIQ_KEY and KEYS, and the text of all that similar messages share.
 
     What follows from the shared text is computed once and cached. Doubled items are in it, too.
@@ -122,13 +122,13 @@ class Parted(NamedTuple):
 
     unique_key: str | None
     keys: str | None
-    others: bytes
+    shared_text: bytes
 
 
 _new = tuple.__new__
 
 
-def parted(text: bytes) -> Parted:
+def split_properties(text: bytes) -> SplitProperties:
     """Split the stored property text of a message."""
     unique_key = keys = None
     at = text.rfind(_UNIQ_KEY_ITEM)
@@ -143,7 +143,7 @@ def parted(text: bytes) -> Parted:
     at = text.rfind(_KEYS_ITEM)
     if at >= 0:
         keys, text = _taken(text, _KEYS, at, at + len(_KEYS_ITEM))
-    return _new(Parted, (unique_key, keys, text))
+    return _new(SplitProperties, (unique_key, keys, text))
 
 
 def _taken(text: bytes, name: bytes, at: int, start: int) -> tuple[str | None, bytes]:
@@ -154,5 +154,5 @@ def _taken(text: bytes, name: bytes, at: int, start: int) -> tuple[str | None, b
     if start < end and (at == 0 or text[at - 1] == _ITEM_SEP_BYTE):
         others = text[end + 1 :] if at == 0 else text[: at - 1] + text[end:]
         return str(text[start:end], "utf-8", "replace"), others
-    value = value_of(text, name)  # the match is a part of another item, or empty
+    value = property_value(text, name)  # the match is a part of another item, or empty
     return None if value is None else str(value, "utf-8", "replace"), text

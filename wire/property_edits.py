@@ -3,7 +3,7 @@
 The result decodes to the same as the change applied to the dictionary of `decode_properties`: the last of equal names
 wins, an item without a name or value does not count, an existing name keeps its place and a new one comes last. Items
 that are not named stay unchanged, byte by byte. A text in which a name concerned occurs twice, or without a value, is
-split completely, as by `items_of`.
+split completely, as by `decode_property_bytes`.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Final
 
 from rocketwire.wire.errors import PropertiesInvalid
 from rocketwire.wire.facts.properties import ITEM_SEP, NAME_SEP
-from rocketwire.wire.properties import items_of
+from rocketwire.wire.properties import decode_property_bytes
 
 _NAME_SEP: Final = NAME_SEP.encode()
 _ITEM_SEP: Final = ITEM_SEP.encode()
 _ITEM_SEP_BYTE: Final = _ITEM_SEP[0]
 
 
-def with_items(text: bytes, items: Sequence[tuple[bytes, bytes]]) -> bytes:
+def set_properties(text: bytes, items: Sequence[tuple[bytes, bytes]]) -> bytes:
     """The text with some properties set: an existing name keeps its place, others are added at the end in order.
 
     Args:
@@ -63,11 +63,11 @@ def _replaced(text: bytes, opening: bytes, value: bytes) -> bytes | None:
 
 
 def _all_with(text: bytes, items: Sequence[tuple[bytes, bytes]]) -> bytes:
-    changed = {**items_of(text), **dict(items)}
-    return with_items(b"", list(changed.items()))
+    changed = {**decode_property_bytes(text), **dict(items)}
+    return set_properties(b"", list(changed.items()))
 
 
-def without(text: bytes, names: Iterable[bytes]) -> bytes:
+def remove_properties(text: bytes, names: Iterable[bytes]) -> bytes:
     """The text without the properties of some names, which have no separator in them."""
     for name in names:
         opening = _ITEM_SEP + name + _NAME_SEP

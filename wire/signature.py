@@ -22,7 +22,7 @@ _INNER: Final = bytes(each ^ 0x36 for each in range(256))
 _OUTER: Final = bytes(each ^ 0x5C for each in range(256))
 
 
-class Secret:
+class SecretKey:
     """A secret key, ready to sign. Neither its text nor its representation shows it."""
 
     __slots__ = ("_inner", "_outer")
@@ -46,17 +46,17 @@ class Secret:
         outer.update(inner.digest())
         return b2a_base64(outer.digest(), newline=False)
 
-    def signed(self, ext: Mapping[str, str], body: bytes | memoryview) -> bool:
+    def verify(self, ext: Mapping[str, str], body: bytes | memoryview) -> bool:
         """Whether a signature is that of a request's fields and body."""
         found = ext.get(SIGNATURE, "").encode("utf-8", "replace")
         if UNIQUE_KEY_QUERY not in ext:
-            return compare_digest(self.sign(content(ext), body), found)
-        with_it = compare_digest(self.sign(content(ext), body), found)
+            return compare_digest(self.sign(signed_content(ext), body), found)
+        with_it = compare_digest(self.sign(signed_content(ext), body), found)
         others = {name: value for name, value in ext.items() if name != UNIQUE_KEY_QUERY}
-        return compare_digest(self.sign(content(others), body), found) or with_it
+        return compare_digest(self.sign(signed_content(others), body), found) or with_it
 
 
-def content(ext: Mapping[str, str]) -> bytes:
+def signed_content(ext: Mapping[str, str]) -> bytes:
     """The signed text of a request's header."""
     names = tuple(ext)
     signed = _orders.get(names)

@@ -20,7 +20,7 @@ from bench.report import Markers, check_page, machine_facts, write_page
 from bench.spark import kafka
 from bench.spark.made_store import GIB
 from bench.spark.parts import Bench
-from bench.spark.reads import Turns
+from bench.spark.reads import RoundCounts
 from compat_tests.spark import other_spark
 
 PLACE: Final = Markers(
@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads spin at the import of numpy
     signal.signal(signal.SIGTERM, _interrupt)
     root = Path(tempfile.mkdtemp(prefix="bench-spark-", dir=options.dir))
-    turns = Turns(options.warming, options.rounds)
+    turns = RoundCounts(options.warming, options.rounds)
     bench = Bench(root, turns, size=int(options.gib * GIB), most=int(options.most_gib * GIB))
     try:
         load = os.getloadavg()[0]

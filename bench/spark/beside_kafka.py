@@ -16,8 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from bench.spark import kafka
 from bench.spark.made_store import QUEUES, TOPICS
-from bench.spark.reads import Turns, go_round, log_files
-from bench.spark.tables import Row
+from bench.spark.reads import RoundCounts, go_round, log_files
+from bench.spark.tables import BenchRow
 from bench.spark.usage import cost_of
 from rocketwire.store.settings import StoreSettings
 from rocketwire.testing import endpoint
@@ -34,7 +34,7 @@ BRISK: Final = {"kafka.fetch.max.wait.ms": "10"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class SparkSource:
     """A way to read the messages: its name, Spark's name of it, its options, and columns for some and for all."""
 
     what: str
@@ -58,19 +58,19 @@ class Source:
         return frame.select(*columns) if columns else frame
 
 
-def _kafkas(what: str, address: str, more: Mapping[str, str]) -> Source:
+def _kafkas(what: str, address: str, more: Mapping[str, str]) -> SparkSource:
     options = {"kafka.bootstrap.servers": address, "subscribePattern": "Topic.*", "startingOffsets": "earliest", **more}
     every = {"includeHeaders": "true"}
-    return Source(what=what, format="kafka", options=options, six=KAFKAS, body="value", every=every)
+    return SparkSource(what=what, format="kafka", options=options, six=KAFKAS, body="value", every=every)
 
 
-def _of_ours(what: str, kind: str, options: Mapping[str, str], *, named: bool = False) -> Source:
+def _of_ours(what: str, kind: str, options: Mapping[str, str], *, named: bool = False) -> SparkSource:
     every = {"columns": "*"}
-    return Source(what=what, format=kind, options=options, six=OURS, body="body", every=every, named=named)
+    return SparkSource(what=what, format=kind, options=options, six=OURS, body="body", every=every, named=named)
 
 
 @contextmanager
-def sources(spark: SparkSession, store: Path, folder: Path) -> Iterator[list[Source]]:
+def sources(spark: SparkSession, store: Path, folder: Path) -> Iterator[list[SparkSource]]:
     """The messages of a store in all places: Kafka's by its defaults, by `BRISK`, and ours."""
     served = folder / "served"
     shutil.copytree(store, served)
@@ -105,16 +105,16 @@ def _to_nothing(frame: DataFrame) -> None:
     frame.write.format("noop").mode("overwrite").save()
 
 
-def queries(spark: SparkSession, folder: Path) -> dict[str, Callable[[Source], object]]:
+def queries(spark: SparkSession, folder: Path) -> dict[str, Callable[[SparkSource], object]]:
     """What is measured; files go to a folder."""
 
-    def streamed(source: Source) -> None:
+    def streamed(source: SparkSource) -> None:
         checkpoint = folder / "checkpoint"
         writer = source.read(spark.readStream, source.six).writeStream.format("noop")
         writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start().awaitTermination()
         shutil.rmtree(checkpoint)
 
-    def to_parquet(source: Source) -> None:
+    def to_parquet(source: SparkSource) -> None:
         source.read(spark.read, (source.body,)).write.mode("overwrite").parquet(str(folder / "parquet"))
 
     return {
@@ -126,11 +126,11 @@ def queries(spark: SparkSession, folder: Path) -> dict[str, Callable[[Source], o
     }
 
 
-def measure(spark: SparkSession, store: Path, folder: Path, size: int, turns: Turns) -> list[Row]:
+def measure(spark: SparkSession, store: Path, folder: Path, size: int, turns: RoundCounts) -> list[BenchRow]:
     """What each query costs with each source; `size` is the bytes of all bodies. A turn goes through all of them."""
     with sources(spark, store, folder) as (plain, *found):
         asked = queries(spark, folder)
         pairs = [("count", plain), *itertools.product(asked, found)]
-        rows = [Row(what=f"{query}: {source.what}", size=size, base=f"{query}: {BASE}") for query, source in pairs]
+        rows = [BenchRow(what=f"{query}: {source.what}", size=size, base=f"{query}: {BASE}") for query, source in pairs]
         go_round(rows, [partial(cost_of, partial(asked[query], source)) for query, source in pairs], turns)
     return rows

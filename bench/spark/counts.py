@@ -20,13 +20,13 @@ from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from bench.spark.beside_kafka import PYTHON
 from bench.spark.made_store import GIB, NOW, QUEUE_FILE
-from bench.spark.reads import Turns, go_round
-from bench.spark.tables import Row
-from bench.spark.usage import Cost, cost_of
-from rocketwire.store.archive.columns.manifest import Manifest, save
-from rocketwire.store.archive.columns.segment import write
+from bench.spark.reads import RoundCounts, go_round
+from bench.spark.tables import BenchRow
+from bench.spark.usage import ActionCost, cost_of
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
-from rocketwire.wire.message import Message, encode_record
+from rocketwire.store.offline.columns.manifest import Manifest, save
+from rocketwire.store.offline.columns.segment import write
+from rocketwire.wire.message import MessageRecord, encode_record
 
 MESSAGES: Final = 100_000_000
 TOPICS: Final = 20
@@ -85,19 +85,19 @@ def _columns(rows: NDArray[np.int64], random: np.random.Generator) -> dict[str, 
 def _record(place: int) -> bytes:
     def of_body(size: int) -> bytes:
         return encode_record(
-            Message(topic="T0", queue_id=0, body=b"x" * size, physical_offset=place, store_timestamp=NOW)
+            MessageRecord(topic="T0", queue_id=0, body=b"x" * size, physical_offset=place, store_timestamp=NOW)
         )
 
     return of_body(_SIZE - len(of_body(0)))
 
 
-def measure(spark: SparkSession, store: Path, columns: Path, turns: Turns) -> list[Row]:
+def measure(spark: SparkSession, store: Path, columns: Path, turns: RoundCounts) -> list[BenchRow]:
     """What counts by topic, tags and hour cost, from counts by hour and by minute."""
     rows = [
-        Row(what=f"counts by hour, `countsPer` = `{unit}`", size=0, bar=_BAR if unit == "hour" else "")
+        BenchRow(what=f"counts by hour, `countsPer` = `{unit}`", size=0, bar=_BAR if unit == "hour" else "")
         for unit in _UNITS
     ]
-    asked: list[Callable[[], Cost]] = [
+    asked: list[Callable[[], ActionCost]] = [
         partial(cost_of, partial(_counted, spark, store, columns, unit)) for unit in _UNITS
     ]
     go_round(rows, asked, turns)

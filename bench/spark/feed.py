@@ -26,7 +26,7 @@ from rocketwire.store.layout.consume_queue import ENTRY
 from rocketwire.store.layout.derive import dtype_fields
 from rocketwire.store.settings import StoreSettings
 from rocketwire.wire.facts.record import PHYSICAL_OFFSET_AT, QUEUE_OFFSET_AT, STORE_TIMESTAMP_AT_IPV4
-from rocketwire.wire.message import Message, encode_record
+from rocketwire.wire.message import MessageRecord, encode_record
 
 QUEUES_OF_A_TOPIC: Final = 8
 BODY: Final = b"x" * 100
@@ -79,7 +79,9 @@ class Broker:
 
 def _record(queue: int) -> bytes:
     topic, queue_id = f"Topic{queue // QUEUES_OF_A_TOPIC}", queue % QUEUES_OF_A_TOPIC
-    return encode_record(Message(topic=topic, queue_id=queue_id, body=BODY, born_timestamp=time.time_ns() // 1_000_000))
+    return encode_record(
+        MessageRecord(topic=topic, queue_id=queue_id, body=BODY, born_timestamp=time.time_ns() // 1_000_000)
+    )
 
 
 def _queue_file(root: Path, queue: int) -> str:

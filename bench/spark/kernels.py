@@ -45,7 +45,7 @@ class Chunk(NamedTuple):
     length: int
 
 
-class Log:
+class MadeLog:
     """A commit log file that was made for this, and where its records are, as consume queues would tell."""
 
     def __init__(self, path: Path, body: int, size: int) -> None:
@@ -144,7 +144,7 @@ def _write(path: Path, body: int, size: int) -> NDArray[np.int64]:
     return np.concatenate(found)
 
 
-def measured(log: Log, turns: int) -> dict[str, list[float]]:
+def measured(log: MadeLog, turns: int) -> dict[str, list[float]]:
     """MiB a CPU-second of each row, for each turn."""
     rates: dict[str, list[float]] = {name: [] for name in log.rows()}
     for turn in range(turns + 1):
@@ -173,7 +173,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=options.directory) as directory:
         for body in BODIES:
             path = Path(directory) / f"{body}"
-            log = Log(path, body, options.mib * MIB)
+            log = MadeLog(path, body, options.mib * MIB)
             print(f"\nbodies of {body} B: {log.size / MIB:,.0f} MiB, {len(log.positions):,} records; MiB a CPU-second")
             for name, rates in measured(log, options.turns).items():
                 print(f"{name:30} median {statistics.median(rates):7,.0f}  {min(rates):7,.0f} to {max(rates):7,.0f}")

@@ -17,7 +17,7 @@ from rocketwire.store.layout.derive import dtype_fields
 from rocketwire.store.settings import StoreSettings
 from rocketwire.wire.facts.record import END_OF_FILE_BLANK, PHYSICAL_OFFSET_AT, QUEUE_OFFSET_AT
 from rocketwire.wire.java import string_hash
-from rocketwire.wire.message import Message, encode_record
+from rocketwire.wire.message import MessageRecord, encode_record
 
 MIB: Final = 1 << 20
 GIB: Final = 1 << 30
@@ -74,7 +74,7 @@ def _record(number: int, random: bytes, body: int) -> bytes:
         f"UNIQ_KEY\x01C0A80001{number:024X}\x02WAIT\x01true\x02KEYS\x01order-{number}\x02TAGS\x01Tag{number % TAGS}"
     )
     return encode_record(
-        Message(
+        MessageRecord(
             topic=f"Topic{_queue(number) // QUEUES}",
             queue_id=_queue(number) % QUEUES,
             body=random[start : start + body],

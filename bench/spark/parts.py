@@ -21,7 +21,7 @@ from tools import build_spark_jar
 class Bench:
     """All parts, by name."""
 
-    def __init__(self, root: Path, turns: reads.Turns, *, size: int, most: int) -> None:
+    def __init__(self, root: Path, turns: reads.RoundCounts, *, size: int, most: int) -> None:
         """Measure stores of so many bytes, and the memory with one of `most`, in a folder for them."""
         self._turns = turns
         self._size = size
@@ -47,7 +47,7 @@ class Bench:
     def _kernels(self) -> Iterator[str]:
         for body in BODIES:
             path = self._root / "log"
-            log = kernels.Log(path, body, min(self._size, GIB))
+            log = kernels.MadeLog(path, body, min(self._size, GIB))
             found = kernels.measured(log, self._turns.counted)
             path.unlink()
             bases = (kernels.CAT, kernels.MEMCPY)

@@ -19,8 +19,8 @@ from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from bench.spark.kernels import CAT, MEMCPY
 from bench.spark.made_store import MIB
-from bench.spark.tables import Row
-from bench.spark.usage import Cost, cost_of
+from bench.spark.tables import BenchRow
+from bench.spark.usage import ActionCost, cost_of
 from rocketwire.spark.export.exporting import export
 from rocketwire.spark.request.option_parsing import read_options
 from rocketwire.spark.schema import COLUMNS, DEFAULT_COLUMNS
@@ -35,7 +35,7 @@ COUNTS: Final[dict[str, tuple[tuple[str, ...], str]]] = {
 }
 
 
-class Turns(NamedTuple):
+class RoundCounts(NamedTuple):
     """How often everything is done: first for the JVM's compilers and caches, then to be measured."""
 
     warming: int
@@ -52,17 +52,17 @@ def log_size(store: Path) -> int:
     return sum(path.stat().st_size for path in log_files(store))
 
 
-def cat(store: Path) -> Cost:
+def cat(store: Path) -> ActionCost:
     """What `cat` of the log costs."""
     start = time.perf_counter()
     # Waited for by wait4, which tells processor time by the microsecond.
     process = subprocess.Popen(["cat", *log_files(store)], stdout=subprocess.DEVNULL)
     _, code, used = os.wait4(process.pid, 0)
     process.returncode = code
-    return Cost(time.perf_counter() - start, used.ru_utime + used.ru_stime)
+    return ActionCost(time.perf_counter() - start, used.ru_utime + used.ru_stime)
 
 
-def copied(store: Path) -> Cost:
+def copied(store: Path) -> ActionCost:
     """What a copy of the log out of a mapping costs, block by block into one place."""
     target = np.empty(_BLOCK, np.uint8)
     start, before = time.perf_counter(), time.process_time()
@@ -73,7 +73,7 @@ def copied(store: Path) -> Cost:
                 part = source[at : at + _BLOCK]
                 target[: len(part)] = part
             del source, part
-    return Cost(time.perf_counter() - start, time.process_time() - before)
+    return ActionCost(time.perf_counter() - start, time.process_time() - before)
 
 
 def counted(spark: SparkSession, store: Path, columns: Iterable[str]) -> DataFrame:
@@ -83,19 +83,19 @@ def counted(spark: SparkSession, store: Path, columns: Iterable[str]) -> DataFra
     return read.agg(*(F.count(name) for name in names))
 
 
-def _cost_of_counts(spark: SparkSession, store: Path, columns: Iterable[str]) -> Cost:
+def _cost_of_counts(spark: SparkSession, store: Path, columns: Iterable[str]) -> ActionCost:
     return cost_of(counted(spark, store, columns).collect)
 
 
-def measure_reads(spark: SparkSession, store: Path, turns: Turns) -> list[Row]:
+def measure_reads(spark: SparkSession, store: Path, turns: RoundCounts) -> list[BenchRow]:
     """The rows of a store; a turn goes through all of them."""
     size = log_size(store)
-    rows = [Row(what=CAT, size=size), Row(what=MEMCPY, size=size, base=CAT)]
-    actions: list[Callable[[], Cost]] = [lambda: cat(store), lambda: copied(store)]
+    rows = [BenchRow(what=CAT, size=size), BenchRow(what=MEMCPY, size=size, base=CAT)]
+    actions: list[Callable[[], ActionCost]] = [lambda: cat(store), lambda: copied(store)]
     for what, (columns, bar) in COUNTS.items():
-        rows.append(Row(what=what, size=size, base=CAT, bar=bar))
+        rows.append(BenchRow(what=what, size=size, base=CAT, bar=bar))
         actions.append(partial(_cost_of_counts, spark, store, columns))
-    rows.append(Row(what="stream of the six, 256 MiB a batch", size=size, base=CAT))
+    rows.append(BenchRow(what="stream of the six, 256 MiB a batch", size=size, base=CAT))
     actions.append(lambda: cost_of(lambda: streamed(spark, store)))
     go_round(rows, actions, turns)
     return rows
@@ -110,7 +110,7 @@ def streamed(spark: SparkSession, store: Path) -> None:
     shutil.rmtree(checkpoint)
 
 
-def measure_exports(spark: SparkSession, store: Path, turns: Turns) -> list[Row]:
+def measure_exports(spark: SparkSession, store: Path, turns: RoundCounts) -> list[BenchRow]:
     """An export to Parquet by topic and day, beside Spark's own of the same rows from files of other kinds."""
     work, size = store.parent, log_size(store)
     json, parquet, to = work / "json", work / "parquet", work / "written"
@@ -127,12 +127,12 @@ def measure_exports(spark: SparkSession, store: Path, turns: Turns) -> list[Row]
         export(lambda: spark, read_options({"path": str(store), "columns": "*"}), str(to), bar=_no_bar)
 
     rows = [
-        Row(what="export", size=size),
-        Row(what="from JSON lines", size=size, base="export", bar="1 or more"),
-        Row(what="from Parquet", size=size, base="export", bar="0.33 or more"),
+        BenchRow(what="export", size=size),
+        BenchRow(what="from JSON lines", size=size, base="export", bar="1 or more"),
+        BenchRow(what="from Parquet", size=size, base="export", bar="0.33 or more"),
     ]
 
-    def cost(action: Callable[[], None]) -> Cost:
+    def cost(action: Callable[[], None]) -> ActionCost:
         shutil.rmtree(to, ignore_errors=True)
         return cost_of(action)
 
@@ -157,23 +157,23 @@ def _no_bar(_: int) -> Iterator[_NoBar]:
     yield _NoBar()
 
 
-def measure_queues(spark: SparkSession, store: Path, turns: Turns) -> list[Row]:
+def measure_queues(spark: SparkSession, store: Path, turns: RoundCounts) -> list[BenchRow]:
     """Messages, sizes and lags of all queues, in a session that has read before."""
     read = spark.read.format("rocketmq").option("table", "queues")
 
-    def asked(columns: str) -> Cost:
+    def asked(columns: str) -> ActionCost:
         return cost_of(lambda: read.option("columns", columns).load(str(store)).collect())
 
     plain = "topic,queue_id,min_offset,max_offset,messages,lags"
     rows = [
-        Row(what="messages and lags of each queue", size=0, bar="under 2"),
-        Row(what="with bytes", size=0, bar="under 2"),
+        BenchRow(what="messages and lags of each queue", size=0, bar="under 2"),
+        BenchRow(what="with bytes", size=0, bar="under 2"),
     ]
     go_round(rows, [lambda: asked(plain), lambda: asked(f"{plain},bytes")], turns)
     return rows
 
 
-def go_round(rows: list[Row], actions: list[Callable[[], Cost]], turns: Turns) -> None:
+def go_round(rows: list[BenchRow], actions: list[Callable[[], ActionCost]], turns: RoundCounts) -> None:
     """Do all actions in each turn, so that other load of the machine affects all; costs go to the rows."""
     for turn in range(turns.warming + turns.counted):
         for row, action in zip(rows, actions, strict=True):

@@ -11,11 +11,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from bench.spark.beside_kafka import JAR, PYTHON
-from bench.spark.reads import Turns, go_round
-from bench.spark.tables import Row
+from bench.spark.reads import RoundCounts, go_round
+from bench.spark.tables import BenchRow
 from bench.spark.usage import cost_of
-from rocketwire.store.archive.columns.extend import extend
-from rocketwire.store.archive.read.directory import discover
+from rocketwire.store.offline.columns.extend import extend
+from rocketwire.store.offline.read.directory import discover
 
 SOURCES: Final = {"jar": JAR, "Python": PYTHON}
 NEWEST: Final = 10
@@ -25,7 +25,7 @@ _ORDERED: Final = ("topic", "queue_id", "queue_offset", "store_timestamp", "phys
 Query = Callable[[], DataFrame]
 
 
-class Stores:
+class QueryStores:
     """The stores of the queries, and columns beside the one that has messages."""
 
     def __init__(self, spark: SparkSession, store: Path, folder: Path) -> None:
@@ -67,10 +67,10 @@ def _first(read: Query, order: Column) -> DataFrame:
     return read().orderBy(order).limit(NEWEST)
 
 
-def measure(spark: SparkSession, store: Path, folder: Path, turns: Turns) -> list[Row]:
+def measure(spark: SparkSession, store: Path, folder: Path, turns: RoundCounts) -> list[BenchRow]:
     """What each of the queries costs; a turn goes through all of them."""
-    asked = list(Stores(spark, store, folder).queries())
-    rows = [Row(what=what, size=0, base=base) for what, base, _ in asked]
+    asked = list(QueryStores(spark, store, folder).queries())
+    rows = [BenchRow(what=what, size=0, base=base) for what, base, _ in asked]
     go_round(rows, [partial(cost_of, partial(_collected, query)) for _, _, query in asked], turns)
     return rows
 

@@ -28,7 +28,7 @@ _COLUMNS: Final = "topic,queue_id,queue_offset,body"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
+class MicroBatch:
     """A micro-batch: `ended` in s since 1970, `steps` in ms by Spark's names; `lag` is in seconds of the load."""
 
     ended: float
@@ -38,11 +38,11 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class StreamMeasurement:
     """What a stream did: `late` is the feed's own delay, in s, `cpu` CPU seconds a second, the feed's left out."""
 
     what: str
-    batches: list[Batch]
+    batches: list[MicroBatch]
     seconds: float
     cpu: float
     late: float
@@ -94,7 +94,7 @@ def fed(folder: Path) -> Iterator[Feed]:
         feed.kill()
 
 
-def measure(spark: SparkSession, what: str, folder: Path, seconds: int = SECONDS) -> Measured:
+def measure(spark: SparkSession, what: str, folder: Path, seconds: int = SECONDS) -> StreamMeasurement:
     """Read a minute of the load with a trigger of a second, into nothing."""
     spark.conf.set("spark.sql.streaming.numRecentProgressUpdates", "1000")
     with fed(folder) as feed:
@@ -113,7 +113,7 @@ def measure(spark: SparkSession, what: str, folder: Path, seconds: int = SECONDS
             query.stop()
         _, late = feed.end()
     there = BROKERS * QUEUES * max(1, RATE // BROKERS // QUEUES)
-    return Measured(
+    return StreamMeasurement(
         what=what,
         batches=[batch for batch in _batches(progress, begun, there) if start <= batch.ended <= end],
         seconds=end - start,
@@ -122,7 +122,7 @@ def measure(spark: SparkSession, what: str, folder: Path, seconds: int = SECONDS
     )
 
 
-def table(found: list[Measured]) -> str:
+def table(found: list[StreamMeasurement]) -> str:
     """The figures of some streams, side by side."""
     lines = []
     for one in found:
@@ -147,14 +147,14 @@ def _cpu_beside(feed: Feed) -> float:
     return cpu_seconds(os.getpid()) - cpu_seconds(feed.pid)
 
 
-def _batches(progress: list[Any], begun: float, there: int) -> Iterator[Batch]:
+def _batches(progress: list[Any], begun: float, there: int) -> Iterator[MicroBatch]:
     read = 0
     for each in progress:
         steps = {name: int(value) for name, value in each["durationMs"].items()}
         ended = datetime.fromisoformat(each["timestamp"]).timestamp() + steps["triggerExecution"] / 1000
         read += each["numInputRows"]
         lag = ended - begun - (read - there) / RATE
-        yield Batch(ended=ended, rows=each["numInputRows"], steps=steps, lag=lag)
+        yield MicroBatch(ended=ended, rows=each["numInputRows"], steps=steps, lag=lag)
 
 
 def _spread(values: list[float], form: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from bench.spark.usage import Cost, Peaks
+from bench.spark.usage import ActionCost, Peaks
 from bench.statistics import spread
 from bench.table import NOTHING, render
 
@@ -13,17 +13,17 @@ _MIB = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class BenchRow:
     """What was done in each round: `size` is the bytes of log that it was done to, `base` what it is held to."""
 
     what: str
     size: int
     base: str | None = None
     bar: str = ""
-    costs: list[Cost] = field(default_factory=list)
+    costs: list[ActionCost] = field(default_factory=list)
 
 
-def rates(rows: Sequence[Row]) -> str:
+def rates(rows: Sequence[BenchRow]) -> str:
     """MiB of log a second, of processors and on the clock, and how much of the base's that is."""
     lines = [
         [
@@ -40,7 +40,7 @@ def rates(rows: Sequence[Row]) -> str:
     return render(["what", "MiB a CPU-second", "MiB a second", f"CPU, of {base}", "asked"], lines)
 
 
-def times(rows: Sequence[Row]) -> str:
+def times(rows: Sequence[BenchRow]) -> str:
     """Seconds on the clock and of processors, how many times the base's on the clock that is, and bars if there are."""
     bars = any(row.bar for row in rows)
     lines = [
@@ -57,7 +57,7 @@ def times(rows: Sequence[Row]) -> str:
     return render(["what", "seconds", "CPU-seconds", "of", *(["asked"] if bars else [])], lines)
 
 
-def sources(rows: Sequence[Row], messages: int, base: str) -> str:
+def sources(rows: Sequence[BenchRow], messages: int, base: str) -> str:
     """MiB and messages a second, seconds of processors, and both beside the base's: above 1 is better."""
     lines = [
         [
@@ -89,7 +89,14 @@ def _spread(values: Iterable[float], form: str = "{:,.0f}") -> str:
     return NOTHING if found is None else " / ".join(form.format(one) for one in (found.low, found.middle, found.high))
 
 
-def _held(rows: Sequence[Row], row: Row, ratio: Callable[[Cost, Cost], float], form: str, *, name: bool = False) -> str:
+def _held(
+    rows: Sequence[BenchRow],
+    row: BenchRow,
+    ratio: Callable[[ActionCost, ActionCost], float],
+    form: str,
+    *,
+    name: bool = False,
+) -> str:
     base = next((other for other in rows if other.what == row.base), None)
     if base is None:
         return NOTHING

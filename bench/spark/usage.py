@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
-class Cost(NamedTuple):
+class ActionCost(NamedTuple):
     """Seconds that something took: on the clock, and of processors."""
 
     wall: float
@@ -49,11 +49,11 @@ def cpu_seconds(pid: int) -> float:
     return total / _TICKS
 
 
-def cost_of(action: Callable[[], object]) -> Cost:
+def cost_of(action: Callable[[], object]) -> ActionCost:
     """What an action costs in this process and in those that it has."""
     start, before = time.perf_counter(), cpu_seconds(os.getpid())
     action()
-    return Cost(time.perf_counter() - start, cpu_seconds(os.getpid()) - before)
+    return ActionCost(time.perf_counter() - start, cpu_seconds(os.getpid()) - before)
 
 
 def peaks() -> Peaks:

@@ -18,7 +18,7 @@ from rocketwire.remoting.admin.topics import put_topic
 from rocketwire.remoting.errors import RemotingError
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.bodies.topic import TopicConfig
-from rocketwire.wire.codes import Permission
+from rocketwire.wire.facts.codes import Permission
 
 _ROUTED_WITHIN: Final = 60.0  # seconds; brokers tell the name server of a new topic at once
 

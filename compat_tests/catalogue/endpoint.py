@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from rocketwire.compat.scenario import Need
-from rocketwire.remoting.cluster import Cluster
+from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.remoting.credentials import Credentials
 
 
@@ -35,9 +35,9 @@ class Access:
     tls: ssl.SSLContext | None = None
     grpc: str = ""
 
-    def cluster(self, *, timeout: float = 15.0) -> Cluster:
+    def cluster(self, *, timeout: float = 15.0) -> BlockingCluster:
         """Connections to it. Raises RemotingError when no name server can be reached."""
-        return Cluster(self.namesrv, timeout=timeout, credentials=self.credentials, tls=self.tls)
+        return BlockingCluster(self.namesrv, timeout=timeout, credentials=self.credentials, tls=self.tls)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

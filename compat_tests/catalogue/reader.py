@@ -9,13 +9,13 @@ from typing import Final
 
 from rocketwire.compat.endpoint import Access
 from rocketwire.compat.messages import Event
-from rocketwire.remoting.connection import Connection
-from rocketwire.remoting.core.incoming import message_of
+from rocketwire.remoting.connection import BlockingConnection
+from rocketwire.remoting.core.incoming import decode_message
 from rocketwire.remoting.pulls import PULLED, pull_header
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.pull import PullMessageResponseHeader
-from rocketwire.wire.message import Message, decode_record
+from rocketwire.wire.message import MessageRecord, decode_record
 
 _GROUP: Final = "compat_reader"
 _AT_ONCE: Final = 32
@@ -50,7 +50,9 @@ def read_topic(access: Access, topic: str, count: int, *, until: float) -> list[
             time.sleep(0.05)
 
 
-def _records(connection: Connection, topic: str, queue: int, offset: int) -> Iterator[tuple[Message, int]]:
+def _records(
+    connection: BlockingConnection, topic: str, queue: int, offset: int
+) -> Iterator[tuple[MessageRecord, int]]:
     """The records of a queue from an offset on, each with its size in the log."""
     while True:
         header = pull_header(topic, queue, offset, most=_AT_ONCE, group=_GROUP)
@@ -67,9 +69,9 @@ def _records(connection: Connection, topic: str, queue: int, offset: int) -> Ite
         offset = following
 
 
-def _event(record: Message, broker: str, size: int) -> Event:
+def _event(record: MessageRecord, broker: str, size: int) -> Event:
     """What java/sources/common/Out.java tells of a message."""
-    message = message_of(record, broker)
+    message = decode_message(record, broker)
     body = message.body
     return {
         "event": "received",

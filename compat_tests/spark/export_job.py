@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from rocketwire.cli.spark.session import Session
+from rocketwire.cli.spark.session import SparkRun
 from rocketwire.spark.export import export
 from rocketwire.spark.request.option_parsing import read_options
 
@@ -29,5 +29,5 @@ def bar(total: int) -> Iterator[Bar]:
 
 if __name__ == "__main__":
     options = {"path": sys.argv[1], "columns": "*", "includeSystemTopics": "true", "maxBytesPerPartition": "128k"}
-    with Session("local[2]", Path(sys.argv[2]) / "_rocketwire" / "spark.log") as session:
+    with SparkRun("local[2]", Path(sys.argv[2]) / "_rocketwire" / "spark.log") as session:
         export(session.started, read_options(options), sys.argv[2], bar=bar)

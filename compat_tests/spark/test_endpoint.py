@@ -20,11 +20,11 @@ from compat_tests.spark.sources import JAR
 from rocketwire.compat.brokers.endpoint import Endpoint, running
 from rocketwire.compat.clients.client import Client, Clients
 from rocketwire.compat.messages import SYSTEM_PROPERTIES
-from rocketwire.remoting.cluster import Cluster
+from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.spark.endpoint.queues import bounds
 from rocketwire.spark.endpoint.write.messages import OWN_NAMES
 from rocketwire.spark.errors import SparkSourceError
-from rocketwire.spark.stream.offsets import MessageQueue
+from rocketwire.spark.stream.offsets import BrokerQueue
 
 MESSAGES = 2000
 SCHEMA = """
@@ -84,8 +84,8 @@ def stream(spark: SparkSession, namesrv: str, source: str = "rocketmq", **option
 def settled(namesrv: str, topic: str, count: int) -> None:
     """Wait until so many messages are in the queues: Apache's brokers acknowledge a message before it is."""
     end = time.monotonic() + 120
-    with Cluster(namesrv) as cluster:
-        queues = [MessageQueue(broker, topic, number) for broker, number in cluster.readable_queues(topic)]
+    with BlockingCluster(namesrv) as cluster:
+        queues = [BrokerQueue(broker, topic, number) for broker, number in cluster.readable_queues(topic)]
         while sum(most for _, most in bounds(cluster, queues).values()) < count:
             assert time.monotonic() < end
             time.sleep(0.05)

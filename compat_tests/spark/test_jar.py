@@ -34,8 +34,8 @@ from compat_tests.spark.sources import (
 )
 from rocketwire.spark.errors import SparkSourceError
 from rocketwire.spark.schema import COLUMNS
-from rocketwire.store.archive.columns.extend import extend
-from rocketwire.store.archive.read.directory import discover
+from rocketwire.store.offline.columns.extend import extend
+from rocketwire.store.offline.read.directory import discover
 from rocketwire.store.store import MessageStore
 from tests.spark.made import Made, fill, make
 from tests.spark.records import records, stored

@@ -26,8 +26,8 @@ from compat_tests.spark.sources import (
 )
 from rocketwire.spark.errors import SparkSourceError
 from rocketwire.spark.schema import COLUMNS
-from rocketwire.wire.codes import RequestCode
-from rocketwire.wire.message import Message, encode_record
+from rocketwire.wire.facts.codes import RequestCode
+from rocketwire.wire.message import MessageRecord, encode_record
 from tests.cli.endpoint import Answers, Told, fake_server, real_endpoint
 
 PULL = RequestCode.PULL_MESSAGE
@@ -183,7 +183,7 @@ def test_streams_go_on_with_the_other_source(spark: SparkSession, namesrv: str, 
 
 def record(number: int, body: bytes) -> bytes:
     """A stored message of topic T."""
-    return encode_record(Message(topic="T", queue_id=0, body=body, queue_offset=number))
+    return encode_record(MessageRecord(topic="T", queue_id=0, body=body, queue_offset=number))
 
 
 class Queue:

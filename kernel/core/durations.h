@@ -1,4 +1,4 @@
-/* Durations in buckets, as server.operations.monitoring.latencies has them. */
+/* Durations in buckets, as server.monitoring.latencies has them. */
 #ifndef ROCKETWIRE_DURATIONS_H
 #define ROCKETWIRE_DURATIONS_H
 

@@ -19,7 +19,7 @@ enum { SHARES_MOST = 1024 };
 
 /* The queues of a topic at a broker. */
 typedef struct {
-    LineSends *line; /* NULL: there is no connection now */
+    ConnectionSends *line; /* NULL: there is no connection now */
     int32_t queues;
     int avoided; /* it takes only messages of a message group */
 } share;
@@ -49,7 +49,7 @@ typedef struct {
     span remote;
     int64_t now;
     double deadline;
-    LineSends *written; /* the list of those with frames to be sent */
+    ConnectionSends *written; /* the list of those with frames to be sent */
     long long size;
     int count;
 } turn;
@@ -74,10 +74,10 @@ static bool read_share(topic_shares *to, PyObject *from)
     }
     if (!PyArg_ParseTuple(from, "Oip", &line, &made->queues, &made->avoided)) return false;
     if (line != Py_None && !PyObject_TypeCheck(line, LineSends_Type)) {
-        PyErr_SetString(PyExc_TypeError, "a share has a LineSends or None");
+        PyErr_SetString(PyExc_TypeError, "a share has a ConnectionSends or None");
         return false;
     }
-    made->line = line == Py_None ? NULL : (LineSends *)Py_NewRef(line);
+    made->line = line == Py_None ? NULL : (ConnectionSends *)Py_NewRef(line);
     to->count++;
     to->all += made->queues;
     to->open += made->avoided ? 0 : made->queues;
@@ -190,7 +190,7 @@ static path_result write_frame(turn *in, const topic_shares *plan, share *to, in
     if (!to->line->listed) {
         to->line->listed = true;
         to->line->next = in->written;
-        in->written = (LineSends *)Py_NewRef((PyObject *)to->line);
+        in->written = (ConnectionSends *)Py_NewRef((PyObject *)to->line);
     }
     in->size += size;
     in->count++;
@@ -226,7 +226,7 @@ static PyObject *frames_of(turn *in)
 {
     PyObject *found = PyList_New(0);
     while (in->written != NULL) {
-        LineSends *line = in->written;
+        ConnectionSends *line = in->written;
         in->written = line->next;
         line->next = NULL;
         line->listed = false;

@@ -1,4 +1,4 @@
-/* The twin of what happens here is server.upstream.line with server.remote_calls.dispatch, a request at a time. */
+/* The twin of what happens here is server.upstream.broker_connection with server.remote_calls.dispatch, a request at a time. */
 
 #include "forward/line_sends.h"
 
@@ -26,12 +26,12 @@ PyTypeObject *LineSends_Type;
 
 /* --- waiting --- */
 
-bool line_sends_open(const LineSends *self, span message_id)
+bool line_sends_open(const ConnectionSends *self, span message_id)
 {
     return !self->closed && self->count < RING_MOST && self->held < HELD_MOST && message_id.len <= WAITING_ID_MOST;
 }
 
-static bool ring_room(LineSends *self)
+static bool ring_room(ConnectionSends *self)
 {
     if (self->ring != NULL && self->count <= self->mask) return true;
     uint32_t room = self->ring == NULL ? RING_LEAST : 2 * (self->mask + 1);
@@ -47,7 +47,7 @@ static bool ring_room(LineSends *self)
     return true;
 }
 
-static bool out_grow(LineSends *self, size_t most)
+static bool out_grow(ConnectionSends *self, size_t most)
 {
     if (most <= self->room - self->used) return true;
     size_t room = 2 * (self->used + most);
@@ -58,7 +58,7 @@ static bool out_grow(LineSends *self, size_t most)
     return true;
 }
 
-bool line_sends_put(LineSends *self, const send_frame_texts *around, framed_send *send, const sent_call *call,
+bool line_sends_put(ConnectionSends *self, const send_frame_texts *around, framed_send *send, const sent_call *call,
                     uint32_t *size)
 {
     uint32_t number = self->first + self->count;
@@ -80,7 +80,7 @@ bool line_sends_put(LineSends *self, const send_frame_texts *around, framed_send
     return true;
 }
 
-PyObject *line_sends_written(LineSends *self)
+PyObject *line_sends_written(ConnectionSends *self)
 {
     PyObject *frames = bytes_of(span_of(self->out, self->used));
     if (frames != NULL) self->used = 0;
@@ -93,7 +93,7 @@ PyObject *line_sends_written(LineSends *self)
 }
 
 /* The send with an opaque; NULL: none waits with it. */
-static waiting_send *waiting_with(LineSends *self, int32_t opaque)
+static waiting_send *waiting_with(ConnectionSends *self, int32_t opaque)
 {
     if (opaque < FIRST_OPAQUE) return NULL;
     uint32_t behind = ((uint32_t)opaque - self->first) & NUMBER_MASK;
@@ -103,7 +103,7 @@ static waiting_send *waiting_with(LineSends *self, int32_t opaque)
 }
 
 /* Let a send wait no more; returns its connection, a reference that the caller gets. */
-static PyObject *finish(LineSends *self, waiting_send *waiting)
+static PyObject *finish(ConnectionSends *self, waiting_send *waiting)
 {
     PyObject *connection = waiting->connection;
     waiting->connection = NULL;
@@ -116,7 +116,7 @@ static PyObject *finish(LineSends *self, waiting_send *waiting)
 }
 
 /* The connection, stream, message id, size and deadline of a send, which waits no more. */
-static PyObject *finished(LineSends *self, waiting_send *waiting)
+static PyObject *finished(ConnectionSends *self, waiting_send *waiting)
 {
     waiting_send was = *waiting;
     return Py_BuildValue("(Nis#Id)", finish(self, waiting), (int)was.stream, (const char *)was.id,
@@ -180,7 +180,7 @@ static bool row_end(taking *in)
 }
 
 /* Take the answer to a send. 0: it is for Python, -1: an exception is set. */
-static int take_one(LineSends *self, const frame *one, taking *in)
+static int take_one(ConnectionSends *self, const frame *one, taking *in)
 {
     header head;
     if (!header_read(one->header, one->serialize_type, &head) || head.code != 0 || !(head.flag & FLAG_RESPONSE)) {
@@ -208,7 +208,7 @@ static bool leave(taking *in, Py_ssize_t end)
 }
 
 /* Go over the frames of a read. False: an exception is set. */
-static bool take_all(LineSends *self, span data, taking *in)
+static bool take_all(ConnectionSends *self, span data, taking *in)
 {
     size_t at = 0;
     frame one;
@@ -228,7 +228,7 @@ static PyObject *take(PyObject *object, PyObject *data)
     if (PyObject_GetBuffer(data, &view, PyBUF_SIMPLE) < 0) return NULL;
     taking in = {.answers = PyDict_New(), .left = PyList_New(0), .left_from = -1, .taken = PyList_New(0)};
     bool done = in.answers != NULL && in.left != NULL && in.taken != NULL &&
-                take_all((LineSends *)object, span_of(view.buf, (size_t)view.len), &in) && row_end(&in);
+                take_all((ConnectionSends *)object, span_of(view.buf, (size_t)view.len), &in) && row_end(&in);
     PyBuffer_Release(&view);
     PyObject *result = done ? Py_BuildValue("(OOLO)", in.answers, in.left, in.size, in.taken) : NULL;
     Py_XDECREF(in.answers);
@@ -239,7 +239,7 @@ static PyObject *take(PyObject *object, PyObject *data)
 
 static PyObject *pop(PyObject *object, PyObject *opaque)
 {
-    LineSends *self = (LineSends *)object;
+    ConnectionSends *self = (ConnectionSends *)object;
     int overflow;
     long number = PyLong_AsLongAndOverflow(opaque, &overflow);
     if (PyErr_Occurred()) return NULL;
@@ -249,7 +249,7 @@ static PyObject *pop(PyObject *object, PyObject *opaque)
 }
 
 /* Those at the head that are to be given up, all of them or up to a time. */
-static PyObject *given_up(LineSends *self, double until, bool all)
+static PyObject *given_up(ConnectionSends *self, double until, bool all)
 {
     PyObject *found = PyList_New(0);
     while (found != NULL && self->count > 0) {
@@ -263,20 +263,20 @@ static PyObject *given_up(LineSends *self, double until, bool all)
 static PyObject *expire(PyObject *object, PyObject *now)
 {
     double until = PyFloat_AsDouble(now);
-    return PyErr_Occurred() ? NULL : given_up((LineSends *)object, until, false);
+    return PyErr_Occurred() ? NULL : given_up((ConnectionSends *)object, until, false);
 }
 
 static PyObject *close_line(PyObject *object, PyObject *unused)
 {
     (void)unused;
-    ((LineSends *)object)->closed = true;
-    return given_up((LineSends *)object, 0, true);
+    ((ConnectionSends *)object)->closed = true;
+    return given_up((ConnectionSends *)object, 0, true);
 }
 
 static PyObject *deadline(PyObject *object, void *unused)
 {
     (void)unused;
-    const LineSends *self = (LineSends *)object;
+    const ConnectionSends *self = (ConnectionSends *)object;
     if (self->count == 0) Py_RETURN_NONE;
     return PyFloat_FromDouble(self->ring[self->first & self->mask].deadline);
 }
@@ -288,14 +288,14 @@ static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     static char *names[] = {"owner", NULL};
     PyObject *owner;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "$O", names, &owner)) return NULL;
-    LineSends *self = (LineSends *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+    ConnectionSends *self = (ConnectionSends *)((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
     if (self != NULL) self->owner = Py_NewRef(owner);
     return (PyObject *)self;
 }
 
 static int traverse(PyObject *object, visitproc visit, void *arg)
 {
-    LineSends *self = (LineSends *)object;
+    ConnectionSends *self = (ConnectionSends *)object;
     Py_VISIT(Py_TYPE(object));
     Py_VISIT(self->owner);
     for (uint32_t each = 0; each < self->count; each++)
@@ -305,7 +305,7 @@ static int traverse(PyObject *object, visitproc visit, void *arg)
 
 static int clear(PyObject *object)
 {
-    LineSends *self = (LineSends *)object;
+    ConnectionSends *self = (ConnectionSends *)object;
     Py_CLEAR(self->owner);
     while (self->count > 0) Py_DECREF(finish(self, &self->ring[self->first & self->mask]));
     return 0;
@@ -313,7 +313,7 @@ static int clear(PyObject *object)
 
 static void dealloc(PyObject *object)
 {
-    LineSends *self = (LineSends *)object;
+    ConnectionSends *self = (ConnectionSends *)object;
     PyTypeObject *type = Py_TYPE(object);
     PyObject_GC_UnTrack(object);
     clear(object);
@@ -349,11 +349,11 @@ static PyType_Slot slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec spec = {"rocketwire._kernel.LineSends", sizeof(LineSends), 0,
+static PyType_Spec spec = {"rocketwire._kernel.ConnectionSends", sizeof(ConnectionSends), 0,
                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, slots};
 
 int line_sends_init(PyObject *module)
 {
     LineSends_Type = (PyTypeObject *)PyType_FromSpec(&spec);
-    return LineSends_Type == NULL ? -1 : PyModule_AddObjectRef(module, "LineSends", (PyObject *)LineSends_Type);
+    return LineSends_Type == NULL ? -1 : PyModule_AddObjectRef(module, "ConnectionSends", (PyObject *)LineSends_Type);
 }

@@ -1,4 +1,4 @@
-/* LineSends: the sends of calls that wait for their answers on one connection to a broker. */
+/* ConnectionSends: the sends of calls that wait for their answers on one connection to a broker. */
 #ifndef ROCKETWIRE_LINE_SENDS_H
 #define ROCKETWIRE_LINE_SENDS_H
 
@@ -17,7 +17,7 @@ typedef struct {
     uint8_t id_size, id[WAITING_ID_MOST];
 } waiting_send;
 
-typedef struct LineSends {
+typedef struct ConnectionSends {
     PyObject_HEAD
     PyObject *owner;    /* what Python has for the connection */
     waiting_send *ring; /* the one with the number n is at n & mask */
@@ -26,9 +26,9 @@ typedef struct LineSends {
     bool closed;
     uint8_t *out; /* frames to be sent */
     size_t used, room;
-    struct LineSends *next; /* in the list of those with frames to be sent, while calls are served */
+    struct ConnectionSends *next; /* in the list of those with frames to be sent, while calls are served */
     bool listed;
-} LineSends;
+} ConnectionSends;
 
 extern PyTypeObject *LineSends_Type;
 
@@ -41,13 +41,13 @@ typedef struct {
 } sent_call;
 
 /* Whether one more send may wait; if not, it is for Python. */
-bool line_sends_open(const LineSends *self, span message_id);
+bool line_sends_open(const ConnectionSends *self, span message_id);
 
 /* Write the frame of a send, whose opaque is set here; `size` gets what is counted. False: there is no memory. */
-bool line_sends_put(LineSends *self, const send_frame_texts *around, framed_send *send, const sent_call *call,
+bool line_sends_put(ConnectionSends *self, const send_frame_texts *around, framed_send *send, const sent_call *call,
                     uint32_t *size);
 
 /* The frames since the last time (new reference). */
-PyObject *line_sends_written(LineSends *self);
+PyObject *line_sends_written(ConnectionSends *self);
 
 #endif

@@ -58,13 +58,13 @@ bool ack_handle_read(span text, ack_handle *found)
     }
     span kind = next_part(&rest);
     found->broker = next_part(&rest);
-    if (kind.len != 1 || *kind.at < '0' || *kind.at > '2' || !text_is_solid(found->broker)) return false;
+    if (kind.len != 1 || *kind.at < '0' || *kind.at > '2' || !text_is_not_blank(found->broker)) return false;
     found->kind = (char)*kind.at;
     if (!next_int32(&rest, &found->queue) || !next_number(&rest, &found->offset)) return false;
     return rest.at == NULL || (next_number(&rest, &place) && rest.at == NULL);
 }
 
-bool ack_handles_meet(const ack_handle *a, const ack_handle *b)
+bool ack_handles_match(const ack_handle *a, const ack_handle *b)
 {
     return a->start == b->start && a->pop_time == b->pop_time && a->invisible_time == b->invisible_time &&
            a->revive_queue == b->revive_queue && a->queue == b->queue && a->kind == b->kind &&

@@ -33,7 +33,7 @@ typedef struct {
 bool ack_handle_read(span text, ack_handle *found);
 
 /* Whether two handles name the same check point. */
-bool ack_handles_meet(const ack_handle *a, const ack_handle *b);
+bool ack_handles_match(const ack_handle *a, const ack_handle *b);
 
 /* Read a request. False: it is not plain. */
 bool call_acks_read(span request, call_acks *found);

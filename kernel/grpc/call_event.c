@@ -58,7 +58,7 @@ static bool is_named(const call_reader *self, PyObject *headers)
     Py_ssize_t length;
     const char *text = client != NULL && PyUnicode_Check(client) ? PyUnicode_AsUTF8AndSize(client, &length) : NULL;
     if (text == NULL) PyErr_Clear();
-    return text != NULL && text_is_solid(span_of(text, (size_t)length));
+    return text != NULL && text_is_not_blank(span_of(text, (size_t)length));
 }
 
 static bool is_send(const call_reader *self, PyObject *event)

@@ -95,7 +95,7 @@ static bool tag_read(span tag, call_message *found)
 {
     found->tag = tag;
     found->own_bytes += tag.len;
-    return tag.len == 0 || (text_is_solid(tag) && memchr(tag.at, '|', tag.len) == NULL);
+    return tag.len == 0 || (text_is_not_blank(tag) && memchr(tag.at, '|', tag.len) == NULL);
 }
 
 static bool key_read(span key, call_message *found)
@@ -103,7 +103,7 @@ static bool key_read(span key, call_message *found)
     if (found->keys_count == CALL_KEYS_MOST) return false;
     found->keys[found->keys_count++] = key;
     found->own_bytes += key.len;
-    return key.len == 0 || text_is_solid(key);
+    return key.len == 0 || text_is_not_blank(key);
 }
 
 static bool system_bytes(const field *one, call_message *found)
@@ -116,7 +116,7 @@ static bool system_bytes(const field *one, call_message *found)
         return key_read(bytes, found);
     case SYSTEM_ID:
         found->id = bytes;
-        return text_is_solid(bytes);
+        return text_is_not_blank(bytes);
     case SYSTEM_DIGEST:
         return digest_read(bytes);
     case SYSTEM_BORN:
@@ -124,13 +124,13 @@ static bool system_bytes(const field *one, call_message *found)
         return time_read(bytes, &found->born);
     case SYSTEM_BORN_HOST:
         found->born_host = bytes;
-        return bytes.len == 0 || text_is_solid(bytes);
+        return bytes.len == 0 || text_is_not_blank(bytes);
     case SYSTEM_DELIVERY:
         found->has_delivery = true;
         return time_read(bytes, &found->delivery);
     case SYSTEM_GROUP:
         found->group = bytes;
-        return bytes.len == 0 || text_is_solid(bytes);
+        return bytes.len == 0 || text_is_not_blank(bytes);
     case SYSTEM_TRACE:
         found->trace = bytes;
         return text_is_plain(bytes);

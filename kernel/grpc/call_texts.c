@@ -34,7 +34,7 @@ bool text_is_plain(span text)
     return true;
 }
 
-bool text_is_solid(span text)
+bool text_is_not_blank(span text)
 {
     if (!text_is_plain(text)) return false;
     for (size_t i = 0; i < text.len; i++) {

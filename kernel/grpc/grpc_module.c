@@ -69,7 +69,7 @@ static PyObject *offsets_of(const call_acks *acks, size_t first, bool told[ACKS_
 {
     PyObject *offsets = PyList_New(0);
     for (size_t i = first; offsets != NULL && i < acks->count; i++) {
-        if (told[i] || !ack_handles_meet(&acks->acks[i].handle, &acks->acks[first].handle)) continue;
+        if (told[i] || !ack_handles_match(&acks->acks[i].handle, &acks->acks[first].handle)) continue;
         told[i] = true;
         if (!append_value(offsets, PyLong_FromLongLong(acks->acks[i].handle.offset))) Py_CLEAR(offsets);
     }

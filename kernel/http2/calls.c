@@ -33,7 +33,7 @@ void reset_stream(Http2 *self, int32_t stream, uint32_t code)
 /* More requests may send their whole message. */
 static void let_in(Http2 *self)
 {
-    for (incoming *request = intake_let_in(&self->intake); request != NULL; request = intake_let_in(&self->intake)) {
+    for (incoming *request = intake_admit_waiting(&self->intake); request != NULL; request = intake_admit_waiting(&self->intake)) {
         nghttp2.submit_window_update(self->session, 0, request->stream, (int32_t)request->granted);
     }
 }
@@ -48,7 +48,7 @@ void call_forget(Http2 *self, call *which)
     self->calls--;
     self->heads -= which->head;
     self->waiting -= queue_length(&which->out);
-    intake_drop(&self->intake, &which->in);
+    intake_forget(&self->intake, &which->in);
     if (self->session != NULL && !self->failed) let_in(self);
     queue_free(&which->data);
     queue_free(&which->out);
@@ -70,7 +70,7 @@ bool call_broken(Http2 *self, call *which, uint32_t code)
 static bool refuse(Http2 *self, call *which, int status, const char *text)
 {
     if (which->streaming && !event_of_numbers(self, EVENT_RESET, which->in.stream, PROTOCOL_ERROR, true)) return false;
-    intake_drop(&self->intake, &which->in);
+    intake_forget(&self->intake, &which->in);
     let_in(self);
     queue_free(&which->data);
     PyObject *bytes = PyBytes_FromString(text);
@@ -127,7 +127,7 @@ bool call_open(Http2 *self, int32_t stream)
     int streaming = head_fields(head) ? PySet_Contains(self->streaming, head->path) : -1;
     size_t max_message = streaming < 0 ? 0 : longest_message(self, head->path);
     if (streaming >= 0 && PyErr_Occurred()) return false;
-    if (streaming >= 0) same_head_keep(self);
+    if (streaming >= 0) repeated_head_keep(self);
     call *made = streaming < 0 ? NULL : call_new(self, stream);
     if (made == NULL) return false;
     made->streaming = streaming > 0;
@@ -178,7 +178,7 @@ static bool take_messages(Http2 *self, call *from, bool *refused)
 {
     while (from->size > 0 && from->size <= queue_length(&from->data)) {
         from->owed += from->size - from->in.granted;
-        intake_finish(&self->intake, &from->in);
+        intake_release_grant(&self->intake, &from->in);
         PyObject *payload = taken(from);
         bool done = payload != NULL &&
                     event_add(self, Py_BuildValue("(iiN)", EVENT_MESSAGE, from->in.stream, payload)) &&
@@ -204,13 +204,13 @@ bool call_data(Http2 *self, call *to, span data)
     if (!to->streaming && to->size > 0 && held > to->size) {
         return refuse(self, to, GRPC_INTERNAL, "the request has more than one message");
     }
-    if (to->size > held) intake_ask(&self->intake, &to->in, to->size);
+    if (to->size > held) intake_request_room(&self->intake, &to->in, to->size);
     if (to->owed >= self->stream_window / 2) {
         nghttp2.submit_window_update(self->session, 0, to->in.stream, (int32_t)to->owed);
         to->owed = 0;
     }
-    intake_hold(&self->intake, &to->in, held);
-    for (incoming *last = intake_excess(&self->intake); last != NULL; last = intake_excess(&self->intake)) {
+    intake_set_held(&self->intake, &to->in, held);
+    for (incoming *last = intake_request_to_refuse(&self->intake); last != NULL; last = intake_request_to_refuse(&self->intake)) {
         if (!refuse(self, (call *)last, GRPC_RESOURCE_EXHAUSTED, "too many unfinished requests")) return false;
     }
     let_in(self);
@@ -240,7 +240,7 @@ bool call_end(Http2 *self, call *of)
         of->path = of->fields = NULL;
         done = event_add(self, tuple_of(parts, sizeof parts / sizeof *parts));
     }
-    intake_drop(&self->intake, &of->in);
+    intake_forget(&self->intake, &of->in);
     let_in(self);
     return done;
 }

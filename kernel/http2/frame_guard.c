@@ -22,7 +22,7 @@ void guard_begin(frame_guard *guard, size_t most_headers)
     *guard = (frame_guard){.most_headers = most_headers, .credit = MOST_CREDIT};
 }
 
-void guard_give_back(frame_guard *guard)
+void guard_restore_credit(frame_guard *guard)
 {
     guard->credit += GIVEN_BACK;
     if (guard->credit > MOST_CREDIT) guard->credit = MOST_CREDIT;
@@ -160,7 +160,7 @@ static bool check(frame_guard *guard)
 
 size_t guard_pass(frame_guard *guard, span data)
 {
-    guard_give_back(guard);
+    guard_restore_credit(guard);
     size_t at = 0, passed = 0; /* up to the end of the last piece that nghttp2 may have */
     while (at < data.len) {
         if (guard->preface < PREFACE_LENGTH) {

@@ -47,7 +47,7 @@ typedef struct {
 void guard_begin(frame_guard *guard, size_t most_headers);
 
 /* A frame of an answer was made. */
-void guard_give_back(frame_guard *guard);
+void guard_restore_credit(frame_guard *guard);
 
 /* The client made the server reset a stream. */
 void guard_charge_reset(frame_guard *guard);

@@ -2,7 +2,7 @@
  * rocketwire.wire.http2.connection, and the interface in rocketwire.wire.http2.events say what it does.
  *
  * http2_type.c is the type, incoming.c has nghttp2's callbacks for what is received, request_head.c reads headers,
- * same_head.c those that a client repeats, calls.c makes events of requests, outgoing.c sends answers. */
+ * repeated_head.c those that a client repeats, calls.c makes events of requests, outgoing.c sends answers. */
 #ifndef ROCKETWIRE_HTTP2_H
 #define ROCKETWIRE_HTTP2_H
 
@@ -72,7 +72,7 @@ typedef struct {
     nghttp2_rcbuf *value;
 } other_value;
 
-/* The headers of the last request, see same_head.c. */
+/* The headers of the last request, see repeated_head.c. */
 typedef struct {
     head_field fields[SAME_FIELDS];
     size_t count;
@@ -83,7 +83,7 @@ typedef struct {
     size_t met, size;
     other_value others[OTHER_VALUES];
     size_t other_count;
-} same_head;
+} repeated_head;
 
 enum { TEXTS = 64, TEXT_MOST = 256 };
 
@@ -113,7 +113,7 @@ typedef struct {
     size_t heads;   /* bytes of the headers of all calls */
     size_t waiting; /* bytes of messages of answers */
     request_head head;
-    same_head same;
+    repeated_head same;
     byte_queue out; /* whole frames */
     cached_text texts[TEXTS];
 } Http2;
@@ -126,12 +126,12 @@ PyObject *head_text(Http2 *self, nghttp2_rcbuf *bytes);
 field_kind head_kind(span name);                 /* what another value of this field would change */
 bool head_may_have(field_kind kind, span value); /* a value of such a field that is sound */
 
-/* same_head.c: what is read of headers; false: failed or raised. */
-void same_head_begin(Http2 *self);
-bool same_head_add(Http2 *self, nghttp2_rcbuf *name, nghttp2_rcbuf *value);
-bool same_head_end(Http2 *self);
-void same_head_keep(Http2 *self); /* the headers became those of a call */
-void same_head_forget(same_head *same);
+/* repeated_head.c: what is read of headers; false: failed or raised. */
+void repeated_head_begin(Http2 *self);
+bool repeated_head_add(Http2 *self, nghttp2_rcbuf *name, nghttp2_rcbuf *value);
+bool repeated_head_end(Http2 *self);
+void repeated_head_keep(Http2 *self); /* the headers became those of a call */
+void repeated_head_forget(repeated_head *same);
 
 /* calls.c: false: a Python exception is set. */
 bool event_add(Http2 *self, PyObject *event);

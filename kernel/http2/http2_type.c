@@ -80,7 +80,7 @@ static void dealloc(PyObject *object)
     self->session = NULL;
     while (self->first != NULL) call_forget(self, self->first);
     head_clear(&self->head);
-    same_head_forget(&self->same);
+    repeated_head_forget(&self->same);
     for (int each = 0; each < TEXTS; each++) {
         if (self->texts[each].key == NULL) continue;
         nghttp2.rcbuf_decref(self->texts[each].key);

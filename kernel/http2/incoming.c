@@ -13,7 +13,7 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
     head_clear(&self->head);
     self->head.trailers = frame->headers.cat != NGHTTP2_HCAT_REQUEST;
     if (!self->head.trailers) self->last = frame->hd.stream_id;
-    same_head_begin(self);
+    repeated_head_begin(self);
     return verdict(self);
 }
 
@@ -23,7 +23,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, nghtt
     (void)session, (void)frame, (void)flags;
     Http2 *self = user;
     if (verdict(self) != 0) return verdict(self);
-    same_head_add(self, name, value);
+    repeated_head_add(self, name, value);
     return verdict(self);
 }
 
@@ -38,7 +38,7 @@ static void headers_whole(Http2 *self, const nghttp2_frame *frame)
 {
     int32_t stream = frame->hd.stream_id;
     bool ended = frame->hd.flags & FLAG_END_STREAM;
-    if (!same_head_end(self)) return;
+    if (!repeated_head_end(self)) return;
     if (!self->head.trailers) {
         if (!call_open(self, stream)) self->raised = true;
     } else if (!ended) {

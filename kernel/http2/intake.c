@@ -38,7 +38,7 @@ static void leave(intake *all, int list, incoming *request)
     *here = (place){NULL, NULL, false};
 }
 
-void intake_hold(intake *all, incoming *request, size_t held)
+void intake_set_held(intake *all, incoming *request, size_t held)
 {
     all->held += held - request->held;
     request->held = held;
@@ -49,14 +49,14 @@ void intake_hold(intake *all, incoming *request, size_t held)
     }
 }
 
-void intake_ask(intake *all, incoming *request, size_t size)
+void intake_request_room(intake *all, incoming *request, size_t size)
 {
     if (size <= all->enough || request->granted > 0 || request->places[WAITING].in) return;
     request->wanted = size - all->enough;
     enter(all, WAITING, request);
 }
 
-incoming *intake_let_in(intake *all)
+incoming *intake_admit_waiting(intake *all)
 {
     incoming *request = all->lists[WAITING].first;
     if (request == NULL || (all->granted > 0 && all->granted + request->wanted > all->window)) return NULL;
@@ -66,20 +66,20 @@ incoming *intake_let_in(intake *all)
     return request;
 }
 
-void intake_finish(intake *all, incoming *request)
+void intake_release_grant(intake *all, incoming *request)
 {
     all->granted -= request->granted;
     request->granted = 0;
 }
 
-void intake_drop(intake *all, incoming *request)
+void intake_forget(intake *all, incoming *request)
 {
-    intake_finish(all, request);
-    intake_hold(all, request, 0);
+    intake_release_grant(all, request);
+    intake_set_held(all, request, 0);
     leave(all, WAITING, request);
 }
 
-incoming *intake_excess(const intake *all)
+incoming *intake_request_to_refuse(const intake *all)
 {
     return all->held > MOST_HELD * all->window ? all->lists[HOLDING].last : NULL;
 }

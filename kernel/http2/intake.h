@@ -33,13 +33,13 @@ typedef struct {
 } intake;
 
 void intake_begin(intake *all, size_t window, size_t stream_window);
-void intake_hold(intake *all, incoming *request, size_t held);
-void intake_ask(intake *all, incoming *request, size_t size);
+void intake_set_held(intake *all, incoming *request, size_t held);
+void intake_request_room(intake *all, incoming *request, size_t size);
 /* The next request that may send its whole message from now on; NULL: none. */
-incoming *intake_let_in(intake *all);
-void intake_finish(intake *all, incoming *request);
-void intake_drop(intake *all, incoming *request);
+incoming *intake_admit_waiting(intake *all);
+void intake_release_grant(intake *all, incoming *request);
+void intake_forget(intake *all, incoming *request);
 /* The request to give up since all together hold too much; NULL: they do not. */
-incoming *intake_excess(const intake *all);
+incoming *intake_request_to_refuse(const intake *all);
 
 #endif

@@ -124,7 +124,7 @@ void answer_http(Http2 *self, call *to, const char *status)
 int answer_frame_sent(Http2 *self, const nghttp2_frame *frame)
 {
     if (frame->hd.type != FRAME_HEADERS && frame->hd.type != FRAME_DATA) return 0;
-    guard_give_back(&self->guard);
+    guard_restore_credit(&self->guard);
     call *of = frame->hd.type == FRAME_HEADERS && frame->hd.flags & FLAG_END_STREAM ? call_of(self, frame->hd.stream_id)
                                                                                     : NULL;
     if (of == NULL) return 0;

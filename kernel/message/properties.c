@@ -100,7 +100,7 @@ static property_kind kind_of(span name)
     return OTHER;
 }
 
-/* As server.send.sending reads WAIT: "true" in whatever case of its letters. */
+/* As server.send.preparing reads WAIT: "true" in whatever case of its letters. */
 static wait_property wait_of(span value)
 {
     if (value.len != 4) return WAIT_OTHER;

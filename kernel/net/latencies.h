@@ -1,4 +1,4 @@
-/* Latencies of requests that the kernel serves, measured as by server.operations.monitoring.latencies. */
+/* Latencies of requests that the kernel serves, measured as by server.monitoring.latencies. */
 #ifndef ROCKETWIRE_LATENCIES_H
 #define ROCKETWIRE_LATENCIES_H
 

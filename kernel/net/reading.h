@@ -60,7 +60,7 @@ int session_flush(const reading *r);
 int session_close(const reading *r);
 int session_failed(const reading *r, PyObject *error);
 int session_misread(const reading *r, PyObject *rest); /* received bytes that do not begin with a frame */
-int session_lets_others(const reading *r);
+int session_should_yield(const reading *r);
 int session_stalled(const reading *r); /* whether serving has to stop: until the client reads, or until Python
                                         * has finished a long request of it */
 

@@ -96,7 +96,7 @@ verdict run_serve(reading *r)
     if (served < count) {
         r->at = run_position(r, served);
     }
-    int waits = session_lets_others(r);
+    int waits = session_should_yield(r);
     if (waits < 0) {
         return FAILED;
     }

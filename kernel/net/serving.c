@@ -64,7 +64,7 @@ static verdict relieve(reading *r)
 }
 
 /* A path may have taken long: it made a plan, or examined many messages with a filter in Python. */
-static verdict let_others(reading *r)
+static verdict request_yield(reading *r)
 {
     if (r->until == 0 || hub_nanoseconds() <= r->until) {
         return GO_ON;
@@ -107,7 +107,7 @@ static verdict serve_frame(reading *r, const frame *cut)
         return FAILED;
     }
     r->at += cut->size;
-    return to == FOR_PYTHON ? GO_ON : let_others(r); /* Python reads the clock itself */
+    return to == FOR_PYTHON ? GO_ON : request_yield(r); /* Python reads the clock itself */
 }
 
 /* The frame at `at`; one beyond the limit is refused as soon as both words are there. */

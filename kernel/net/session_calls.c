@@ -5,7 +5,7 @@
 
 #include "net/reading.h"
 
-static PyObject *name_serve, *name_write, *name_flush, *name_stalled, *name_lets_others, *name_unsent, *name_failed,
+static PyObject *name_serve, *name_write, *name_flush, *name_stalled, *name_should_yield, *name_unsent, *name_failed,
     *name_misread, *name_close;
 
 static int call(const reading *r, PyObject *name, PyObject *argument)
@@ -28,7 +28,7 @@ int session_flush(const reading *r) { return call(r, name_flush, NULL); }
 int session_close(const reading *r) { return call(r, name_close, NULL); }
 int session_failed(const reading *r, PyObject *error) { return call(r, name_failed, error); }
 int session_misread(const reading *r, PyObject *rest) { return call(r, name_misread, rest); }
-int session_lets_others(const reading *r) { return is(r, name_lets_others); }
+int session_should_yield(const reading *r) { return is(r, name_should_yield); }
 
 PyObject *session_serve(const reading *r, PyObject *frames)
 {
@@ -94,7 +94,7 @@ int session_calls_init(void)
         const char *text;
     } names[] = {
         {&name_serve, "serve"},     {&name_write, "write"},     {&name_flush, "flush"},
-        {&name_stalled, "stalled"}, {&name_unsent, "unsent"},   {&name_lets_others, "lets_others"},
+        {&name_stalled, "stalled"}, {&name_unsent, "unsent"},   {&name_should_yield, "should_yield"},
         {&name_failed, "failed"},   {&name_misread, "misread"}, {&name_close, "close"},
     };
     for (size_t each = 0; each < sizeof names / sizeof *names; each++) {

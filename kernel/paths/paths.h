@@ -15,7 +15,7 @@ typedef struct {
     outbox *out;       /* answers to this read go here */
 } path_context;
 
-/* As server.guards.throttle makes them. */
+/* As server.throttle makes them. */
 static inline int64_t nanoseconds_of(double seconds) { return (int64_t)(seconds * 1e9); }
 
 typedef enum {

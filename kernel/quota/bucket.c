@@ -91,7 +91,7 @@ static PyMemberDef members[] = {
 };
 
 static PyType_Slot slots[] = {
-    {Py_tp_doc, "A token bucket; see rocketwire.server.guards.throttle.bucket."},
+    {Py_tp_doc, "A token bucket; see rocketwire.server.throttle.bucket."},
     {Py_tp_new, make},
     {Py_tp_dealloc, dealloc},
     {Py_tp_methods, methods},

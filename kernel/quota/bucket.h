@@ -1,4 +1,4 @@
-/* A token bucket, the twin of server.guards.throttle.bucket. */
+/* A token bucket, the twin of server.throttle.bucket. */
 #ifndef ROCKETWIRE_BUCKET_H
 #define ROCKETWIRE_BUCKET_H
 

@@ -1,4 +1,4 @@
-/* Quotas of sends: the buckets that a plan's sends pass, and their charges. The twin is server.guards.throttle. */
+/* Quotas of sends: the buckets that a plan's sends pass, and their charges. The twin is server.throttle. */
 #ifndef ROCKETWIRE_SEND_QUOTA_H
 #define ROCKETWIRE_SEND_QUOTA_H
 

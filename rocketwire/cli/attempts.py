@@ -6,14 +6,14 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from rocketwire.cli.mistake import INCOMPLETE, UNREACHABLE, Unsuccessful
+from rocketwire.cli.errors import INCOMPLETE, UNREACHABLE, CommandFailed
 from rocketwire.cli.output import warn, warn_empty
 
 if TYPE_CHECKING:
-    from rocketwire.remoting.admin.brokers import Broker
+    from rocketwire.remoting.admin.brokers import RegisteredBroker
 
 
-class Attempts:
+class ServerAttempts:
     """What was tried at several servers, and the exit code that follows from it."""
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class Attempts:
         except NotReached as error:
             self._unreached += 1
             self._fail_at(server, str(error))
-        except (Refused, WireError, Unsuccessful) as error:
+        except (Refused, WireError, CommandFailed) as error:
             self._fail_at(server, str(error))
         else:
             self.done += 1
@@ -53,7 +53,7 @@ class Attempts:
         self._failed += 1
         warn(line)
 
-    def left(self, brokers: Iterable[Broker]) -> list[Broker]:
+    def left(self, brokers: Iterable[RegisteredBroker]) -> list[RegisteredBroker]:
         """The brokers at which nothing has failed so far."""
         return [each for each in brokers if f"broker {each.name}" not in self._servers]
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rocketwire.cli.mistake import Mistake, Unsuccessful
+from rocketwire.cli.errors import CommandError, CommandFailed
 
 if TYPE_CHECKING:
-    from rocketwire.remoting.admin.brokers import Broker
-    from rocketwire.remoting.cluster import Cluster
-    from rocketwire.remoting.connection import Connection
+    from rocketwire.remoting.admin.brokers import RegisteredBroker
+    from rocketwire.remoting.cluster import BlockingCluster
+    from rocketwire.remoting.connection import BlockingConnection
     from rocketwire.wire.bodies.route import ClusterInfo
 
 
@@ -28,27 +28,27 @@ def broker_options(function: Any) -> Any:  # noqa: ANN401 - of click's decorator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class BrokerChoice:
     """The brokers that the options name: all, if neither is given."""
 
     cluster_name: str | None
     broker_names: Sequence[str]
 
-    def of(self, info: ClusterInfo) -> list[Broker]:
+    def of(self, info: ClusterInfo) -> list[RegisteredBroker]:
         """Their leading addresses.
 
         Raises:
             Unsuccessful: there is no such cluster or broker, or none at all.
         """
-        from rocketwire.remoting.admin.brokers import leading, registered
+        from rocketwire.remoting.admin.brokers import masters_only, registered_brokers
 
         self._check(info)
-        found = leading(self.only(registered(info)))
+        found = masters_only(self.only(registered_brokers(info)))
         if not found:
-            raise Unsuccessful("no such broker is registered")
+            raise CommandFailed("no such broker is registered")
         return found
 
-    def of_one_cluster(self, info: ClusterInfo) -> list[Broker]:
+    def of_one_cluster(self, info: ClusterInfo) -> list[RegisteredBroker]:
         """The same for a command that creates something: where there are several clusters, one has to be named.
 
         Raises:
@@ -56,10 +56,10 @@ class Choice:
         """
         clusters = sorted(info.cluster_addr_table)
         if len(clusters) > 1 and not self.cluster_name and not self.broker_names:
-            raise Mistake(f"there are several clusters; name one with --cluster: {', '.join(clusters)}")
+            raise CommandError(f"there are several clusters; name one with --cluster: {', '.join(clusters)}")
         return self.of(info)
 
-    def only(self, brokers: Iterable[Broker]) -> list[Broker]:
+    def only(self, brokers: Iterable[RegisteredBroker]) -> list[RegisteredBroker]:
         """Those of some brokers that the options name."""
         return [
             each
@@ -78,7 +78,7 @@ def check_cluster(info: ClusterInfo, name: str | None) -> None:
     if name is not None and name not in info.cluster_addr_table:
         from rocketwire.server.config.nearest import suggestion
 
-        raise Unsuccessful(f"cluster {name}: there is no such cluster{suggestion(name, info.cluster_addr_table)}")
+        raise CommandFailed(f"cluster {name}: there is no such cluster{suggestion(name, info.cluster_addr_table)}")
 
 
 def check_broker(info: ClusterInfo, name: str) -> None:
@@ -86,10 +86,10 @@ def check_broker(info: ClusterInfo, name: str) -> None:
     if name not in info.broker_addr_table:
         from rocketwire.server.config.nearest import suggestion
 
-        raise Unsuccessful(f"broker {name}: none is registered{suggestion(name, info.broker_addr_table)}")
+        raise CommandFailed(f"broker {name}: none is registered{suggestion(name, info.broker_addr_table)}")
 
 
-def master(cluster: Cluster, broker: Broker) -> Connection:
+def master(cluster: BlockingCluster, broker: RegisteredBroker) -> BlockingConnection:
     """The connection to a broker that is to be changed.
 
     Raises:
@@ -97,5 +97,5 @@ def master(cluster: Cluster, broker: Broker) -> Connection:
         NotReached: it cannot be reached.
     """
     if not broker.is_master:
-        raise Unsuccessful("no master is registered, and others take no changes")
+        raise CommandFailed("no master is registered, and others take no changes")
     return cluster.connection(broker.address)

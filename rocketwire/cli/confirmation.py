@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from rocketwire.cli.mistake import Mistake, Unsuccessful
+from rocketwire.cli.errors import CommandError, CommandFailed
 
 yes_option: Final = click.option("--yes", is_flag=True, help="Do not ask.")
 
@@ -22,10 +22,10 @@ def confirm(question: str, *, yes: bool) -> None:
     if yes:
         return
     if sys.stdin is None or not sys.stdin.isatty():
-        raise Mistake("there is no terminal to ask on; --yes does it without asking")
+        raise CommandError("there is no terminal to ask on; --yes does it without asking")
     try:
         agreed = click.confirm(question, err=True)
     except click.Abort:  # Ctrl-C or Ctrl-D
         agreed = False
     if not agreed:
-        raise Unsuccessful("nothing is changed")
+        raise CommandFailed("nothing is changed")

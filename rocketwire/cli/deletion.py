@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rocketwire.cli.attempts import Attempts
-    from rocketwire.remoting.admin.brokers import Broker
-    from rocketwire.remoting.cluster import Cluster
+    from rocketwire.cli.attempts import ServerAttempts
+    from rocketwire.remoting.admin.brokers import RegisteredBroker
+    from rocketwire.remoting.cluster import BlockingCluster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deleted:
+class DeletedThing:
     """One thing that was deleted at one server: `what` is "topic" or "group", `at` "broker" or "name_server"."""
 
     what: str
@@ -23,28 +23,28 @@ class Deleted:
 
 
 def delete_everywhere(
-    cluster: Cluster, topic: str, brokers: Sequence[Broker], attempts: Attempts, *, route: bool
-) -> list[Deleted]:
+    cluster: BlockingCluster, topic: str, brokers: Sequence[RegisteredBroker], attempts: ServerAttempts, *, route: bool
+) -> list[DeletedThing]:
     """Delete a topic at brokers, and then, if `route` says so and no broker failed, its route at all name servers."""
     from rocketwire.cli.brokers import master
     from rocketwire.remoting.admin.name_servers import delete_route
     from rocketwire.remoting.admin.topics import delete_topic
 
-    done: list[Deleted] = []
+    done: list[DeletedThing] = []
     for broker in brokers:
         with attempts.at(f"broker {broker.name}"):
             delete_topic(master(cluster, broker), topic)
-            done.append(Deleted(what="topic", name=topic, at="broker", server=broker.name))
+            done.append(DeletedThing(what="topic", name=topic, at="broker", server=broker.name))
     if not route or len(done) < len(brokers):
         return done
     for address in cluster.name_servers:
         with attempts.at(f"name server {address}"):
             delete_route(cluster.name_server(address), topic)
-            done.append(Deleted(what="topic", name=topic, at="name_server", server=str(address)))
+            done.append(DeletedThing(what="topic", name=topic, at="name_server", server=str(address)))
     return done
 
 
-def write(deleted: Sequence[Deleted], *, json: bool) -> None:
+def write(deleted: Sequence[DeletedThing], *, json: bool) -> None:
     """Print what was deleted."""
     from rocketwire.cli.output import json_line
 

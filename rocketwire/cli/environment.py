@@ -12,7 +12,7 @@ from typing import Final
 
 import click
 
-from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.errors import CommandError
 
 _KEYS: Final = "ROCKETWIRE_SET_"
 
@@ -42,7 +42,7 @@ def check_options(command: click.Command, environment: Mapping[str, str]) -> Non
         if name.startswith(prefix) and environment[name] and name not in known:
             from rocketwire.server.config.nearest import suggestion
 
-            raise Mistake(f"{name}: no option has this variable{suggestion(name, known)}")
+            raise CommandError(f"{name}: no option has this variable{suggestion(name, known)}")
 
 
 def settings_of(environment: Mapping[str, str], known: Collection[str]) -> dict[str, str]:
@@ -59,6 +59,6 @@ def settings_of(environment: Mapping[str, str], known: Collection[str]) -> dict[
                 from rocketwire.server.config.nearest import suggestion
 
                 # AUTO_CREATE_TOPIC_ENABLE is near to no key, but without its underscores.
-                raise Mistake(f"{name}: unknown key{suggestion(key.replace('_', ''), known)}")
+                raise CommandError(f"{name}: unknown key{suggestion(key.replace('_', ''), known)}")
             settings[key] = environment[name]
     return settings

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from rocketwire.cli.mistake import Unsuccessful
+from rocketwire.cli.errors import CommandFailed
 
 if TYPE_CHECKING:
-    from rocketwire.cli.attempts import Attempts
-    from rocketwire.cli.brokers import Choice
-    from rocketwire.remoting.admin.brokers import Broker
-    from rocketwire.remoting.cluster import Cluster
+    from rocketwire.cli.attempts import ServerAttempts
+    from rocketwire.cli.brokers import BrokerChoice
+    from rocketwire.remoting.admin.brokers import RegisteredBroker
+    from rocketwire.remoting.cluster import BlockingCluster
     from rocketwire.wire.bodies.route import TopicRouteData
 
 
-def topic_route(cluster: Cluster, topic: str) -> TopicRouteData:
+def topic_route(cluster: BlockingCluster, topic: str) -> TopicRouteData:
     """The route of a topic.
 
     Raises:
@@ -27,27 +27,29 @@ def topic_route(cluster: Cluster, topic: str) -> TopicRouteData:
     try:
         return cluster.route(topic)
     except NoSuchTopic as error:
-        raise Unsuccessful(f"{error}{suggestion(topic, cluster.topics())}") from None
+        raise CommandFailed(f"{error}{suggestion(topic, cluster.topics())}") from None
 
 
-def topic_brokers(cluster: Cluster, topic: str, choice: Choice) -> list[Broker]:
+def topic_brokers(cluster: BlockingCluster, topic: str, choice: BrokerChoice) -> list[RegisteredBroker]:
     """The brokers that have a topic and that the options name.
 
     Raises:
         Unsuccessful: the name server knows no such topic, or none of these brokers has it.
     """
-    from rocketwire.remoting.admin.brokers import brokers_of, leading
+    from rocketwire.remoting.admin.brokers import brokers_of, masters_only
 
     route = topic_route(cluster, topic)
     info = cluster.info()
     choice.of(info)
-    found = leading(choice.only(brokers_of(route.broker_datas, info)))
+    found = masters_only(choice.only(brokers_of(route.broker_datas, info)))
     if not found:
-        raise Unsuccessful(f"topic {topic}: these brokers do not have it")
+        raise CommandFailed(f"topic {topic}: these brokers do not have it")
     return found
 
 
-def check_group(cluster: Cluster, group: str, brokers: Sequence[Broker], attempts: Attempts) -> list[Broker]:
+def check_group(
+    cluster: BlockingCluster, group: str, brokers: Sequence[RegisteredBroker], attempts: ServerAttempts
+) -> list[RegisteredBroker]:
     """Make sure that one of the brokers knows a group: has members or offsets of it, or its configuration.
 
     The configurations are the last to be asked for, as that may need an administrator's account.
@@ -58,14 +60,14 @@ def check_group(cluster: Cluster, group: str, brokers: Sequence[Broker], attempt
     Raises:
         Unsuccessful: none knows it, of those that answer.
     """
-    from rocketwire.remoting.admin.groups import consumers, group_configs, progress
+    from rocketwire.remoting.admin.groups import consumer_connections, group_configs, progress
 
     known: set[str] = set()
     answered = False
     for broker in brokers:
         with attempts.at(f"broker {broker.name}"):
             connection = cluster.connection(broker.address)
-            if consumers(connection, group) or progress(connection, group).offset_table:
+            if consumer_connections(connection, group) or progress(connection, group).offset_table:
                 break
             known.update(group_configs(connection))
             if group in known:
@@ -77,8 +79,8 @@ def check_group(cluster: Cluster, group: str, brokers: Sequence[Broker], attempt
     return attempts.left(brokers)
 
 
-def unknown_group(group: str, known: Iterable[str]) -> Unsuccessful:
+def unknown_group(group: str, known: Iterable[str]) -> CommandFailed:
     """The error for a group that no broker knows."""
     from rocketwire.server.config.nearest import suggestion
 
-    return Unsuccessful(f"group {group}: the brokers know no such group{suggestion(group, known)}")
+    return CommandFailed(f"group {group}: the brokers know no such group{suggestion(group, known)}")

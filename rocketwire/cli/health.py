@@ -6,8 +6,8 @@ from typing import Final
 
 import click
 
+from rocketwire.cli.errors import CommandError, Unreachable
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.mistake import Mistake, Unreachable
 from rocketwire.health import DEFAULT, NOT_READY, READY, USAGE, VARIABLE, check
 
 _EPILOG: Final = f"""\
@@ -39,7 +39,7 @@ def command(address: str, *, as_json: bool) -> int:
 
     code, line = check(address)
     if code not in {READY, NOT_READY}:
-        raise (Mistake if code == USAGE else Unreachable)(f"{address}: {line}")
+        raise (CommandError if code == USAGE else Unreachable)(f"{address}: {line}")
     try:
         answer = json.loads(line)
         failed = [f"{name}: {reason}" for name, reason in answer["checks"].items() if reason != "ok"]

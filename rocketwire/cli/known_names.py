@@ -7,22 +7,22 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from rocketwire.cli.mistake import NoSuchGroup, Unsuccessful
+from rocketwire.cli.errors import CommandFailed, NoSuchGroup
 
 if TYPE_CHECKING:
-    from rocketwire.cli.online import Endpoint
-    from rocketwire.remoting.cluster import Cluster
+    from rocketwire.cli.online import ClusterAccess
+    from rocketwire.remoting.cluster import BlockingCluster
 
 SECONDS: Final = 1.0
 """An endpoint gets no more time to tell its names: the user waits for something else."""
 
 
-def topics_of(endpoint: Endpoint) -> list[str]:
+def topics_of(endpoint: ClusterAccess) -> list[str]:
     """The names of all topics; none where the endpoint does not tell them within `SECONDS`."""
     return _asked(endpoint, lambda cluster: cluster.topics())
 
 
-def groups_of(endpoint: Endpoint) -> list[str]:
+def groups_of(endpoint: ClusterAccess) -> list[str]:
     """The names of all consumer groups; none where the endpoint does not tell them within `SECONDS`.
 
     Groups that have had members have a retry topic, which the name server knows; brokers know the others. Brokers with
@@ -31,7 +31,7 @@ def groups_of(endpoint: Endpoint) -> list[str]:
     return _asked(endpoint, _all_groups)
 
 
-def _all_groups(cluster: Cluster) -> list[str]:
+def _all_groups(cluster: BlockingCluster) -> list[str]:
     from rocketwire.remoting.admin.groups import group_configs
 
     found = {*cluster.groups()}
@@ -41,15 +41,15 @@ def _all_groups(cluster: Cluster) -> list[str]:
     return sorted(found)
 
 
-def _asked(endpoint: Endpoint, ask: Callable[[Cluster], list[str]]) -> list[str]:
+def _asked(endpoint: ClusterAccess, ask: Callable[[BlockingCluster], list[str]]) -> list[str]:
     found: list[str] = []
 
     def run() -> None:
         # Whatever goes wrong: these names are wanted in passing.
         with contextlib.suppress(Exception):
-            from rocketwire.remoting.cluster import Cluster
+            from rocketwire.remoting.cluster import BlockingCluster
 
-            with Cluster(
+            with BlockingCluster(
                 endpoint.name_servers, timeout=SECONDS, credentials=endpoint.credentials, tls=endpoint.tls
             ) as cluster:
                 found.extend(ask(cluster))
@@ -62,7 +62,7 @@ def _asked(endpoint: Endpoint, ask: Callable[[Cluster], list[str]]) -> list[str]
 
 
 @contextlib.contextmanager
-def naming_nearest(endpoint: Endpoint, options: Mapping[str, object]) -> Iterator[None]:
+def naming_nearest(endpoint: ClusterAccess, options: Mapping[str, object]) -> Iterator[None]:
     """Complete an error about a missing topic or group with the nearest one that the endpoint has.
 
     Args:
@@ -78,12 +78,12 @@ def naming_nearest(endpoint: Endpoint, options: Mapping[str, object]) -> Iterato
         hint = _hint(endpoint, error, options)
         if not hint:
             raise
-        raise Unsuccessful(f"{error}{hint}") from error
+        raise CommandFailed(f"{error}{hint}") from error
 
 
-def _hint(endpoint: Endpoint, error: Exception, options: Mapping[str, object]) -> str:
+def _hint(endpoint: ClusterAccess, error: Exception, options: Mapping[str, object]) -> str:
     from rocketwire.remoting.errors import NoSuchTopic, Refused
-    from rocketwire.wire.codes import ResponseCode
+    from rocketwire.wire.facts.codes import ResponseCode
 
     if isinstance(error, NoSuchTopic):
         return nearest_topic(endpoint, error.topic)
@@ -99,17 +99,17 @@ def _hint(endpoint: Endpoint, error: Exception, options: Mapping[str, object]) -
     return ""
 
 
-def nearest_topic(endpoint: Endpoint, topic: Any) -> str:  # noqa: ANN401 - an option's value
+def nearest_topic(endpoint: ClusterAccess, topic: Any) -> str:  # noqa: ANN401 - an option's value
     """`; did you mean NAME?` with the endpoint's topic that is nearest to a name; nothing if none is near."""
     return _nearest(topic, topics_of, endpoint)
 
 
-def nearest_group(endpoint: Endpoint, group: Any) -> str:  # noqa: ANN401 - an option's value
+def nearest_group(endpoint: ClusterAccess, group: Any) -> str:  # noqa: ANN401 - an option's value
     """The same with the endpoint's consumer groups."""
     return _nearest(group, groups_of, endpoint)
 
 
-def _nearest(name: Any, names_of: Callable[[Endpoint], list[str]], endpoint: Endpoint) -> str:  # noqa: ANN401 - an argument
+def _nearest(name: Any, names_of: Callable[[ClusterAccess], list[str]], endpoint: ClusterAccess) -> str:  # noqa: ANN401 - an argument
     if not isinstance(name, str):
         return ""
     from rocketwire.server.config.nearest import suggestion

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, TypeVar
 
 import click
 
+from rocketwire.cli.errors import CommandError
 from rocketwire.cli.known_names import naming_nearest
-from rocketwire.cli.mistake import Mistake
 from rocketwire.cli.profiles import PROFILE_FILE, Profile, read_profile
 from rocketwire.cli.waiting import waits
 
 if TYPE_CHECKING:
     import ssl
 
-    from rocketwire.remoting.cluster import Cluster
+    from rocketwire.remoting.cluster import BlockingCluster
     from rocketwire.remoting.credentials import Credentials
 
 P = ParamSpec("P")
@@ -41,7 +41,7 @@ NEED_CREDENTIALS: Final = f"name an account with --access-key and --secret-key, 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Endpoint:
+class ClusterAccess:
     """An endpoint as the command line names it; nothing is connected yet."""
 
     name_servers: str
@@ -49,20 +49,20 @@ class Endpoint:
     tls: ssl.SSLContext | None = None
     timeout: float = _SECONDS
 
-    def connected(self) -> Cluster:
+    def connected(self) -> BlockingCluster:
         """The cluster of the name server, with the account and the encryption of the options.
 
         Raises:
             NameServersInvalid: the name server's address is invalid.
             NotReached: no name server can be reached.
         """
-        from rocketwire.remoting.cluster import Cluster
+        from rocketwire.remoting.cluster import BlockingCluster
 
-        return Cluster(
+        return BlockingCluster(
             self.name_servers, timeout=self.timeout, credentials=self.credentials, tls=self.tls, during=waits.during
         )
 
-    def unwatched(self, least_timeout: float = 0.0) -> Cluster:
+    def unwatched(self, least_timeout: float = 0.0) -> BlockingCluster:
         """The same for other threads than the main one: nothing is told about long waits.
 
         Args:
@@ -71,10 +71,10 @@ class Endpoint:
         Raises:
             NameServersInvalid, NotReached: as with `connected`.
         """
-        from rocketwire.remoting.cluster import Cluster
+        from rocketwire.remoting.cluster import BlockingCluster
 
         timeout = max(self.timeout, least_timeout)
-        return Cluster(self.name_servers, timeout=timeout, credentials=self.credentials, tls=self.tls)
+        return BlockingCluster(self.name_servers, timeout=timeout, credentials=self.credentials, tls=self.tls)
 
 
 _OPTIONS: Final = (
@@ -149,8 +149,8 @@ class OnlineCommand(click.Command):
                     formatter.write_dl(records)
 
 
-def online(run: Callable[Concatenate[Endpoint, P], R]) -> Callable[P, R]:
-    """Add the options of a connection to a command; it gets an `Endpoint` as its first argument.
+def online(run: Callable[Concatenate[ClusterAccess, P], R]) -> Callable[P, R]:
+    """Add the options of a connection to a command; it gets an `ClusterAccess` as its first argument.
 
     The command then raises Mistake if only one half of an account is given, or a file cannot be read. Where it ends
     with a topic or group that the endpoint does not have, the error names the nearest one that it has.
@@ -180,7 +180,7 @@ CONNECTION: Final = (
 """The names of the options that `endpoint_of` takes."""
 
 
-def endpoint_of(options: Mapping[str, Any]) -> Endpoint:
+def endpoint_of(options: Mapping[str, Any]) -> ClusterAccess:
     """The endpoint that options name, or variables, or a profile.
 
     Raises:
@@ -188,7 +188,7 @@ def endpoint_of(options: Mapping[str, Any]) -> Endpoint:
     """
     profile = read_profile(options["profile"])
     name_servers = options["namesrv"]
-    return Endpoint(
+    return ClusterAccess(
         name_servers=(profile.namesrv or DEFAULT_NAME_SERVER) if name_servers is None else name_servers,
         credentials=_credentials(options, profile),
         tls=_tls(options, profile),
@@ -206,7 +206,7 @@ def _credentials(options: Mapping[str, Any], profile: Profile) -> Credentials | 
         return Credentials(access_key=access_key, secret_key=secret_key)
     if access_key or secret_key:
         missing = ("--secret-key", _SECRET_KEY) if access_key else ("--access-key", _ACCESS_KEY)
-        raise Mistake(f"half of an account is named: {missing[0]} or {missing[1]} is missing")
+        raise CommandError(f"half of an account is named: {missing[0]} or {missing[1]} is missing")
     return None
 
 
@@ -220,12 +220,12 @@ def _tls(options: Mapping[str, Any], profile: Profile) -> ssl.SSLContext | None:
     told = variable or profile.tls
     if told not in ("", "0", "1", "any"):
         where = f"{_TLS}={told}" if variable else f"tls of the profile: {told}"
-        raise Mistake(f"{where}: allowed is 0, 1 or any")
+        raise CommandError(f"{where}: allowed is 0, 1 or any")
     accept_any = options["tls_any"] or (told == "any" and not options["tls"])
     if not (options["tls"] or accept_any or told == "1"):
         for option, file in (("--tls-ca", options["tls_ca"]), ("--tls-cert", options["tls_cert"])):
             if file is not None:
-                raise Mistake(f"{option} {file}: only with --tls")
+                raise CommandError(f"{option} {file}: only with --tls")
         return None
     import ssl
 
@@ -234,12 +234,12 @@ def _tls(options: Mapping[str, Any], profile: Profile) -> ssl.SSLContext | None:
     try:
         context = ssl.create_default_context(cafile=None if accept_any else authorities)
     except OSError as error:
-        raise Mistake(f"--tls-ca {authorities}: {error.strerror or error}") from error
+        raise CommandError(f"--tls-ca {authorities}: {error.strerror or error}") from error
     try:
         if own:
             context.load_cert_chain(own)
     except OSError as error:
-        raise Mistake(f"--tls-cert {own}: {error.strerror or error}") from error
+        raise CommandError(f"--tls-cert {own}: {error.strerror or error}") from error
     if accept_any:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

@@ -11,13 +11,13 @@ from click.types import StringParamType
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from rocketwire.cli.online import Endpoint
+    from rocketwire.cli.online import ClusterAccess
 
 
 class _NameAtEndpoint(StringParamType):
     """A name that the endpoint has, which the other options name."""
 
-    def __init__(self, name: str, names_of: Callable[[Endpoint], Iterable[str]]) -> None:
+    def __init__(self, name: str, names_of: Callable[[ClusterAccess], Iterable[str]]) -> None:
         self.name = name
         self._names_of = names_of
 
@@ -25,23 +25,23 @@ class _NameAtEndpoint(StringParamType):
         """The names that begin so; none where the endpoint is not reached."""
         from click.shell_completion import CompletionItem
 
-        from rocketwire.cli.mistake import Mistake
+        from rocketwire.cli.errors import CommandError
         from rocketwire.cli.online import endpoint_of
 
         try:
             names = self._names_of(endpoint_of(ctx.params))
-        except (KeyError, Mistake):  # a command without an endpoint, or options that name none
+        except (KeyError, CommandError):  # a command without an endpoint, or options that name none
             return []
         return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
-def _topics_of(endpoint: Endpoint) -> list[str]:
+def _topics_of(endpoint: ClusterAccess) -> list[str]:
     from rocketwire.cli.known_names import topics_of
 
     return topics_of(endpoint)
 
 
-def _groups_of(endpoint: Endpoint) -> list[str]:
+def _groups_of(endpoint: ClusterAccess) -> list[str]:
     from rocketwire.cli.known_names import groups_of
 
     return groups_of(endpoint)

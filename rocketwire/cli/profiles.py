@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
-from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.errors import CommandError
 
 PROFILE_FILE: Final = "~/.config/rocketwire/profiles.toml"
 """In `$XDG_CONFIG_HOME/rocketwire` where that variable is set."""
@@ -47,21 +47,21 @@ def read_profile(name: str | None) -> Profile:
     except FileNotFoundError:
         if name is None:
             return Profile()
-        raise Mistake(f"--profile {name}: there is no file {file}") from None
+        raise CommandError(f"--profile {name}: there is no file {file}") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise Mistake(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        raise CommandError(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}") from error
     import tomllib
 
     try:
         profiles = tomllib.loads(content)
     except tomllib.TOMLDecodeError as error:
-        raise Mistake(f"{file}: {error}") from error
+        raise CommandError(f"{file}: {error}") from error
     if name is None and _DEFAULT not in profiles:
         return Profile()
     if name is not None and name not in profiles:
         from rocketwire.server.config.nearest import suggestion
 
-        raise Mistake(f"--profile {name}: {file} has no such section{suggestion(name, profiles)}")
+        raise CommandError(f"--profile {name}: {file} has no such section{suggestion(name, profiles)}")
     section = name or _DEFAULT
     return _profile(f"{file}, [{section}]", profiles[section])
 
@@ -73,17 +73,17 @@ def _file() -> Path:
 
 def _profile(where: str, section: Any) -> Profile:  # noqa: ANN401 - whatever TOML can say
     if not isinstance(section, dict):
-        raise Mistake(f"{where}: a section is needed")
+        raise CommandError(f"{where}: a section is needed")
     known = {field.name.replace("_", "-") for field in fields(Profile)}
     taken: dict[str, str] = {}
     for key, value in section.items():
         if key not in known:
             from rocketwire.server.config.nearest import suggestion
 
-            raise Mistake(f"{where}: unknown key {key}{suggestion(key, known)}")
+            raise CommandError(f"{where}: unknown key {key}{suggestion(key, known)}")
         if isinstance(value, bool):
             value = "1" if value else "0"  # noqa: PLW2901 - as the environment says it
         if not isinstance(value, str):
-            raise Mistake(f"{where}: {key} must be a text")
+            raise CommandError(f"{where}: {key} must be a text")
         taken[key.replace("-", "_")] = value
     return Profile(**taken)

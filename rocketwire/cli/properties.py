@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from rocketwire.cli.mistake import Mistake, Unsuccessful
+from rocketwire.cli.errors import CommandError, CommandFailed
 
 Values = Mapping[str, str]
 _OPTIONS: Final = (
@@ -33,7 +33,7 @@ def parsed_changes(texts: Sequence[str], option: str = "--set") -> dict[str, str
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
-            raise Mistake(f"{option} {text}: allowed is KEY=VALUE")
+            raise CommandError(f"{option} {text}: allowed is KEY=VALUE")
         found[key.strip()] = value
     return found
 
@@ -57,7 +57,7 @@ def chosen(
         kept = [key for key, value in changes.items() if values.get(key) != value.strip()]
         if kept:
             told = ", ".join(f"{key}={values.get(key, '')}" for key in kept)
-            raise Unsuccessful(f"it has not taken the change: {told}")
+            raise CommandFailed(f"it has not taken the change: {told}")
     wanted = (*keys, *changes)
     return {key: values[key] for key in sorted(values) if not wanted or key in wanted}
 
@@ -66,13 +66,13 @@ def _check(key: str, values: Values) -> None:
     if key not in values:
         from rocketwire.server.config.nearest import suggestion
 
-        raise Unsuccessful(f"it has no key {key}{suggestion(key, values)}")
+        raise CommandFailed(f"it has no key {key}{suggestion(key, values)}")
 
 
 def write(server: str, found: Sequence[tuple[Mapping[str, str], Values]], *, as_json: bool) -> None:
     """Print the values of servers; the mapping before them says which server, under the name `server`."""
     from rocketwire.cli.output import json_line
-    from rocketwire.cli.table import Column, print_table
+    from rocketwire.cli.table import TableColumn, print_table
 
     rows = [(which, key, value) for which, values in found for key, value in values.items()]
     if as_json:
@@ -80,5 +80,5 @@ def write(server: str, found: Sequence[tuple[Mapping[str, str], Values]], *, as_
             json_line({**which, "key": key, "value": value})
     elif rows:
         title = server.replace("_", " ").upper()
-        columns = (Column(title, least=10), Column("KEY", least=20), Column("VALUE", least=20))
+        columns = (TableColumn(title, least=10), TableColumn("KEY", least=20), TableColumn("VALUE", least=20))
         print_table(columns, [(which[server], key, value) for which, key, value in rows])

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from rocketwire.cli.environment import settings_of, with_variables
-from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.errors import CommandError
 from rocketwire.cli.parameter_types import FILE, RULE, SETTING
-from rocketwire.cli.serve import Options, address_of, configuration, name_servers
+from rocketwire.cli.serve import ServeOptions, address_of, configuration, name_servers
 from rocketwire.cli.starting import log_options, started
 
 if TYPE_CHECKING:
@@ -126,9 +126,9 @@ def proxy_settings(
     from rocketwire.server.proxy.settings import LISTEN, PORT_STEP, SHADOW_SAMPLE, ProxySettings
 
     if options["upstream"] is None:
-        raise Mistake("--upstream is missing: the name servers of the cluster to stand in front of")
+        raise CommandError("--upstream is missing: the name servers of the cluster to stand in front of")
     base = configuration(
-        Options(
+        ServeOptions(
             namesrv=None,
             broker=None,
             register=None,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from rocketwire.cli.errors import CommandError
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.mistake import Mistake
 from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.output import count_of, json_line, size, warn
 from rocketwire.cli.parameter_types import FILE
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable
 
-    from rocketwire.capture.record.proxy import Counts, Proxy
-    from rocketwire.cli.online import Endpoint
+    from rocketwire.capture.record.proxy import RecordedCounts, RecordingProxy
+    from rocketwire.cli.online import ClusterAccess
     from rocketwire.wire.addresses import Address
 
 _EPILOG: Final = """\
@@ -51,23 +51,25 @@ _DEFAULT: Final = "127.0.0.1:9875"
 @click.option("--with-secrets", is_flag=True, help="Record access keys, signatures and secret keys, too.")
 @json_option
 @online
-def command(endpoint: Endpoint, *, file: str, listen: str, no_bodies: bool, with_secrets: bool, as_json: bool) -> int:
+def command(
+    endpoint: ClusterAccess, *, file: str, listen: str, no_bodies: bool, with_secrets: bool, as_json: bool
+) -> int:
     """Record what clients and an endpoint send each other, in a new file, until Ctrl-C."""
-    from rocketwire.capture.file.writer import Writer
+    from rocketwire.capture.file.writer import RecordingWriter
     from rocketwire.capture.record.listeners import listen as listening
-    from rocketwire.capture.record.proxy import Proxy, Upstream
-    from rocketwire.capture.record.relay import Options
+    from rocketwire.capture.record.proxy import RecordingProxy, Upstream
+    from rocketwire.capture.record.relay import RecordingOptions
     from rocketwire.remoting.routes import name_server_addresses
 
     address = _address(listen)
     servers = tuple(name_server_addresses(endpoint.name_servers))
     endpoint.connected().close()  # else the user would learn only from the clients that there is none
     began = time.monotonic_ns()
-    with listening(address) as sock, Writer(file) as writer:
-        proxy = Proxy(
+    with listening(address) as sock, RecordingWriter(file) as writer:
+        proxy = RecordingProxy(
             Upstream(name_servers=servers, tls=endpoint.tls, timeout=endpoint.timeout),
             writer,
-            options=Options(bodies=not no_bodies, secrets=with_secrets),
+            options=RecordingOptions(bodies=not no_bodies, secrets=with_secrets),
             now=lambda: (time.monotonic_ns() - began) // 1000,
             warn=warn,
         )
@@ -84,7 +86,7 @@ def command(endpoint: Endpoint, *, file: str, listen: str, no_bodies: bool, with
     return 0
 
 
-def _run(proxy: Proxy, sock: socket.socket, host: str, ready: Callable[[Address], None]) -> None:
+def _run(proxy: RecordingProxy, sock: socket.socket, host: str, ready: Callable[[Address], None]) -> None:
     """Record until SIGINT or SIGTERM. Further ones change nothing: the file is closed first."""
     import trio
 
@@ -112,10 +114,10 @@ def _address(text: str) -> Address:
     try:
         return parse_address(text)
     except AddressInvalid as error:
-        raise Mistake(f"--listen {text}: {error}") from error
+        raise CommandError(f"--listen {text}: {error}") from error
 
 
-def _say_end(counts: Counts, file: str, *, as_json: bool, written: int) -> None:
+def _say_end(counts: RecordedCounts, file: str, *, as_json: bool, written: int) -> None:
     if as_json:
         json_line(
             {

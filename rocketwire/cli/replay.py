@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from rocketwire.cli.errors import INCOMPLETE
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.mistake import INCOMPLETE
 from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.output import count_of, json_line, warn
 from rocketwire.cli.parameter_types import FILE
 
 if TYPE_CHECKING:
-    from rocketwire.capture.replay.compare import Difference
-    from rocketwire.capture.replay.player import Outcome, Target
-    from rocketwire.cli.online import Endpoint
+    from rocketwire.capture.replay.compare import AnswerDifference
+    from rocketwire.capture.replay.player import ReplayOutcome, ReplayTarget
+    from rocketwire.cli.online import ClusterAccess
 
 _EPILOG: Final = """\
 The same connections are made, to the name server and to the brokers with the recorded names (or the only broker), and
@@ -50,16 +50,16 @@ Examples:
 @click.option("--at-once", is_flag=True, help="Do not wait as recorded, for answers only.")
 @json_option
 @online
-def command(endpoint: Endpoint, *, file: str, speed: float | None, at_once: bool, as_json: bool) -> int:
+def command(endpoint: ClusterAccess, *, file: str, speed: float | None, at_once: bool, as_json: bool) -> int:
     """Send the requests of a recording to an endpoint, and print where its answers differ."""
     if at_once and speed is not None:
         raise click.UsageError("--speed and --at-once exclude each other")
     from rocketwire.capture.contents.frames import decoded
     from rocketwire.capture.file.load import load
-    from rocketwire.capture.replay.player import Player
+    from rocketwire.capture.replay.player import RecordingPlayer
 
     events = list(decoded(load(file, warn)))
-    player = Player(events, _target(endpoint), speed=None if at_once else speed or 1.0)
+    player = RecordingPlayer(events, _target(endpoint), speed=None if at_once else speed or 1.0)
     found = player.differences()
     if as_json:
         for each in found:
@@ -75,8 +75,8 @@ def command(endpoint: Endpoint, *, file: str, speed: float | None, at_once: bool
     return INCOMPLETE if player.outcome.failed else 0
 
 
-def _target(endpoint: Endpoint) -> Target:
-    from rocketwire.capture.replay.player import Target
+def _target(endpoint: ClusterAccess) -> ReplayTarget:
+    from rocketwire.capture.replay.player import ReplayTarget
     from rocketwire.remoting.credentials import Signer
     from rocketwire.wire.addresses import Address
 
@@ -87,7 +87,7 @@ def _target(endpoint: Endpoint) -> Target:
 
     with endpoint.connected() as cluster:
         name_server = cluster.current_name_server
-    return Target(
+    return ReplayTarget(
         name_server=name_server,
         brokers=brokers,
         tls=endpoint.tls,
@@ -96,7 +96,7 @@ def _target(endpoint: Endpoint) -> Target:
     )
 
 
-def _json(each: Difference) -> dict[str, Any]:
+def _json(each: AnswerDifference) -> dict[str, Any]:
     return {
         "frame": each.frame,
         "connection": each.connection,
@@ -107,7 +107,7 @@ def _json(each: Difference) -> dict[str, Any]:
     }
 
 
-def _counts(outcome: Outcome) -> dict[str, int]:
+def _counts(outcome: ReplayOutcome) -> dict[str, int]:
     return {
         "sent": outcome.sent,
         "compared": outcome.compared,
@@ -117,21 +117,21 @@ def _counts(outcome: Outcome) -> dict[str, int]:
     }
 
 
-def _print(found: Iterable[Difference]) -> bool:
+def _print(found: Iterable[AnswerDifference]) -> bool:
     """Print the differences; whether there is one."""
-    from rocketwire.cli.table import Column, print_table
+    from rocketwire.cli.table import TableColumn, print_table
 
     differences = iter(found)
     first = next(differences, None)
     if first is None:
         return False
     columns = (
-        Column("FRAME", right=True),
-        Column("CONN", right=True, spare=1),
-        Column("REQUEST", least=12),
-        Column("FIELD", least=12),
-        Column("RECORDED", least=12),
-        Column("NOW", least=12),
+        TableColumn("FRAME", right=True),
+        TableColumn("CONN", right=True, spare=1),
+        TableColumn("REQUEST", least=12),
+        TableColumn("FIELD", least=12),
+        TableColumn("RECORDED", least=12),
+        TableColumn("NOW", least=12),
     )
 
     def rows() -> Iterator[tuple[str, ...]]:
@@ -147,7 +147,7 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _print_summary(outcome: Outcome) -> None:
+def _print_summary(outcome: ReplayOutcome) -> None:
     same = outcome.compared - outcome.different
     print(
         f"{count_of(outcome.sent, 'request')} sent, {count_of(outcome.compared, 'answer')} compared: "

@@ -9,7 +9,7 @@ from typing import Final
 
 import click
 
-from rocketwire.cli.mistake import WRONG_USE, Mistake, Unreachable, Unsuccessful
+from rocketwire.cli.errors import WRONG_USE, CommandError, CommandFailed, Unreachable
 from rocketwire.cli.terminal import escaping_terminals
 
 PIPE_CLOSED: Final = 141
@@ -38,14 +38,14 @@ def _code_of(program: click.Command, arguments: Sequence[str]) -> int:
     except click.UsageError as error:
         _say_usage(error)
         return WRONG_USE
-    except Mistake as mistake:
+    except CommandError as mistake:
         print(f"rocketwire: {mistake}", file=sys.stderr)
         return mistake.exit_code
 
 
 def _need_output(arguments: Sequence[str]) -> None:
     if sys.stdout is None and list(arguments[:1]) != [_WITHOUT_OUTPUT]:
-        raise Mistake("the output cannot be written: it is closed")
+        raise CommandError("the output cannot be written: it is closed")
 
 
 def _invoked(program: click.Command, arguments: list[str]) -> int:
@@ -106,8 +106,8 @@ def _flushed(command: Callable[[], int]) -> int:
         return PIPE_CLOSED
     except OSError as error:
         _forget_output()
-        raise Mistake(f"{error.filename or 'the output'} cannot be written: {error.strerror}") from error
-    except (click.ClickException, Mistake):
+        raise CommandError(f"{error.filename or 'the output'} cannot be written: {error.strerror}") from error
+    except (click.ClickException, CommandError):
         raise
     except Exception as error:
         mistake = _mistake(error)
@@ -117,7 +117,7 @@ def _flushed(command: Callable[[], int]) -> int:
     return code
 
 
-def _mistake(error: Exception) -> Mistake | None:
+def _mistake(error: Exception) -> CommandError | None:
     """What to tell the user about an error of a store, the protocol, an endpoint or a recording; None for others."""
     # Imported here, since most commands end well, and the server's start must be fast.
     from rocketwire.capture.errors import CaptureError
@@ -127,13 +127,13 @@ def _mistake(error: Exception) -> Mistake | None:
     from rocketwire.wire.errors import WireError
 
     if isinstance(error, AccessDenied):
-        return Mistake(f"{error}: {NEED_CREDENTIALS}" if error.unsigned else str(error))
+        return CommandError(f"{error}: {NEED_CREDENTIALS}" if error.unsigned else str(error))
     if isinstance(error, (NoBroker, NotReached)):
         return Unreachable(str(error))
     if isinstance(error, (NoSuchTopic, Refused, WireError)):
-        return Unsuccessful(str(error))
+        return CommandFailed(str(error))
     if isinstance(error, (CaptureError, StoreError, RemotingError)):
-        return Mistake(str(error))
+        return CommandError(str(error))
     return None
 
 

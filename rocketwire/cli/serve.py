@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from rocketwire.cli.environment import settings_of, with_variables
-from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.errors import CommandError
 from rocketwire.cli.parameter_types import FILE, FOLDER, RULE, SETTING
 from rocketwire.cli.starting import log_options, started
 
 if TYPE_CHECKING:
     from rocketwire.server.configuration import ServerConfig
-    from rocketwire.server.operations.faults.rule import Rule
+    from rocketwire.server.faults.rule import Rule
     from rocketwire.wire.addresses import Address
 
 _NONE: Final = "none"
@@ -66,7 +66,7 @@ RULE of --fault is ACTION[,KEY=VALUE]...; the first rule that a request matches 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class ServeOptions:
     """The options of `serve` as they are typed; None where one is not given.
 
     Attributes:
@@ -181,12 +181,12 @@ class Options:
 )
 def command(**options: Any) -> int:  # noqa: ANN401 - those of Options
     """Run a name server and a broker in this process."""
-    given = Options(**options)
+    given = ServeOptions(**options)
     return started(command, given.log_format, given.log_level, partial(configuration, given), _run)
 
 
 def configuration(
-    options: Options, warn: Callable[[str], None], environment: Mapping[str, str] | None = None
+    options: ServeOptions, warn: Callable[[str], None], environment: Mapping[str, str] | None = None
 ) -> ServerConfig:
     """Build the configuration from the options, the environment and files.
 
@@ -206,7 +206,7 @@ def configuration(
     for assignment in options.settings:
         key, value = _key_and_value(assignment)
         if key not in known_keys():
-            raise Mistake(f"--set {key}: unknown key{suggestion(key, known_keys())}")
+            raise CommandError(f"--set {key}: unknown key{suggestion(key, known_keys())}")
         assigned.append((key, value))
     for key, value in assigned:
         settings.pop(key, None)  # the later of two spellings counts
@@ -214,7 +214,7 @@ def configuration(
     try:
         config, warnings = read_settings(settings)
     except ConfigError as error:
-        raise Mistake(str(error)) from error
+        raise CommandError(str(error)) from error
     config = _with_accounts(_with_places(config, options), options)
     host = config.broker.advertised_host
     if is_wildcard(host):
@@ -225,7 +225,7 @@ def configuration(
     if options.faults:
         config = replace(config, faults=replace(config.faults, rules=_faults(options.faults)))
     if options.port_file is not None and not options.port_file.strip():
-        raise Mistake("--port-file: the file's name is empty")
+        raise CommandError("--port-file: the file's name is empty")
     return replace(
         config,
         log_format=options.log_format,
@@ -235,7 +235,7 @@ def configuration(
     )
 
 
-def _with_places(config: ServerConfig, options: Options) -> ServerConfig:
+def _with_places(config: ServerConfig, options: ServeOptions) -> ServerConfig:
     """The configuration with the addresses and the store's folder that are options."""
     config = _with_roles(config, options)
     if options.grpc is not None:
@@ -246,26 +246,26 @@ def _with_places(config: ServerConfig, options: Options) -> ServerConfig:
         config = replace(config, http=address_of("--http", options.http))
     if options.store is not None:
         if not options.store.strip():
-            raise Mistake("--store: the folder's name is empty")
+            raise CommandError("--store: the folder's name is empty")
         config = replace(config, store=replace(config.store, store_path_root_dir=options.store))
     return config
 
 
-def _with_roles(config: ServerConfig, options: Options) -> ServerConfig:
+def _with_roles(config: ServerConfig, options: ServeOptions) -> ServerConfig:
     """The configuration with what runs in the process, where it listens, and where the broker registers."""
     if options.register is not None:
         config = replace(config, name_servers=name_servers("--register", options.register))
     if options.namesrv == _NONE:
         if not config.name_servers:
-            raise Mistake("--namesrv none: clients find no broker without a name server; --register names some")
+            raise CommandError("--namesrv none: clients find no broker without a name server; --register names some")
         config = replace(config, name_server=None)
     elif options.namesrv is not None:
         config = replace(config, name_server=address_of("--namesrv", options.namesrv))
     if options.broker == _NONE:
         if config.name_server is None or config.name_servers:
-            raise Mistake("--broker none: a name server alone goes with neither --namesrv none nor --register")
+            raise CommandError("--broker none: a name server alone goes with neither --namesrv none nor --register")
         if options.http is not None or options.grpc is not None or options.faults:
-            raise Mistake("--broker none: --http, --grpc and --fault are a broker's")
+            raise CommandError("--broker none: --http, --grpc and --fault are a broker's")
         return replace(config, has_broker=False)
     if options.broker is None:
         return config
@@ -281,7 +281,7 @@ def name_servers(option: str, text: str) -> tuple[Address, ...]:
     """
     found = tuple(address_of(option, each) for each in text.split(";") if each.strip())
     if not found:
-        raise Mistake(f"{option}: allowed is HOST:PORT, several of them with ; between")
+        raise CommandError(f"{option}: allowed is HOST:PORT, several of them with ; between")
     return found
 
 
@@ -297,18 +297,18 @@ def _with_advertised(config: ServerConfig, text: str) -> ServerConfig:
     try:
         told = parse_advertised(text)
     except AdvertisedInvalid as error:
-        raise Mistake(f"--advertise {text}: {error}") from error
+        raise CommandError(f"--advertise {text}: {error}") from error
     config = replace(config, advertised_networks=told.networks)
     if told.others is None:
         return config
     return replace(config, broker=replace(config.broker, broker_ip1=told.others.host), advertised_port=told.others.port)
 
 
-def _with_accounts(config: ServerConfig, options: Options) -> ServerConfig:
+def _with_accounts(config: ServerConfig, options: ServeOptions) -> ServerConfig:
     """The configuration with the accounts' file of `--acl`, or from Apache's default path."""
     if options.acl is not None:
         if not Path(options.acl).is_file():
-            raise Mistake(f"--acl {options.acl}: no such file")
+            raise CommandError(f"--acl {options.acl}: no such file")
         return replace(config, acl=replace(config.acl, acl_enable=True, acl_file=options.acl))
     if config.acl.acl_enable and not config.acl.acl_file and options.file is not None:
         beside = str(Path(options.file).parent / "plain_acl.yml")
@@ -319,9 +319,9 @@ def _with_accounts(config: ServerConfig, options: Options) -> ServerConfig:
 def _key_and_value(assignment: str) -> tuple[str, str]:
     key, equals, value = assignment.partition("=")
     if not equals:
-        raise Mistake(f"--set {assignment}: allowed is KEY=VALUE")
+        raise CommandError(f"--set {assignment}: allowed is KEY=VALUE")
     if not key.strip():
-        raise Mistake(f"--set {assignment}: the key is missing; allowed is KEY=VALUE")
+        raise CommandError(f"--set {assignment}: the key is missing; allowed is KEY=VALUE")
     return key.strip(), value
 
 
@@ -336,27 +336,27 @@ def address_of(option: str, text: str) -> Address:
     try:
         return parse_address(text)
     except AddressInvalid as error:
-        raise Mistake(f"{option} {text}: {error}") from error
+        raise CommandError(f"{option} {text}: {error}") from error
 
 
 def _faults(texts: Sequence[str]) -> tuple[Rule, ...]:
-    from rocketwire.server.operations.faults.grammar import RuleInvalid, parse_rule
-    from rocketwire.server.operations.faults.rule import MOST_RULES
+    from rocketwire.server.faults.grammar import RuleInvalid, parse_rule
+    from rocketwire.server.faults.rule import MOST_RULES
 
     if len(texts) > MOST_RULES:
-        raise Mistake(f"--fault: allowed are {MOST_RULES} rules")
+        raise CommandError(f"--fault: allowed are {MOST_RULES} rules")
     rules = []
     for text in texts:
         try:
             rules.append(parse_rule(text))
         except RuleInvalid as error:
-            raise Mistake(f"--fault {text}: {error}") from error
+            raise CommandError(f"--fault {text}: {error}") from error
     return tuple(rules)
 
 
 def _read_file(path: str) -> dict[str, str]:
     from rocketwire.cli.settings_file import read_settings_file
-    from rocketwire.server.config.java_properties import PropertiesInvalid, parse_java_properties
+    from rocketwire.server.config.java_properties import JavaPropertiesInvalid, parse_java_properties
 
     content = read_settings_file("-c", path)
     try:
@@ -365,8 +365,8 @@ def _read_file(path: str) -> dict[str, str]:
         text = content.decode("iso-8859-1")  # Java's encoding of properties files
     try:
         return parse_java_properties(text)
-    except PropertiesInvalid as error:
-        raise Mistake(f"-c {path}: {error}") from error
+    except JavaPropertiesInvalid as error:
+        raise CommandError(f"-c {path}: {error}") from error
 
 
 def _run(config: ServerConfig) -> int:

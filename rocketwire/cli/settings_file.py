@@ -8,7 +8,7 @@ import stat
 import time
 from typing import Final
 
-from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.errors import CommandError
 from rocketwire.cli.output import warn
 
 MOST_BYTES: Final = 1 << 20
@@ -30,16 +30,18 @@ def read_settings_file(option: str, path: str) -> bytes:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
-            return _read(fd, Mistake(f"{option} {path}: longer than {MOST_BYTES} bytes, so it is no settings file"))
+            return _read(
+                fd, CommandError(f"{option} {path}: longer than {MOST_BYTES} bytes, so it is no settings file")
+            )
         finally:
             os.close(fd)
     except TimeoutError as error:
-        raise Mistake(f"{option} {path}: {error}") from error
+        raise CommandError(f"{option} {path}: {error}") from error
     except OSError as error:
-        raise Mistake(f"{option} {path}: {error.strerror}") from error
+        raise CommandError(f"{option} {path}: {error.strerror}") from error
 
 
-def _read(fd: int, too_long: Mistake) -> bytes:
+def _read(fd: int, too_long: CommandError) -> bytes:
     found = bytearray()
     is_pipe = stat.S_ISFIFO(os.fstat(fd).st_mode)
     wait = _Wait(fd)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from rocketwire.cli.errors import INCOMPLETE, CommandError
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.mistake import INCOMPLETE, Mistake
 from rocketwire.cli.output import json_line, warn
 from rocketwire.cli.parameter_types import FILE
 
@@ -79,30 +79,30 @@ def command(
 
 def _code(text: str) -> int:
     from rocketwire.server.config.nearest import suggestion
-    from rocketwire.wire.codes import RequestCode
+    from rocketwire.wire.facts.codes import RequestCode
 
     if text.isascii() and text.isdigit():
         return int(text)
     names = {each.name: each.value for each in RequestCode}
     if text.upper() not in names:
-        raise Mistake(f"--code {text}: no such request code{suggestion(text.upper(), names)}")
+        raise CommandError(f"--code {text}: no such request code{suggestion(text.upper(), names)}")
     return names[text.upper()]
 
 
 def _print_lines(items: Iterable[Item]) -> None:
-    from rocketwire.cli.table import Column, print_table
+    from rocketwire.cli.table import TableColumn, print_table
 
     columns = (
-        Column("TIME (UTC)", least=12, time=True),
-        Column("CONN", right=True),
-        Column("DIR", least=2),
-        Column("WHAT", least=16),
-        Column("OPAQUE", right=True, spare=1),
-        Column("TOPIC", least=10, spare=4),
-        Column("GROUP", least=8, spare=3),
-        Column("SIZE", right=True, spare=2),
-        Column("ANSWER", least=7),
-        Column("AFTER", right=True),
+        TableColumn("TIME (UTC)", least=12, time=True),
+        TableColumn("CONN", right=True),
+        TableColumn("DIR", least=2),
+        TableColumn("WHAT", least=16),
+        TableColumn("OPAQUE", right=True, spare=1),
+        TableColumn("TOPIC", least=10, spare=4),
+        TableColumn("GROUP", least=8, spare=3),
+        TableColumn("SIZE", right=True, spare=2),
+        TableColumn("ANSWER", least=7),
+        TableColumn("AFTER", right=True),
     )
     print_table(columns, (_row(item) for item in items))
 

@@ -10,28 +10,28 @@ from rocketwire.wire.compression import decompress
 from rocketwire.wire.errors import WireError
 
 if TYPE_CHECKING:
-    from rocketwire.store.archive.read.scan import Report
-    from rocketwire.store.archive.read.selected import Selected
+    from rocketwire.store.offline.read.scan import ReportProblem
+    from rocketwire.store.offline.read.selected import SelectedMessage
 
 #: A body that inflates to more is not shown: brokers accept 4 MiB by default.
 _MOST_INFLATED: Final = 256 << 20
 _HOSTS_KEPT: Final = 1024
 
 
-def body_of(one: Selected, report: Report) -> bytes | None:
+def body_of(one: SelectedMessage, report: ReportProblem) -> bytes | None:
     """The body, inflated if it was compressed; None, and a report, where that is not possible."""
     message = one.message
     try:
         return decompress(message.body, message.sys_flag, max_size=_MOST_INFLATED)
     except WireError as error:
-        from rocketwire.store.archive.read.scan import Trouble
+        from rocketwire.store.offline.read.scan import ReadProblem
 
         place = f"{message.topic}, queue {message.queue_id}, offset {message.queue_offset}"
-        report(Trouble(place, message.physical_offset, str(error)))
+        report(ReadProblem(place, message.physical_offset, str(error)))
         return None
 
 
-def json_object(one: Selected, report: Report, *, broker: str | None = None) -> dict[str, Any]:
+def json_object(one: SelectedMessage, report: ReportProblem, *, broker: str | None = None) -> dict[str, Any]:
     """The names are those of the Spark reader's schema; `broker` is the broker's name if it is known.
 
     `body` is text, and null if the body is not UTF-8: then it is in `body_base64`. A body that cannot be inflated is

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from rocketwire.cli.environment import check_options
-from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.errors import CommandError
 
 C = TypeVar("C")
 F = TypeVar("F", bound=Callable[..., Any])
@@ -67,15 +67,16 @@ def _started(
     configured: Callable[[Callable[[str], None], Mapping[str, str]], C],
     run: Callable[[C], int],
 ) -> int:
-    from rocketwire.server.core.logs import complain, start_logging
+    from rocketwire.server.core.logs import log_startup_error, start_logging
 
     start_logging(log_format, log_level)
     try:
         check_options(command, os.environ)
         config = configured(
-            lambda line: complain(log_format, line, event="setting without effect", level=logging.WARNING), os.environ
+            lambda line: log_startup_error(log_format, line, event="setting without effect", level=logging.WARNING),
+            os.environ,
         )
-    except Mistake as mistake:
-        complain(log_format, str(mistake), event="wrong use")
+    except CommandError as mistake:
+        log_startup_error(log_format, str(mistake), event="wrong use")
         return mistake.exit_code
     return run(config)

@@ -24,7 +24,7 @@ _FACT_INDENT: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """A column.
 
     Attributes:
@@ -49,7 +49,7 @@ def output_width() -> int | None:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
-def print_table(columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
+def print_table(columns: Sequence[TableColumn], rows: Iterable[Sequence[str]]) -> None:
     """Print a table that fits the terminal; stderr says which columns are left out."""
 
     def leave_out(titles: Sequence[str]) -> None:
@@ -69,7 +69,7 @@ def print_facts(facts: Iterable[tuple[str, str]]) -> None:
 
 
 def lines(
-    columns: Sequence[Column],
+    columns: Sequence[TableColumn],
     rows: Iterable[Sequence[str]],
     width: int | None,
     *,
@@ -92,12 +92,12 @@ def lines(
         yield line if width is None else cut(line, width)
 
 
-def _floor(column: Column, size: int) -> int:
+def _floor(column: TableColumn, size: int) -> int:
     """How narrow a column may become."""
     return size if column.right else min(size, max(column.least, len(column.title)))
 
 
-def _kept(columns: Sequence[Column], widths: Sequence[int], width: int) -> list[int]:
+def _kept(columns: Sequence[TableColumn], widths: Sequence[int], width: int) -> list[int]:
     """The numbers of the columns that fit, all others being spare."""
     kept = list(range(len(columns)))
     while sum(_floor(columns[n], widths[n]) + len(_GAP) for n in kept) - len(_GAP) > width:
@@ -108,7 +108,7 @@ def _kept(columns: Sequence[Column], widths: Sequence[int], width: int) -> list[
     return kept
 
 
-def _fit(columns: Sequence[Column], widths: list[int], kept: Sequence[int], width: int) -> None:
+def _fit(columns: Sequence[TableColumn], widths: list[int], kept: Sequence[int], width: int) -> None:
     """Make columns narrower until all fit: times first, then the widest, texts last."""
     excess = sum(widths[n] + len(_GAP) for n in kept) - len(_GAP) - width
     while excess > 0:
@@ -124,7 +124,7 @@ def _fit(columns: Sequence[Column], widths: list[int], kept: Sequence[int], widt
         excess -= less
 
 
-def _turn(column: Column) -> int:
+def _turn(column: TableColumn) -> int:
     """Columns with a higher number are made narrower before others."""
     return 2 if column.time else 0 if column.text else 1
 
@@ -161,7 +161,7 @@ def cut(text: str, width: int) -> str:
     return text
 
 
-def _padded(text: str, width: int, column: Column, *, cutting: bool) -> str:
+def _padded(text: str, width: int, column: TableColumn, *, cutting: bool) -> str:
     if cutting and displayed(text) > width:
         shorter = next((size for size in _TIME_WIDTHS if size <= width), None) if column.time else None
         text = cut(text, width) if shorter is None else text[:shorter]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.errors import CommandError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 #: A number of so many digits is a date: 20260131.
@@ -45,7 +45,7 @@ def parsed(option: str, text: str, *, expected: str = TIME_FORMS) -> int:
     is_number = text.isascii() and text.isdigit()
     if is_number and len(text) in _MS_DIGITS:
         return int(text)
-    wrong = Mistake(f"{option} {text}: expected {expected}")
+    wrong = CommandError(f"{option} {text}: expected {expected}")
     if is_number and len(text) not in (_YEAR_DIGITS, _DATE_DIGITS):
         raise wrong
     try:

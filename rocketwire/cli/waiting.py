@@ -20,7 +20,7 @@ class _Wait(NamedTuple):
     began: float
 
 
-class Waits:
+class WaitReporter:
     """Watches the waits of one program: a thread compares the clock with the innermost wait."""
 
     def __init__(self) -> None:
@@ -56,5 +56,5 @@ class Waits:
             print(f"rocketwire: {wait.what} …", file=sys.stderr, flush=True)
 
 
-waits: Final = Waits()
+waits: Final = WaitReporter()
 """Those of this program."""

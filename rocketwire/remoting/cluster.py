@@ -6,14 +6,14 @@ import ssl
 from functools import partial
 from typing import Final, NamedTuple, Self
 
-from rocketwire.remoting.connection import TIMEOUT_SECONDS, Answer, Connection, During
+from rocketwire.remoting.connection import TIMEOUT_SECONDS, BlockingConnection, Response, WaitContext
 from rocketwire.remoting.credentials import Credentials
 from rocketwire.remoting.errors import NoBroker, NoSuchTopic, NotReached, Refused
 from rocketwire.remoting.routes import name_server_addresses, readable_queues
 from rocketwire.wire.addresses import Address, AddressInvalid, parse_address
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.route import BrokerData, ClusterInfo, TopicList, TopicRouteData
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers import WireHeader
 from rocketwire.wire.headers.route import GetRouteInfoRequestHeader
 from rocketwire.wire.names import AUTO_CREATE_TOPIC, RETRY_PREFIX
@@ -29,7 +29,7 @@ class SendRoute(NamedTuple):
     """Whether the topic does not exist yet: the first message creates it, like the topic that the route is of."""
 
 
-class Cluster:
+class BlockingCluster:
     """The brokers that a name server knows; of several name servers, the first that can be reached.
 
     Raises:
@@ -44,18 +44,18 @@ class Cluster:
         timeout: float = TIMEOUT_SECONDS,
         credentials: Credentials | None = None,
         tls: ssl.SSLContext | None = None,
-        during: During | None = None,
+        during: WaitContext | None = None,
     ) -> None:
-        """Connect to a name server; the other arguments are those of `Connection`, for all connections."""
-        self._connect = partial(Connection, timeout=timeout, credentials=credentials, tls=tls)
+        """Connect to a name server; the other arguments are those of `BlockingConnection`, for all connections."""
+        self._connect = partial(BlockingConnection, timeout=timeout, credentials=credentials, tls=tls)
         if during is not None:
             self._connect = partial(self._connect, during=during)
-        self._brokers: dict[str, Connection] = {}
-        self._other_name_servers: dict[Address, Connection] = {}
+        self._brokers: dict[str, BlockingConnection] = {}
+        self._other_name_servers: dict[Address, BlockingConnection] = {}
         self._addresses = name_server_addresses(name_servers)
         self._name_server = self._first()
 
-    def _first(self) -> Connection:
+    def _first(self) -> BlockingConnection:
         """A connection to the first name server that can be reached."""
         for address in self._addresses[:-1]:
             try:
@@ -126,7 +126,7 @@ class Cluster:
         """
         return readable_queues(self.route(topic))
 
-    def brokers_of(self, topic: str) -> dict[str, Connection]:
+    def brokers_of(self, topic: str) -> dict[str, BlockingConnection]:
         """Connections to the brokers that have a topic, by broker name.
 
         Raises:
@@ -134,11 +134,11 @@ class Cluster:
         """
         return self.connections(self.route(topic))
 
-    def connections(self, route: TopicRouteData) -> dict[str, Connection]:
+    def connections(self, route: TopicRouteData) -> dict[str, BlockingConnection]:
         """Connections to the brokers of a route, by broker name."""
         return self._connections(route.broker_datas)
 
-    def all_brokers(self) -> dict[str, Connection]:
+    def all_brokers(self) -> dict[str, BlockingConnection]:
         """Connections to all brokers, by broker name.
 
         Raises:
@@ -149,7 +149,7 @@ class Cluster:
             raise NoBroker(self._name_server.what)
         return self._connections(tuple(found))
 
-    def broker(self, name: str) -> Connection:
+    def broker(self, name: str) -> BlockingConnection:
         """The connection to the broker of a name, wherever it is registered now.
 
         Raises:
@@ -161,7 +161,7 @@ class Cluster:
             raise NoBroker(self._name_server.what, name)
         return found[name]
 
-    def forget(self, connection: Connection) -> None:
+    def discard(self, connection: BlockingConnection) -> None:
         """Close the connection to a broker, which failed: the next use makes a new one."""
         connection.close()
         self._brokers = {text: each for text, each in self._brokers.items() if each is not connection}
@@ -179,7 +179,7 @@ class Cluster:
         """The names of consumer groups that have had members: those with a retry topic."""
         return [topic.removeprefix(RETRY_PREFIX) for topic in self.topics() if topic.startswith(RETRY_PREFIX)]
 
-    def connection(self, address: str) -> Connection:
+    def connection(self, address: str) -> BlockingConnection:
         """The connection to a broker's address, made once.
 
         Raises:
@@ -198,7 +198,7 @@ class Cluster:
         """The addresses of all name servers."""
         return tuple(sorted(set(self._addresses), key=str))
 
-    def name_server(self, address: Address) -> Connection:
+    def name_server(self, address: Address) -> BlockingConnection:
         """The connection to one of the name servers, made once.
 
         Raises:
@@ -216,7 +216,7 @@ class Cluster:
         fields: WireHeader | None = None,
         *,
         fine: tuple[int, ...] = (ResponseCode.SUCCESS,),
-    ) -> Answer:
+    ) -> Response:
         """The answer of the name server, or of the next one where it does not answer.
 
         Raises:
@@ -230,7 +230,7 @@ class Cluster:
                 raise NotReached(self._name_server.what, "is no name server; a broker's address?") from refused
             raise
 
-    def _answer(self, code: RequestCode, fields: WireHeader | None, fine: tuple[int, ...]) -> Answer:
+    def _answer(self, code: RequestCode, fields: WireHeader | None, fine: tuple[int, ...]) -> Response:
         try:
             return self._name_server.ask(code, fields, fine=fine)
         except NotReached as error:
@@ -246,7 +246,7 @@ class Cluster:
                 failure = error
         raise failure
 
-    def _connections(self, brokers: tuple[BrokerData, ...]) -> dict[str, Connection]:
+    def _connections(self, brokers: tuple[BrokerData, ...]) -> dict[str, BlockingConnection]:
         return {
             each.broker_name: self.connection(each.broker_addrs[min(each.broker_addrs, default=_MASTER)])
             for each in sorted(brokers, key=lambda each: each.broker_name)

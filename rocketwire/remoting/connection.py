@@ -15,17 +15,17 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Self, TypeAlias
 
-from rocketwire.remoting.core.session import Answer, Answered, Request, Session
+from rocketwire.remoting.core.session import ClientRequest, ClientSession, Response, ResponseReceived
 from rocketwire.remoting.credentials import Credentials
 from rocketwire.remoting.errors import NotReached, reason, refusal
 from rocketwire.wire.addresses import Address
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers import WireHeader
 
-__all__ = ["TIMEOUT_SECONDS", "Answer", "Connection", "During"]
+__all__ = ["TIMEOUT_SECONDS", "Response", "BlockingConnection", "WaitContext"]
 
 TIMEOUT_SECONDS: Final = 15.0
-During: TypeAlias = Callable[[str], contextlib.AbstractContextManager[None]]
+WaitContext: TypeAlias = Callable[[str], contextlib.AbstractContextManager[None]]
 """Is given what is waited for, in words, and is entered during the wait."""
 _READ: Final = 1 << 18
 _AT_ONCE: Final = 64
@@ -34,7 +34,7 @@ _AT_ONCE: Final = 64
 _UNWATCHED: Final = contextlib.nullcontext()
 
 
-class Connection:
+class BlockingConnection:
     """A connection; `what` names the peer in errors, as `broker` or `name server`.
 
     Raises:
@@ -49,7 +49,7 @@ class Connection:
         timeout: float = TIMEOUT_SECONDS,
         credentials: Credentials | None = None,
         tls: ssl.SSLContext | None = None,
-        during: During = lambda _: _UNWATCHED,
+        during: WaitContext = lambda _: _UNWATCHED,
     ) -> None:
         """Connect; with `tls`, encrypted. `during` may tell the user of long waits."""
         self.what = f"{what} {address}"
@@ -57,8 +57,8 @@ class Connection:
         self._timeout = timeout
         self._during = during
         self._waiting = f"waiting for an answer of {self.what}"
-        self._session = Session(credentials=credentials)
-        self._answers: dict[int, Answer | None] = {}  # of all requests whose answer is wanted
+        self._session = ClientSession(credentials=credentials)
+        self._answers: dict[int, Response | None] = {}  # of all requests whose answer is wanted
         try:
             with during(f"connecting to {self.what}"):
                 self._socket = socket.create_connection((address.host, address.port), timeout)
@@ -87,7 +87,7 @@ class Connection:
         *,
         fine: tuple[int, ...] = (ResponseCode.SUCCESS,),
         body: bytes = b"",
-    ) -> Answer:
+    ) -> Response:
         """The answer to one request.
 
         Raises:
@@ -102,7 +102,7 @@ class Connection:
 
     def send(self, code: RequestCode, fields: WireHeader | None = None, body: bytes = b"") -> int:
         """Send a request and return its opaque, for `answer`."""
-        opaque, data = self._session.request(Request(code, fields, body))
+        opaque, data = self._session.request(ClientRequest(code, fields, body))
         try:
             self._socket.settimeout(self._timeout)
             with self._during(self._waiting):
@@ -118,7 +118,7 @@ class Connection:
         requests: Iterable[WireHeader],
         *,
         fine: tuple[int, ...] = (ResponseCode.SUCCESS,),
-    ) -> Iterator[Answer]:
+    ) -> Iterator[Response]:
         """The answers to many requests of one kind, in their order; some are always in flight.
 
         Raises:
@@ -132,13 +132,13 @@ class Connection:
         while waiting:
             yield self._fine(waiting.popleft(), fine)
 
-    def _fine(self, opaque: int, fine: tuple[int, ...]) -> Answer:
+    def _fine(self, opaque: int, fine: tuple[int, ...]) -> Response:
         answer = self.answer(opaque)
         if answer.code not in fine:
             raise refusal(self.what, answer.code, answer.remark)
         return answer
 
-    def answer(self, opaque: int) -> Answer:
+    def answer(self, opaque: int) -> Response:
         """Wait for the answer to a request that was sent; each is taken once.
 
         Raises:
@@ -155,7 +155,7 @@ class Connection:
             self._answers.pop(opaque, None)
         return answer
 
-    def next_answer(self, seconds: float) -> tuple[int, Answer] | None:
+    def next_answer(self, seconds: float) -> tuple[int, Response] | None:
         """The opaque of any request that was sent, and its answer; None if no answer comes in so many seconds."""
         until = time.monotonic() + seconds
         while True:
@@ -179,7 +179,7 @@ class Connection:
             raise NotReached(self.what, "closed the connection")
         found, broken = self._session.receive(data)
         for each in found:
-            if isinstance(each, Answered) and each.opaque in self._answers:
+            if isinstance(each, ResponseReceived) and each.opaque in self._answers:
                 self._answers[each.opaque] = each.answer
         if broken is not None:
             raise NotReached(self.what, f"does not speak RocketMQ's protocol: {broken}") from broken

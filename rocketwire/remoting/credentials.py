@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from rocketwire.wire.signature import ACCESS_KEY, SIGNATURE, Secret, content
+from rocketwire.wire.signature import ACCESS_KEY, SIGNATURE, SecretKey, signed_content
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,10 +20,10 @@ class Signer:
 
     def __init__(self, credentials: Credentials) -> None:
         self._access_key = credentials.access_key
-        self._secret = Secret(credentials.secret_key)
+        self._secret = SecretKey(credentials.secret_key)
 
     def signed(self, ext: dict[str, str], body: bytes | memoryview) -> dict[str, str]:
         """The extension fields of a request, with the account's name and the signature."""
         named = {**ext, ACCESS_KEY: self._access_key}
-        named[SIGNATURE] = self._secret.sign(content(named), body).decode()
+        named[SIGNATURE] = self._secret.sign(signed_content(named), body).decode()
         return named

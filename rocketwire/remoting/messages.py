@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple
 
-from rocketwire.wire.codes import ResponseCode
+from rocketwire.wire.facts.codes import ResponseCode
 
 
 class Queue(NamedTuple):

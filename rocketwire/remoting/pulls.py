@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from rocketwire.wire.codes import PullSysFlag, ResponseCode
+from rocketwire.wire.facts.codes import PullSysFlag, ResponseCode
 from rocketwire.wire.headers.pull import PullMessageRequestHeader
 
 PULLED: Final = (

@@ -7,7 +7,7 @@ from typing import Final
 from rocketwire.remoting.errors import NameServersInvalid
 from rocketwire.wire.addresses import Address, AddressInvalid, parse_address
 from rocketwire.wire.bodies.route import TopicRouteData
-from rocketwire.wire.codes import Permission
+from rocketwire.wire.facts.codes import Permission
 
 AUTO_CREATED_QUEUES: Final = 4
 """Number of queues of a topic that the broker creates with its first message, as all clients request it."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from rocketwire.remoting.core.session import Request
+from rocketwire.remoting.core.session import ClientRequest
 from rocketwire.remoting.routes import AUTO_CREATED_QUEUES
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.names import AUTO_CREATE_TOPIC
 
@@ -29,7 +29,7 @@ def send_request(
     properties: str | None,
     flag: int = 0,
     sys_flag: int = 0,
-) -> Request:
+) -> ClientRequest:
     """The request that stores a message, or a batch.
 
     Args:
@@ -57,4 +57,4 @@ def send_request(
         batch=properties is None,
     )
     code = RequestCode.SEND_BATCH_MESSAGE if properties is None else RequestCode.SEND_MESSAGE_V2
-    return Request(code, fields, body)
+    return ClientRequest(code, fields, body)

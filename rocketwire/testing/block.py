@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rocketwire.testing.errors import NotInProcess
 from rocketwire.testing.forker import own_forker
-from rocketwire.testing.options import Options, Ports, Setting, by_name, texts
+from rocketwire.testing.options import EndpointPorts, EndpointSettings, Setting, by_name, texts
 
 if TYPE_CHECKING:
     from rocketwire.testing.blocking import Endpoint
@@ -26,7 +26,7 @@ def endpoint(
     acl: str | Path | Sequence[Mapping[str, object]] | None = None,
     faults: str | Iterable[str] = (),
     topics: str | Mapping[str, int] | Iterable[str] = (),
-    ports: Ports | None = None,
+    ports: EndpointPorts | None = None,
     store: str | Path | None = None,
     tls: ssl.SSLContext | None = None,
     in_process: bool = False,
@@ -57,12 +57,12 @@ def endpoint(
         log_level: The least severe level of the server's log: `debug`, `info`, `warning` or `error`.
         start_seconds: How long a start may take.
     """
-    options = Options(
+    options = EndpointSettings(
         settings=settings or {},
         acl=acl,
         faults=texts(faults),
         topics=by_name(topics, _QUEUES),
-        ports=ports or Ports(),
+        ports=ports or EndpointPorts(),
         store=None if store is None else Path(store),
         log_level=log_level,
         start_seconds=start_seconds,
@@ -73,7 +73,7 @@ def endpoint(
 class EndpointBlock:
     """What `endpoint` returns: each block that uses it gets a fresh endpoint, one at a time."""
 
-    def __init__(self, options: Options, tls: ssl.SSLContext | None, *, in_process: bool) -> None:
+    def __init__(self, options: EndpointSettings, tls: ssl.SSLContext | None, *, in_process: bool) -> None:
         self._options = options
         self._tls = tls
         self._in_process = in_process

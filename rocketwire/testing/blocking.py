@@ -8,15 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import TypeVar
 
-from rocketwire.remoting.blocking.runner import Runner
-from rocketwire.remoting.core.client import Settings
+from rocketwire.remoting.blocking.runner import BlockingRunner
+from rocketwire.remoting.core.client import ClientSettings
 from rocketwire.remoting.messages import ReceivedMessage, SendResult
 from rocketwire.testing import control
-from rocketwire.testing.control import Call, Fault, Rules
-from rocketwire.testing.core.user import OWN_GROUP, User
+from rocketwire.testing.control import ControlCall, Fault, Rules
+from rocketwire.testing.core.user import OWN_GROUP, EndpointUser
 from rocketwire.testing.http import fetch
-from rocketwire.testing.options import Options
-from rocketwire.testing.place import Place
+from rocketwire.testing.options import EndpointSettings
+from rocketwire.testing.place import EndpointPlace
 from rocketwire.testing.process import ServerProcess
 
 T = TypeVar("T")
@@ -111,14 +111,14 @@ class Endpoint:
         clock: Its clock.
     """
 
-    def __init__(self, options: Options, tls: ssl.SSLContext | None) -> None:
+    def __init__(self, options: EndpointSettings, tls: ssl.SSLContext | None) -> None:
         """Start it.
 
         Raises:
             NotStarted: it does not start.
         """
         with contextlib.ExitStack() as stack:
-            place = stack.enter_context(contextlib.closing(Place(options)))
+            place = stack.enter_context(contextlib.closing(EndpointPlace(options)))
             self._server = ServerProcess(place.arguments, place.log, start_seconds=options.start_seconds)
             stack.callback(self._server.stop if place.stays else self._server.kill)
             self._server.start()
@@ -126,9 +126,11 @@ class Endpoint:
             self.grpc = place.grpc
             self.faults, self.clock = Faults(place.http), Clock(place.http)
             self._log = place.log
-            settings = Settings(group=OWN_GROUP, name_servers=self.namesrv, credentials=place.credentials, tls=tls)
-            self._runner = Runner(settings)
-            self._user = User(settings, self.broker, self._runner.around)
+            settings = ClientSettings(
+                group=OWN_GROUP, name_servers=self.namesrv, credentials=place.credentials, tls=tls
+            )
+            self._runner = BlockingRunner(settings)
+            self._user = EndpointUser(settings, self.broker, self._runner.around)
             stack.callback(lambda: self._runner.close(self._user.close()))
             for name, queues in options.topics.items():
                 self.topic(name, queues)
@@ -257,5 +259,5 @@ class Endpoint:
         self._server.kill()
 
 
-def _asked(address: str, call: Call[T]) -> T:
+def _asked(address: str, call: ControlCall[T]) -> T:
     return call.result(fetch(call.exchange(address)))

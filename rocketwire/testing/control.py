@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from rocketwire.testing.errors import ControlRefused
-from rocketwire.testing.http import Exchange, Response
+from rocketwire.testing.http import Exchange, HttpResponse
 
 T = TypeVar("T")
 _SUCCESS = range(200, 300)
@@ -34,7 +34,7 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Generic[T]):
+class ControlCall(Generic[T]):
     """A request, and how its response is read."""
 
     method: str
@@ -46,7 +46,7 @@ class Call(Generic[T]):
         """The request to an address."""
         return Exchange(address, self.method, self.target, self.body)
 
-    def result(self, response: Response) -> T:
+    def result(self, response: HttpResponse) -> T:
         """What the response says.
 
         Raises:
@@ -61,36 +61,36 @@ Rules = list[Fault]
 """Rules in force."""
 
 
-def add_faults(rules: tuple[str, ...]) -> Call[list[Fault]]:
+def add_faults(rules: tuple[str, ...]) -> ControlCall[list[Fault]]:
     """Put rules in force."""
-    return Call("POST", "/faults", _faults, "\n".join(rules).encode())
+    return ControlCall("POST", "/faults", _faults, "\n".join(rules).encode())
 
 
-def list_faults() -> Call[list[Fault]]:
+def list_faults() -> ControlCall[list[Fault]]:
     """The rules in force."""
-    return Call("GET", "/faults", _faults)
+    return ControlCall("GET", "/faults", _faults)
 
 
-def remove_fault(fault: Fault | int) -> Call[list[Fault]]:
+def remove_fault(fault: Fault | int) -> ControlCall[list[Fault]]:
     """Remove one; returns it."""
     number = fault.id if isinstance(fault, Fault) else fault
-    return Call("DELETE", f"/faults?id={number}", _faults)
+    return ControlCall("DELETE", f"/faults?id={number}", _faults)
 
 
-def clear_faults() -> Call[list[Fault]]:
+def clear_faults() -> ControlCall[list[Fault]]:
     """Remove all; returns them."""
-    return Call("DELETE", "/faults", _faults)
+    return ControlCall("DELETE", "/faults", _faults)
 
 
-def advance(by: timedelta) -> Call[int]:
+def advance(by: timedelta) -> ControlCall[int]:
     """Set the clock ahead; returns the new time, in ms since 1970."""
     body = msgspec.json.encode({"advance": by // timedelta(milliseconds=1)})
-    return Call("POST", "/clock", _now, body)
+    return ControlCall("POST", "/clock", _now, body)
 
 
-def now() -> Call[int]:
+def now() -> ControlCall[int]:
     """The endpoint's time, in ms since 1970."""
-    return Call("GET", "/clock", _now)
+    return ControlCall("GET", "/clock", _now)
 
 
 def _faults(body: bytes) -> list[Fault]:

@@ -23,7 +23,7 @@ _YOUNG_SECONDS: Final = 60.0
 """A younger folder may be one whose process is about to lock it."""
 
 
-class Folder:
+class TemporaryFolder:
     """A folder that is removed when it is closed.
 
     Attributes:

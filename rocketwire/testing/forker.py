@@ -22,8 +22,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from rocketwire.testing.forking import Request
-from rocketwire.testing.running import ROOT, Forked
+from rocketwire.testing.forking import ForkRequest
+from rocketwire.testing.running import ROOT, ForkedServer
 
 PROGRAM: Final = (
     "import sys; sys.path.insert(0, sys.argv[1]); from rocketwire.testing.forking import main; "
@@ -59,7 +59,7 @@ class _Parent:
             )
         self._socket = ours
 
-    def fork(self, request: bytes, *, log: int, folder: int, seconds: float) -> Forked:
+    def fork(self, request: bytes, *, log: int, folder: int, seconds: float) -> ForkedServer:
         """A server.
 
         Raises:
@@ -81,7 +81,7 @@ class _Parent:
                 raise NotForked(answer.decode())
             stack.pop_all()
             os.close(writing)
-            return Forked(int(answer), received[0], output)
+            return ForkedServer(int(answer), received[0], output)
 
     def end(self) -> None:
         """End it. Its servers go on."""
@@ -112,7 +112,7 @@ class Forker:
         with contextlib.suppress(NotForked, OSError), self._lock:
             self._parent(_identity())
 
-    def fork(self, arguments: Sequence[str], *, log: int, seconds: float) -> Forked:
+    def fork(self, arguments: Sequence[str], *, log: int, seconds: float) -> ForkedServer:
         """A server in the present folder and environment.
 
         Args:
@@ -125,12 +125,12 @@ class Forker:
         """
         folder = os.open(".", os.O_PATH | os.O_CLOEXEC)
         try:
-            asked = Request(arguments=list(arguments), environment=dict(os.environ), umask=_umask())
+            asked = ForkRequest(arguments=list(arguments), environment=dict(os.environ), umask=_umask())
             return self._fork(json.dumps(asked).encode(), log=log, folder=folder, seconds=seconds)
         finally:
             os.close(folder)
 
-    def _fork(self, request: bytes, *, log: int, folder: int, seconds: float) -> Forked:
+    def _fork(self, request: bytes, *, log: int, folder: int, seconds: float) -> ForkedServer:
         identity = _identity()
         with self._lock:
             for _ in range(_ATTEMPTS):

@@ -27,18 +27,18 @@ from typing import Final, NoReturn, TextIO, TypedDict
 _MODULES: Final = (
     "encodings.idna",
     "rocketwire.cli.serve",
-    "rocketwire.server.operations.clock.http",
-    "rocketwire.server.operations.faults.faulty",
-    "rocketwire.server.operations.faults.grammar",
-    "rocketwire.server.operations.faults.http",
-    "rocketwire.server.operations.http.server",
-    "rocketwire.server.operations.monitoring.endpoint",
+    "rocketwire.server.clock_control.http",
+    "rocketwire.server.faults.faulty",
+    "rocketwire.server.faults.grammar",
+    "rocketwire.server.faults.http",
+    "rocketwire.server.http.server",
+    "rocketwire.server.monitoring.endpoint",
     "rocketwire.server.run",
 )
 _DESCRIPTORS: Final = 4
 
 
-class Request(TypedDict):
+class ForkRequest(TypedDict):
     """What a server is to be: how its process is to differ from the parent's, besides its descriptors.
 
     Attributes:
@@ -142,7 +142,7 @@ class _Parent:
             sys.stderr = _stream(log, sys.stderr)
             with os.fdopen(request, encoding="utf-8") as file:
                 file.seek(0)
-                asked: Request = json.load(file)
+                asked: ForkRequest = json.load(file)
             os.fchdir(folder)
             for descriptor in (output, log, folder):
                 os.close(descriptor)
@@ -170,7 +170,7 @@ def _stream(descriptor: int, former: TextIO) -> TextIO:
     )
 
 
-def _serve(asked: Request, generators: Sequence[random.Random]) -> int:
+def _serve(asked: ForkRequest, generators: Sequence[random.Random]) -> int:
     from rocketwire.cli import main as command
 
     os.umask(asked["umask"])

@@ -16,7 +16,7 @@ _PIECE: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Response:
+class HttpResponse:
     """The status and the body of a response."""
 
     status: int
@@ -40,7 +40,7 @@ class Exchange:
     def __init__(self, address: str, method: str, target: str, body: bytes = b"") -> None:
         self.host, _, port = address.rpartition(":")
         self.port = int(port)
-        self.response: Response | None = None
+        self.response: HttpResponse | None = None
         self._address = address
         self._h11 = h11.Connection(h11.CLIENT)
         self._status = 0
@@ -72,7 +72,7 @@ class Exchange:
                     case h11.Data(data=piece):
                         self._body += piece
                     case h11.EndOfMessage():
-                        self.response = Response(self._status, bytes(self._body))
+                        self.response = HttpResponse(self._status, bytes(self._body))
                         return
                     case _:
                         break
@@ -84,7 +84,7 @@ class Exchange:
         return NotReached(f"HTTP server {self._address}", str(reason))
 
 
-def fetch(exchange: Exchange) -> Response:
+def fetch(exchange: Exchange) -> HttpResponse:
     """Send the request and wait for the response.
 
     Raises:
@@ -100,7 +100,7 @@ def fetch(exchange: Exchange) -> Response:
     return exchange.response
 
 
-async def fetch_with_trio(exchange: Exchange) -> Response:
+async def fetch_with_trio(exchange: Exchange) -> HttpResponse:
     """The same in a task of trio.
 
     Raises:

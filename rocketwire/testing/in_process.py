@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import click
 import trio
 
-from rocketwire.cli.mistake import Mistake
-from rocketwire.cli.serve import Options, command, configuration
+from rocketwire.cli.errors import CommandError
+from rocketwire.cli.serve import ServeOptions, command, configuration
 from rocketwire.server.configuration import ServerConfig
 from rocketwire.server.core.clocks.clock import system_clock
 from rocketwire.server.serving import serve
@@ -85,9 +85,9 @@ class InProcess:
 
 def _configuration(arguments: Sequence[str]) -> ServerConfig:
     try:
-        options = Options(**command.make_context("serve", list(arguments)).params)
+        options = ServeOptions(**command.make_context("serve", list(arguments)).params)
         return configuration(options, warn=lambda _: None)
-    except (Mistake, click.UsageError) as error:
+    except (CommandError, click.UsageError) as error:
         raise NotStarted(str(error)) from error
 
 

@@ -11,14 +11,14 @@ from typing import Protocol, TypeVar
 import trio
 
 from rocketwire.remoting.aio.runner import AsyncRunner
-from rocketwire.remoting.core.client import Settings
+from rocketwire.remoting.core.client import ClientSettings
 from rocketwire.remoting.messages import ReceivedMessage, SendResult
 from rocketwire.testing import control
-from rocketwire.testing.control import Call, Fault, Rules
-from rocketwire.testing.core.user import OWN_GROUP, User
+from rocketwire.testing.control import ControlCall, Fault, Rules
+from rocketwire.testing.core.user import OWN_GROUP, EndpointUser
 from rocketwire.testing.http import fetch_with_trio
-from rocketwire.testing.options import Options
-from rocketwire.testing.place import Place
+from rocketwire.testing.options import EndpointSettings
+from rocketwire.testing.place import EndpointPlace
 from rocketwire.testing.process import ServerProcess
 
 T = TypeVar("T")
@@ -155,7 +155,7 @@ class AsyncEndpoint:
         clock: Its clock.
     """
 
-    def __init__(self, place: Place, server: Server, runner: AsyncRunner, user: User) -> None:
+    def __init__(self, place: EndpointPlace, server: Server, runner: AsyncRunner, user: EndpointUser) -> None:
         self.namesrv, self.broker, self.http, self.store = place.namesrv, place.broker, place.http, place.store
         self.grpc = place.grpc
         self.faults, self.clock = AsyncFaults(place.http), AsyncClock(place.http)
@@ -266,19 +266,21 @@ class AsyncEndpoint:
 
 
 @contextlib.asynccontextmanager
-async def opened(options: Options, tls: ssl.SSLContext | None, *, in_process: bool) -> AsyncIterator[AsyncEndpoint]:
+async def opened(
+    options: EndpointSettings, tls: ssl.SSLContext | None, *, in_process: bool
+) -> AsyncIterator[AsyncEndpoint]:
     """A fresh endpoint, within the block.
 
     Raises:
         NotStarted: it does not start.
     """
     async with contextlib.AsyncExitStack() as stack:
-        place = stack.enter_context(contextlib.closing(await trio.to_thread.run_sync(Place, options)))
+        place = stack.enter_context(contextlib.closing(await trio.to_thread.run_sync(EndpointPlace, options)))
         server = await stack.enter_async_context(_started(place, options, in_process=in_process))
-        settings = Settings(group=OWN_GROUP, name_servers=place.namesrv, credentials=place.credentials, tls=tls)
+        settings = ClientSettings(group=OWN_GROUP, name_servers=place.namesrv, credentials=place.credentials, tls=tls)
         runner = AsyncRunner(settings)
         await runner.open()
-        user = User(settings, place.broker, runner.around)
+        user = EndpointUser(settings, place.broker, runner.around)
         try:
             made = AsyncEndpoint(place, server, runner, user)
             for name, queues in options.topics.items():
@@ -289,7 +291,7 @@ async def opened(options: Options, tls: ssl.SSLContext | None, *, in_process: bo
 
 
 @contextlib.asynccontextmanager
-async def _started(place: Place, options: Options, *, in_process: bool) -> AsyncIterator[Server]:
+async def _started(place: EndpointPlace, options: EndpointSettings, *, in_process: bool) -> AsyncIterator[Server]:
     """The server, started, and stopped at the end."""
     async with trio.open_nursery() as nursery:
         server: Server
@@ -307,5 +309,5 @@ async def _started(place: Place, options: Options, *, in_process: bool) -> Async
                 await (server.stop() if in_process or place.stays else server.kill())
 
 
-async def _asked(address: str, call: Call[T]) -> T:
+async def _asked(address: str, call: ControlCall[T]) -> T:
     return call.result(await fetch_with_trio(call.exchange(address)))

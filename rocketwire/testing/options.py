@@ -29,7 +29,7 @@ _DEFAULTS: Final[Mapping[str, Setting]] = {
 }
 
 
-class Ports(TypedDict, total=False):
+class EndpointPorts(TypedDict, total=False):
     """Ports on 127.0.0.1; free ones are taken for those that are missing."""
 
     namesrv: int
@@ -39,14 +39,14 @@ class Ports(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class EndpointSettings:
     """The arguments of `endpoint`: see there."""
 
     settings: Mapping[str, Setting]
     acl: str | Path | Sequence[Mapping[str, object]] | None
     faults: tuple[str, ...]
     topics: Mapping[str, int]
-    ports: Ports
+    ports: EndpointPorts
     store: Path | None
     log_level: str
     start_seconds: float
@@ -62,7 +62,7 @@ def texts(several: str | Iterable[str]) -> tuple[str, ...]:
     return (several,) if isinstance(several, str) else tuple(several)
 
 
-def arguments(options: Options, *, ports: Ports, store: Path, accounts: Path | None) -> list[str]:
+def arguments(options: EndpointSettings, *, ports: EndpointPorts, store: Path, accounts: Path | None) -> list[str]:
     """The arguments of `rocketwire serve`."""
     found = [f"--{name}=127.0.0.1:{port}" for name, port in ports.items()]
     found += [f"--store={store}", f"--log-level={options.log_level}"]

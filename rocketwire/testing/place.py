@@ -6,12 +6,12 @@ import contextlib
 from pathlib import Path
 
 from rocketwire.testing.accounts import write_accounts
-from rocketwire.testing.folder import Folder
-from rocketwire.testing.options import Options, arguments
+from rocketwire.testing.folder import TemporaryFolder
+from rocketwire.testing.options import EndpointSettings, arguments
 from rocketwire.testing.ports import KeptPorts
 
 
-class Place:
+class EndpointPlace:
     """The place of one endpoint, until it is closed.
 
     Attributes:
@@ -26,7 +26,7 @@ class Place:
         arguments: Those of `rocketwire serve`.
     """
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: EndpointSettings) -> None:
         """Make it.
 
         Raises:
@@ -34,7 +34,7 @@ class Place:
         """
         with contextlib.ExitStack() as stack:
             kept = stack.enter_context(contextlib.closing(KeptPorts(options.ports)))
-            folder = stack.enter_context(contextlib.closing(Folder())).path
+            folder = stack.enter_context(contextlib.closing(TemporaryFolder())).path
             ports = kept.ports
             self.namesrv, self.broker, self.http, self.grpc = (
                 f"127.0.0.1:{port}" for port in (ports["namesrv"], ports["broker"], ports["http"], ports["grpc"])

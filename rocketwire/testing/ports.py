@@ -11,7 +11,7 @@ import socket
 from typing import Final
 
 from rocketwire.testing.errors import NotStarted
-from rocketwire.testing.options import Ports
+from rocketwire.testing.options import EndpointPorts
 
 _HOST: Final = "127.0.0.1"
 _VIP_BELOW: Final = 2
@@ -26,7 +26,7 @@ class KeptPorts:
         ports: All of them.
     """
 
-    def __init__(self, wanted: Ports) -> None:
+    def __init__(self, wanted: EndpointPorts) -> None:
         """Take ports.
 
         Raises:
@@ -37,7 +37,7 @@ class KeptPorts:
             broker = wanted.get("broker") or self._free_pair()
             if wanted.get("broker"):
                 self._keep(broker)
-            self.ports = Ports(
+            self.ports = EndpointPorts(
                 namesrv=self._keep(wanted.get("namesrv", 0)),
                 broker=broker,
                 http=self._keep(wanted.get("http", 0)),

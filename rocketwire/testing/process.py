@@ -12,7 +12,7 @@ from typing import IO, Final
 
 from rocketwire.testing.errors import NotStarted
 from rocketwire.testing.forker import NotForked, own_forker
-from rocketwire.testing.running import Running, spawned
+from rocketwire.testing.running import ServerRun, spawned
 
 _STOP_SECONDS: Final = 30.0
 _TAIL_LINES: Final = 20
@@ -31,7 +31,7 @@ class ServerProcess:
         self._arguments = ["serve", *arguments]
         self._log = log
         self._start_seconds = start_seconds
-        self._process: Running | None = None
+        self._process: ServerRun | None = None
 
     @property
     def pid(self) -> int | None:
@@ -57,7 +57,7 @@ class ServerProcess:
         if not ready:
             raise NotStarted(f"the server did not become ready; its log ends so:\n{self._tail()}")
 
-    def _started(self) -> Running:
+    def _started(self) -> ServerRun:
         arguments = [*self._arguments, "--json-ready", "--end-with", str(os.getpid())]
         with self._log.open("ab") as log:
             try:

@@ -22,7 +22,7 @@ _REAPED_SECONDS: Final = 1.0
 _LOOK_SECONDS: Final = 0.0005
 
 
-class Running(Protocol):
+class ServerRun(Protocol):
     """A server process."""
 
     @property
@@ -52,7 +52,7 @@ class Running(Protocol):
         ...
 
 
-class Spawned:
+class SpawnedServer:
     """A program of its own: a child of this process."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
@@ -88,9 +88,9 @@ class Spawned:
         self.output.close()
 
 
-def spawned(arguments: Sequence[str], *, log: int) -> Spawned:
+def spawned(arguments: Sequence[str], *, log: int) -> SpawnedServer:
     """A server as a program of its own; `arguments` are those of the command `rocketwire`."""
-    return Spawned(
+    return SpawnedServer(
         subprocess.Popen(  # noqa: S603 - this very program
             [sys.executable, "-P", "-c", _PROGRAM, str(ROOT), *arguments],
             stdin=subprocess.DEVNULL,
@@ -101,7 +101,7 @@ def spawned(arguments: Sequence[str], *, log: int) -> Spawned:
     )
 
 
-class Forked:
+class ForkedServer:
     """A fork of this process's parent of servers (`forking.py`), which reaps it: known here by a descriptor (pidfd)."""
 
     def __init__(self, pid: int, descriptor: int, output: IO[bytes]) -> None:

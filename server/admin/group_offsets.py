@@ -5,27 +5,34 @@ from __future__ import annotations
 from typing import Final
 
 from rocketwire.server.admin.progress import ProgressServices
+from rocketwire.server.core.long_tasks import (
+    ReplySteps,
+    Steps,
+    check_answer,
+    encode_answer,
+    in_batches,
+    json_size_of_texts,
+)
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
-from rocketwire.server.core.works import Steps, Work, check_answer, in_parts, texts_size, written
 from rocketwire.server.offsets.consumed import groups_of, topics_of
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.client import SubscriptionData
 from rocketwire.wire.bodies.online import QuerySubscriptionResponseBody
 from rocketwire.wire.bodies.progress import QueryCorrectionOffsetBody
 from rocketwire.wire.bodies.route import TopicList
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.headers import group as headers
 from rocketwire.wire.java import INT64_MAX
 
 _LEAST_QUEUE: Final = len("0:0,")
 
 
-def _clone(services: ProgressServices, request: Request[headers.CloneGroupOffsetRequestHeader]) -> Work:
+def _clone(services: ProgressServices, request: Request[headers.CloneGroupOffsetRequestHeader]) -> ReplySteps:
     return _cloned(services, request.fields)
 
 
-def _cloned(services: ProgressServices, fields: headers.CloneGroupOffsetRequestHeader) -> Work:
+def _cloned(services: ProgressServices, fields: headers.CloneGroupOffsetRequestHeader) -> ReplySteps:
     """Copy the offsets of topics that exist; unless `offline`, of a connected group those that it subscribes to."""
     source, topic = fields.src_group, fields.topic or ""
     topics = [topic] if topic.strip() else (yield from topics_of(services.offsets, source))
@@ -35,53 +42,53 @@ def _cloned(services: ProgressServices, fields: headers.CloneGroupOffsetRequestH
         consumers = services.clients.consumer(source)
         if not fields.offline and consumers is not None and each not in consumers.subscriptions:
             continue
-        for part in in_parts(list(services.offsets.of(source, each).items())):
+        for part in in_batches(list(services.offsets.queue_offsets(source, each).items())):
             for queue_id, offset in part:
                 services.offsets.commit(fields.dest_group, each, queue_id, offset)
             yield None
     return Reply()
 
 
-def _correction(services: ProgressServices, request: Request[headers.QueryCorrectionOffsetHeader]) -> Work:
+def _correction(services: ProgressServices, request: Request[headers.QueryCorrectionOffsetHeader]) -> ReplySteps:
     return _corrected(services, request.fields)
 
 
-def _corrected(services: ProgressServices, fields: headers.QueryCorrectionOffsetHeader) -> Work:
+def _corrected(services: ProgressServices, fields: headers.QueryCorrectionOffsetHeader) -> ReplySteps:
     """Offsets by queue: of the group that is the farthest behind, or the highest number if the compared one is."""
     ignored = frozenset((fields.filter_groups or "").split(","))
     least: dict[int, int] = {}
     groups = [group for group in (yield from groups_of(services.offsets, fields.topic)) if group not in ignored]
     for group in groups:
         yield from _lower(least, services, fields.topic, group)
-    compared = services.offsets.of(fields.compare_group, fields.topic)
-    for part in in_parts(list(least)):
+    compared = services.offsets.queue_offsets(fields.compare_group, fields.topic)
+    for part in in_batches(list(least)):
         least.update({queue: INT64_MAX for queue in part if least[queue] > compared.get(queue, INT64_MAX)})
         yield None
     body = QueryCorrectionOffsetBody(correction_offsets=least)
-    return Reply(body=((yield from written(body, len(least), len(least) * _LEAST_QUEUE)),))
+    return Reply(body=((yield from encode_answer(body, len(least), len(least) * _LEAST_QUEUE)),))
 
 
 def _lower(least: dict[int, int], services: ProgressServices, topic: str, group: str) -> Steps[None]:
     begin = services.store.min_offset
-    for part in in_parts(list(services.offsets.of(group, topic).items())):
+    for part in in_batches(list(services.offsets.queue_offsets(group, topic).items())):
         for queue_id, offset in part:
             if begin(topic, queue_id) <= offset < least.get(queue_id, INT64_MAX):
                 least[queue_id] = offset
         yield None
 
 
-def _topics(services: ProgressServices, request: Request[headers.QueryTopicsByConsumerRequestHeader]) -> Work:
+def _topics(services: ProgressServices, request: Request[headers.QueryTopicsByConsumerRequestHeader]) -> ReplySteps:
     return _topics_told(services, request.fields.group)
 
 
-def _topics_told(services: ProgressServices, group: str) -> Work:
+def _topics_told(services: ProgressServices, group: str) -> ReplySteps:
     topics = yield from topics_of(services.offsets, group)
     least = 0
-    for part in in_parts(topics):  # a group may have offsets in far more topics than there are
-        least += texts_size(part)
+    for part in in_batches(topics):  # a group may have offsets in far more topics than there are
+        least += json_size_of_texts(part)
         check_answer(least)
         yield None
-    return Reply(body=((yield from written(TopicList(topic_list=tuple(topics)), len(topics), least)),))
+    return Reply(body=((yield from encode_answer(TopicList(topic_list=tuple(topics)), len(topics), least)),))
 
 
 def _subscription(
@@ -101,24 +108,24 @@ ROUTES: Final = (
         code=RequestCode.CLONE_GROUP_OFFSET,
         header=headers.CloneGroupOffsetRequestHeader,
         handler=_clone,
-        heading="give a group the offsets of another one",
+        summary="give a group the offsets of another one",
     ),
     Route(
         code=RequestCode.QUERY_CORRECTION_OFFSET,
         header=headers.QueryCorrectionOffsetHeader,
         handler=_correction,
-        heading="offsets of the slowest group of a topic, where another group is farther",
+        summary="offsets of the slowest group of a topic, where another group is farther",
     ),
     Route(
         code=RequestCode.QUERY_TOPICS_BY_CONSUMER,
         header=headers.QueryTopicsByConsumerRequestHeader,
         handler=_topics,
-        heading="the topics that a group has offsets in",
+        summary="the topics that a group has offsets in",
     ),
     Route(
         code=RequestCode.QUERY_SUBSCRIPTION_BY_CONSUMER,
         header=headers.QuerySubscriptionByConsumerRequestHeader,
         handler=_subscription,
-        heading="what a connected group subscribes to of a topic",
+        summary="what a connected group subscribes to of a topic",
     ),
 )

@@ -6,16 +6,23 @@ from dataclasses import dataclass
 from typing import Final
 
 from rocketwire.server.core.errors import NameInvalid
+from rocketwire.server.core.long_tasks import (
+    ReplySteps,
+    Steps,
+    encode_answer,
+    in_batches,
+    json_size_of_texts,
+    parse_body,
+)
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
-from rocketwire.server.core.works import Steps, Work, body_of, in_parts, texts_size, written
 from rocketwire.server.offsets.consumed import topics_of
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.wire import names
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig, SubscriptionGroupList
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers.group import (
     DeleteSubscriptionGroupRequestHeader,
     GetSubscriptionGroupConfigRequestHeader,
@@ -30,29 +37,29 @@ class GroupServices:
     offsets: OffsetTable
 
 
-def _put(services: GroupServices, request: Request[None]) -> Work:
-    return _put_one(services, body_of(SubscriptionGroupConfig, request.body))
+def _put(services: GroupServices, request: Request[None]) -> ReplySteps:
+    return _put_one(services, parse_body(SubscriptionGroupConfig, request.body))
 
 
-def _put_one(services: GroupServices, read: Steps[SubscriptionGroupConfig]) -> Work:
+def _put_one(services: GroupServices, read: Steps[SubscriptionGroupConfig]) -> ReplySteps:
     services.groups.put((yield from read))
     return Reply()
 
 
-def _put_list(services: GroupServices, request: Request[None]) -> Work:
-    return _put_all(services, body_of(SubscriptionGroupList, request.body))
+def _put_list(services: GroupServices, request: Request[None]) -> ReplySteps:
+    return _put_all(services, parse_body(SubscriptionGroupList, request.body))
 
 
-def _put_all(services: GroupServices, read: Steps[SubscriptionGroupList]) -> Work:
+def _put_all(services: GroupServices, read: Steps[SubscriptionGroupList]) -> ReplySteps:
     """All names are checked first; the groups are entered and saved in parts."""
     groups = (yield from read).group_config_list
-    for part in in_parts(groups):
+    for part in in_batches(groups):
         for group in part:
-            problem = names.group_problem(group.group_name)
+            problem = names.group_name_error(group.group_name)
             if problem is not None:
                 raise NameInvalid(problem)
         yield None
-    for part in in_parts(groups):
+    for part in in_batches(groups):
         services.groups.put_all(part)
         yield None
     return Reply()
@@ -65,16 +72,16 @@ def _one(services: GroupServices, request: Request[GetSubscriptionGroupConfigReq
     return Reply(body=(encode_body(found),))
 
 
-def _all(services: GroupServices, _request: Request[None]) -> Work:
+def _all(services: GroupServices, _request: Request[None]) -> ReplySteps:
     table = services.groups.table
-    return Reply(body=((yield from written(table.wrapper(), len(table), 2 * texts_size(table.configs))),))
+    return Reply(body=((yield from encode_answer(table.wrapper(), len(table), 2 * json_size_of_texts(table.configs))),))
 
 
-def _remove(services: GroupServices, request: Request[DeleteSubscriptionGroupRequestHeader]) -> Work:
+def _remove(services: GroupServices, request: Request[DeleteSubscriptionGroupRequestHeader]) -> ReplySteps:
     return _removed(services, request.fields)
 
 
-def _removed(services: GroupServices, fields: DeleteSubscriptionGroupRequestHeader) -> Work:
+def _removed(services: GroupServices, fields: DeleteSubscriptionGroupRequestHeader) -> ReplySteps:
     services.groups.remove(fields.group_name)
     if fields.remove_offset or fields.clean_offset:
         for topic in (yield from topics_of(services.offsets, fields.group_name)):
@@ -87,28 +94,28 @@ ROUTES: Final = (
     Route(
         code=RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP,
         handler=_put,
-        heading="create or change a subscription group",
+        summary="create or change a subscription group",
     ),
     Route(
         code=RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG,
         handler=_all,
-        heading="all subscription groups' configurations",
+        summary="all subscription groups' configurations",
     ),
     Route(
         code=RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP_LIST,
         handler=_put_list,
-        heading="create or change several subscription groups",
+        summary="create or change several subscription groups",
     ),
     Route(
         code=RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG,
         header=GetSubscriptionGroupConfigRequestHeader,
         handler=_one,
-        heading="one subscription group's configuration",
+        summary="one subscription group's configuration",
     ),
     Route(
         code=RequestCode.DELETE_SUBSCRIPTIONGROUP,
         header=DeleteSubscriptionGroupRequestHeader,
         handler=_remove,
-        heading="remove a subscription group, and optionally its offsets",
+        summary="remove a subscription group, and optionally its offsets",
     ),
 )

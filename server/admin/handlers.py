@@ -17,18 +17,18 @@ from rocketwire.server.config.keys import ConfigError
 from rocketwire.server.config.live import LiveKeys
 from rocketwire.server.core.errors import ConfigRejected, NameInvalid, response_code
 from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.core.long_tasks import ReplySteps, as_one_step, encode_answer, json_size_of_texts
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
-from rocketwire.server.core.works import Work, at_turn, texts_size, written
+from rocketwire.server.maintenance.queue_removal import QueueRemoval
+from rocketwire.server.maintenance.retention import FileRetention
 from rocketwire.server.topics.attributes import altered_attributes
 from rocketwire.server.topics.topics import BrokerTopics
-from rocketwire.server.upkeep.lifetime import Lifetime
-from rocketwire.server.upkeep.queue_removal import QueueRemoval
 from rocketwire.wire import names
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.route import KVTable
 from rocketwire.wire.bodies.topic import TopicConfig, TopicFilterType
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.headers.admin import (
     CreateTopicRequestHeader,
     DeleteTopicRequestHeader,
@@ -55,7 +55,7 @@ class AdminServices:
     """
 
     keys: LiveKeys
-    lifetime: Lifetime
+    lifetime: FileRetention
     queue_removal: QueueRemoval
     runtime_info: RuntimeInfo
     topic_removal: TopicRemoval
@@ -63,13 +63,13 @@ class AdminServices:
     topics: BrokerTopics
 
 
-def _create_topic(services: AdminServices, request: Request[CreateTopicRequestHeader]) -> Work:
-    return at_turn(partial(_created, services, request))
+def _create_topic(services: AdminServices, request: Request[CreateTopicRequestHeader]) -> ReplySteps:
+    return as_one_step(partial(_created, services, request))
 
 
 def _created(services: AdminServices, request: Request[CreateTopicRequestHeader]) -> None:
     fields = request.fields
-    problem = names.topic_problem(fields.topic) or names.system_topic_problem(fields.topic, services.topics.own)
+    problem = names.topic_name_error(fields.topic) or names.system_topic_conflict(fields.topic, services.topics.own)
     if problem is not None:
         raise NameInvalid(problem)
     try:
@@ -98,7 +98,7 @@ def _created(services: AdminServices, request: Request[CreateTopicRequestHeader]
 
 def _delete_topic(services: AdminServices, request: Request[DeleteTopicRequestHeader]) -> None:
     topic = request.fields.topic
-    problem = names.topic_problem(topic) or names.system_topic_problem(topic, services.topics.own)
+    problem = names.topic_name_error(topic) or names.system_topic_conflict(topic, services.topics.own)
     if problem is not None:
         raise NameInvalid(problem)
     held = request.held()
@@ -110,15 +110,17 @@ def _delete_topic(services: AdminServices, request: Request[DeleteTopicRequestHe
     services.topic_removal.remove(topic, done)
 
 
-def _all_topics(services: AdminServices, _request: Request[None]) -> Work:
+def _all_topics(services: AdminServices, _request: Request[None]) -> ReplySteps:
     table = services.topics.table
-    return Reply(ext={}, body=((yield from written(table.wrapper(), len(table), 2 * texts_size(table.configs))),))
+    return Reply(
+        ext={}, body=((yield from encode_answer(table.wrapper(), len(table), 2 * json_size_of_texts(table.configs))),)
+    )
 
 
-def _update_config(services: AdminServices, request: Request[None]) -> Work:
+def _update_config(services: AdminServices, request: Request[None]) -> ReplySteps:
     if len(request.body) > MOST_CONFIG:
         raise LimitExceeded("configBytes", MOST_CONFIG)
-    return at_turn(partial(_updated, services, str(request.body, "utf-8", "replace")))
+    return as_one_step(partial(_updated, services, str(request.body, "utf-8", "replace")))
 
 
 def _updated(services: AdminServices, text: str) -> Reply:
@@ -161,7 +163,7 @@ def answer_to(request: Request[None]) -> Callable[[], None]:
     return done
 
 
-def _runtime_info(services: AdminServices, _request: Request[None]) -> Work:
+def _runtime_info(services: AdminServices, _request: Request[None]) -> ReplySteps:
     return Reply(body=(encode_body(KVTable(table=(yield from services.runtime_info.table()))),))
 
 
@@ -170,36 +172,36 @@ ROUTES: Final = (
         code=RequestCode.UPDATE_AND_CREATE_TOPIC,
         header=CreateTopicRequestHeader,
         handler=_create_topic,
-        heading="create or change a topic",
+        summary="create or change a topic",
     ),
     Route(
         code=RequestCode.DELETE_TOPIC_IN_BROKER,
         header=DeleteTopicRequestHeader,
         handler=_delete_topic,
-        heading="delete a topic with its queues and consumer offsets",
+        summary="delete a topic with its queues and consumer offsets",
     ),
-    Route(code=RequestCode.GET_ALL_TOPIC_CONFIG, handler=_all_topics, heading="all topics' configurations"),
-    Route(code=RequestCode.GET_BROKER_RUNTIME_INFO, handler=_runtime_info, heading="the broker's runtime information"),
-    Route(code=RequestCode.UPDATE_BROKER_CONFIG, handler=_update_config, heading="change the broker's configuration"),
+    Route(code=RequestCode.GET_ALL_TOPIC_CONFIG, handler=_all_topics, summary="all topics' configurations"),
+    Route(code=RequestCode.GET_BROKER_RUNTIME_INFO, handler=_runtime_info, summary="the broker's runtime information"),
+    Route(code=RequestCode.UPDATE_BROKER_CONFIG, handler=_update_config, summary="change the broker's configuration"),
     Route(
         code=RequestCode.GET_BROKER_CONFIG,
         response=GetBrokerConfigResponseHeader,
         handler=_get_config,
-        heading="the broker's configuration",
+        summary="the broker's configuration",
     ),
     Route(
         code=RequestCode.DELETE_EXPIRED_COMMITLOG,
         handler=_remove_expired_log,
-        heading="remove expired commit log files soon, whatever the hour",
+        summary="remove expired commit log files soon, whatever the hour",
     ),
     Route(
         code=RequestCode.CLEAN_EXPIRED_CONSUMEQUEUE,
         handler=_remove_expired_queues,
-        heading="remove queues without messages",
+        summary="remove queues without messages",
     ),
     Route(
         code=RequestCode.CLEAN_UNUSED_TOPIC,
         handler=_remove_unused_topics,
-        heading="remove queues of topics that do not exist any more",
+        summary="remove queues of topics that do not exist any more",
     ),
 )

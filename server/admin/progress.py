@@ -7,18 +7,25 @@ from typing import Final
 
 from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.config.broker_keys import BrokerKeys
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.clocks.clock import Clock, local_text
-from rocketwire.server.core.errors import TopicUnknown
+from rocketwire.server.core.errors import TopicNotOnBroker
+from rocketwire.server.core.long_tasks import (
+    ROWS_PER_STEP,
+    ReplySteps,
+    check_answer,
+    encode_answer,
+    in_batches,
+    json_size_of_texts,
+)
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
-from rocketwire.server.core.works import ROWS, Work, check_answer, in_parts, texts_size, written
 from rocketwire.server.offsets.consumed import groups_of, topics_of
 from rocketwire.server.statistics.counters import Counters, Period
 from rocketwire.server.statistics.statistics import GroupTopic
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import MOST_QUEUES, BrokerTopics, check_queues
-from rocketwire.store.protocol import Messages
+from rocketwire.store.protocol import StoreProtocol
 from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.wire.bodies.client import MessageQueue
 from rocketwire.wire.bodies.progress import (
@@ -32,7 +39,7 @@ from rocketwire.wire.bodies.progress import (
 )
 from rocketwire.wire.bodies.statistics import ConsumeStatsList
 from rocketwire.wire.bodies.topic import TopicConfig
-from rocketwire.wire.codes import VERSION_5_0_0, RequestCode
+from rocketwire.wire.facts.codes import VERSION_5_0_0, RequestCode
 from rocketwire.wire.headers import group as headers
 from rocketwire.wire.headers.admin import GetConsumeStatsInBrokerHeader
 
@@ -45,20 +52,20 @@ class ProgressServices:
     """The services of these requests."""
 
     address: str
-    broker_keys: Live[BrokerKeys]
+    broker_keys: LiveGroup[BrokerKeys]
     clients: ClientGroups
     clock: Clock
     deliveries: Counters[GroupTopic]
     groups: SubscriptionGroups
     offsets: OffsetTable
-    store: Messages
+    store: StoreProtocol
     topics: BrokerTopics
 
 
 def _topic(services: ProgressServices, topic: str) -> TopicConfig:
     config = services.topics.get(topic)
     if config is None:
-        raise TopicUnknown(topic)
+        raise TopicNotOnBroker(topic)
     return config
 
 
@@ -71,17 +78,17 @@ def _queue(services: ProgressServices, topic: str, queue_id: int) -> MessageQueu
     return MessageQueue(topic=topic, broker_name=services.broker_keys.current.broker_name, queue_id=queue_id)
 
 
-def _topic_stats(services: ProgressServices, request: Request[headers.GetTopicStatsInfoRequestHeader]) -> Work:
+def _topic_stats(services: ProgressServices, request: Request[headers.GetTopicStatsInfoRequestHeader]) -> ReplySteps:
     return _stats_told(services, request.fields.topic)
 
 
-def _stats_told(services: ProgressServices, topic: str) -> Work:
+def _stats_told(services: ProgressServices, topic: str) -> ReplySteps:
     store = services.store
     queues = _queue_ids(topic, _topic(services, topic).write_queue_nums)
     least = _least(services, topic, len(queues))
     check_answer(least)
     table = {}
-    for part in in_parts(queues):
+    for part in in_batches(queues):
         for queue_id in part:
             end = store.max_offset(topic, queue_id)
             table[_queue(services, topic, queue_id)] = TopicOffset(
@@ -90,7 +97,7 @@ def _stats_told(services: ProgressServices, topic: str) -> Work:
                 last_update_timestamp=store.store_time(topic, queue_id, end - 1) if end else 0,
             )
         yield None
-    return Reply(body=((yield from written(TopicStatsTable(offset_table=table), len(table), least)),))
+    return Reply(body=((yield from encode_answer(TopicStatsTable(offset_table=table), len(table), least)),))
 
 
 def _least(services: ProgressServices, topic: str, queues: int) -> int:
@@ -98,19 +105,19 @@ def _least(services: ProgressServices, topic: str, queues: int) -> int:
     return queues * (_LEAST_ROW + len(topic) + len(services.broker_keys.current.broker_name))
 
 
-def _consume_stats(services: ProgressServices, request: Request[headers.GetConsumeStatsRequestHeader]) -> Work:
+def _consume_stats(services: ProgressServices, request: Request[headers.GetConsumeStatsRequestHeader]) -> ReplySteps:
     newer = request.header.version >= VERSION_5_0_0
     return _progress_told(services, request.fields.consumer_group, request.fields.topic or "", newer=newer)
 
 
-def _progress_told(services: ProgressServices, group: str, topic: str, *, newer: bool) -> Work:
+def _progress_told(services: ProgressServices, group: str, topic: str, *, newer: bool) -> ReplySteps:
     """Removed topics, and those that a connected group has unsubscribed from, are left out."""
     topics = [topic] if topic.strip() else (yield from topics_of(services.offsets, group))
     table: dict[MessageQueue, OffsetWrapper] = {}
     rate = 0.0
     least = 0
     for number, each in enumerate(topics):
-        if not number % ROWS:
+        if not number % ROWS_PER_STEP:
             yield None
         config = _consumed_topic(services, group, each)
         if config is None:
@@ -118,13 +125,13 @@ def _progress_told(services: ProgressServices, group: str, topic: str, *, newer:
         check_queues(f"consumer group[{group}]", len(table) + config.read_queue_nums, most=_MOST_QUEUES_OF_A_GROUP)
         least += _least(services, each, config.read_queue_nums)
         check_answer(least)
-        for part in in_parts(range(config.read_queue_nums)):
+        for part in in_batches(range(config.read_queue_nums)):
             for queue_id in part:
                 table[_queue(services, each, queue_id)] = _progress(services, group, each, queue_id, newer=newer)
             yield None
         rate += _rate(services, group, each)
     body = ConsumeStats(offset_table=table, consume_tps=rate)
-    return Reply(body=((yield from written(body, len(table), least)),))
+    return Reply(body=((yield from encode_answer(body, len(table), least)),))
 
 
 def _rate(services: ProgressServices, group: str, topic: str) -> float:
@@ -143,19 +150,19 @@ def _progress(services: ProgressServices, group: str, topic: str, queue_id: int,
     )
 
 
-def _all_stats(services: ProgressServices, request: Request[GetConsumeStatsInBrokerHeader]) -> Work:
+def _all_stats(services: ProgressServices, request: Request[GetConsumeStatsInBrokerHeader]) -> ReplySteps:
     newer = request.header.version >= VERSION_5_0_0
     return _all_progress_told(services, ordered=request.fields.is_order, newer=newer)
 
 
-def _all_progress_told(services: ProgressServices, *, ordered: bool, newer: bool) -> Work:
+def _all_progress_told(services: ProgressServices, *, ordered: bool, newer: bool) -> ReplySteps:
     """Each topic of a group is an entry of its own. Groups without offsets are there, too, without entries.
 
     A broker with very many offsets has more to tell than an answer can hold, and refuses.
     """
     topics: dict[str, dict[str, TopicConfig]] = {group: {} for group in services.groups.table.configs}
-    for at in range(0, services.offsets.places, ROWS):
-        for topic, group in services.offsets.consumptions(at, ROWS):
+    for at in range(0, services.offsets.places, ROWS_PER_STEP):
+        for topic, group in services.offsets.consumptions(at, ROWS_PER_STEP):
             config = _consumed_topic(services, group, topic) if group in topics else None
             if config is not None and (config.order or not ordered):
                 topics[group][topic] = config
@@ -168,7 +175,7 @@ def _all_progress_told(services: ProgressServices, *, ordered: bool, newer: bool
             least += _least(services, topic, config.write_queue_nums)
             check_answer(least)
             table: dict[MessageQueue, OffsetWrapper] = {}
-            for part in in_parts(range(config.write_queue_nums)):
+            for part in in_batches(range(config.write_queue_nums)):
                 for queue_id in part:
                     table[_queue(services, topic, queue_id)] = _progress(services, group, topic, queue_id, newer=newer)
                 yield None
@@ -177,10 +184,10 @@ def _all_progress_told(services: ProgressServices, *, ordered: bool, newer: bool
             stats.append(ConsumeStats(offset_table=table, consume_tps=_rate(services, group, topic)))
         listed.append({group: tuple(stats)})
         least += len(group)
-        if not len(listed) % ROWS:
+        if not len(listed) % ROWS_PER_STEP:
             yield None
     body = ConsumeStatsList(consume_stats_list=tuple(listed), broker_addr=services.address, total_diff=behind)
-    return Reply(body=((yield from written(body, rows + len(listed), least)),))
+    return Reply(body=((yield from encode_answer(body, rows + len(listed), least)),))
 
 
 def _consumed_topic(services: ProgressServices, group: str, topic: str) -> TopicConfig | None:
@@ -191,31 +198,35 @@ def _consumed_topic(services: ProgressServices, group: str, topic: str) -> Topic
     return services.topics.get(topic)
 
 
-def _consumed_by(services: ProgressServices, request: Request[headers.QueryTopicConsumeByWhoRequestHeader]) -> Work:
+def _consumed_by(
+    services: ProgressServices, request: Request[headers.QueryTopicConsumeByWhoRequestHeader]
+) -> ReplySteps:
     return _groups_told(services, request.fields.topic)
 
 
-def _groups_told(services: ProgressServices, topic: str) -> Work:
+def _groups_told(services: ProgressServices, topic: str) -> ReplySteps:
     on_line = services.clients.groups_of(topic)
     with_offsets = yield from groups_of(services.offsets, topic)
     groups = tuple(dict.fromkeys([*on_line, *with_offsets]))
-    return Reply(body=((yield from written(GroupList(group_list=groups), len(groups), texts_size(groups))),))
+    return Reply(
+        body=((yield from encode_answer(GroupList(group_list=groups), len(groups), json_size_of_texts(groups))),)
+    )
 
 
-def _time_span(services: ProgressServices, request: Request[headers.QueryConsumeTimeSpanRequestHeader]) -> Work:
+def _time_span(services: ProgressServices, request: Request[headers.QueryConsumeTimeSpanRequestHeader]) -> ReplySteps:
     return _spans_told(services, request.fields.topic, request.fields.group)
 
 
-def _spans_told(services: ProgressServices, topic: str, group: str) -> Work:
+def _spans_told(services: ProgressServices, topic: str, group: str) -> ReplySteps:
     queues = _queue_ids(topic, _topic(services, topic).write_queue_nums)
     least = _least(services, topic, len(queues))
     check_answer(least)
     spans: list[QueueTimeSpan] = []
-    for part in in_parts(queues):
+    for part in in_batches(queues):
         spans += [_span(services, group, topic, queue_id) for queue_id in part]
         yield None
     body = QueryConsumeTimeSpanBody(consume_time_span_set=tuple(spans))
-    return Reply(body=((yield from written(body, len(spans), least)),))
+    return Reply(body=((yield from encode_answer(body, len(spans), least)),))
 
 
 def _span(services: ProgressServices, group: str, topic: str, queue_id: int) -> QueueTimeSpan:
@@ -244,30 +255,30 @@ ROUTES: Final = (
         code=RequestCode.GET_TOPIC_STATS_INFO,
         header=headers.GetTopicStatsInfoRequestHeader,
         handler=_topic_stats,
-        heading="where the queues of a topic begin and end",
+        summary="where the queues of a topic begin and end",
     ),
     Route(
         code=RequestCode.GET_CONSUME_STATS,
         header=headers.GetConsumeStatsRequestHeader,
         handler=_consume_stats,
-        heading="a group's offsets in the queues of a topic",
+        summary="a group's offsets in the queues of a topic",
     ),
     Route(
         code=RequestCode.GET_BROKER_CONSUME_STATS,
         header=GetConsumeStatsInBrokerHeader,
         handler=_all_stats,
-        heading="the offsets of all groups",
+        summary="the offsets of all groups",
     ),
     Route(
         code=RequestCode.QUERY_TOPIC_CONSUME_BY_WHO,
         header=headers.QueryTopicConsumeByWhoRequestHeader,
         handler=_consumed_by,
-        heading="which groups consume a topic",
+        summary="which groups consume a topic",
     ),
     Route(
         code=RequestCode.QUERY_CONSUME_TIME_SPAN,
         header=headers.QueryConsumeTimeSpanRequestHeader,
         handler=_time_span,
-        heading="the store times at a group's offsets",
+        summary="the store times at a group's offsets",
     ),
 )

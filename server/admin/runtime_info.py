@@ -13,14 +13,14 @@ from typing import Final
 
 from rocketwire.server.admin.timer_info import TimerInfo
 from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.core.long_tasks import Steps, in_thread
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.core.works import Steps, apart
 from rocketwire.server.delay.delivery import DelayDelivery
 from rocketwire.server.messages.append_times import AppendTimes
 from rocketwire.server.statistics.rates import Rates
 from rocketwire.store.layout.record import store_timestamp
-from rocketwire.store.protocol import Messages
-from rocketwire.wire.codes import VERSION_4_9_7, version_name
+from rocketwire.store.protocol import StoreProtocol
+from rocketwire.wire.facts.codes import VERSION_4_9_7, version_name
 
 _POOLS: Final = {"send": 10_000, "pull": 100_000, "query": 20_000, "ack": 100_000, "litePull": 100_000}
 _END_TRANSACTIONS: Final = 100_000
@@ -92,7 +92,7 @@ class RuntimeInfo:
     def __init__(
         self,
         *,
-        store: Messages,
+        store: StoreProtocol,
         clock: Clock,
         metrics: Metrics,
         rates: Rates,
@@ -113,7 +113,7 @@ class RuntimeInfo:
 
     def table(self) -> Steps[dict[str, str]]:
         """Every field as text."""
-        disk: Disk = yield from apart(self._disk)
+        disk: Disk = yield from in_thread(self._disk)
         return {
             **_FIXED,
             **disk.table(),

@@ -61,7 +61,7 @@ class TimerInfo:
         timer = self._timer
         if timer is None:
             return _Sample(trio.current_time(), 0, 0)
-        return _Sample(trio.current_time(), timer.enqueued, timer.counts.delivered)
+        return _Sample(trio.current_time(), timer.enqueued_count, timer.counts.delivered)
 
     def _rates(self) -> tuple[float, float]:
         now, last = self._sample(), self._last

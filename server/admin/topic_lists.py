@@ -11,28 +11,35 @@ from typing import Final
 
 from rocketwire.server.admin.handlers import AdminServices, answer_to
 from rocketwire.server.core.errors import NameInvalid
+from rocketwire.server.core.long_tasks import (
+    ReplySteps,
+    Steps,
+    encode_answer,
+    in_batches,
+    json_size_of_texts,
+    parse_body,
+)
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
-from rocketwire.server.core.works import Steps, Work, body_of, in_parts, texts_size, written
 from rocketwire.server.topics.attributes import altered_attributes
 from rocketwire.wire import names
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.route import TopicList
 from rocketwire.wire.bodies.topic import CreateTopicListRequestBody, TopicConfig
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers.admin import GetTopicConfigRequestHeader
 
 
-def _create(services: AdminServices, request: Request[None]) -> Work:
-    return _created(services, body_of(CreateTopicListRequestBody, request.body), request.held())
+def _create(services: AdminServices, request: Request[None]) -> ReplySteps:
+    return _created(services, parse_body(CreateTopicListRequestBody, request.body), request.held())
 
 
-def _created(services: AdminServices, read: Steps[CreateTopicListRequestBody], held: Request[None]) -> Work:
+def _created(services: AdminServices, read: Steps[CreateTopicListRequestBody], held: Request[None]) -> ReplySteps:
     topics = (yield from read).topic_config_list
-    for part in in_parts(topics):
+    for part in in_batches(topics):
         _check(services, part)
         yield None
-    for part in in_parts(topics):
+    for part in in_batches(topics):
         services.topics.put_all([_altered(services, topic) for topic in part])
         yield None
     services.told(answer_to(held))
@@ -42,7 +49,7 @@ def _created(services: AdminServices, read: Steps[CreateTopicListRequestBody], h
 def _check(services: AdminServices, topics: Sequence[TopicConfig]) -> None:
     for topic in topics:
         name = topic.topic_name
-        problem = names.topic_problem(name) or names.system_topic_problem(name, services.topics.own)
+        problem = names.topic_name_error(name) or names.system_topic_conflict(name, services.topics.own)
         if problem is not None:
             raise NameInvalid(problem)
 
@@ -57,9 +64,11 @@ def _altered(services: AdminServices, topic: TopicConfig) -> TopicConfig:
     return replace(topic, attributes=altered_attributes(current, text, new=former is None))
 
 
-def _system_topics(services: AdminServices, _request: Request[None]) -> Work:
+def _system_topics(services: AdminServices, _request: Request[None]) -> ReplySteps:
     topics = tuple(sorted(names.SYSTEM_TOPICS | services.topics.own))
-    return Reply(body=((yield from written(TopicList(topic_list=topics), len(topics), texts_size(topics))),))
+    return Reply(
+        body=((yield from encode_answer(TopicList(topic_list=topics), len(topics), json_size_of_texts(topics))),)
+    )
 
 
 def _one(services: AdminServices, request: Request[GetTopicConfigRequestHeader]) -> Reply:
@@ -71,16 +80,16 @@ def _one(services: AdminServices, request: Request[GetTopicConfigRequestHeader])
 
 
 ROUTES: Final = (
-    Route(code=RequestCode.UPDATE_AND_CREATE_TOPIC_LIST, handler=_create, heading="create or change several topics"),
+    Route(code=RequestCode.UPDATE_AND_CREATE_TOPIC_LIST, handler=_create, summary="create or change several topics"),
     Route(
         code=RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER,
         handler=_system_topics,
-        heading="the names of the system's topics",
+        summary="the names of the system's topics",
     ),
     Route(
         code=RequestCode.GET_TOPIC_CONFIG,
         header=GetTopicConfigRequestHeader,
         handler=_one,
-        heading="one topic's configuration",
+        summary="one topic's configuration",
     ),
 )

@@ -22,15 +22,15 @@ import trio
 
 from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.errors import TopicNotFound
+from rocketwire.server.core.long_tasks import in_batches
 from rocketwire.server.core.threads import RunSync
-from rocketwire.server.core.works import in_parts
+from rocketwire.server.maintenance.queue_removal import removing
 from rocketwire.server.offsets.consumed import groups_of
 from rocketwire.server.pop.pops import Pops
 from rocketwire.server.pull.long_poll import LongPoll
 from rocketwire.server.topics.topics import BrokerTopics
-from rocketwire.server.upkeep.queue_removal import removing
 from rocketwire.store.errors import StoreError
-from rocketwire.store.protocol import Messages
+from rocketwire.store.protocol import StoreProtocol
 from rocketwire.store.retention import Retention
 from rocketwire.store.tables.deleted_topics import DeletedTopics
 from rocketwire.store.tables.offsets import OffsetTable
@@ -50,7 +50,7 @@ class TopicRemoval:
 
     def __init__(
         self,
-        store: Messages,
+        store: StoreProtocol,
         *,
         retention: Retention,
         deleted: DeletedTopics,
@@ -82,7 +82,7 @@ class TopicRemoval:
             errors: list[StoreError] = []
             await self._remove(topic, errors)
             for error in errors:
-                if not self._store.meet(error):
+                if not self._store.on_store_error(error):
                     log.error("topic %(topic)s: %(reason)s", {"topic": topic, "reason": error})
             done(errors[0] if errors else None)
 
@@ -156,7 +156,7 @@ class TopicRemoval:
 def pop_retries(groups: Collection[str], topic: str, exists: Callable[[str], bool]) -> Generator[None, None, list[str]]:
     """Those retry topics of POP that exist, of groups that took messages from a topic; some groups in each step."""
     found: list[str] = []
-    for part in in_parts(groups):
+    for part in in_batches(groups):
         made = [name(topic, group) for group in part for name in (names.pop_retry_topic, names.pop_retry_topic_v2)]
         found += [each for each in made if exists(each)]
         yield

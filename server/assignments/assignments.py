@@ -14,11 +14,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from rocketwire.server.assignments.dividing import STRATEGIES, Queues, number_of, shared
+from rocketwire.server.assignments.dividing import STRATEGIES, TopicQueues, rank_of, share_of
 from rocketwire.server.assignments.keys import AssignmentKeys
 from rocketwire.server.clients.groups import ClientGroups
-from rocketwire.server.config.live import Live
-from rocketwire.server.core.errors import BodyRejected, GroupNotFound, NotPermitted, TopicUnknown
+from rocketwire.server.config.live import LiveGroup
+from rocketwire.server.core.errors import BodyRejected, GroupNotFound, NotPermitted, TopicNotOnBroker
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
@@ -31,7 +31,7 @@ from rocketwire.wire.bodies.assignment import (
 )
 from rocketwire.wire.bodies.client import MessageModel
 from rocketwire.wire.bodies.route import QueueData
-from rocketwire.wire.codes import Permission
+from rocketwire.wire.facts.codes import Permission
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ MOST_MODES: Final = 10_000
 """The most modes, of all topics and groups. A change saves the whole."""
 
 
-class Routes(Protocol):
+class ClusterRoutes(Protocol):
     """What is known of all brokers of a cluster."""
 
     def __call__(self, topic: str) -> Sequence[QueueData]:
@@ -48,7 +48,7 @@ class Routes(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Assigned:
+class ClientQueues:
     """The queues of one client.
 
     Attributes:
@@ -58,7 +58,7 @@ class Assigned:
     """
 
     mode: MessageRequestMode
-    queues: Queues
+    queues: TopicQueues
     numbers: Collection[int]
 
 
@@ -72,8 +72,8 @@ class Assignments:
         broker_name: str,
         clients: ClientGroups,
         groups: SubscriptionGroups,
-        keys: Live[AssignmentKeys],
-        routes: Routes,
+        keys: LiveGroup[AssignmentKeys],
+        routes: ClusterRoutes,
         topics: BrokerTopics,
     ) -> None:
         self.table = table
@@ -89,7 +89,7 @@ class Assignments:
 
         Raises:
             NotPermitted: it is a retry topic.
-            TopicUnknown: there is no such topic.
+            TopicNotOnBroker: there is no such topic.
             GroupNotFound: there is no such group, and it is not created by itself.
             LimitExceeded: there are too many modes.
             NameInvalid: the name of a new group is not valid.
@@ -97,7 +97,7 @@ class Assignments:
         if mode.topic.startswith(names.RETRY_PREFIX):
             raise NotPermitted("retry topic is not allowed to set mode")
         if self._topics.get(mode.topic) is None:
-            raise TopicUnknown(mode.topic)
+            raise TopicNotOnBroker(mode.topic)
         if self._groups.find(mode.consumer_group) is None:
             raise GroupNotFound(mode.consumer_group)
         if self.table.get(mode.topic, mode.consumer_group) is None and len(self.table) >= MOST_MODES:
@@ -118,7 +118,7 @@ class Assignments:
             return MessageRequestMode.PULL, 0
         return MessageRequestMode(keys.default_message_request_mode), keys.default_pop_share_queue_num
 
-    def of(self, asked: QueryAssignmentRequestBody) -> Assigned | None:
+    def queues_of_client(self, asked: QueryAssignmentRequestBody) -> ClientQueues | None:
         """The queues of the client that asks; None: it is not known.
 
         Raises:
@@ -131,7 +131,7 @@ class Assignments:
         if queues is None:
             return None
         if asked.message_model is MessageModel.BROADCASTING or not self._keys.current.server_load_balancer_enable:
-            return Assigned(mode=mode, queues=queues, numbers=range(len(queues)))
+            return ClientQueues(mode=mode, queues=queues, numbers=range(len(queues)))
         group = self._clients.consumer(asked.consumer_group)
         strategy = STRATEGIES.get(asked.strategy_name)
         if group is None or strategy is None:
@@ -140,21 +140,21 @@ class Assignments:
         pops = mode is MessageRequestMode.POP
         if pops and (others <= 0 or others >= len(members) - 1):
             queues = queues.any_of_brokers()
-            return Assigned(mode=mode, queues=queues, numbers=range(len(queues)))
+            return ClientQueues(mode=mode, queues=queues, numbers=range(len(queues)))
         if not asked.client_id or not len(queues):
             return None
         if asked.client_id not in members:
-            return Assigned(mode=mode, queues=queues, numbers=())
-        client = number_of(asked.client_id, members)
+            return ClientQueues(mode=mode, queues=queues, numbers=())
+        client = rank_of(asked.client_id, members)
         numbers: Collection[int] = strategy(len(queues), len(members), client)
         if pops:
-            numbers = shared(strategy, len(queues), len(members), client, others)
-        return Assigned(mode=mode, queues=queues, numbers=numbers)
+            numbers = share_of(strategy, len(queues), len(members), client, others)
+        return ClientQueues(mode=mode, queues=queues, numbers=numbers)
 
-    def _queues(self, asked: QueryAssignmentRequestBody) -> Queues | None:
-        if asked.topic.startswith(names.LIGHT_PREFIX) and asked.message_model is MessageModel.CLUSTERING:
-            return Queues({self._broker_name: 1})
+    def _queues(self, asked: QueryAssignmentRequestBody) -> TopicQueues | None:
+        if asked.topic.startswith(names.LIGHT_QUEUE_PREFIX) and asked.message_model is MessageModel.CLUSTERING:
+            return TopicQueues({self._broker_name: 1})
         data = self._routes(asked.topic)
         if not data:
             return None
-        return Queues({each.broker_name: each.read_queue_nums for each in data if each.perm & Permission.READ})
+        return TopicQueues({each.broker_name: each.read_queue_nums for each in data if each.perm & Permission.READ})

@@ -35,7 +35,7 @@ STRATEGIES: Final[Mapping[str, Strategy]] = {"AVG": averagely, "AVG_BY_CIRCLE": 
 """By the name that clients give; others are not known to Apache's broker either."""
 
 
-def shared(strategy: Strategy, queues: int, clients: int, client: int, others: int) -> Collection[int]:
+def share_of(strategy: Strategy, queues: int, clients: int, client: int, others: int) -> Collection[int]:
     """The queues of a client and of so many clients behind it; with fewer queues than clients, one for each."""
     if clients > queues:
         return (client % queues,)
@@ -45,7 +45,7 @@ def shared(strategy: Strategy, queues: int, clients: int, client: int, others: i
     return sorted(found)
 
 
-def number_of(client_id: str, client_ids: Iterable[str]) -> int:
+def rank_of(client_id: str, client_ids: Iterable[str]) -> int:
     """How many of some clients come before one."""
     place = _java_order(client_id)
     return sum(_java_order(each) < place for each in client_ids)
@@ -56,7 +56,7 @@ def _java_order(text: str) -> bytes:
     return text.encode("utf-16-be", "surrogatepass")
 
 
-class Queues:
+class TopicQueues:
     """Queues of a topic, numbered over its brokers."""
 
     def __init__(self, by_broker: Mapping[str, int], *, first: int = 0) -> None:
@@ -73,6 +73,6 @@ class Queues:
         at = bisect_right(self._ends, number)
         return self._brokers[at], self._first + number - (self._ends[at - 1] if at else 0)
 
-    def any_of_brokers(self) -> Queues:
+    def any_of_brokers(self) -> TopicQueues:
         """The queue that stands for any queue of a broker, of each of the brokers."""
-        return Queues(dict.fromkeys(self._brokers, 1), first=ANY_QUEUE)
+        return TopicQueues(dict.fromkeys(self._brokers, 1), first=ANY_QUEUE)

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from rocketwire.server.assignments.assignments import Assigned, Assignments
+from rocketwire.server.assignments.assignments import Assignments, ClientQueues
+from rocketwire.server.core.long_tasks import (
+    ReplySteps,
+    Steps,
+    check_answer,
+    encode_answer,
+    in_batches,
+    in_thread,
+    parse_body,
+)
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
-from rocketwire.server.core.works import Steps, Work, apart, body_of, check_answer, in_parts, written
 from rocketwire.wire.bodies.assignment import (
     MessageQueueAssignment,
     QueryAssignmentRequestBody,
@@ -15,33 +23,33 @@ from rocketwire.wire.bodies.assignment import (
     SetMessageRequestModeRequestBody,
 )
 from rocketwire.wire.bodies.client import MessageQueue
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 
 _LEAST_QUEUE: Final = len('{"messageQueue":{"brokerName":"","queueId":0,"topic":""},"mode":"POP"},')
 _LEAST_MODE: Final = len('"":{"consumerGroup":"","mode":"POP","popShareQueueNum":0,"topic":""},')
 
 
-def _query(assignments: Assignments, request: Request[None]) -> Work:
-    return _assigned(assignments, body_of(QueryAssignmentRequestBody, request.body))
+def _query(assignments: Assignments, request: Request[None]) -> ReplySteps:
+    return _assigned(assignments, parse_body(QueryAssignmentRequestBody, request.body))
 
 
-def _assigned(assignments: Assignments, read: Steps[QueryAssignmentRequestBody]) -> Work:
+def _assigned(assignments: Assignments, read: Steps[QueryAssignmentRequestBody]) -> ReplySteps:
     asked = yield from read
-    found = assignments.of(asked)
+    found = assignments.queues_of_client(asked)
     if found is None:
-        return Reply(body=((yield from written(QueryAssignmentResponseBody(), 0, 0)),))
+        return Reply(body=((yield from encode_answer(QueryAssignmentResponseBody(), 0, 0)),))
     count = len(found.numbers)
     least = count * (_LEAST_QUEUE + len(asked.topic))
     check_answer(least)
     told: list[MessageQueueAssignment] = []
-    for part in in_parts(found.numbers):
+    for part in in_batches(found.numbers):
         told += _told(asked.topic, found, part)
         yield None
     body = QueryAssignmentResponseBody(message_queue_assignments=tuple(told))
-    return Reply(body=((yield from written(body, count, least)),))
+    return Reply(body=((yield from encode_answer(body, count, least)),))
 
 
-def _told(topic: str, found: Assigned, numbers: list[int]) -> list[MessageQueueAssignment]:
+def _told(topic: str, found: ClientQueues, numbers: list[int]) -> list[MessageQueueAssignment]:
     return [
         MessageQueueAssignment(
             message_queue=MessageQueue(topic=topic, broker_name=broker, queue_id=queue_id), mode=found.mode
@@ -50,33 +58,33 @@ def _told(topic: str, found: Assigned, numbers: list[int]) -> list[MessageQueueA
     ]
 
 
-def _set_mode(assignments: Assignments, request: Request[None]) -> Work:
-    return _mode_set(assignments, body_of(SetMessageRequestModeRequestBody, request.body))
+def _set_mode(assignments: Assignments, request: Request[None]) -> ReplySteps:
+    return _mode_set(assignments, parse_body(SetMessageRequestModeRequestBody, request.body))
 
 
-def _mode_set(assignments: Assignments, read: Steps[SetMessageRequestModeRequestBody]) -> Work:
+def _mode_set(assignments: Assignments, read: Steps[SetMessageRequestModeRequestBody]) -> ReplySteps:
     assignments.set_mode((yield from read))
     text = yield from assignments.table.encode_in_steps()
     if text is not None:
-        yield from apart(lambda: assignments.table.write(text))
+        yield from in_thread(lambda: assignments.table.write(text))
     return Reply()
 
 
-def _modes(assignments: Assignments, _request: Request[None]) -> Work:
+def _modes(assignments: Assignments, _request: Request[None]) -> ReplySteps:
     count = len(assignments.table)
-    return Reply(body=((yield from written(assignments.table.modes, count, count * _LEAST_MODE)),))
+    return Reply(body=((yield from encode_answer(assignments.table.modes, count, count * _LEAST_MODE)),))
 
 
 ROUTES: Final = (
-    Route(code=RequestCode.QUERY_ASSIGNMENT, handler=_query, heading="the queues of a client, and how it reads them"),
+    Route(code=RequestCode.QUERY_ASSIGNMENT, handler=_query, summary="the queues of a client, and how it reads them"),
     Route(
         code=RequestCode.SET_MESSAGE_REQUEST_MODE,
         handler=_set_mode,
-        heading="whether a group pulls or pops a topic",
+        summary="whether a group pulls or pops a topic",
     ),
     Route(
         code=RequestCode.GET_ALL_MESSAGE_REQUEST_MODE,
         handler=_modes,
-        heading="which groups pull or pop which topics",
+        summary="which groups pull or pop which topics",
     ),
 )

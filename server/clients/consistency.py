@@ -27,38 +27,38 @@ Subscriptions: TypeAlias = Mapping[str, SubscriptionData]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
+class SubscriptionVariant:
     """Members with the same subscription to a topic, as they wrote it; None if they have none."""
 
     subscription: SubscriptionData | None
     client_ids: tuple[str, ...]
 
     @property
-    def said(self) -> str:
+    def text(self) -> str:
         """The subscription for people."""
-        return "nothing" if self.subscription is None else shown(self.subscription)
+        return "nothing" if self.subscription is None else subscription_text(self.subscription)
 
     def __str__(self) -> str:
         named, more = self.client_ids[:_NAMED], len(self.client_ids) - _NAMED
-        return f"{self.said} at " + ", ".join(named) + (f" and {more} more" if more > 0 else "")
+        return f"{self.text} at " + ", ".join(named) + (f" and {more} more" if more > 0 else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
+class SubscriptionDifference:
     """A topic with different subscriptions.
 
     `matters` is False if all mean the same.
     """
 
     topic: str
-    sides: tuple[Side, ...]
+    variants: tuple[SubscriptionVariant, ...]
     matters: bool
 
     def __str__(self) -> str:
-        return f"{self.topic}: " + "; ".join(map(str, self.sides)) + ("" if self.matters else " (means the same)")
+        return f"{self.topic}: " + "; ".join(map(str, self.variants)) + ("" if self.matters else " (means the same)")
 
 
-def differences(group: str, members: Sequence[tuple[str, Subscriptions]]) -> tuple[Difference, ...]:
+def differences(group: str, members: Sequence[tuple[str, Subscriptions]]) -> tuple[SubscriptionDifference, ...]:
     """The topics on which members, by client id, disagree; topics and sides in a fixed order.
 
     The group's retry topic is left out: the client library subscribes it, not the application.
@@ -66,7 +66,9 @@ def differences(group: str, members: Sequence[tuple[str, Subscriptions]]) -> tup
     return tuple(each for each in each_difference(group, members) if each is not None)
 
 
-def each_difference(group: str, members: Sequence[tuple[str, Subscriptions]]) -> Iterator[Difference | None]:
+def each_difference(
+    group: str, members: Sequence[tuple[str, Subscriptions]]
+) -> Iterator[SubscriptionDifference | None]:
     """The same in steps, for many members or topics: None after a step without a difference."""
     topics: set[str] = set()
     for _, wanted in members:
@@ -76,27 +78,29 @@ def each_difference(group: str, members: Sequence[tuple[str, Subscriptions]]) ->
         yield _difference(topic, members)
 
 
-def shown(subscription: SubscriptionData) -> str:
+def subscription_text(subscription: SubscriptionData) -> str:
     """A subscription as its application wrote it, with its type unless that is the usual one."""
     text = repr(subscription.sub_string or EVERYTHING)
     return text if subscription.expression_type == TAG else f"{text} ({subscription.expression_type})"
 
 
-def _difference(topic: str, members: Iterable[tuple[str, Subscriptions]]) -> Difference | None:
+def _difference(topic: str, members: Iterable[tuple[str, Subscriptions]]) -> SubscriptionDifference | None:
     by_text: dict[str | None, list[str]] = {}
     examples: dict[str | None, SubscriptionData | None] = {}
     for client_id, wanted in members:
         subscription = wanted.get(topic)
-        text = None if subscription is None else shown(subscription)
+        text = None if subscription is None else subscription_text(subscription)
         by_text.setdefault(text, []).append(client_id)
         examples[text] = subscription
     if len(by_text) == 1:
         return None
     sides = tuple(
-        Side(subscription=examples[text], client_ids=tuple(sorted(by_text[text])))
+        SubscriptionVariant(subscription=examples[text], client_ids=tuple(sorted(by_text[text])))
         for text in sorted(by_text, key=lambda text: (text is None, text or ""))
     )
-    return Difference(topic=topic, sides=sides, matters=len({_meaning(side.subscription) for side in sides}) > 1)
+    return SubscriptionDifference(
+        topic=topic, variants=sides, matters=len({_meaning(side.subscription) for side in sides}) > 1
+    )
 
 
 def _meaning(subscription: SubscriptionData | None) -> tuple[str, frozenset[str]] | None:

@@ -18,14 +18,14 @@ from typing import Final, NamedTuple
 
 import trio
 
-from rocketwire.server.clients.members import ConsumerGroup, Member
+from rocketwire.server.clients.members import ConsumerGroup, GroupMember
 from rocketwire.server.core.background import BackgroundBudget
-from rocketwire.server.core.clocks.standstill import Rounds
+from rocketwire.server.core.clocks.suspension import ExpiryRounds
+from rocketwire.server.core.long_tasks import STEP_SECONDS, in_batches
 from rocketwire.server.core.request import Peer
-from rocketwire.server.core.works import STEP_SECONDS, in_parts
 from rocketwire.store.event import Event
 from rocketwire.wire.bodies.client import ConsumerData
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 
 log = logging.getLogger(__name__)
 
@@ -38,11 +38,11 @@ _MOST_COMPARED_AT_ONCE: Final = 256
 """The most members and subscriptions that are compared at once if they differ, which takes 2 ms."""
 
 
-class Standing(NamedTuple):
+class MembershipSnapshot(NamedTuple):
     """A snapshot of a connection's members after a heartbeat, with their groups' change counters or their holders."""
 
-    consumers: tuple[tuple[ConsumerGroup, Member, int], ...]
-    producers: tuple[tuple[dict[Peer, Member], Member, dict[Peer, int]], ...]
+    consumers: tuple[tuple[ConsumerGroup, GroupMember, int], ...]
+    producers: tuple[tuple[dict[Peer, GroupMember], GroupMember, dict[Peer, int]], ...]
 
 
 @dataclass(slots=True)
@@ -67,11 +67,11 @@ class ClientGroups:
     def __init__(self, notifies: Callable[[str], bool]) -> None:
         self._notifies = notifies
         self._consumers: dict[str, ConsumerGroup] = {}
-        self._producers: dict[str, dict[Peer, Member]] = {}
+        self._producers: dict[str, dict[Peer, GroupMember]] = {}
         # By client id, the newest heartbeat last: the connections, and the number of groups in which each has that id.
         self._producer_peers: dict[str, dict[Peer, int]] = {}
         self._joined: dict[Peer, _Joined] = {}
-        self._rounds = Rounds()
+        self._rounds = ExpiryRounds()
         self._window, self._at_once = -math.inf, 0
         self._untold: dict[str, None] = {}  # groups whose members are to be notified
         self._uncompared: dict[str, None] = {}  # groups whose members' subscriptions are to be compared
@@ -94,7 +94,7 @@ class ClientGroups:
         """The connected consumer groups that subscribe to a topic."""
         return [group.name for group in self._consumers.values() if topic in group.subscriptions]
 
-    def producers(self, group: str) -> list[tuple[Peer, Member]]:
+    def producers(self, group: str) -> list[tuple[Peer, GroupMember]]:
         """The connected producers of a group."""
         return list(self._producers.get(group, {}).items())
 
@@ -116,7 +116,7 @@ class ClientGroups:
         group.consume_from_where = data.consume_from_where
         known = group.members.get(peer)
         subscribed = {subscription.topic: subscription for subscription in data.subscription_data_set}
-        group.members[peer] = Member(client_id, language, version, trio.current_time(), subscribed)
+        group.members[peer] = GroupMember(client_id, language, version, trio.current_time(), subscribed)
         if known is None:
             self._joined.setdefault(peer, _Joined()).consumers[group.name] = None
         changed = known is None
@@ -140,7 +140,7 @@ class ClientGroups:
         """Register a producer from its heartbeat."""
         members = self._producers.setdefault(group, {})
         former = members.get(peer)
-        members[peer] = Member(client_id, language, version, trio.current_time())
+        members[peer] = GroupMember(client_id, language, version, trio.current_time())
         peers = self._producer_peers.setdefault(client_id, {})
         peers[peer] = peers.pop(peer, 0) + 1
         if former is None:
@@ -148,16 +148,18 @@ class ClientGroups:
         else:
             self._leave_client_id(peer, former.client_id)
 
-    def standing(self, peer: Peer, *, consumers: Sequence[str] = (), producers: Sequence[str] = ()) -> Standing:
+    def membership_snapshot(
+        self, peer: Peer, *, consumers: Sequence[str] = (), producers: Sequence[str] = ()
+    ) -> MembershipSnapshot:
         """A snapshot of a connection's membership in the groups that its heartbeat named, each once."""
         of_consumers = [self._consumers[name] for name in consumers]
         of_producers = [self._producers[name] for name in producers]
-        return Standing(
+        return MembershipSnapshot(
             tuple((group, group.members[peer], group.changes) for group in of_consumers),
             tuple((each, each[peer], self._producer_peers[each[peer].client_id]) for each in of_producers),
         )
 
-    def refresh(self, peer: Peer, standing: Standing) -> bool:
+    def refresh(self, peer: Peer, standing: MembershipSnapshot) -> bool:
         """Accept a heartbeat equal to the one after which the snapshot was taken.
 
         False: the membership has changed; then nothing was done, and the heartbeat must be processed in full.
@@ -243,11 +245,11 @@ class ClientGroups:
             self._more.set()
 
     def _leave(self, peer: Peer, joined: _Joined) -> Iterator[None]:
-        for consumers in in_parts(list(joined.consumers)):
+        for consumers in in_batches(list(joined.consumers)):
             for name in consumers:
                 self.unregister_consumer(peer, name)
             yield
-        for producers in in_parts(list(joined.producers)):
+        for producers in in_batches(list(joined.producers)):
             for name in producers:
                 self.unregister_producer(peer, name)
             yield
@@ -264,9 +266,9 @@ class ClientGroups:
 
     def _expiring_consumers(self, limit: float) -> Generator[None, None, None]:
         silent, last = 0, ""
-        for groups in in_parts(list(self._consumers.values())):
+        for groups in in_batches(list(self._consumers.values())):
             for group in groups:
-                for peers in in_parts([peer for peer, member in group.members.items() if member.last_seen < limit]):
+                for peers in in_batches([peer for peer, member in group.members.items() if member.last_seen < limit]):
                     for peer in peers:
                         if self._expire_consumer(group, peer, limit):
                             silent, last = silent + 1, f"{peer.remote_text} of {group.name}"
@@ -276,9 +278,9 @@ class ClientGroups:
             log.info("%(count)d consumers sent no heartbeat, the last: %(last)s", {"count": silent, "last": last})
 
     def _expiring_producers(self, limit: float) -> Generator[None, None, None]:
-        for producers in in_parts(list(self._producers.items())):
+        for producers in in_batches(list(self._producers.items())):
             for name, members in producers:
-                for peers in in_parts([peer for peer, member in members.items() if member.last_seen < limit]):
+                for peers in in_batches([peer for peer, member in members.items() if member.last_seen < limit]):
                     for peer in peers:
                         if peer in members and members[peer].last_seen < limit:
                             self.unregister_producer(peer, name)
@@ -302,7 +304,7 @@ class ClientGroups:
             self._untold[group.name] = None
             self._more.set()
 
-    def _compare(self, group: ConsumerGroup, changed: Member | None = None) -> None:
+    def _compare(self, group: ConsumerGroup, changed: GroupMember | None = None) -> None:
         """Compare the subscriptions of a group's members: at once, or in the background if there are many."""
         if group.agrees_with(changed):
             return
@@ -353,7 +355,7 @@ class ClientGroups:
             name = next(iter(self._untold))
             del self._untold[name]  # members that come or leave from now on cause a new notification
             group = self._consumers.get(name)
-            for peers in in_parts([] if group is None else list(group.members)):
+            for peers in in_batches([] if group is None else list(group.members)):
                 for peer in peers:
                     if group is not None and peer in group.members:
                         _tell(peer, group)

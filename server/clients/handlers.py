@@ -8,12 +8,19 @@ from typing import Final
 from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.clients.heartbeats import Heartbeats, heartbeat_entries
 from rocketwire.server.clients.order_locks import OrderLocks, check_size
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.errors import ServerError
 from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.core.long_tasks import (
+    ReplySteps,
+    Steps,
+    encode_answer,
+    in_batches,
+    json_size_of_texts,
+    parse_body,
+)
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
-from rocketwire.server.core.works import Steps, Work, body_of, in_parts, texts_size, written
 from rocketwire.server.filters import selection
 from rocketwire.server.filters.keys import FilterKeys
 from rocketwire.server.limits.keys import LimitKeys
@@ -26,7 +33,7 @@ from rocketwire.wire.bodies.client import (
     MessageQueue,
     UnlockBatchRequestBody,
 )
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.headers.client import (
     GetConsumerListByGroupRequestHeader,
     GetConsumerListByGroupResponseHeader,
@@ -42,9 +49,9 @@ class ClientServices:
     """The services of these requests."""
 
     clients: ClientGroups
-    filter_keys: Live[FilterKeys]
+    filter_keys: LiveGroup[FilterKeys]
     heartbeats: Heartbeats
-    limit_keys: Live[LimitKeys]
+    limit_keys: LiveGroup[LimitKeys]
     order_locks: OrderLocks
 
 
@@ -52,12 +59,12 @@ class ConsumerListEmpty(ServerError):
     """No member of the group is connected."""
 
 
-def _heartbeat(services: ClientServices, request: Request[None]) -> Reply | Work:
+def _heartbeat(services: ClientServices, request: Request[None]) -> Reply | ReplySteps:
     more = services.heartbeats.take(request.peer, request.header, request.body)
     return Reply() if more is None else _heard(more)
 
 
-def _heard(more: Steps[None]) -> Work:
+def _heard(more: Steps[None]) -> ReplySteps:
     yield from more
     return Reply()
 
@@ -71,7 +78,7 @@ def _unregister(services: ClientServices, request: Request[UnregisterClientReque
     return Reply(ext={})
 
 
-def _consumer_list(services: ClientServices, request: Request[GetConsumerListByGroupRequestHeader]) -> Work:
+def _consumer_list(services: ClientServices, request: Request[GetConsumerListByGroupRequestHeader]) -> ReplySteps:
     group = services.clients.consumer(request.fields.consumer_group)
     if group is None:
         raise ConsumerListEmpty("no consumer for this group, " + request.fields.consumer_group)
@@ -79,9 +86,9 @@ def _consumer_list(services: ClientServices, request: Request[GetConsumerListByG
     return _consumers_told(client_ids)
 
 
-def _consumers_told(client_ids: tuple[str, ...]) -> Work:
+def _consumers_told(client_ids: tuple[str, ...]) -> ReplySteps:
     body = GetConsumerListByGroupResponseBody(consumer_id_list=client_ids)
-    return Reply(ext={}, body=((yield from written(body, len(client_ids), texts_size(client_ids))),))
+    return Reply(ext={}, body=((yield from encode_answer(body, len(client_ids), json_size_of_texts(client_ids))),))
 
 
 def _check_subscription(services: ClientServices, request: Request[None]) -> Reply:
@@ -91,60 +98,62 @@ def _check_subscription(services: ClientServices, request: Request[None]) -> Rep
     body = decode_body(CheckClientRequestBody, request.body, most_entries=heartbeat_entries(most))
     subscription = body.subscription_data
     if subscription is not None:
-        selection.check(services.filter_keys.current, subscription.sub_string, subscription.expression_type)
+        selection.check_expression(services.filter_keys.current, subscription.sub_string, subscription.expression_type)
     return Reply()
 
 
-def _lock(services: ClientServices, request: Request[None]) -> Work:
+def _lock(services: ClientServices, request: Request[None]) -> ReplySteps:
     check_size(request.body)
-    return _locked(services.order_locks, body_of(LockBatchRequestBody, request.body))
+    return _locked(services.order_locks, parse_body(LockBatchRequestBody, request.body))
 
 
-def _locked(locks: OrderLocks, read: Steps[LockBatchRequestBody]) -> Work:
+def _locked(locks: OrderLocks, read: Steps[LockBatchRequestBody]) -> ReplySteps:
     body = yield from read
     queues: dict[MessageQueue, None] = {}
-    for part in in_parts(body.mq_set):
+    for part in in_batches(body.mq_set):
         queues.update(dict.fromkeys(part))
         yield None
     locks.check_room(body.consumer_group, queues)
     held: list[MessageQueue] = []
-    for part in in_parts(queues):
+    for part in in_batches(queues):
         held += locks.lock(body.consumer_group, body.client_id, part)
         yield None
     least = _LEAST_QUEUE * len(held) + sum([len(queue.topic) + len(queue.broker_name) for queue in held])
-    return Reply(body=((yield from written(LockBatchResponseBody(lock_ok_mq_set=tuple(held)), len(held), least)),))
+    return Reply(
+        body=((yield from encode_answer(LockBatchResponseBody(lock_ok_mq_set=tuple(held)), len(held), least)),)
+    )
 
 
-def _unlock(services: ClientServices, request: Request[None]) -> Work:
+def _unlock(services: ClientServices, request: Request[None]) -> ReplySteps:
     check_size(request.body)
-    return _unlocked(services.order_locks, body_of(UnlockBatchRequestBody, request.body))
+    return _unlocked(services.order_locks, parse_body(UnlockBatchRequestBody, request.body))
 
 
-def _unlocked(locks: OrderLocks, read: Steps[UnlockBatchRequestBody]) -> Work:
+def _unlocked(locks: OrderLocks, read: Steps[UnlockBatchRequestBody]) -> ReplySteps:
     body = yield from read
-    for part in in_parts(body.mq_set):
+    for part in in_batches(body.mq_set):
         locks.unlock(body.consumer_group, body.client_id, part)
         yield None
     return Reply()
 
 
 ROUTES: Final = (
-    Route(code=RequestCode.HEART_BEAT, handler=_heartbeat, heading="a client's groups and subscriptions"),
+    Route(code=RequestCode.HEART_BEAT, handler=_heartbeat, summary="a client's groups and subscriptions"),
     Route(
         code=RequestCode.UNREGISTER_CLIENT,
         header=UnregisterClientRequestHeader,
         response=UnregisterClientResponseHeader,
         handler=_unregister,
-        heading="a client leaves a group",
+        summary="a client leaves a group",
     ),
     Route(
         code=RequestCode.GET_CONSUMER_LIST_BY_GROUP,
         header=GetConsumerListByGroupRequestHeader,
         response=GetConsumerListByGroupResponseHeader,
         handler=_consumer_list,
-        heading="the client ids of a group",
+        summary="the client ids of a group",
     ),
-    Route(code=RequestCode.CHECK_CLIENT_CONFIG, handler=_check_subscription, heading="check a subscription"),
-    Route(code=RequestCode.LOCK_BATCH_MQ, handler=_lock, heading="lock queues for orderly consumption"),
-    Route(code=RequestCode.UNLOCK_BATCH_MQ, handler=_unlock, heading="release queue locks"),
+    Route(code=RequestCode.CHECK_CLIENT_CONFIG, handler=_check_subscription, summary="check a subscription"),
+    Route(code=RequestCode.LOCK_BATCH_MQ, handler=_lock, summary="lock queues for orderly consumption"),
+    Route(code=RequestCode.UNLOCK_BATCH_MQ, handler=_unlock, summary="release queue locks"),
 )

@@ -14,11 +14,11 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Final, NamedTuple
 
-from rocketwire.server.clients.groups import ClientGroups, Standing
-from rocketwire.server.config.live import Live
+from rocketwire.server.clients.groups import ClientGroups, MembershipSnapshot
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.core.long_tasks import Steps, in_batches, parse_body
 from rocketwire.server.core.request import Peer
-from rocketwire.server.core.works import Steps, body_of, in_parts
 from rocketwire.server.filters.consumer_filters import Allowance, ConsumerFilters
 from rocketwire.server.filters.tag import is_tag_type
 from rocketwire.server.limits.keys import LimitKeys
@@ -29,7 +29,7 @@ from rocketwire.wire import names
 from rocketwire.wire.bodies.client import ConsumerData, HeartbeatData
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.bodies.topic import TopicConfig
-from rocketwire.wire.codes import TopicSysFlag
+from rocketwire.wire.facts.codes import TopicSysFlag
 from rocketwire.wire.header import Header
 
 
@@ -47,7 +47,7 @@ class _Same(NamedTuple):
 
 class _Heard(NamedTuple):
     same: _Same
-    standing: Standing
+    standing: MembershipSnapshot
 
 
 _PER_BYTE: Final = 10
@@ -68,8 +68,8 @@ class Heartbeats:
     def __init__(
         self,
         *,
-        limit_keys: Live[LimitKeys],
-        topic_keys: Live[TopicKeys],
+        limit_keys: LiveGroup[LimitKeys],
+        topic_keys: LiveGroup[TopicKeys],
         topics: BrokerTopics,
         groups: SubscriptionGroups,
         clients: ClientGroups,
@@ -100,7 +100,7 @@ class Heartbeats:
             and self._clients.refresh(peer, heard.standing)
         ):
             return None
-        read = body_of(HeartbeatData, body, most_entries=heartbeat_entries(most))
+        read = parse_body(HeartbeatData, body, most_entries=heartbeat_entries(most))
         return self._taken(peer, header, digest, read, len(body))
 
     def _taken(self, peer: Peer, header: Header, digest: bytes, read: Steps[HeartbeatData], size: int) -> Steps[None]:
@@ -130,28 +130,28 @@ class Heartbeats:
         named = dict.fromkeys([consumer.group_name for consumer in consumers])
         same = self._same(digest, header)  # before the steps: others may change something between them
         groups = yield from self._groups.find_all([consumer.group_name for consumer in consumers])
-        for retries in in_parts(list(_retry_topics(consumers, groups))):
+        for retries in in_batches(list(_retry_topics(consumers, groups))):
             self._topics.create_retries(retries)
             yield None
         allowance = Allowance()
         client_id, language, version = data.client_id, header.language, header.version
-        stands = [Standing((), ())]
-        for some in in_parts(consumers):
+        stands = [MembershipSnapshot((), ())]
+        for some in in_batches(consumers):
             if peer.closed:
                 return
             for consumer in some:
                 self._clients.register_consumer(peer, client_id, consumer, language=language, version=version)
                 self._filters.register(consumer.group_name, consumer.subscription_data_set, allowance)
             if len(named) == len(consumers):
-                stands.append(self._clients.standing(peer, consumers=[each.group_name for each in some]))
+                stands.append(self._clients.membership_snapshot(peer, consumers=[each.group_name for each in some]))
             yield None
-        for others in in_parts(producers):
+        for others in in_batches(producers):
             if peer.closed:
                 return
             names_of = [producer.group_name for producer in others]
             for name in names_of:
                 self._clients.register_producer(peer, client_id, name, language=language, version=version)
-            stands.append(self._clients.standing(peer, producers=names_of))
+            stands.append(self._clients.membership_snapshot(peer, producers=names_of))
             yield None
         if peer.closed:
             return
@@ -161,9 +161,9 @@ class Heartbeats:
         self._clients.remember(peer, None if again else _Heard(same, _joined(stands)))
 
 
-def _joined(stands: Iterable[Standing]) -> Standing:
+def _joined(stands: Iterable[MembershipSnapshot]) -> MembershipSnapshot:
     of_consumers, of_producers = zip(*stands, strict=True)
-    return Standing(tuple(chain.from_iterable(of_consumers)), tuple(chain.from_iterable(of_producers)))
+    return MembershipSnapshot(tuple(chain.from_iterable(of_consumers)), tuple(chain.from_iterable(of_producers)))
 
 
 def heartbeat_entries(most: int) -> int:
@@ -184,5 +184,5 @@ def _retry_topics(
     """The retry topics that the groups should have."""
     for consumer, group in zip(consumers, groups, strict=True):
         topic = names.retry_topic(consumer.group_name)
-        if group is not None and group.retry_queue_nums > 0 and names.topic_problem(topic) is None:
+        if group is not None and group.retry_queue_nums > 0 and names.topic_name_error(topic) is None:
             yield retry_config(topic, group.retry_queue_nums, TopicSysFlag.UNIT_SUB if consumer.unit_mode else 0)

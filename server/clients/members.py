@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from rocketwire.server.clients.consistency import Difference, Subscriptions, each_difference
+from rocketwire.server.clients.consistency import SubscriptionDifference, Subscriptions, each_difference
 from rocketwire.server.core.request import Peer
 from rocketwire.wire.bodies.client import ConsumeFromWhere, ConsumeType, MessageModel, SubscriptionData
 
@@ -22,7 +22,7 @@ _LOGGED_DIFFERENCES: Final = 200  # if they have more characters than that
 
 
 @dataclass(slots=True)
-class Member:
+class GroupMember:
     """One connection of a group."""
 
     client_id: str
@@ -41,9 +41,9 @@ class ConsumerGroup:
     consume_type: ConsumeType | None = None
     message_model: MessageModel | None = None
     consume_from_where: ConsumeFromWhere | None = None
-    members: dict[Peer, Member] = field(default_factory=dict)
+    members: dict[Peer, GroupMember] = field(default_factory=dict)
     subscriptions: dict[str, SubscriptionData] = field(default_factory=dict)
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[SubscriptionDifference, ...] = ()
     """Where the members' own subscriptions differ."""
     changes: int = 0
     """How often a heartbeat changed the group's data, apart from the members."""
@@ -63,7 +63,7 @@ class ConsumerGroup:
         """The data that a heartbeat may change of a group, apart from its members."""
         return self.consume_type, self.message_model, self.consume_from_where, self.subscriptions.copy()
 
-    def agrees_with(self, changed: Member | None) -> bool:
+    def agrees_with(self, changed: GroupMember | None) -> bool:
         """Whether all members still agree after one changed its subscriptions, or left.
 
         While all agree, comparing with any one is enough: comparing all for each new member takes long.
@@ -76,7 +76,7 @@ class ConsumerGroup:
     def compare(self) -> Iterator[None]:
         """Log the differences of the members' subscriptions if they have changed, in steps."""
         self.uncompared = False
-        differing: list[Difference] = []
+        differing: list[SubscriptionDifference] = []
         for difference in each_difference(self.name, _said(self.members.values())):
             if difference is not None:
                 differing.append(difference)
@@ -102,10 +102,10 @@ class ConsumerGroup:
             )
 
 
-def _said(members: Iterable[Member]) -> list[tuple[str, Subscriptions]]:
+def _said(members: Iterable[GroupMember]) -> list[tuple[str, Subscriptions]]:
     return [(each.client_id, each.subscriptions) for each in members]
 
 
-def _disputed(found: tuple[Difference, ...]) -> list[tuple[str, list[str]]]:
+def _disputed(found: tuple[SubscriptionDifference, ...]) -> list[tuple[str, list[str]]]:
     """The different subscriptions of each topic, without the members."""
-    return [(each.topic, [side.said for side in each.sides]) for each in found]
+    return [(each.topic, [side.text for side in each.variants]) for each in found]

@@ -20,9 +20,9 @@ from itertools import islice
 from typing import Final, Protocol
 
 from rocketwire.server.clients.groups import ClientGroups
-from rocketwire.server.clients.members import ConsumerGroup, Member
+from rocketwire.server.clients.members import ConsumerGroup, GroupMember
 from rocketwire.server.config.broker_keys import BrokerKeys
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.client_errors import (
     ClientOutdated,
     GroupWithoutOffsets,
@@ -34,13 +34,13 @@ from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.errors import (
     QueueIllegal,
 )
-from rocketwire.server.core.works import Steps, check_answer, in_parts, written
+from rocketwire.server.core.long_tasks import Steps, check_answer, encode_answer, in_batches
 from rocketwire.server.topics.topics import BrokerTopics
-from rocketwire.store.protocol import Messages
+from rocketwire.store.protocol import StoreProtocol
 from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.wire.bodies.client import MessageQueue
 from rocketwire.wire.bodies.online import MessageQueueForC, ResetOffsetBody, ResetOffsetBodyForC
-from rocketwire.wire.codes import VERSION_5_0_0, RequestCode, version_name
+from rocketwire.wire.facts.codes import VERSION_5_0_0, RequestCode, version_name
 from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.online import ResetOffsetRequestHeader
 
@@ -59,7 +59,7 @@ _LEAST_ROW: Final = len('{"brokerName":"","queueId":0,"topic":""}:0,')
 class QueueResets(Protocol):
     """Sets groups to other offsets on the broker."""
 
-    def pops(self, topic: str, group: str) -> bool:
+    def has_popped(self, topic: str, group: str) -> bool:
         """Whether a group pops a topic: then the broker has its offsets."""
         ...
 
@@ -72,12 +72,12 @@ class QueueResets(Protocol):
 class OnlineServices:
     """The services of requests to and about connected clients."""
 
-    broker_keys: Live[BrokerKeys]
+    broker_keys: LiveGroup[BrokerKeys]
     clients: ClientGroups
     clock: Clock
     offsets: OffsetTable
     resets: QueueResets
-    store: Messages
+    store: StoreProtocol
     topics: BrokerTopics
 
 
@@ -103,7 +103,7 @@ def reset(services: OnlineServices, asked: ResetOffsetRequestHeader, *, for_cpp:
     by_broker = _by_broker(services, asked, consumers)
     least = len(queues) * (_LEAST_ROW + len(topic) + len(broker_name))
     check_answer(least)
-    for part in in_parts(queues):
+    for part in in_batches(queues):
         for queue_id in part:
             queue = MessageQueue(topic=topic, broker_name=broker_name, queue_id=queue_id)
             found[queue] = _offset(services, asked, queue_id, by_broker=by_broker)
@@ -117,7 +117,7 @@ def reset(services: OnlineServices, asked: ResetOffsetRequestHeader, *, for_cpp:
     if by_broker:
         yield from services.resets.reset(group, topic, {queue.queue_id: offset for queue, offset in found.items()})
     ext = encode_ext(ResetOffsetRequestHeader(topic=topic, group=group, timestamp=timestamp, is_force=False))
-    as_table = yield from written(ResetOffsetBody(offset_table=found), len(found), least)
+    as_table = yield from encode_answer(ResetOffsetBody(offset_table=found), len(found), least)
     as_list = b""
     offsets = _shown(found)
     for peer, member in members:
@@ -128,7 +128,7 @@ def reset(services: OnlineServices, asked: ResetOffsetRequestHeader, *, for_cpp:
         if _reads_tables(member, for_cpp=for_cpp):
             peer.push(RequestCode.RESET_CONSUMER_CLIENT_OFFSET, ext, as_table)
         else:
-            as_list = as_list or (yield from written(_list(found), len(found), least))
+            as_list = as_list or (yield from encode_answer(_list(found), len(found), least))
             peer.push(RequestCode.RESET_CONSUMER_CLIENT_OFFSET, ext, as_list)
         yield None
     return as_table
@@ -146,7 +146,7 @@ def _by_broker(services: OnlineServices, asked: ResetOffsetRequestHeader, consum
 
     Clients of 5.x pop, but some of them have not since the start. Their heartbeats have the version 5.0.0.
     """
-    if services.resets.pops(asked.topic, asked.group):
+    if services.resets.has_popped(asked.topic, asked.group):
         return True
     if consumers is None:
         return asked.queue_id is not None
@@ -183,7 +183,7 @@ def _offset(services: OnlineServices, asked: ResetOffsetRequestHeader, queue_id:
     return wanted if asked.is_force or committed is None else min(wanted, committed)
 
 
-def _reads_tables(member: Member, *, for_cpp: bool) -> bool:
+def _reads_tables(member: GroupMember, *, for_cpp: bool) -> bool:
     """Whether the member reads Java's JSON, with queues as keys: C++ clients do not, Java clients read only that."""
     return member.language != CPP and (not for_cpp or member.language == _JAVA)
 

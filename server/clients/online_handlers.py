@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from rocketwire.server.clients.members import ConsumerGroup, Member
+from rocketwire.server.clients.client_requests import consumer_status, forward_to_client
+from rocketwire.server.clients.members import ConsumerGroup, GroupMember
 from rocketwire.server.clients.offset_reset import CPP, OnlineServices, reset
 from rocketwire.server.clients.producer_table import all_producers
-from rocketwire.server.clients.questions import consumer_status, hand_on
 from rocketwire.server.core.client_errors import (
     ConsumerGroupOffline,
     ProducerGroupOffline,
@@ -22,11 +22,11 @@ from rocketwire.server.core.errors import (
     response_code,
 )
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.core.request import Answer, Peer, Reply, Request
+from rocketwire.server.core.long_tasks import ReplySteps, Steps, encode_answer, in_batches
+from rocketwire.server.core.request import ClientAnswer, Peer, Reply, Request
 from rocketwire.server.core.route import Route
-from rocketwire.server.core.works import Steps, Work, in_parts, written
-from rocketwire.wire.bodies.online import Connection, ConsumerConnection, ProducerConnection
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.bodies.online import ClientConnection, ConsumerConnection, ProducerConnection
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.headers import online as headers
 from rocketwire.wire.message_id import parse_offset_message_id
 from rocketwire.wire.signature import ACCESS_KEY, SIGNATURE
@@ -38,14 +38,14 @@ _CREDENTIALS: Final = frozenset({ACCESS_KEY, SIGNATURE})
 
 def _consumer_connections(
     services: OnlineServices, request: Request[headers.GetConsumerConnectionListRequestHeader]
-) -> Work:
+) -> ReplySteps:
     group = services.clients.consumer(request.fields.consumer_group)
     if group is None:
         raise ConsumerGroupOffline(request.fields.consumer_group)
     return _consumers_told(group)
 
 
-def _consumers_told(group: ConsumerGroup) -> Work:
+def _consumers_told(group: ConsumerGroup) -> ReplySteps:
     connections = yield from _connections(list(group.members.items()))
     body = ConsumerConnection(
         connection_set=connections,
@@ -56,29 +56,29 @@ def _consumers_told(group: ConsumerGroup) -> Work:
     )
     rows = len(connections) + len(body.subscription_table)
     least = _least(connections) + sum([len(each.sub_string or "") for each in body.subscription_table.values()])
-    return Reply(body=((yield from written(body, rows, least)),))
+    return Reply(body=((yield from encode_answer(body, rows, least)),))
 
 
 def _producer_connections(
     services: OnlineServices, request: Request[headers.GetProducerConnectionListRequestHeader]
-) -> Work:
+) -> ReplySteps:
     producers = services.clients.producers(request.fields.producer_group)
     if not producers:
         raise ProducerGroupOffline(request.fields.producer_group)
     return _producers_told(producers)
 
 
-def _producers_told(producers: list[tuple[Peer, Member]]) -> Work:
+def _producers_told(producers: list[tuple[Peer, GroupMember]]) -> ReplySteps:
     connections = yield from _connections(producers)
     body = ProducerConnection(connection_set=connections)
-    return Reply(body=((yield from written(body, len(connections), _least(connections))),))
+    return Reply(body=((yield from encode_answer(body, len(connections), _least(connections))),))
 
 
-def _connections(members: list[tuple[Peer, Member]]) -> Steps[tuple[Connection, ...]]:
-    found: list[Connection] = []
-    for part in in_parts(members):
+def _connections(members: list[tuple[Peer, GroupMember]]) -> Steps[tuple[ClientConnection, ...]]:
+    found: list[ClientConnection] = []
+    for part in in_batches(members):
         found += [
-            Connection(
+            ClientConnection(
                 client_id=member.client_id,
                 client_addr=peer.remote_text,
                 language=member.language,
@@ -90,7 +90,7 @@ def _connections(members: list[tuple[Peer, Member]]) -> Steps[tuple[Connection, 
     return tuple(found)
 
 
-def _least(connections: tuple[Connection, ...]) -> int:
+def _least(connections: tuple[ClientConnection, ...]) -> int:
     """The least number of bytes that they take in an answer."""
     return sum([_LEAST_CONNECTION + len(each.client_id) for each in connections])
 
@@ -119,7 +119,7 @@ def _hand_on(
 ) -> None:
     held = request.held()
 
-    def done(answer: Answer | ServerError) -> None:
+    def done(answer: ClientAnswer | ServerError) -> None:
         if isinstance(answer, ServerError):
             _answer(held, Reply(code=response_code(answer), remark=str(answer)))
         else:
@@ -128,7 +128,7 @@ def _hand_on(
 
     # A signature does not cover the code: with it the client could send another request in the caller's name.
     ext = {name: value for name, value in ext.items() if name not in _CREDENTIALS}
-    hand_on(services.clients, group, client_id, request.header.code, ext, body, done)
+    forward_to_client(services.clients, group, client_id, request.header.code, ext, body, done)
 
 
 def _answer(held: Request[None], reply: Reply) -> None:
@@ -136,11 +136,11 @@ def _answer(held: Request[None], reply: Reply) -> None:
     held.peer.flush()
 
 
-def _reset(services: OnlineServices, request: Request[headers.ResetOffsetRequestHeader]) -> Work:
+def _reset(services: OnlineServices, request: Request[headers.ResetOffsetRequestHeader]) -> ReplySteps:
     return _offsets_told(reset(services, request.fields, for_cpp=request.header.language == CPP))
 
 
-def _offsets_told(resets: Steps[bytes]) -> Work:
+def _offsets_told(resets: Steps[bytes]) -> ReplySteps:
     offsets = yield from resets
     return Reply(remark=_UNSET_REMARK, body=(offsets,))
 
@@ -163,41 +163,41 @@ ROUTES: Final = (
         code=RequestCode.GET_CONSUMER_CONNECTION_LIST,
         header=headers.GetConsumerConnectionListRequestHeader,
         handler=_consumer_connections,
-        heading="the connections of a consumer group",
+        summary="the connections of a consumer group",
     ),
     Route(
         code=RequestCode.GET_PRODUCER_CONNECTION_LIST,
         header=headers.GetProducerConnectionListRequestHeader,
         handler=_producer_connections,
-        heading="the connections of a producer group",
+        summary="the connections of a producer group",
     ),
     Route(
         code=RequestCode.GET_ALL_PRODUCER_INFO,
         handler=all_producers,
-        heading="all connected producers by group",
+        summary="all connected producers by group",
     ),
     Route(
         code=RequestCode.INVOKE_BROKER_TO_RESET_OFFSET,
         header=headers.ResetOffsetRequestHeader,
         handler=_reset,
-        heading="reset the offsets of a connected group to a time",
+        summary="reset the offsets of a connected group to a time",
     ),
     Route(
         code=RequestCode.INVOKE_BROKER_TO_GET_CONSUMER_STATUS,
         header=headers.GetConsumerStatusRequestHeader,
         handler=_consumer_status,
-        heading="offsets as a group's clients hold them",
+        summary="offsets as a group's clients hold them",
     ),
     Route(
         code=RequestCode.GET_CONSUMER_RUNNING_INFO,
         header=headers.GetConsumerRunningInfoRequestHeader,
         handler=_running_info,
-        heading="a consumer's runtime information",
+        summary="a consumer's runtime information",
     ),
     Route(
         code=RequestCode.CONSUME_MESSAGE_DIRECTLY,
         header=headers.ConsumeMessageDirectlyResultRequestHeader,
         handler=_consume_directly,
-        heading="have one consumer process a stored message now",
+        summary="have one consumer process a stored message now",
     ),
 )

@@ -16,7 +16,7 @@ import trio
 
 from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.core.works import in_parts
+from rocketwire.server.core.long_tasks import in_batches
 from rocketwire.wire.bodies.client import MessageQueue
 
 LOCK_SECONDS: Final = 60.0
@@ -98,7 +98,7 @@ class OrderLocks:
             pass
 
     def _expiring(self) -> Generator[None, None, None]:
-        for groups in in_parts(list(self._groups)):
+        for groups in in_batches(list(self._groups)):
             for group in groups:
                 while self._expire_some(group) == _AT_ONCE:
                     yield

@@ -1,6 +1,6 @@
 r"""Java's `.properties` format, as in `broker.conf` and the bodies of codes 25 and 26.
 
-The rules are those of `java.util.Properties.load`: a logical line is `key`, then `=`, `:` or blanks, then the value;
+The rules are those of `java.util.HashedProperties.load`: a logical line is `key`, then `=`, `:` or blanks, then the value;
 blanks around the separator do not count, blanks at the end of the value do. A line whose first visible character is `#`
 or `!` is a comment. An odd number of backslashes at the end of a line continues it with the next one, whose leading
 blanks do not count. A backslash escapes the character behind it; `\t \n \r \f` and `\uXXXX` stand for characters.
@@ -19,7 +19,7 @@ _READ = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _WRITE = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f", "\\": "\\\\"}
 
 
-class PropertiesInvalid(ValueError):
+class JavaPropertiesInvalid(ValueError):
     r"""rA text that Java would refuse: a `\u` without four hexadecimal digits. The message shows the line."""
 
     def __init__(self, line: str) -> None:
@@ -30,7 +30,7 @@ def parse_java_properties(text: str) -> dict[str, str]:
     r"""Read properties in their order; a key that comes again takes its last value and place.
 
     Raises:
-        PropertiesInvalid: an incomplete `\uXXXX`.
+        JavaPropertiesInvalid: an incomplete `\uXXXX`.
     """
     found: dict[str, str] = {}
     for line in _logical_lines(text):
@@ -88,7 +88,7 @@ def _unescape(text: str) -> str:
         if code is not None:
             return chr(int(code, 16))
         if plain == "u":
-            raise PropertiesInvalid(text)
+            raise JavaPropertiesInvalid(text)
         return _READ.get(plain, plain)
 
     return _SURROGATES.sub(

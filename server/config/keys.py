@@ -103,7 +103,7 @@ class Key:
         return None if refused else text
 
 
-def write(value: Value) -> str:
+def format_value(value: Value) -> str:
     """Format a value so that `read` returns an equal one."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 

@@ -10,7 +10,7 @@ from rocketwire.wire.bodies.topic import DataVersion
 G = TypeVar("G")
 
 
-class Live(Generic[G]):
+class LiveGroup(Generic[G]):
     """One group of keys of a running broker; users read a key each time they need it.
 
     Attributes:

@@ -13,8 +13,8 @@ import msgspec
 
 from rocketwire.server.core.errors import response_code
 from rocketwire.server.core.request import Reply, SharedReply
-from rocketwire.store.append.drafts import Appended, Draft
-from rocketwire.wire.codes import ResponseCode, SerializeType
+from rocketwire.store.append.drafts import AppendResult, Draft
+from rocketwire.wire.facts.codes import ResponseCode, SerializeType
 
 _JSON: Final = int(SerializeType.JSON)
 
@@ -22,10 +22,10 @@ _JSON: Final = int(SerializeType.JSON)
 class AppendAnswer(Protocol):
     """How a request that appends is answered. It is kept until the disk has the messages: it holds no view of them."""
 
-    def reply(self, appended: Sequence[Appended], code: ResponseCode) -> Reply:
+    def reply(self, appended: Sequence[AppendResult], code: ResponseCode) -> Reply:
         """The answer when all its messages are stored: SUCCESS, or FLUSH_DISK_TIMEOUT."""
 
-    def frame(self, opaque: int, appended: Sequence[Appended], code: ResponseCode) -> bytes:
+    def frame(self, opaque: int, appended: Sequence[AppendResult], code: ResponseCode) -> bytes:
         """The frame of that answer to a request in JSON."""
 
     def refused(self, error: Exception) -> Reply:
@@ -49,11 +49,11 @@ class Append(msgspec.Struct, frozen=True, gc=False):
     answer: AppendAnswer
     wait: bool = False
     size: int = 0
-    decides: tuple[int, ...] = ()
-    stored: Callable[[], None] | None = None
+    conflict_keys: tuple[int, ...] = ()
+    on_stored: Callable[[], None] | None = None
 
 
-class Done:
+class SuccessAnswer:
     """The answer of requests that are told of success, and of nothing else."""
 
     __slots__ = ("_refusal", "_shared")
@@ -64,11 +64,11 @@ class Done:
         self._shared: Mapping[int, SharedReply] = {code: SharedReply(Reply(code=code)) for code in told}
         self._refusal = refusal
 
-    def reply(self, _appended: Sequence[Appended], code: ResponseCode) -> Reply:
+    def reply(self, _appended: Sequence[AppendResult], code: ResponseCode) -> Reply:
         """The answer with this code alone."""
         return self._shared[code].reply
 
-    def frame(self, opaque: int, _appended: Sequence[Appended], code: ResponseCode) -> bytes:
+    def frame(self, opaque: int, _appended: Sequence[AppendResult], code: ResponseCode) -> bytes:
         """The frame of that answer."""
         return self._shared[code].head(opaque, _JSON)
 

@@ -86,7 +86,7 @@ class BackgroundBudget:
         self._idle_part = 0.0
         self._measured: tuple[float, float] | None = None
 
-    def pressed(self) -> bool:
+    def is_busy(self) -> bool:
         """Whether requests came just now, so that slices are short: pieces of work should be small then."""
         self._look(self.now())
         return self.now() < self._quiet_from
@@ -105,7 +105,7 @@ class BackgroundBudget:
                 async with self._turn:
                     await self._rest()
                     began = self.now()
-                    until = began + (BUSY_SLICE_SECONDS if self.pressed() else QUIET_SLICE_SECONDS)
+                    until = began + (BUSY_SLICE_SECONDS if self.is_busy() else QUIET_SLICE_SECONDS)
                     try:
                         next(steps)
                         while self.now() < until:
@@ -139,7 +139,7 @@ class BackgroundBudget:
         now = self.now()
         self._measure(now)
         self._quiet_from += now - began  # no request could be served meanwhile
-        if not self.pressed():
+        if not self.is_busy():
             self._rests_until = now
             return
         share = min(MOST_SHARE, SHARE + self._idle_part)
@@ -169,7 +169,7 @@ class BackgroundBudget:
                 self._measured = None
 
 
-def in_steps(steps: Iterable[None]) -> Generator[None, None, None]:
+def as_steps(steps: Iterable[None]) -> Generator[None, None, None]:
     """The steps of an iterator as `carry_out` takes them."""
     yield from steps
 

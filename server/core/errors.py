@@ -34,7 +34,6 @@ from rocketwire.server.core.guard_errors import (
 from rocketwire.server.core.pop_errors import DeliveryOver, NotInQueue, ParameterInvalid, PopDisabled
 from rocketwire.server.core.server_error import ServerError as ServerError  # noqa: PLC0414 - re-exported: one import for all errors
 from rocketwire.store.errors import DraftRefused, StoreError, StoreGone, StoreLocked
-from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.errors import (
     BatchInvalid,
     BodyInvalid,
@@ -44,6 +43,7 @@ from rocketwire.wire.errors import (
     RecallHandleInvalid,
     WireError,
 )
+from rocketwire.wire.facts.codes import ResponseCode
 
 FAQ = "\nSee http://rocketmq.apache.org/docs/faq/ for further details."
 
@@ -66,14 +66,14 @@ class TopicNotFound(ServerError):
         super().__init__(f"topic[{topic}] not exist, apply first please!{gap}{FAQ}")
 
 
-class TopicLeaving(ServerError):
+class TopicBeingDeleted(ServerError):
     """A topic that is being deleted cannot be created yet; clients try again after this code."""
 
     def __init__(self, topic: str) -> None:
         super().__init__(f"topic[{topic}] is being deleted")
 
 
-class TopicUnknown(ServerError):
+class TopicNotOnBroker(ServerError):
     """A topic that an administrator asks about does not exist on the broker."""
 
     def __init__(self, topic: str) -> None:
@@ -187,7 +187,7 @@ class SubscriptionNotLatest(ServerError):
         super().__init__("the consumer's subscription not latest")
 
 
-class SubscriptionInvalid(ServerError):
+class FilterExpressionInvalid(ServerError):
     """A filter expression that cannot be parsed."""
 
 
@@ -279,8 +279,8 @@ RESPONSE_CODES: dict[type[Exception], ResponseCode] = {
     RequestUnsupported: ResponseCode.REQUEST_CODE_NOT_SUPPORTED,
     NameInvalid: ResponseCode.SYSTEM_ERROR,
     TopicNotFound: ResponseCode.TOPIC_NOT_EXIST,
-    TopicLeaving: ResponseCode.SERVICE_NOT_AVAILABLE,
-    TopicUnknown: ResponseCode.TOPIC_NOT_EXIST,
+    TopicBeingDeleted: ResponseCode.SERVICE_NOT_AVAILABLE,
+    TopicNotOnBroker: ResponseCode.TOPIC_NOT_EXIST,
     RouteNotFound: ResponseCode.TOPIC_NOT_EXIST,
     QueueIllegal: ResponseCode.SYSTEM_ERROR,
     QueuesTooMany: ResponseCode.SYSTEM_ERROR,
@@ -299,7 +299,7 @@ RESPONSE_CODES: dict[type[Exception], ResponseCode] = {
     RetryGroupNotFound: ResponseCode.SUBSCRIPTION_GROUP_NOT_EXIST,
     SubscriptionNotFound: ResponseCode.SUBSCRIPTION_NOT_EXIST,
     SubscriptionNotLatest: ResponseCode.SUBSCRIPTION_NOT_LATEST,
-    SubscriptionInvalid: ResponseCode.SUBSCRIPTION_PARSE_FAILED,
+    FilterExpressionInvalid: ResponseCode.SUBSCRIPTION_PARSE_FAILED,
     FilterDataMissing: ResponseCode.FILTER_DATA_NOT_EXIST,
     FilterDataNotLatest: ResponseCode.FILTER_DATA_NOT_LATEST,
     FilterTypeUnsupported: ResponseCode.SYSTEM_ERROR,

@@ -78,7 +78,9 @@ def _escaped(found: re.Match[str]) -> str:
     return found[0].encode("unicode_escape").decode()
 
 
-def complain(form: str, line: str, *, event: str = "the server cannot run", level: int = logging.ERROR) -> None:
+def log_startup_error(
+    form: str, line: str, *, event: str = "the server cannot run", level: int = logging.ERROR
+) -> None:
     """Report a problem to the person who started the program, in one line; `event` is that of the JSON format."""
     if form == JSON:
         log.log(level, "%(reason)s", {"reason": line}, extra={"event": event})

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, Typ
 import msgspec
 
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.wire.codes import FLAG_RESPONSE, VERSION_4_9_7, ResponseCode
-from rocketwire.wire.frame import Buffer, FrameHeads
+from rocketwire.wire.facts.codes import FLAG_RESPONSE, VERSION_4_9_7, ResponseCode
+from rocketwire.wire.frame import Buffer, FrameTemplate
 from rocketwire.wire.header import Header
 from rocketwire.wire.headers import WireHeader, encode_ext
 from rocketwire.wire.signature import ACCESS_KEY
 
 if TYPE_CHECKING:  # for annotations only: `works` imports this module
-    from rocketwire.server.core.works import Steps
+    from rocketwire.server.core.long_tasks import Steps
 
 FieldsT = TypeVar("FieldsT")
 
 _NO_BODY: Final = memoryview(b"")
-NO_FRAME: Final = -1
+NOT_A_FRAME: Final = -1
 _LONGEST_REMARK: Final = 16 * 1024
 """Characters: remarks quote parts of the request, which may be long."""
 
@@ -53,7 +53,7 @@ class Peer(Protocol):
         body: bytes,
         *,
         seconds: float,
-        done: Callable[[Answer | None], Steps[None] | None],
+        done: Callable[[ClientAnswer | None], Steps[None] | None],
     ) -> None:
         """Send a request of the server's own that the client answers.
 
@@ -86,7 +86,7 @@ class Peer(Protocol):
         """Whether answers pile up because the other end does not read."""
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class ClientAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """A client's answer to a request of the server's own."""
 
     code: int
@@ -95,7 +95,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     body: bytes
 
 
-class Proof(NamedTuple):
+class CallSignature(NamedTuple):
     """What shows who asks, where the fields of the header do not.
 
     Attributes:
@@ -111,7 +111,7 @@ class Proof(NamedTuple):
     signature: bytes = b""
 
 
-def account_of(header: Header, proof: Proof | None) -> str:
+def account_named_by(header: Header, proof: CallSignature | None) -> str:
     """The account that a request names; empty: none. `proof` shows who asks if the header's fields do not."""
     if proof is not None:
         return proof.access_key
@@ -121,8 +121,8 @@ def account_of(header: Header, proof: Proof | None) -> str:
 class Request(msgspec.Struct, Generic[FieldsT], frozen=True, kw_only=True, gc=False):
     """One request with its extension fields decoded.
 
-    `body` is a view into the read buffer: valid until the handler returns. `serialize_type` is `NO_FRAME` if the
-    request came in no frame; then `proof` may show who asks, and `broker` names the one that it is for. `account` is
+    `body` is a view into the read buffer: valid until the handler returns. `serialize_type` is `NOT_A_FRAME` if the
+    request came in no frame; then `call_signature` may show who asks, and `broker` names the one that it is for. `account` is
     the one that it names, if guards have admitted it.
     """
 
@@ -131,7 +131,7 @@ class Request(msgspec.Struct, Generic[FieldsT], frozen=True, kw_only=True, gc=Fa
     serialize_type: int
     body: memoryview
     fields: FieldsT
-    proof: Proof | None = None
+    call_signature: CallSignature | None = None
     broker: str | None = None
     account: str = ""
 
@@ -187,7 +187,7 @@ class SharedReply:
 
     def __init__(self, reply: Reply) -> None:
         self.reply = reply
-        self._heads: dict[int, FrameHeads] = {}
+        self._heads: dict[int, FrameTemplate] = {}
 
     def head(self, opaque: int, serialize_type: int) -> bytes:
         """The answer's frame up to the body.
@@ -198,6 +198,6 @@ class SharedReply:
         heads = self._heads.get(serialize_type)
         if heads is None:
             reply = self.reply
-            heads = FrameHeads(reply.header(0), sum(map(len, reply.body)), serialize_type)
+            heads = FrameTemplate(reply.header(0), sum(map(len, reply.body)), serialize_type)
             self._heads[serialize_type] = heads
-        return heads.of(opaque)
+        return heads.with_opaque(opaque)

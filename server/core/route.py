@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from rocketwire.server.core.append import Append
+from rocketwire.server.core.long_tasks import ReplySteps
 from rocketwire.server.core.request import Reply, Request, SharedReply
-from rocketwire.server.core.works import Work
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.fast_headers import FastHeaders
 
-Made: TypeAlias = Reply | SharedReply | Append | Work | None
+HandlerResult: TypeAlias = Reply | SharedReply | Append | ReplySteps | None
 """What a handler returns: the answer, what is to be appended, a generator that carries the request out in steps, or
 None when a service answers later."""
 
@@ -28,7 +28,7 @@ class Route:
         handler: Called with the family's services and the request.
         short: Whether the header's fields have the one-letter names of SEND_MESSAGE_V2.
         appends: Whether the handler returns an `Append`. It then decides without what other requests of the same read
-            append (but see `Append.decides`).
+            append (but see `Append.conflict_keys`).
         by_call: Whether it is served for gRPC calls only, not for frames.
         fast: Decodes frequent headers in JSON; other headers of the code are decoded generally.
         heading: What the request is for, in a few words.
@@ -37,12 +37,12 @@ class Route:
     code: RequestCode
     header: type[Any] | None = None
     response: type[Any] | None = None
-    handler: Callable[[Any, Request[Any]], Made]
+    handler: Callable[[Any, Request[Any]], HandlerResult]
     short: bool = False
     appends: bool = False
-    by_call: bool = False
+    grpc_only: bool = False
     fast: FastHeaders[Any] | None = None
-    heading: str
+    summary: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

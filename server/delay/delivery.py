@@ -22,22 +22,22 @@ import trio
 
 from rocketwire.server.core.background import OVERDUE_MS, BackgroundBudget
 from rocketwire.server.core.clocks.clock import Clock
-from rocketwire.server.delay.levels import queue_of
+from rocketwire.server.delay.levels import queue_of_level
 from rocketwire.server.delay.progress import DelayProgress
-from rocketwire.server.delay.settling import Settling
+from rocketwire.server.delay.progress_recovery import ProgressRecovery
 from rocketwire.server.messages.appending import Refusals
 from rocketwire.server.messages.loss_log import LossLog
-from rocketwire.server.messages.restoring import Undeliverable, restored
-from rocketwire.server.messages.storing import Storing
-from rocketwire.store.append.drafts import Appended, Draft
+from rocketwire.server.messages.message_writer import MessageWriter
+from rocketwire.server.messages.restoring import DestinationInvalid, restore_delayed
+from rocketwire.store.append.drafts import AppendResult, Draft
 from rocketwire.store.errors import DraftRefused, StoreError
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT, HIGHEST_EXT_ADDRESS
 from rocketwire.store.layout.record import store_timestamp
-from rocketwire.store.protocol import Messages
+from rocketwire.store.protocol import StoreProtocol
 from rocketwire.store.read.reader import LogPart
 from rocketwire.store.tables.delay_offsets import DelayOffsetTable
 from rocketwire.wire import names
-from rocketwire.wire.codes import ResponseCode
+from rocketwire.wire.facts.codes import ResponseCode
 
 log = logging.getLogger(__name__)
 
@@ -77,9 +77,9 @@ class DelayDelivery:
     def __init__(
         self,
         *,
-        store: Messages,
+        store: StoreProtocol,
         table: DelayOffsetTable,
-        storing: Storing,
+        storing: MessageWriter,
         clock: Clock,
         wake: Callable[[], None],
         budget: BackgroundBudget,
@@ -113,7 +113,7 @@ class DelayDelivery:
     def progress(self) -> Iterator[tuple[int, int, int]]:
         """Of each level that was used: its number, the offset of the next message, and the end of its queue."""
         for level, offset in enumerate(self._progress.offsets, 1):
-            end = self._store.max_offset(names.SCHEDULE_TOPIC, queue_of(level))
+            end = self._store.max_offset(names.SCHEDULE_TOPIC, queue_of_level(level))
             if end:
                 yield level, offset, end
 
@@ -136,11 +136,11 @@ class DelayDelivery:
             self._tell(error)
             rest = _RETRY_MS
         self._progress.save()
-        self._losses.tell()
+        self._losses.log_if_due()
         return rest
 
     def _tell(self, error: Exception) -> None:
-        if not self._store.meet(error):
+        if not self._store.on_store_error(error):
             log.error("delayed messages: %(reason)s", {"reason": error})
 
     def _settle(self) -> Iterator[int]:
@@ -148,7 +148,7 @@ class DelayDelivery:
         settling = None
         while True:
             try:
-                settling = settling or Settling(self._store, self._progress.offsets, self._progress.log_offset)
+                settling = settling or ProgressRecovery(self._store, self._progress.offsets, self._progress.log_offset)
                 if not settling.step():
                     break
                 rest = 0
@@ -156,7 +156,7 @@ class DelayDelivery:
                 self._tell(error)
                 settling, rest = None, _RETRY_MS
             yield rest
-        for level, before, offset in settling.found():
+        for level, before, offset in settling.recovered_levels():
             log.info(
                 "delay level %(delay_level)d: %(messages)d messages were delivered before the stop",
                 {"delay_level": level, "messages": offset - before},
@@ -187,7 +187,7 @@ class DelayDelivery:
     def _deliver_level(self, level: int, now: int) -> int:
         """Deliver a group of a level; returns when to check the level again."""
         wanted = self._progress.offsets[level - 1]
-        most = _SMALL_GROUP if self._late and self._budget.pressed() else _GROUP
+        most = _SMALL_GROUP if self._late and self._budget.is_busy() else _GROUP
         offset, entries = self._store.queue_entries(names.SCHEDULE_TOPIC, level - 1, wanted, most)
         if offset != wanted:
             log.error(
@@ -207,7 +207,7 @@ class DelayDelivery:
         for number, error in sorted(group.passed, key=itemgetter(0)):
             if number < reached:
                 self.dropped += 1
-                self._losses.note(f"delay level {level}: the message at offset {number} is not delivered: {error}")
+                self._losses.add(f"delay level {level}: the message at offset {number} is not delivered: {error}")
         if reached != offset:
             self._progress.advance(level, reached)
         return group.next_due if reached == group.end else now + _RETRY_MS
@@ -234,10 +234,10 @@ class DelayDelivery:
                 if part is None or not part.start <= place <= part.end - record_size:
                     part = self._part(place, record_size)
                 at = place - part.start
-                drafts.append(restored(part.data[at : at + record_size]))
+                drafts.append(restore_delayed(part.data[at : at + record_size]))
                 offsets.append(offset)
                 size += record_size
-            except Undeliverable as error:
+            except DestinationInvalid as error:
                 passed.append((offset, error))
             offset += 1
         return _Group(drafts, offsets, passed, first_due, offset, due)
@@ -246,7 +246,7 @@ class DelayDelivery:
         """The part of the log with the record at a position."""
         part = self._store.log_part(place)
         if part is None or place > part.end - size:
-            raise Undeliverable("it is not in the log any more")
+            raise DestinationInvalid("it is not in the log any more")
         return part
 
     def _due(self, level: int, place: int, size: int, tags_code: int, now: int) -> int:
@@ -261,7 +261,7 @@ class DelayDelivery:
         """Store a group; returns the offset behind the messages that are done: the group's end if all are."""
         reached = group.end
 
-        def outcome(appended: Sequence[Appended], _code: ResponseCode, refusals: Refusals) -> None:
+        def outcome(appended: Sequence[AppendResult], _code: ResponseCode, refusals: Refusals) -> None:
             nonlocal reached
             for number, error in sorted(refusals.items(), key=itemgetter(0)):
                 if not isinstance(error, DraftRefused):
@@ -273,7 +273,7 @@ class DelayDelivery:
                 self._refused = False
             self.delivered += len(appended) - len(refusals)
 
-        self._storing.commit(group.drafts, outcome, wait=False)
+        self._storing.append_and_report(group.drafts, outcome, wait=False)
         self._wake()
         return reached
 

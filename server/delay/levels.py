@@ -55,7 +55,7 @@ def scheduled_draft(draft: Draft, level: int) -> Draft:
     return draft
 
 
-def queue_of(level: int) -> int:
+def queue_of_level(level: int) -> int:
     """The queue of the schedule topic in which messages of a level wait."""
     return level - 1
 

@@ -12,7 +12,7 @@ from collections import deque
 from typing import Final, NamedTuple
 
 from rocketwire.store.errors import StoreError
-from rocketwire.store.protocol import Messages
+from rocketwire.store.protocol import StoreProtocol
 from rocketwire.store.tables.delay_offsets import DelayOffsetTable
 from rocketwire.wire.names import SCHEDULE_TOPIC
 
@@ -38,7 +38,7 @@ class DelayProgress:
         offsets: The next offset of each level, the first level's at 0.
     """
 
-    def __init__(self, store: Messages, table: DelayOffsetTable, levels: int) -> None:
+    def __init__(self, store: StoreProtocol, table: DelayOffsetTable, levels: int) -> None:
         self._store = store
         self._table = table
         queues = [queue_id for queue_id in store.queue_ids(SCHEDULE_TOPIC) if queue_id < _MOST_LEVELS]
@@ -67,7 +67,7 @@ class DelayProgress:
         if not self._unsaved and (self._waiting if before is None else flushed - before >= _PLACES_APART):
             place = flushed
         if place is not None and place != before:
-            self._table.belongs_to(place)
+            self._table.set_log_offset(place)
 
     @property
     def _waiting(self) -> bool:
@@ -80,4 +80,4 @@ class DelayProgress:
             self._store.flush_to(self._store.max_physical_offset)
         self.save()
         if self._table.log_offset is not None and not self._unsaved:
-            self._table.belongs_to(self._store.flushed_offset)
+            self._table.set_log_offset(self._store.flushed_offset)

@@ -23,10 +23,10 @@ class Caller(Protocol):
         """Whether the rest of this read's requests must wait."""
 
     @property
-    def diverts(self) -> bool:
+    def intercepts(self) -> bool:
         """Whether all answers must be written by `answer` or `reply`, because each may take a way of its own."""
 
-    def let_others(self) -> None:
+    def request_yield(self) -> None:
         """Let other tasks run before the rest of this read is handled: the last request took long."""
 
     def answer(self, request: Header, serialize_type: int, reply: Reply) -> None:
@@ -41,17 +41,17 @@ class Caller(Protocol):
     def flush(self) -> None:
         """Send what is written."""
 
-    def engage(self, task: Callable[[], Awaitable[None]], size: int) -> None:
+    def run_long_request(self, task: Callable[[], Awaitable[None]], size: int) -> None:
         """Carry out a long request of `size` bytes."""
 
     def limited(self, error: LimitExceeded) -> None:
         """Count that a limit refused a request of this client."""
 
 
-class CallCaller(Caller, Protocol):
+class GrpcCaller(Caller, Protocol):
     """A connection of gRPC calls."""
 
-    def divert(self, request: Header, take: Callable[[Reply], None]) -> None:
+    def intercept(self, request: Header, take: Callable[[Reply], None]) -> None:
         """Pass the reply to one request to `take` instead of its call."""
 
     def abort(self, request: Header) -> None:

@@ -5,7 +5,7 @@ with typed header fields before. All else is the same for both.
 
 Every request is answered unless it is one-way: an exception of the handler becomes the response code of
 `server.core.errors`, an unknown code REQUEST_CODE_NOT_SUPPORTED. What consecutive requests of one read append is
-appended as one group (`server.dispatch.group`). Long requests are carried out in steps (`server.core.works`); the
+appended as one group (`server.dispatch.group`). Long requests are carried out in steps (`server.core.long_tasks`); the
 client's later requests wait until they are answered.
 """
 
@@ -22,26 +22,26 @@ from msgspec.structs import replace
 from rocketwire.server.core.append import Append
 from rocketwire.server.core.errors import RequestUnsupported, response_code
 from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.core.long_tasks import LongTaskScheduler, PausedTask, ReplySteps, Steps
 from rocketwire.server.core.metrics import UNSERVED, Metrics
-from rocketwire.server.core.request import Reply, Request, SharedReply, account_of
-from rocketwire.server.core.route import Family, Made, Route
-from rocketwire.server.core.works import Paused, Steps, Work, Works
-from rocketwire.server.dispatch.caller import CallCaller, Caller
+from rocketwire.server.core.request import Reply, Request, SharedReply, account_named_by
+from rocketwire.server.core.route import Family, HandlerResult, Route
+from rocketwire.server.dispatch.caller import Caller, GrpcCaller
 from rocketwire.server.dispatch.group import AppendGroup
-from rocketwire.server.dispatch.guard import Guard
-from rocketwire.server.dispatch.refusal import is_foreseen, refusal
-from rocketwire.server.messages.storing import Storing
+from rocketwire.server.dispatch.guard import RequestGuard
+from rocketwire.server.dispatch.refusal import is_expected, refusal_reply
+from rocketwire.server.messages.message_writer import MessageWriter
 from rocketwire.server.net.session import Session
-from rocketwire.wire.codes import FLAG_RESPONSE, SerializeType
 from rocketwire.wire.connection import RawFrame
 from rocketwire.wire.errors import HeaderTooLarge
+from rocketwire.wire.facts.codes import FLAG_RESPONSE, SerializeType
 from rocketwire.wire.fast_headers import FastHeader
 from rocketwire.wire.header import Header, decode_header
 from rocketwire.wire.headers import WireHeader, decode_ext, encode_ext
 
 log = logging.getLogger(__name__)
 
-LONGEST_SECONDS: Final = 0.002
+MAX_SERVE_SECONDS: Final = 0.002
 """How long one connection's requests are served before other tasks run."""
 
 _JSON: Final = int(SerializeType.JSON)
@@ -74,10 +74,10 @@ class FrameDispatcher:
         families: Iterable[Family],
         *,
         metrics: Metrics,
-        storing: Storing | None = None,
+        storing: MessageWriter | None = None,
         after_answers: Callable[[], None] = lambda: None,
-        guards: Iterable[Guard] = (),
-        works: Works | None = None,
+        guards: Iterable[RequestGuard] = (),
+        works: LongTaskScheduler | None = None,
         now: Callable[[], float] = lambda: 0.0,
         meet: Callable[[Exception], object] = lambda _: None,
     ) -> None:
@@ -95,7 +95,7 @@ class FrameDispatcher:
         """
         self.now = now
         every = [(route, family.services) for family in families for route in family.routes]
-        self._routes = {int(route.code): (route, services) for route, services in every if not route.by_call}
+        self._routes = {int(route.code): (route, services) for route, services in every if not route.grpc_only}
         self._by_call = {int(route.code): (route, services) for route, services in every}
         self._fast = {
             (b'{"code":%d,"' % code)[:_START_LENGTH]: _Frequent(route.fast.decode, route, services)
@@ -106,7 +106,7 @@ class FrameDispatcher:
         }
         self._metrics = metrics
         self._guards = tuple(guards)
-        self._works = works or Works()
+        self._works = works or LongTaskScheduler()
         self.settle = after_answers
         self._group = None if storing is None else AppendGroup(storing)
         self._meet = meet
@@ -126,7 +126,7 @@ class FrameDispatcher:
         """
         return self._serve_all(session, frames, self._serve_one)
 
-    def serve_requests(self, caller: CallCaller, requests: Sequence[Request[Any]]) -> int:
+    def serve_requests(self, caller: GrpcCaller, requests: Sequence[Request[Any]]) -> int:
         """Handle requests with typed header fields that came in one read, as `serve` handles frames."""
         return self._serve_all(caller, requests, self._serve_request)
 
@@ -134,17 +134,17 @@ class FrameDispatcher:
         self,
         caller: CallerT,
         asked: Sequence[AskedT],
-        serve_one: Callable[[CallerT, AskedT, tuple[Guard, ...]], None],
+        serve_one: Callable[[CallerT, AskedT, tuple[RequestGuard, ...]], None],
     ) -> int:
         guards = self._guards and self._active_guards()
         handled = 0
-        until = self.now() + LONGEST_SECONDS
+        until = self.now() + MAX_SERVE_SECONDS
         try:
             for each in asked:
                 serve_one(caller, each, guards)
                 handled += 1
                 if self.now() > until:
-                    caller.let_others()
+                    caller.request_yield()
                 if caller.pauses:
                     break
         except Exception:
@@ -161,7 +161,7 @@ class FrameDispatcher:
         if self._group is not None:
             self._group.finish(caller)
 
-    def _active_guards(self) -> tuple[Guard, ...]:
+    def _active_guards(self) -> tuple[RequestGuard, ...]:
         return tuple([guard for guard in self._guards if guard.active])
 
     def _header(self, session: Session, frame: RawFrame) -> Header | None:
@@ -177,7 +177,7 @@ class FrameDispatcher:
             session.answer(start, frame.serialize_type, Reply(code=response_code(refused), remark=str(refused)))
         return None
 
-    def _admitted(self, session: Session, frame: RawFrame, guards: tuple[Guard, ...]) -> Header | None:
+    def _admitted(self, session: Session, frame: RawFrame, guards: tuple[RequestGuard, ...]) -> Header | None:
         """The header of a frame that all guards admit; None: it is refused, and answered."""
         header = self._header(session, frame)
         if header is None or header.flag & FLAG_RESPONSE:
@@ -187,12 +187,12 @@ class FrameDispatcher:
         )
         return header if self._admits(guards, session, request) else None
 
-    def _admits(self, guards: tuple[Guard, ...], caller: Caller, request: Request[Any]) -> bool:
+    def _admits(self, guards: tuple[RequestGuard, ...], caller: Caller, request: Request[Any]) -> bool:
         """Whether all guards admit a request, whose header has all fields; a refused one is answered."""
         header = request.header
         try:
             for guard in guards:
-                guard.admit(request.peer, header, request.body, request.proof)
+                guard.admit(request.peer, header, request.body, request.call_signature)
         except Exception as error:  # noqa: BLE001 - it is logged; an undecided request is refused
             reply = self._refusal(caller, header, error, told=False)
         else:
@@ -208,14 +208,14 @@ class FrameDispatcher:
         """Write a request of the server's own, with this header, to a session."""
         session.write(frame)
 
-    def _serve_one(self, session: Session, frame: RawFrame, guards: tuple[Guard, ...]) -> None:
+    def _serve_one(self, session: Session, frame: RawFrame, guards: tuple[RequestGuard, ...]) -> None:
         """Decode one request and carry it out."""
         account = ""
         if guards:
             admitted = self._admitted(session, frame, guards)
             if admitted is None:
                 return
-            account = account_of(admitted, None)
+            account = account_named_by(admitted, None)
         serialize_type = frame.serialize_type
         frequent = self._fast.get(bytes(frame.header[:_START_LENGTH])) if serialize_type == _JSON else None
         found = None if frequent is None else frequent.decode(frame.header)
@@ -237,13 +237,13 @@ class FrameDispatcher:
         )
         self._carry_out(session, route, services, request)
 
-    def _serve_request(self, caller: Caller, request: Request[Any], guards: tuple[Guard, ...]) -> None:
+    def _serve_request(self, caller: Caller, request: Request[Any], guards: tuple[RequestGuard, ...]) -> None:
         """Carry out one request whose header fields are typed."""
         header = request.header
         if guards:
-            if not self._admits(guards, caller, self.with_ext(request)):
+            if not self._admits(guards, caller, self.with_extension_fields(request)):
                 return
-            request = replace(request, account=account_of(header, request.proof))
+            request = replace(request, account=account_named_by(header, request.call_signature))
         known = self._by_call.get(header.code)
         self._metrics.requests[UNSERVED if known is None else header.code] += 1
         if known is None:
@@ -255,7 +255,7 @@ class FrameDispatcher:
             self._finish_group(caller)
         self._carry_out(caller, route, services, request)
 
-    def with_ext(self, request: Request[Any]) -> Request[Any]:
+    def with_extension_fields(self, request: Request[Any]) -> Request[Any]:
         """A request whose header has its typed fields as extension fields, too, as a frame's would."""
         known = self._by_call.get(request.header.code)
         if known is None or request.fields is None:
@@ -265,7 +265,7 @@ class FrameDispatcher:
     def _carry_out(self, caller: Caller, route: Route, services: Any, request: Request[Any]) -> None:  # noqa: ANN401 - any services
         """Call a request's handler and do what that returns."""
         try:
-            made: Made = route.handler(services, request)
+            made: HandlerResult = route.handler(services, request)
             while isinstance(made, Append):
                 group = self._group
                 assert group is not None  # noqa: S101 - a dispatcher whose handlers append has been given `storing`
@@ -286,7 +286,7 @@ class FrameDispatcher:
             return None
         if header.flag & FLAG_RESPONSE:
             self._finish_group(session)
-            more = session.answered(header, frame.body)
+            more = session.match_answer(header, frame.body)
             if more is not None:
                 self._take_answer(session, header, frame, more)
             return None
@@ -306,23 +306,27 @@ class FrameDispatcher:
             return None
         return header, route, services, fields
 
-    def _reply(self, caller: Caller, request: Request[Any], made: Reply | SharedReply | Work | None) -> Reply | None:
+    def _reply(
+        self, caller: Caller, request: Request[Any], made: Reply | SharedReply | ReplySteps | None
+    ) -> Reply | None:
         """The reply to write now. None: it is written, or comes later."""
         if made is None or isinstance(made, Reply):
             return made
         if isinstance(made, SharedReply):
             caller.reply(request, made)
             return None
-        begun = self._works.begin(made)
-        if not isinstance(begun, Paused):
+        begun = self._works.start(made)
+        if not isinstance(begun, PausedTask):
             return begun
         task = partial(self._go_on, caller, request.header, request.serialize_type, made, begun)
-        caller.engage(task, len(request.body))
+        caller.run_long_request(task, len(request.body))
         return None
 
-    async def _go_on(self, caller: Caller, header: Header, serialize_type: int, work: Work, paused: Paused) -> None:
+    async def _go_on(
+        self, caller: Caller, header: Header, serialize_type: int, work: ReplySteps, paused: PausedTask
+    ) -> None:
         try:
-            reply: Reply | None = await self._works.go_on(work, paused)
+            reply: Reply | None = await self._works.finish(work, paused)
         except Exception as error:  # noqa: BLE001 - as above
             reply = self._refusal(caller, header, error)
         if reply is not None:
@@ -331,25 +335,25 @@ class FrameDispatcher:
     def _take_answer(self, session: Session, header: Header, frame: RawFrame, work: Steps[None]) -> None:
         """Finish the long work of a client's answer."""
 
-        async def go_on(paused: Paused) -> None:
+        async def go_on(paused: PausedTask) -> None:
             try:
-                await self._works.go_on(work, paused)
+                await self._works.finish(work, paused)
             except Exception as error:  # noqa: BLE001 - it is logged; a bug must not end the connection
                 self._refusal(session, header, error)
 
         try:
-            paused = self._works.begin(work)
+            paused = self._works.start(work)
         except Exception as error:  # noqa: BLE001 - as above
             self._refusal(session, header, error)
         else:
             if paused is not None:
-                session.engage(partial(go_on, paused), len(frame.body))
+                session.run_long_request(partial(go_on, paused), len(frame.body))
 
     def _refusal(self, caller: Caller, header: Header, error: Exception, *, told: bool = True) -> Reply:
         """The answer with an error; with `told` it also names a bug."""
-        if is_foreseen(error):
+        if is_expected(error):
             self._meet(error)
-        return refusal(caller, header, error, told=told, ext=self.empty_fields(header.code) if told else None)
+        return refusal_reply(caller, header, error, told=told, ext=self.empty_fields(header.code) if told else None)
 
     def empty_fields(self, code: int) -> dict[str, str] | None:
         """The response fields of a refused request: Apache writes the response header without fields."""

@@ -11,9 +11,9 @@ from rocketwire.server.core.errors import response_code
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.dispatch.caller import Caller
 from rocketwire.server.messages.appending import Refusals, refusal_of
-from rocketwire.server.messages.storing import Storing
-from rocketwire.store.append.drafts import Appended, Draft
-from rocketwire.wire.codes import FLAG_ONEWAY, ResponseCode, SerializeType
+from rocketwire.server.messages.message_writer import MessageWriter
+from rocketwire.store.append.drafts import AppendResult, Draft
+from rocketwire.wire.facts.codes import FLAG_ONEWAY, ResponseCode, SerializeType
 from rocketwire.wire.header import Header
 
 log = logging.getLogger(__name__)
@@ -31,10 +31,10 @@ answer, and where its drafts begin and end in the group."""
 class AppendGroup:
     """Collects what consecutive requests of one read append."""
 
-    def __init__(self, storing: Storing) -> None:
+    def __init__(self, storing: MessageWriter) -> None:
         self._storing = storing
         self._waiting: list[_Ticket] = []
-        self._hurried: list[_Ticket] = []
+        self._answer_now: list[_Ticket] = []
         self._drafts: list[Draft] = []
         self._stored: list[tuple[int, int, Callable[[], None]]] = []
         self._decided: set[int] = set()
@@ -42,22 +42,22 @@ class AppendGroup:
 
     def add(self, caller: Caller, request: Request[Any], append: Append) -> bool:
         """Add a request of the connection whose read this is; False: the group has one that decides the same."""
-        if append.decides:
-            if not self._decided.isdisjoint(append.decides):
+        if append.conflict_keys:
+            if not self._decided.isdisjoint(append.conflict_keys):
                 return False
-            self._decided.update(append.decides)
+            self._decided.update(append.conflict_keys)
         first = len(self._drafts)
         self._drafts += append.drafts
         end = len(self._drafts)
         header = request.header
         ticket = (header.code, header.opaque, header.flag, request.serialize_type, append.answer, first, end)
-        (self._waiting if append.wait else self._hurried).append(ticket)
-        if append.stored is not None:
-            self._stored.append((first, end, append.stored))
+        (self._waiting if append.wait else self._answer_now).append(ticket)
+        if append.on_stored is not None:
+            self._stored.append((first, end, append.on_stored))
         if append.size:
             self._bytes += append.size
             if self._bytes > LONG_GROUP_BYTES:
-                caller.let_others()
+                caller.request_yield()
         return True
 
     def finish(self, caller: Caller) -> None:
@@ -65,7 +65,7 @@ class AppendGroup:
         drafts = self._drafts
         if not drafts:
             return
-        waiting, hurried, stored = self._waiting, self._hurried, self._stored
+        waiting, hurried, stored = self._waiting, self._answer_now, self._stored
         self.discard()
         try:
             appended, refusals = self._storing.append(drafts)
@@ -91,7 +91,7 @@ class AppendGroup:
         """Forget the group: nothing of it is stored or answered."""
         if self._drafts:
             self._waiting = []
-            self._hurried = []
+            self._answer_now = []
             self._drafts = []
             self._stored = []
             self._decided = set()
@@ -107,10 +107,10 @@ class _Answers:
         self._caller = caller
         self._tickets = tickets
 
-    def write(self, appended: Sequence[Appended], code: ResponseCode, refusals: Refusals) -> None:
+    def write(self, appended: Sequence[AppendResult], code: ResponseCode, refusals: Refusals) -> None:
         """Write one answer a request, in their order."""
         caller = self._caller
-        prepared = not caller.diverts
+        prepared = not caller.intercepts
         out: list[bytes] = []
         for asked, opaque, flag, serialize_type, answer, first, end in self._tickets:
             if flag & FLAG_ONEWAY:

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from rocketwire.server.core.request import Peer, Proof
+from rocketwire.server.core.request import CallSignature, Peer
 from rocketwire.wire.header import Header
 
 
-class Guard(Protocol):
+class RequestGuard(Protocol):
     """Admits or refuses requests."""
 
     @property
     def active(self) -> bool:
         """Whether it decides now; this may change at any time. While a guard is active the kernel serves nothing."""
 
-    def admit(self, peer: Peer, header: Header, body: memoryview, proof: Proof | None = None) -> None:
+    def admit(self, peer: Peer, header: Header, body: memoryview, proof: CallSignature | None = None) -> None:
         """Decide about one request.
 
         Args:

@@ -15,12 +15,12 @@ from rocketwire.wire.header import Header
 log = logging.getLogger(__name__)
 
 
-def is_foreseen(error: Exception) -> bool:
+def is_expected(error: Exception) -> bool:
     """Whether an error says what happened; any other is a bug."""
     return isinstance(error, ServerError | StoreError | WireError)
 
 
-def refusal(
+def refusal_reply(
     caller: Caller, header: Header, error: Exception, *, told: bool = True, ext: dict[str, str] | None = None
 ) -> Reply:
     """The answer to a request; a limit is counted, and a bug is logged.
@@ -37,7 +37,7 @@ def refusal(
     if isinstance(error, LimitExceeded):
         caller.limited(error)
     remark = str(error)
-    if not is_foreseen(error):
+    if not is_expected(error):
         log.error("request %(code)d from %(peer)s", {"code": header.code, "peer": caller.remote_text}, exc_info=error)
         remark = f"{type(error).__name__}: {error}" if told else type(error).__name__
     # A frame of its traceback holds the reply: a cycle, which the collector does not find, as it tracks no replies.

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 import trio
 
 from rocketwire.server.core.clocks.clock import Clock
-from rocketwire.server.core.errors import SubscriptionInvalid
+from rocketwire.server.core.errors import FilterExpressionInvalid
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.filters.bloom import bloom_bits
 from rocketwire.server.filters.sql import SQL92, SqlFilter, compile_sql, is_kept
@@ -188,7 +188,7 @@ class ConsumerFilters:
             return None
         try:
             compiled = compile_sql(kept.expression)
-        except SubscriptionInvalid as error:
+        except FilterExpressionInvalid as error:
             key = kept.consumer_group, kept.topic
             group, topic = key
             log.error(  # noqa: TRY400 - the text says it all

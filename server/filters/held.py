@@ -5,7 +5,7 @@ from __future__ import annotations
 from rocketwire.server.filters import MessageFilter
 
 
-class HeldFilters:
+class FilterMemory:
     """Counts filters by identity: equal ones that were parsed twice take twice the memory.
 
     Attributes:

@@ -7,29 +7,29 @@ from typing import Final
 from rocketwire.server.core.errors import (
     FilterDataMissing,
     FilterDataNotLatest,
+    FilterExpressionInvalid,
     FilterTypeUnsupported,
-    SubscriptionInvalid,
     SubscriptionNotLatest,
 )
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.filters import EVERYTHING, MessageFilter, tag
 from rocketwire.server.filters.consumer_filters import ConsumerFilters
 from rocketwire.server.filters.keys import FilterKeys
-from rocketwire.server.filters.sql import LEAST_TEXT, SQL92, SqlFilter, Wanted, compile_sql
+from rocketwire.server.filters.sql import LEAST_TEXT, SQL92, PropertiesTest, SqlFilter, compile_sql
 from rocketwire.wire import names
 from rocketwire.wire.bodies.client import SubscriptionData
 from rocketwire.wire.facts.properties import RETRY_TOPIC
-from rocketwire.wire.properties import reader_of
+from rocketwire.wire.properties import property_reader
 
-_retry_topic_of: Final = reader_of(RETRY_TOPIC.encode())
+_retry_topic_of: Final = property_reader(RETRY_TOPIC.encode())
 
 
-def check(keys: FilterKeys, expression: str | None, expression_type: str | None) -> None:
+def check_expression(keys: FilterKeys, expression: str | None, expression_type: str | None) -> None:
     """Check a subscription before it is used; any text is valid for tags.
 
     Raises:
         FilterTypeUnsupported: the broker filters by tags only.
-        SubscriptionInvalid: the expression cannot be parsed; the text says where.
+        FilterExpressionInvalid: the expression cannot be parsed; the text says where.
     """
     if not tag.is_tag_type(expression_type):
         _compiled(keys, expression, expression_type)
@@ -38,18 +38,18 @@ def check(keys: FilterKeys, expression: str | None, expression_type: str | None)
 def _compiled(keys: FilterKeys, expression: str | None, expression_type: str | None) -> SqlFilter:
     _check_enabled(keys, expression_type)
     if expression_type != SQL92:
-        raise SubscriptionInvalid(f"no filter is of type {expression_type}")
+        raise FilterExpressionInvalid(f"no filter is of type {expression_type}")
     return compile_sql(expression or "")
 
 
-def of_request(
+def filter_of_request(
     keys: FilterKeys, expression: str | None, expression_type: str | None, *, most_bytes: int
 ) -> MessageFilter:
     """The filter in a pull request; `most_bytes` are those of the longest heartbeat.
 
     Raises:
         FilterTypeUnsupported: the broker filters by tags only.
-        SubscriptionInvalid: the expression cannot be parsed; the text says where.
+        FilterExpressionInvalid: the expression cannot be parsed; the text says where.
         LimitExceeded: the expression is longer than the longest heartbeat.
     """
     if expression is not None and len(expression) > most_bytes:
@@ -58,8 +58,8 @@ def of_request(
         return tag.subscription_filter(expression, expression_type)
     try:
         chosen = _compiled(keys, expression, expression_type)
-    except SubscriptionInvalid as error:
-        raise SubscriptionInvalid(f"parse the consumer's subscription failed: {error}") from None
+    except FilterExpressionInvalid as error:
+        raise FilterExpressionInvalid(f"parse the consumer's subscription failed: {error}") from None
     return _by_sql(chosen)
 
 
@@ -69,7 +69,7 @@ def _by_sql(chosen: SqlFilter) -> MessageFilter:
     )
 
 
-def of_group(
+def filter_of_group(
     keys: FilterKeys, filters: ConsumerFilters, group: str, subscription: SubscriptionData, version: int
 ) -> MessageFilter:
     """The filter of a group that subscribes in its heartbeats; `version` is that of the consumer's own subscription.
@@ -99,7 +99,7 @@ def of_group(
     return _by_sql(registered.compiled)
 
 
-def _of_retries(filters: ConsumerFilters, group: str) -> Wanted:
+def _of_retries(filters: ConsumerFilters, group: str) -> PropertiesTest:
     """Retried messages are filtered by the subscription to the topic they came from."""
 
     def wanted(properties: bytes) -> bool:

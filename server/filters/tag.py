@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from rocketwire.server.core.errors import SubscriptionInvalid
+from rocketwire.server.core.errors import FilterExpressionInvalid
 from rocketwire.server.core.guard_errors import ITEMS, MOST_ITEMS, LimitExceeded
 from rocketwire.server.filters import EVERYTHING, MessageFilter
 from rocketwire.wire.bodies.client import SubscriptionData
@@ -34,7 +34,7 @@ def subscription_filter(expression: str | None, expression_type: str | None = No
     """The filter of an expression like ``TagA || TagB``. One without a tag, such as blanks, matches nothing.
 
     Raises:
-        SubscriptionInvalid: the expression has nothing but ``||``.
+        FilterExpressionInvalid: the expression has nothing but ``||``.
         LimitExceeded: it has too many tags.
     """
     return (_kept if len(expression or "") <= _MOST_KEPT else _read)(expression, expression_type)
@@ -43,7 +43,7 @@ def subscription_filter(expression: str | None, expression_type: str | None = No
 def _read(expression: str | None, expression_type: str | None) -> MessageFilter:
     if expression_type == "":  # Apache finds no tags in such an expression
         if not expression:
-            raise SubscriptionInvalid(_FAILED)
+            raise FilterExpressionInvalid(_FAILED)
         return EVERYTHING if expression == ALL else _of_codes(frozenset())
     if not expression or expression == ALL:
         return EVERYTHING
@@ -51,7 +51,7 @@ def _read(expression: str | None, expression_type: str | None) -> MessageFilter:
         raise LimitExceeded(ITEMS, MOST_ITEMS)
     parts = expression.split(_OR)
     if not any(parts):
-        raise SubscriptionInvalid(_FAILED)
+        raise FilterExpressionInvalid(_FAILED)
     return _of_codes(frozenset(string_hash(tag) for part in parts if (tag := part.strip(_BLANKS))))
 
 

@@ -15,8 +15,8 @@ from typing import Any, Final, Protocol, TypeAlias
 from google.protobuf.message import Message
 
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.core.request import NO_FRAME, Answer, Peer, Proof, Reply, Request, SharedReply
-from rocketwire.server.core.works import Steps
+from rocketwire.server.core.long_tasks import Steps
+from rocketwire.server.core.request import NOT_A_FRAME, CallSignature, ClientAnswer, Peer, Reply, Request, SharedReply
 from rocketwire.server.grpc.metadata import CLIENT_ID, read_proof
 from rocketwire.wire.bodies.pop import BatchAckMessageRequestBody
 from rocketwire.wire.fast_headers import SendFields
@@ -24,7 +24,7 @@ from rocketwire.wire.grpc.errors import CallInvalid
 from rocketwire.wire.header import Header
 from rocketwire.wire.headers import WireHeader
 
-Asking: TypeAlias = Generator[Sequence[Request[Any]], list[Reply], Any]
+RpcSteps: TypeAlias = Generator[Sequence[Request[Any]], list[Reply], Any]
 """What a method is: it yields requests, gets their replies, and returns the response, of a stream a list."""
 Response: TypeAlias = Message | bytes | Sequence[Message | bytes]
 """What a call is answered with: a message, or those of a stream; those in bytes are written already."""
@@ -32,17 +32,17 @@ Response: TypeAlias = Message | bytes | Sequence[Message | bytes]
 _NO_BODY: Final = memoryview(b"")
 
 
-class NotStored(CallInvalid):
+class BrokerNotReached(CallInvalid):
     """A request did not reach its broker: nothing came of it, so another one may be asked."""
 
 
-class Payloads(list[bytes]):
+class EncodedPayloads(list[bytes]):
     """The messages of a stream, all of them written already."""
 
     __slots__ = ()
 
 
-class Line(Protocol):
+class CallConnection(Protocol):
     """The connection of a call, as the call knows it."""
 
     remote_text: str
@@ -62,7 +62,7 @@ class Line(Protocol):
         """Whether answers pile up because the other end does not read."""
 
     @property
-    def stuck_since(self) -> float:
+    def last_sign_of_life(self) -> float:
         """When the other end last gave a sign of life, in seconds of the event loop."""
 
     def flush(self) -> None:
@@ -78,12 +78,12 @@ class Line(Protocol):
         """A number for a request that no waiting one of the connection has."""
 
 
-def named_account(headers: Mapping[str, str], line: Line) -> str:
+def named_account(headers: Mapping[str, str], line: CallConnection) -> str:
     """The account that headers name, whether or not its signature is good; empty without access control."""
     return read_proof(headers, line.remote_text).access_key or "" if line.guarded else ""
 
 
-class Kind(Enum):
+class MethodKind(Enum):
     """How a method answers."""
 
     UNARY = auto()
@@ -93,7 +93,7 @@ class Kind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Method:
+class GrpcMethod:
     """One method of the protocol.
 
     Attributes:
@@ -107,8 +107,8 @@ class Method:
 
     read: Callable[[bytes], Any]
     response: type[Message]
-    carry_out: Callable[[Call, Any], Asking | Response]
-    kind: Kind = Kind.UNARY
+    carry_out: Callable[[Call, Any], RpcSteps | Response]
+    kind: MethodKind = MethodKind.UNARY
     anonymous: bool = False
     last: Callable[[], Message] | None = None
 
@@ -139,7 +139,7 @@ class Call:
         "closed",
         "done",
         "headers",
-        "line",
+        "connection",
         "method",
         "remote_text",
         "size",
@@ -149,13 +149,13 @@ class Call:
 
     def __init__(
         self,
-        line: Line,
+        line: CallConnection,
         stream: int,
-        method: Method,
+        method: GrpcMethod,
         headers: Mapping[str, str],
         done: Callable[[Any], None] | None = None,
     ) -> None:
-        self.line = line
+        self.connection = line
         self.stream = stream
         self.method = method
         self.headers = headers
@@ -166,13 +166,13 @@ class Call:
         self.closed = False
         self.asked: Sequence[Request[Any]] = ()
         self.undo: Callable[[], Sequence[Request[Any]]] | None = None
-        self._proof: Proof | None = None
-        self._steps: Asking
+        self._proof: CallSignature | None = None
+        self._steps: RpcSteps
         self._replies: list[Reply] = []
         self._missing = 0
 
     @property
-    def proof(self) -> Proof:
+    def proof(self) -> CallSignature:
         """What shows who calls."""
         if self._proof is None:
             self._proof = read_proof(self.headers, self.remote_text)
@@ -186,7 +186,7 @@ class Call:
     @property
     def account(self) -> str:
         """The account in whose name it comes; empty: none, or there is no access control."""
-        return named_account(self.headers, self.line) if self.line.guarded else ""
+        return named_account(self.headers, self.connection) if self.connection.guarded else ""
 
     def request(
         self,
@@ -202,15 +202,15 @@ class Call:
         """A request of a broker; `peer` gets its reply if a service holds it, and is the call unless it is given."""
         return Request(
             peer=self if peer is None else peer,
-            header=Header(code=code, opaque=self.line.next_opaque(), language=language, version=version),
-            serialize_type=NO_FRAME,
+            header=Header(code=code, opaque=self.connection.next_opaque(), language=language, version=version),
+            serialize_type=NOT_A_FRAME,
             body=memoryview(body) if body.__class__ is bytes else body,  # type: ignore[arg-type]
             fields=fields,
-            proof=self.proof if self.line.guarded else None,
+            call_signature=self.proof if self.connection.guarded else None,
             broker=broker,
         )
 
-    def begin(self, steps: Asking) -> Sequence[Request[Any]]:
+    def begin(self, steps: RpcSteps) -> Sequence[Request[Any]]:
         """Take the first step; the requests to be served.
 
         Raises:
@@ -220,7 +220,7 @@ class Call:
         self._steps = steps
         return self._wait_for(next(steps))
 
-    def replied(self, index: int, reply: Reply) -> Sequence[Request[Any]]:
+    def take_reply(self, index: int, reply: Reply) -> Sequence[Request[Any]]:
         """Take a reply to one of the last requests; if it was the last that is missing, take the next step.
 
         Raises:
@@ -250,7 +250,7 @@ class Call:
         body: bytes,
         *,
         seconds: float,
-        done: Callable[[Answer | None], Steps[None] | None],
+        done: Callable[[ClientAnswer | None], Steps[None] | None],
     ) -> None:
         """Give no answer: as `push`."""
         del code, ext, body, seconds
@@ -258,23 +258,23 @@ class Call:
 
     def reply(self, request: Request[Any], reply: Reply | SharedReply) -> None:
         """Take the reply to a held request."""
-        self.line.reply(request, reply)
+        self.connection.reply(request, reply)
 
     def flush(self) -> None:
         """Send what is written."""
-        self.line.flush()
+        self.connection.flush()
 
     def keep(self, size: int) -> None:
         """Nothing is kept for a call."""
 
     def limited(self, error: LimitExceeded) -> None:
         """Count that a limit refused a request of this client."""
-        self.line.limited(error)
+        self.connection.limited(error)
 
     @property
     def congested(self) -> bool:
         """Whether answers pile up because the other end does not read."""
-        return self.line.congested
+        return self.connection.congested
 
 
 _NO_REPLY: Final = Reply()

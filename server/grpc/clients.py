@@ -15,11 +15,11 @@ from weakref import WeakValueDictionary
 import trio
 
 from rocketwire.server.core.background import BackgroundBudget
-from rocketwire.server.core.clocks.standstill import Rounds
+from rocketwire.server.core.clocks.suspension import ExpiryRounds
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.core.request import Answer, Reply, Request, SharedReply
-from rocketwire.server.core.works import Steps
-from rocketwire.server.grpc.tables.client_ids import ClientIdTaken, StreamPlace
+from rocketwire.server.core.long_tasks import Steps
+from rocketwire.server.core.request import ClientAnswer, Reply, Request, SharedReply
+from rocketwire.server.grpc.tables.client_ids import ClientIdTaken, StreamAddress
 from rocketwire.wire.bodies.client import (
     ConsumeFromWhere,
     ConsumerData,
@@ -34,7 +34,7 @@ from rocketwire.wire.grpc.filters import EVERYTHING, TAG, Filter, read_filter
 from rocketwire.wire.java import string_hash
 
 if TYPE_CHECKING:
-    from rocketwire.server.grpc.calls import Line
+    from rocketwire.server.grpc.calls import CallConnection
     from rocketwire.server.net.admission.in_flight import InFlight
 
 log = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ _SCAN_SECONDS: Final = 10.0
 _ACTIVE: Final = frozenset({ClientType.SIMPLE_CONSUMER, ClientType.PULL_CONSUMER})
 
 
-class Commands(Protocol):
+class TelemetryStream(Protocol):
     """A client's telemetry stream."""
 
     @property
@@ -63,25 +63,25 @@ class Commands(Protocol):
         ext: Mapping[str, str],
         body: bytes,
         seconds: float,
-        done: Callable[[Answer | None], Steps[None] | None],
+        done: Callable[[ClientAnswer | None], Steps[None] | None],
     ) -> None:
         """Send what a request of the broker's own asks for."""
 
 
-class Presence(Protocol):
+class ClientPresence(Protocol):
     """Is told which clients are here."""
 
-    def enter(self, renewer: str) -> None:
+    def client_arrived(self, renewer: str) -> None:
         """Note that a client is here."""
 
-    def leave(self, renewer: str, *, for_good: bool = False) -> None:
+    def client_left(self, renewer: str, *, for_good: bool = False) -> None:
         """Note that a client is gone; unless it said so itself, it may be back soon."""
 
-    def broke(self, renewer: str, heard: float, answered: float) -> None:
+    def connection_broke(self, renewer: str, heard: float, answered: float) -> None:
         """Note that a connection of a client broke, when it gave a sign of life last, and an answer used it last."""
 
 
-class Said(NamedTuple):
+class ClientDeclaration(NamedTuple):
     """What a client says of itself.
 
     Attributes:
@@ -120,11 +120,11 @@ class Said(NamedTuple):
         )
 
 
-_NOTHING: Final = Said(None, "", {})
-_NO_CLIENTS: Final[dict[Client, None]] = {}
+_NOTHING: Final = ClientDeclaration(None, "", {})
+_NO_CLIENTS: Final[dict[GrpcClient, None]] = {}
 
 
-class Client:
+class GrpcClient:
     """One client: the peer of its groups' memberships.
 
     Attributes:
@@ -155,27 +155,27 @@ class Client:
         "opened_at",
         "remote_text",
         "renewer",
-        "said",
+        "declaration",
         "seen",
         "streams",
     )
 
-    def __init__(self, client_id: str, account: str, line: Line, in_flight: InFlight) -> None:
+    def __init__(self, client_id: str, account: str, line: CallConnection, in_flight: InFlight) -> None:
         self.client_id = client_id
         self.account = account
         self.renewer = f"{client_id} {account}" if account else client_id
         self.remote_text, self.born_host = line.remote_text, line.born_host
-        self.said = _NOTHING
-        self.streams: dict[Commands, None] = {}
-        self.opened_at = StreamPlace()
+        self.declaration = _NOTHING
+        self.streams: dict[TelemetryStream, None] = {}
+        self.opened_at = StreamAddress()
         self.seen = trio.current_time()
         self.here = self.closed = False
-        self.lines: dict[Line, float] = {}
+        self.lines: dict[CallConnection, float] = {}
         self._in_flight = in_flight
         self._kept = 0
 
-    def with_settings(self, settings: Settings, now: int) -> Said:
-        """What it says with these settings; it has not said so until `said` is set to it.
+    def declaration_with(self, settings: Settings, now: int) -> ClientDeclaration:
+        """What it says with these settings; it has not said so until `declaration` is set to it.
 
         Args:
             settings: Its settings.
@@ -187,18 +187,18 @@ class Client:
         entries = settings.subscription.subscriptions  # none of a producer
         filters = {entry.topic.name: read_filter(entry.expression) for entry in entries}
         versions = {topic: (each, self._version(topic, each, now)) for topic, each in filters.items()}
-        return Said(settings, settings.subscription.group.name, versions)
+        return ClientDeclaration(settings, settings.subscription.group.name, versions)
 
-    def receives(self, group: str, topic: str, to: Filter, now: int) -> None:
+    def note_subscription(self, group: str, topic: str, to: Filter, now: int) -> None:
         """Learn from what it receives to what it subscribes."""
-        said = self.said
+        said = self.declaration
         if said.group != group:
-            self.said = Said(said.settings, group, {topic: (to, now)})
+            self.declaration = ClientDeclaration(said.settings, group, {topic: (to, now)})
         elif said.filters.get(topic, (None, 0))[0] != to:
-            self.said = said._replace(filters={**said.filters, topic: (to, self._version(topic, to, now))})
+            self.declaration = said._replace(filters={**said.filters, topic: (to, self._version(topic, to, now))})
 
     def _version(self, topic: str, to: Filter, now: int) -> int:
-        known = self.said.filters.get(topic)
+        known = self.declaration.filters.get(topic)
         if known is None:
             return now
         return known[1] if known[0] == to else max(now, known[1] + 1)
@@ -206,17 +206,17 @@ class Client:
     # --- its telemetry streams
 
     @property
-    def commands(self) -> Commands | None:
+    def telemetry_stream(self) -> TelemetryStream | None:
         """The newest of its open telemetry streams, if there is one."""
         return next(reversed(self.streams)) if self.streams else None
 
-    def opened(self, stream: Commands, line: Line) -> None:
+    def stream_opened(self, stream: TelemetryStream, line: CallConnection) -> None:
         """Note that it opened a telemetry stream on a connection."""
         self.streams.pop(stream, None)
         self.streams[stream] = None
         self.opened_at.place, self.opened_at.heard = line.place, trio.current_time()
 
-    def ended(self, stream: Commands) -> None:
+    def stream_ended(self, stream: TelemetryStream) -> None:
         """Note that a telemetry stream is over."""
         self.streams.pop(stream, None)
         if not self.streams:
@@ -229,29 +229,29 @@ class Client:
             ClientIdTaken: it belongs to another one.
         """
         if account != self.account:
-            raise ClientIdTaken.by_account(self.client_id)
+            raise ClientIdTaken.by_other_account(self.client_id)
 
-    def is_elsewhere(self, line: Line) -> bool:
+    def is_elsewhere(self, line: CallConnection) -> bool:
         """Whether its id belongs to no account, and it is alive at another address than that of a connection."""
         opened_at = self.opened_at.place
         if opened_at is None or self.account or opened_at == line.place:
             return False  # of nearly all calls, without a look at the clock
-        return self.opened_at.elsewhere(line.place, trio.current_time())
+        return self.opened_at.is_alive_elsewhere(line.place, trio.current_time())
 
-    def check_place(self, line: Line) -> None:
+    def check_address(self, line: CallConnection) -> None:
         """Check that a call on a connection may speak for the client.
 
         Raises:
             ClientIdTaken: the id belongs to no account, and the client is alive at another address.
         """
         if self.is_elsewhere(line):
-            raise ClientIdTaken.elsewhere(self.client_id)
+            raise ClientIdTaken.at_other_address(self.client_id)
 
     # --- the peer
 
     def push(self, code: int, ext: dict[str, str], body: bytes = b"") -> None:
         """Send a one-way request of the broker's own, if the client listens."""
-        commands = self.commands
+        commands = self.telemetry_stream
         if commands is not None:
             commands.push(code, ext, body)
 
@@ -262,10 +262,10 @@ class Client:
         body: bytes,
         *,
         seconds: float,
-        done: Callable[[Answer | None], Steps[None] | None],
+        done: Callable[[ClientAnswer | None], Steps[None] | None],
     ) -> None:
         """Send a request of the broker's own; `done` gets None if the client does not listen or does not answer."""
-        commands = self.commands
+        commands = self.telemetry_stream
         if commands is None:
             done(None)
         else:
@@ -284,24 +284,24 @@ class Client:
             if self.here:
                 self._in_flight.add(more)
 
-    def come(self, line: Line) -> None:
+    def call_admitted(self, line: CallConnection) -> None:
         """Note that a call of it was admitted on a connection."""
         if not self.here:
             self.here = True
             self._in_flight.add(self._kept)
         self.seen = trio.current_time()
         if self.opened_at.place is not None:
-            self.opened_at.hear(line.place, self.seen)
+            self.opened_at.note_call(line.place, self.seen)
         self.remote_text, self.born_host = line.remote_text, line.born_host
 
     def limited(self, error: LimitExceeded) -> None:
         """Count that a limit refused a request of this client."""
-        self._in_flight.limits.refused(error.key, self.remote_text)
+        self._in_flight.limits.count_refusal(error.key, self.remote_text)
 
     @property
     def congested(self) -> bool:
         """Whether it does not listen, or does not read what it is sent."""
-        commands = self.commands
+        commands = self.telemetry_stream
         return commands is None or commands.congested
 
     def close(self) -> None:
@@ -310,7 +310,7 @@ class Client:
         self.here, self.closed = False, True
 
 
-class Clients:
+class GrpcClients:
     """The 5.x clients of one broker.
 
     Args:
@@ -319,22 +319,24 @@ class Clients:
         presence: Is told who is here.
     """
 
-    def __init__(self, in_flight: InFlight, peer_closed: Callable[[Client], None], presence: Presence) -> None:
+    def __init__(
+        self, in_flight: InFlight, peer_closed: Callable[[GrpcClient], None], presence: ClientPresence
+    ) -> None:
         self._in_flight = in_flight
         self._peer_closed = peer_closed
         self._presence = presence
-        self._clients: dict[str, Client] = {}
+        self._clients: dict[str, GrpcClient] = {}
         # By id and account, as long as calls in their names last.
-        self._claimed: WeakValueDictionary[tuple[str, str], Client] = WeakValueDictionary()
-        self._of_lines: dict[Line, dict[Client, None]] = {}
-        self._rounds = Rounds()
+        self._claimed: WeakValueDictionary[tuple[str, str], GrpcClient] = WeakValueDictionary()
+        self._of_lines: dict[CallConnection, dict[GrpcClient, None]] = {}
+        self._rounds = ExpiryRounds()
 
-    def find(self, client_id: str, account: str = "") -> Client | None:
+    def find(self, client_id: str, account: str = "") -> GrpcClient | None:
         """The client of an account that is here under this id, or None."""
         client = self._clients.get(client_id)
         return None if client is None or client.account != account else client
 
-    def speaking(self, client_id: str, line: Line, account: str = "") -> Client | None:
+    def find_spoken_for(self, client_id: str, line: CallConnection, account: str = "") -> GrpcClient | None:
         """The client that is here under this id, which a call on a connection speaks for; None: there is none.
 
         Raises:
@@ -343,10 +345,12 @@ class Clients:
         client = self._clients.get(client_id)
         if client is not None:
             client.check_owner(account)
-            client.check_place(line)
+            client.check_address(line)
         return client
 
-    def claimed(self, client_id: str, line: Line, account: str = "", *, speaks: bool = False) -> Client:
+    def find_or_make(
+        self, client_id: str, line: CallConnection, account: str = "", *, speaks: bool = False
+    ) -> GrpcClient:
         """The client with this id, which a call on a connection names; only guards tell whether it is its own.
 
         A call from another address than the client's is that of another client, of which nothing is kept.
@@ -365,17 +369,17 @@ class Clients:
         if client is not None:
             client.check_owner(account)
             if speaks:
-                client.check_place(line)
+                client.check_address(line)
             elif client.is_elsewhere(line):
-                return Client(client_id, account, line, self._in_flight)
+                return GrpcClient(client_id, account, line, self._in_flight)
         of_line = self._of_lines.get(line, _NO_CLIENTS)
         if client not in of_line and len(of_line) >= _MOST_OF_CONNECTION:
             raise LimitExceeded(_LIMIT, _MOST_OF_CONNECTION)
         if client is None:
-            client = self._claimed[client_id, account] = Client(client_id, account, line, self._in_flight)
+            client = self._claimed[client_id, account] = GrpcClient(client_id, account, line, self._in_flight)
         return client
 
-    def admitted(self, client: Client, line: Line) -> None:
+    def note_admitted(self, client: GrpcClient, line: CallConnection) -> None:
         """Note that a client is here: guards have admitted a call of it on this connection.
 
         Nothing happens if it has left meanwhile. If the connection is closed, a client that has no other leaves; so
@@ -391,30 +395,30 @@ class Clients:
         if not client.here:
             self._claimed.pop((client.client_id, client.account), None)
             self._clients[client.client_id] = client
-            self._presence.enter(client.renewer)
-        client.come(line)
+            self._presence.client_arrived(client.renewer)
+        client.call_admitted(line)
         client.lines[line] = client.seen
         self._of_lines.setdefault(line, {})[client] = None
 
-    def leave(self, client: Client, *, for_good: bool = False) -> None:
+    def leave(self, client: GrpcClient, *, for_good: bool = False) -> None:
         """Forget a client; unless it said that it leaves, it may be back soon."""
         if not client.here:
             self._claimed.pop((client.client_id, client.account), None)
         if self._clients.get(client.client_id) is client:
             del self._clients[client.client_id]
-            self._presence.leave(client.renewer, for_good=for_good)
+            self._presence.client_left(client.renewer, for_good=for_good)
         for line, answered in client.lines.items():
             self._of_lines[line].pop(client, None)
             if not for_good:
-                self._presence.broke(client.renewer, line.stuck_since, answered)
+                self._presence.connection_broke(client.renewer, line.last_sign_of_life, answered)
         client.lines.clear()
         client.close()
         self._peer_closed(client)
 
-    def line_closed(self, line: Line) -> None:
+    def connection_closed(self, line: CallConnection) -> None:
         """A connection is closed: clients that have no other one are gone."""
         for client in self._of_lines.pop(line, {}):
-            self._presence.broke(client.renewer, line.stuck_since, client.lines.pop(line))
+            self._presence.connection_broke(client.renewer, line.last_sign_of_life, client.lines.pop(line))
             if not client.lines:
                 self.leave(client)
 

@@ -16,31 +16,31 @@ from typing import TYPE_CHECKING, Any, Final
 import trio
 
 from rocketwire import native
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.cache_invalidation import CacheInvalidation
 from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.core.long_tasks import LongTaskScheduler, PausedTask, in_thread
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.core.request import Proof
-from rocketwire.server.core.works import Paused, Works, apart
+from rocketwire.server.core.request import CallSignature
 from rocketwire.server.grpc.keys import GrpcKeys
-from rocketwire.server.grpc.tables.groups import Groups
-from rocketwire.server.grpc.tables.topics import Topics
-from rocketwire.server.messages.storing import Storing
+from rocketwire.server.grpc.tables.groups import GroupDirectory
+from rocketwire.server.grpc.tables.topics import TopicDirectory
+from rocketwire.server.messages.message_writer import MessageWriter
 from rocketwire.server.net.admission.in_flight import InFlight
-from rocketwire.server.net.http2 import server_connection
+from rocketwire.server.net.http2 import make_http2
 from rocketwire.server.pop.services import PopServices
 from rocketwire.server.send.kernel import KernelSends
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.topics.topics import BrokerTopics
 
 if TYPE_CHECKING:
-    from rocketwire.server.grpc.calls import Method
-    from rocketwire.server.grpc.clients import Client, Clients, Presence
-    from rocketwire.server.grpc.consuming.handles import Held
+    from rocketwire.server.grpc.calls import GrpcMethod
+    from rocketwire.server.grpc.clients import ClientPresence, GrpcClient, GrpcClients
+    from rocketwire.server.grpc.consuming.handles import HeldDeliveries
     from rocketwire.server.grpc.consuming.receiving import ReceivingServices
     from rocketwire.server.grpc.transport.connection import Connection
-    from rocketwire.server.grpc.transport.serving import Dispatch, Plain, Serving
+    from rocketwire.server.grpc.transport.context import FastPath, GrpcContext, RequestDispatch
     from rocketwire.server.grpc.transport.turns import Turns
     from rocketwire.wire.http2.events import Http2
 
@@ -52,26 +52,26 @@ _MODULES: Final = (
     "rocketwire.server.grpc.transport.connection",
     "rocketwire.server.grpc.methods",
     "rocketwire.server.grpc.kernel",
-    "rocketwire.server.grpc.consuming.plain_receives",
-    "rocketwire.server.grpc.consuming.plain_acks",
+    "rocketwire.server.grpc.consuming.kernel_receives",
+    "rocketwire.server.grpc.consuming.kernel_acks",
 )
 """What connections need, with all that it imports: protobuf and HTTP/2."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KernelParts:
+class KernelCallParts:
     """What the kernel's way of plain calls is made of."""
 
     metrics: Metrics
     pops: PopServices
     sends: KernelSends | None
-    storing: Storing
+    storing: MessageWriter
     topics: BrokerTopics
     invalidation: CacheInvalidation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class GrpcParts:
     """What 5.x clients reach beside what dispatch knows.
 
     Attributes:
@@ -88,18 +88,18 @@ class Parts:
     """
 
     clock: Clock
-    groups: Groups
-    keys: Live[GrpcKeys]
-    presence: Presence
-    send_keys: Live[SendKeys]
-    topics: Topics
-    held: Callable[[], Held] | None = None
-    kernel: Callable[[], KernelParts | None] = lambda: None
-    plain: Callable[[], Mapping[str, Plain]] = dict
+    groups: GroupDirectory
+    keys: LiveGroup[GrpcKeys]
+    presence: ClientPresence
+    send_keys: LiveGroup[SendKeys]
+    topics: TopicDirectory
+    held: Callable[[], HeldDeliveries] | None = None
+    kernel: Callable[[], KernelCallParts | None] = lambda: None
+    plain: Callable[[], Mapping[str, FastPath]] = dict
     turns: Iterator[int] = field(default_factory=count)
 
 
-class Front:
+class GrpcServer:
     """Makes connections of 5.x clients.
 
     Args:
@@ -118,17 +118,17 @@ class Front:
 
     def __init__(
         self,
-        parts: Parts,
-        dispatch: Dispatch,
+        parts: GrpcParts,
+        dispatch: RequestDispatch,
         *,
         peer_closed: Callable[[Any], None],
         line_closed: Callable[[Any], None],
         guarded: bool,
-        identify: Callable[[Proof], None] | None = None,
+        identify: Callable[[CallSignature], None] | None = None,
         kernel_guarded: Callable[[], bool],
         note: Callable[[int, float, int], None] | None = None,
         in_flight: InFlight,
-        works: Works,
+        works: LongTaskScheduler,
     ) -> None:
         self._parts = parts
         self._dispatch = dispatch
@@ -140,14 +140,14 @@ class Front:
         self._note = note
         self._in_flight = in_flight
         self._works = works
-        self._serving: Serving | None = None
-        self._clients: Clients | None = None
+        self._serving: GrpcContext | None = None
+        self._clients: GrpcClients | None = None
         self._turns: Turns | None = None
         self._made = trio.Event()
         self._preparing = trio.Lock()
 
     @property
-    def prepared(self) -> bool:
+    def is_prepared(self) -> bool:
         """Whether connections can be taken."""
         return self._serving is not None
 
@@ -155,14 +155,14 @@ class Front:
         """Import and make what all connections need; nothing happens the second time."""
         async with self._preparing:
             if self._serving is None:
-                work = apart(_import_modules)
-                paused = self._works.begin(work)
-                if isinstance(paused, Paused):
-                    await self._works.go_on(work, paused)
+                work = in_thread(_import_modules)
+                paused = self._works.start(work)
+                if isinstance(paused, PausedTask):
+                    await self._works.finish(work, paused)
                 self._serving = self._make()
                 self._made.set()
 
-    def take(
+    def serve_connection(
         self,
         sock: socket.socket,
         remote: tuple[str, int],
@@ -179,7 +179,7 @@ class Front:
         nursery.start_soon(connection.run, first)
         return connection
 
-    def _make(self) -> Serving:
+    def _make(self) -> GrpcContext:
         # What these import costs memory and time, for those only who need it.
         from rocketwire.server.grpc import (  # noqa: PLC0415 - see above
             methods,
@@ -189,24 +189,24 @@ class Front:
             telemetry,
             transactions,
         )
-        from rocketwire.server.grpc.clients import Clients  # noqa: PLC0415 - see above
+        from rocketwire.server.grpc.clients import GrpcClients  # noqa: PLC0415 - see above
         from rocketwire.server.grpc.consuming import acknowledging, handles, receiving  # noqa: PLC0415 - see above
-        from rocketwire.server.grpc.transport.bounded import Bounds  # noqa: PLC0415 - see above
-        from rocketwire.server.grpc.transport.cancelling import Cancelling  # noqa: PLC0415 - see above
-        from rocketwire.server.grpc.transport.serving import Serving  # noqa: PLC0415 - see above
+        from rocketwire.server.grpc.transport.cancel_queue import CancelQueue  # noqa: PLC0415 - see above
+        from rocketwire.server.grpc.transport.context import GrpcContext  # noqa: PLC0415 - see above
+        from rocketwire.server.grpc.transport.request_bounds import RequestBounds  # noqa: PLC0415 - see above
         from rocketwire.server.grpc.transport.turns import Turns  # noqa: PLC0415 - see above
 
         if hasattr(select, "epoll"):
             self._turns = Turns(self._in_flight)
         parts = self._parts
-        pending = transactions.Pending(trio.current_time)
-        held = handles.Held() if parts.held is None else parts.held()
+        pending = transactions.PendingTransactions(trio.current_time)
+        held = handles.HeldDeliveries() if parts.held is None else parts.held()
 
-        def gone(client: Client) -> None:
+        def gone(client: GrpcClient) -> None:
             held.forget(client)  # visible again when their time is up
             self._peer_closed(client)
 
-        clients = self._clients = Clients(self._in_flight, gone, parts.presence)
+        clients = self._clients = GrpcClients(self._in_flight, gone, parts.presence)
         services = methods.Services(
             acknowledging=acknowledging.AcknowledgingServices(clients=clients, clock=parts.clock, held=held),
             receiving=receiving.ReceivingServices(
@@ -232,40 +232,40 @@ class Front:
         )
 
         def closed(connection: Connection) -> None:
-            clients.line_closed(connection)
+            clients.connection_closed(connection)
             self._line_closed(connection)
 
         table = methods.methods(services)
-        return Serving(
+        return GrpcContext(
             methods=table,
             streams=methods.streams(services),
             dispatch=self._dispatch,
-            cancelling=Cancelling(),
+            cancelling=CancelQueue(),
             peer_closed=self._peer_closed,
             closed=closed,
             guarded=self._guarded,
             identify=self._identify,
-            bounds=Bounds(),
+            bounds=RequestBounds(),
             http2=self._http2,
             no_http2=self._http2(),
             in_flight=self._in_flight,
             works=self._works,
             turns=self._turns,
             rest=trio.Lock(),
-            plain=self._plain(services.receiving, table),
+            fast_paths=self._plain(services.receiving, table),
         )
 
-    def _plain(self, receiving: ReceivingServices, methods: Mapping[str, Method]) -> Mapping[str, Plain]:
+    def _plain(self, receiving: ReceivingServices, methods: Mapping[str, GrpcMethod]) -> Mapping[str, FastPath]:
         from rocketwire.server.grpc import kernel  # noqa: PLC0415 - see `_make`
-        from rocketwire.server.grpc.consuming import plain, plain_acks, plain_receives  # noqa: PLC0415 - see `_make`
+        from rocketwire.server.grpc.consuming import kernel_acks, kernel_receives, plain  # noqa: PLC0415 - see `_make`
 
         parts = self._parts
         kernel_parts = parts.kernel()
-        found: dict[str, Plain] = dict(parts.plain())
+        found: dict[str, FastPath] = dict(parts.plain())
         if native.kernel is None or kernel_parts is None:
             return found
         if kernel_parts.sends is not None:
-            found[kernel.SEND] = kernel.KernelCalls(
+            found[kernel.SEND] = kernel.KernelSendCalls(
                 sends=kernel_parts.sends,
                 topics=kernel_parts.topics,
                 keys=parts.keys,
@@ -275,21 +275,21 @@ class Front:
                 note=self._note,
                 invalidation=kernel_parts.invalidation,
             )
-        shared = plain.PlainParts(
+        shared = plain.KernelCallServices(
             storing=kernel_parts.storing,
             metrics=kernel_parts.metrics,
             guarded=self._kernel_guarded,
             note=self._note,
         )
         pops = kernel_parts.pops
-        found[plain_receives.PATH] = plain_receives.PlainReceives(
+        found[kernel_receives.PATH] = kernel_receives.KernelReceives(
             shared,
             receiving,
-            methods[plain_receives.PATH],
+            methods[kernel_receives.PATH],
             pops=pops,
             invalidation=kernel_parts.invalidation,
         )
-        found[plain_acks.PATH] = plain_acks.PlainAcks(
+        found[kernel_acks.PATH] = kernel_acks.KernelAcks(
             shared, acks=pops.acks, clients=receiving.clients, held=receiving.held, clock=parts.clock
         )
         return found
@@ -310,7 +310,7 @@ class Front:
         from rocketwire.wire.grpc.bounds import OTHER_BYTES, request_bytes  # noqa: PLC0415 - see `_make`
         from rocketwire.wire.grpc.methods import STREAMING  # noqa: PLC0415 - see `_make`
 
-        return server_connection(
+        return make_http2(
             streaming=STREAMING,
             max_message=OTHER_BYTES,
             longest=request_bytes(self._parts.send_keys.current.max_message_size),

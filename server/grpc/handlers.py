@@ -9,18 +9,18 @@ from rocketwire.server.core.errors import TopicNotFound
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
 from rocketwire.server.topics.topics import BrokerTopics
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.headers.route import CallRouteRequestHeader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ByCallServices:
+class GrpcRouteServices:
     """The services of these requests."""
 
     topics: BrokerTopics
 
 
-def _route(services: ByCallServices, request: Request[CallRouteRequestHeader]) -> Reply:
+def _route(services: GrpcRouteServices, request: Request[CallRouteRequestHeader]) -> Reply:
     """Say whether there is such a topic, to a client that the guards admit."""
     if services.topics.get(request.fields.topic) is None:
         raise TopicNotFound(request.fields.topic)
@@ -32,7 +32,7 @@ ROUTES: Final = (
         code=RequestCode.GET_ROUTEINFO_BY_TOPIC,
         header=CallRouteRequestHeader,
         handler=_route,
-        by_call=True,
-        heading="whether there is a topic",
+        grpc_only=True,
+        summary="whether there is a topic",
     ),
 )

@@ -8,7 +8,7 @@ from google.protobuf.descriptor import FileDescriptor
 from google.protobuf.message import DecodeError
 
 from rocketwire.server.grpc.calls import Call, Response
-from rocketwire.server.grpc.transport.streams import Stream
+from rocketwire.server.grpc.transport.streams import MessageStream
 from rocketwire.wire.grpc import health_pb2
 from rocketwire.wire.grpc.codes import GrpcStatus
 from rocketwire.wire.grpc.methods import METHODS
@@ -37,7 +37,7 @@ def _health(service: str) -> health_pb2.HealthCheckResponse:
 class Reflection:
     """The server's end of one stream of reflection, of either version: their messages have the same fields."""
 
-    def __init__(self, stream: Stream, path: str) -> None:
+    def __init__(self, stream: MessageStream, path: str) -> None:
         self._stream = stream
         self._method = METHODS[path]
 

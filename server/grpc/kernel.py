@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, Protocol
 import trio
 
 from rocketwire import native
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.cache_invalidation import CacheInvalidation
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.grpc.keys import GrpcKeys
@@ -24,8 +24,8 @@ from rocketwire.server.grpc.routing import accepted_types
 from rocketwire.server.send.kernel import KernelSends
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.topics.topics import BrokerTopics
-from rocketwire.wire.codes import Permission, RequestCode
 from rocketwire.wire.facts import properties as names
+from rocketwire.wire.facts.codes import Permission, RequestCode
 from rocketwire.wire.grpc.checks import check_topic
 from rocketwire.wire.grpc.errors import CallInvalid
 from rocketwire.wire.grpc.limits import CallLimits
@@ -33,7 +33,7 @@ from rocketwire.wire.grpc.property_names import RESERVED, TRACE_CONTEXT
 from rocketwire.wire.http2.events import Event
 
 SEND: Final = "/apache.rocketmq.v2.MessagingService/SendMessage"
-LEFT: Final = tuple(
+PYTHON_PROPERTIES: Final = tuple(
     sorted(
         name.encode()
         for name in (
@@ -51,12 +51,12 @@ _TYPES: Final = {"NORMAL": 1, "FIFO": 2, "DELAY": 4}  # bits, as kernel/grpc/cal
 _ALL: Final = sum(_TYPES.values())
 
 
-def types_of(accepted: Iterable[str]) -> int:
+def message_type_bits(accepted: Iterable[str]) -> int:
     """Types of messages as bits, those that the kernel knows."""
     return sum(_TYPES.get(name, 0) for name in accepted)
 
 
-class TopicPlan(NamedTuple):
+class GrpcTopicPlan(NamedTuple):
     """What the kernel does with sends to a topic. kernel/grpc/call_sends.c reads it in this order.
 
     Attributes:
@@ -70,20 +70,20 @@ class TopicPlan(NamedTuple):
     types: int
 
 
-_PYTHONS: Final = TopicPlan(0, 0, 0)
+_PYTHONS: Final = GrpcTopicPlan(0, 0, 0)
 
 
-class Line(Protocol):
+class SendCallConnection(Protocol):
     """The connection that calls came on."""
 
     remote_text: str
     born_host: bytes
 
-    def answer_plain(self, answers: list[tuple[int, bytes]]) -> None:
+    def answer_unary_calls(self, answers: list[tuple[int, bytes]]) -> None:
         """Answer calls, each by its stream."""
 
 
-class KernelCalls:
+class KernelSendCalls:
     """The plain sends of 5.x clients.
 
     Attributes:
@@ -99,8 +99,8 @@ class KernelCalls:
         *,
         sends: KernelSends,
         topics: BrokerTopics,
-        keys: Live[GrpcKeys],
-        send_keys: Live[SendKeys],
+        keys: LiveGroup[GrpcKeys],
+        send_keys: LiveGroup[SendKeys],
         clock: Clock,
         guarded: Callable[[], bool],
         invalidation: CacheInvalidation,
@@ -131,7 +131,7 @@ class KernelCalls:
         self._monotonic = monotonic
         self._guarded = guarded
         made = self._native = native.kernel.CallSends(
-            sends=sends.native, plan=self._plan, path=SEND, client_id=CLIENT_ID, reserved=LEFT
+            sends=sends.native, plan=self._plan, path=SEND, client_id=CLIENT_ID, reserved=PYTHON_PROPERTIES
         )
         made.user_properties = _LIMITS.user_properties
         made.property_bytes = _LIMITS.property_bytes
@@ -143,7 +143,7 @@ class KernelCalls:
         self._native.forget()
         self._native.delay_ms = self._keys.current.max_delay_time_mills
 
-    def _plan(self, topic: str) -> TopicPlan | None:
+    def _plan(self, topic: str) -> GrpcTopicPlan | None:
         """What is to be done with sends to a topic. None: it may be made without anything else changing."""
         config = self._topics.get(topic)
         if config is None:
@@ -157,10 +157,10 @@ class KernelCalls:
             return _PYTHONS
         types = _ALL
         if self._send_keys.current.enable_topic_message_type_check:
-            types = types_of(accepted_types(config))
-        return TopicPlan(queues, next(self._turns) % queues, types)
+            types = message_type_bits(accepted_types(config))
+        return GrpcTopicPlan(queues, next(self._turns) % queues, types)
 
-    def serve(self, events: list[Event], line: Line) -> int:
+    def serve(self, events: list[Event], line: SendCallConnection) -> int:
         """Serve the calls that a read begins with, up to the first that is not plain, and return how many these are.
 
         Raises:
@@ -177,5 +177,5 @@ class KernelCalls:
             sends.after_round()
         if answers and self._note is not None:
             self._note(RequestCode.SEND_MESSAGE_V2, self._monotonic() - began, len(answers))
-        line.answer_plain(answers)
+        line.answer_unary_calls(answers)
         return len(answers)

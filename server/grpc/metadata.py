@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from rocketwire.server.core.request import Proof
-from rocketwire.wire.codes import LANGUAGE_CODES, LANGUAGE_OTHER
+from rocketwire.server.core.request import CallSignature
+from rocketwire.wire.facts.codes import LANGUAGE_CODES, LANGUAGE_OTHER
 from rocketwire.wire.grpc.authorization import AUTHORIZATION, DATE_TIME, parse_authorization
 from rocketwire.wire.grpc.errors import CallInvalid
 from rocketwire.wire.grpc.times import timeout_ms
@@ -19,19 +19,19 @@ _LANGUAGES: Final = {"GOLANG": "GO", "DOT_NET": "DOTNET", "NODEJS": "NODE_JS"}
 """SDKs' names of languages that the remoting protocol names otherwise."""
 
 
-def read_proof(headers: Mapping[str, str], remote: str) -> Proof:
+def read_proof(headers: Mapping[str, str], remote: str) -> CallSignature:
     """The account that a client at this address names, and its signature of the time.
 
     The Python SDK sends an empty access key where none is configured.
     """
     text = headers.get(AUTHORIZATION)
     if text is None:
-        return Proof(remote)
+        return CallSignature(remote)
     try:
         access_key, signature = parse_authorization(text)
     except CallInvalid:  # as good as none
-        return Proof(remote)
-    return Proof(remote, access_key, headers.get(DATE_TIME, "").encode("utf-8", "replace"), signature)
+        return CallSignature(remote)
+    return CallSignature(remote, access_key, headers.get(DATE_TIME, "").encode("utf-8", "replace"), signature)
 
 
 def read_timeout(headers: Mapping[str, str]) -> int | None:

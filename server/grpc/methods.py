@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any, Final
 
 from rocketwire.server.grpc import introspection, routing, sending, telemetry, transactions
-from rocketwire.server.grpc.calls import Asking, Call, Kind, Method, Response
+from rocketwire.server.grpc.calls import Call, GrpcMethod, MethodKind, Response, RpcSteps
 from rocketwire.server.grpc.consuming import acknowledging, receiving
 from rocketwire.server.grpc.consuming.batch_acks import read_acks
-from rocketwire.server.grpc.transport.streams import Stream, Streaming
+from rocketwire.server.grpc.transport.streams import MessageStream, StreamFactory
 from rocketwire.wire.grpc.answers import delivered_response
 from rocketwire.wire.grpc.methods import METHODS
 
@@ -32,9 +32,9 @@ class Services:
     transactions: transactions.TransactionServices
 
 
-def methods(services: Services) -> Mapping[str, Method]:
+def methods(services: Services) -> Mapping[str, GrpcMethod]:
     """The methods that have one request, by path."""
-    found: dict[str, tuple[Callable[[Any, Call, Any], Asking | Response], object]] = {
+    found: dict[str, tuple[Callable[[Any, Call, Any], RpcSteps | Response], object]] = {
         "QueryRoute": (routing.query_route, services.routing),
         "QueryAssignment": (routing.query_assignment, services.routing),
         "SendMessage": (sending.send, services.sending),
@@ -60,33 +60,33 @@ def methods(services: Services) -> Mapping[str, Method]:
     return table
 
 
-def streams(services: Services) -> Mapping[str, Streaming]:
+def streams(services: Services) -> Mapping[str, StreamFactory]:
     """The methods whose requests are streams, by path."""
-    table: dict[str, Streaming] = {_TELEMETRY: partial(telemetry.Telemetry, services.telemetry)}
+    table: dict[str, StreamFactory] = {_TELEMETRY: partial(telemetry.TelemetrySession, services.telemetry)}
     for path, method in METHODS.items():
         if method.streams_requests and path != _TELEMETRY:
             table[path] = partial(_reflection, path)
     return table
 
 
-def _reflection(path: str, stream: Stream) -> introspection.Reflection:
+def _reflection(path: str, stream: MessageStream) -> introspection.Reflection:
     return introspection.Reflection(stream, path)
 
 
 def _method(
     path: str,
-    carry_out: Callable[[Any, Call, Any], Asking | Response],
+    carry_out: Callable[[Any, Call, Any], RpcSteps | Response],
     services: object,
     *,
     anonymous: bool = False,
     watched: bool = False,
-) -> Method:
+) -> GrpcMethod:
     declared = METHODS[path]
-    kind = Kind.STREAM if declared.streams_responses else Kind.UNARY
-    return Method(
+    kind = MethodKind.STREAM if declared.streams_responses else MethodKind.UNARY
+    return GrpcMethod(
         declared.request.FromString,
         declared.response,
         partial(carry_out, services),
-        Kind.WATCH if watched else kind,
+        MethodKind.WATCH if watched else kind,
         anonymous,
     )

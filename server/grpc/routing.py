@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any, Final
 
+from rocketwire.server.acl.permissions import PUB, SUB
+from rocketwire.server.core.long_tasks import check_answer
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.works import check_answer
-from rocketwire.server.grpc.calls import Asking, Call
-from rocketwire.server.grpc.settings import group_request
+from rocketwire.server.grpc.calls import Call, RpcSteps
+from rocketwire.server.grpc.settings import group_config_request
 from rocketwire.server.grpc.statuses import OK, code_of_reply
-from rocketwire.server.grpc.tables.groups import Groups
-from rocketwire.server.grpc.tables.topics import Share, Topics
-from rocketwire.server.guards.acl.permissions import PUB, SUB
+from rocketwire.server.grpc.tables.groups import GroupDirectory
+from rocketwire.server.grpc.tables.topics import TopicDirectory, TopicShare
 from rocketwire.server.topics.message_types import MESSAGE_TYPE
 from rocketwire.wire.bodies.topic import TopicConfig
-from rocketwire.wire.codes import Permission as Bits
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import Permission as Bits
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.grpc.checks import check_group, check_topic
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.grpc.definition_pb2 import (
@@ -51,11 +51,11 @@ _MIXED: Final = "MIXED"
 class RoutingServices:
     """What routes are made from."""
 
-    groups: Groups
-    topics: Topics
+    groups: GroupDirectory
+    topics: TopicDirectory
 
 
-def query_route(services: RoutingServices, call: Call, request: QueryRouteRequest) -> Asking:
+def query_route(services: RoutingServices, call: Call, request: QueryRouteRequest) -> RpcSteps:
     """All queues of a topic, with what may be done with each; of several brokers, one of each in turn.
 
     Simple consumers receive from one after the other, and wait at each: what other brokers have must not wait for all
@@ -64,7 +64,7 @@ def query_route(services: RoutingServices, call: Call, request: QueryRouteReques
     topic = request.topic
     check_topic(topic.name)
     _check_endpoints(request.endpoints)
-    shares = yield from asked_shares(services.topics, call, topic.name, PUB | SUB)
+    shares = yield from load_shares(services.topics, call, topic.name, PUB | SUB)
     of_brokers = [
         _queues(topic, Broker(name=name, id=0, endpoints=request.endpoints), config) for name, config in shares
     ]
@@ -90,7 +90,7 @@ def _queues(topic: Resource, broker: Broker, config: TopicConfig) -> list[QueueR
     return [run(lone, 0, one), run(Permission.READ_WRITE, one, both)]
 
 
-def query_assignment(services: RoutingServices, call: Call, request: QueryAssignmentRequest) -> Asking:
+def query_assignment(services: RoutingServices, call: Call, request: QueryAssignmentRequest) -> RpcSteps:
     """What a push consumer receives from: each readable queue of a group in order, otherwise each broker as a whole.
 
     Every member gets the same: POP shares out the messages.
@@ -99,12 +99,12 @@ def query_assignment(services: RoutingServices, call: Call, request: QueryAssign
     check_topic(topic.name)
     check_group(name)
     _check_endpoints(request.endpoints)
-    shares = yield from asked_shares(services.topics, call, topic.name, SUB, name)
+    shares = yield from load_shares(services.topics, call, topic.name, SUB, name)
     readable = [(share.broker, queues) for share in shares if (queues := _readable(share.config)) > 0]
     if not readable:
         raise CallInvalid(Code.FORBIDDEN, f"no readable message queue of topic {topic.name}")
-    if services.groups.asks_for(name):
-        yield (group_request(call, name),)
+    if services.groups.needs_request(name):
+        yield (group_config_request(call, name),)
     group = services.groups.get(name)
     ordered = group is not None and bool(group.consume_message_orderly)
     runs = []
@@ -131,9 +131,9 @@ def accepted_types(config: TopicConfig) -> tuple[str, ...]:
     return (value,) if value in _TYPES else _TYPES[:1]
 
 
-def asked_shares(
-    topics: Topics, call: Call, topic: str, permission: int, group: str | None = None
-) -> Generator[Sequence[Request[Any]], list[Reply], Sequence[Share]]:
+def load_shares(
+    topics: TopicDirectory, call: Call, topic: str, permission: int, group: str | None = None
+) -> Generator[Sequence[Request[Any]], list[Reply], Sequence[TopicShare]]:
     """The shares of a topic, for a client that has the permission for what it wants to do there.
 
     Args:

@@ -7,21 +7,21 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from rocketwire.server.config.live import Live
+from rocketwire.server.acl.permissions import PUB
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.errors import MessageTypeWrong
 from rocketwire.server.core.request import Reply
-from rocketwire.server.grpc.calls import Asking, Call, NotStored
+from rocketwire.server.grpc.calls import BrokerNotReached, Call, RpcSteps
 from rocketwire.server.grpc.keys import GrpcKeys
-from rocketwire.server.grpc.routing import accepted_types, asked_shares
+from rocketwire.server.grpc.routing import accepted_types, load_shares
 from rocketwire.server.grpc.statuses import status_of_reply
-from rocketwire.server.grpc.tables.topics import Share, Topics
-from rocketwire.server.grpc.transactions import Pending
-from rocketwire.server.guards.acl.permissions import PUB
+from rocketwire.server.grpc.tables.topics import TopicDirectory, TopicShare
+from rocketwire.server.grpc.transactions import PendingTransactions
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.server.timer.sends import ILLEGAL_TIME
-from rocketwire.wire.codes import Permission, RequestCode, ResponseCode
-from rocketwire.wire.grpc.answers import status_of
+from rocketwire.wire.facts.codes import Permission, RequestCode, ResponseCode
+from rocketwire.wire.grpc.answers import make_status
 from rocketwire.wire.grpc.checks import check_topic
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.grpc.definition_pb2 import Status
@@ -54,10 +54,10 @@ class SendingServices:
     """
 
     clock: Clock
-    keys: Live[GrpcKeys]
-    send_keys: Live[SendKeys]
-    pending: Pending
-    topics: Topics
+    keys: LiveGroup[GrpcKeys]
+    send_keys: LiveGroup[SendKeys]
+    pending: PendingTransactions
+    topics: TopicDirectory
     turns: Iterator[int]
 
     def limits(self) -> CallLimits:
@@ -70,31 +70,31 @@ def _limits(body_bytes: int, delay_ms: int) -> CallLimits:
     return CallLimits(body_bytes=body_bytes, delay_ms=delay_ms)
 
 
-def send(services: SendingServices, call: Call, request: SendMessageRequest) -> Asking:
+def send(services: SendingServices, call: Call, request: SendMessageRequest) -> RpcSteps:
     """Store the messages of a call."""
     told = read_send(request, services.limits(), remote=call.remote_text, now=services.clock())
     shares = services.topics.shares(told.topic)
     known = bool(shares)
     if not known:
-        shares = yield from asked_shares(services.topics, call, told.topic, PUB)
+        shares = yield from load_shares(services.topics, call, told.topic, PUB)
     writable = [each for each in shares if each.config.perm & Permission.WRITE and each.config.write_queue_nums > 0]
     problem = _problem(services, told, writable)
     if problem is not None:
-        if known and call.line.guarded:  # a client without permission must not learn what the topic accepts
-            yield from asked_shares(services.topics, call, told.topic, PUB)
+        if known and call.connection.guarded:  # a client without permission must not learn what the topic accepts
+            yield from load_shares(services.topics, call, told.topic, PUB)
         raise problem
     code = RequestCode.SEND_BATCH_MESSAGE if told.batch else RequestCode.SEND_MESSAGE_V2
     while True:
         broker, queue_id = _place(services, told.message_group, writable)
         (reply,) = yield (call.request(code, told.fields(queue_id), told.body, broker=broker),)
-        if reply.error is None or not isinstance(reply.error, NotStored):
+        if reply.error is None or not isinstance(reply.error, BrokerNotReached):
             return _answer(services, told, reply, broker)
         writable = [each for each in writable if each.broker != broker]
         if not writable or told.message_group:  # the order of a group is that of one queue
             return _answer(services, told, reply, broker)
 
 
-def _problem(services: SendingServices, told: Send, writable: Sequence[Share]) -> Exception | None:
+def _problem(services: SendingServices, told: Send, writable: Sequence[TopicShare]) -> Exception | None:
     """Why a topic does not take a message; None: it does. `writable` are its shares that can be written to."""
     if not writable:
         return CallInvalid(Code.FORBIDDEN, f"no writable message queue of topic {told.topic}")
@@ -104,11 +104,11 @@ def _problem(services: SendingServices, told: Send, writable: Sequence[Share]) -
     return None
 
 
-def _place(services: SendingServices, group: str, writable: Sequence[Share]) -> tuple[str, int]:
+def _place(services: SendingServices, group: str, writable: Sequence[TopicShare]) -> tuple[str, int]:
     """The broker and queue of a message: of a message group always the same, else the next one."""
     shares = writable
     if len(shares) > 1 and not group:
-        shares = [each for each in shares if not services.topics.avoided(each.broker)] or shares
+        shares = [each for each in shares if not services.topics.is_avoided(each.broker)] or shares
     queues = sum([each.config.write_queue_nums for each in shares])
     place = queue_of_group(group, queues) if group else next(services.turns) % queues
     at = 0
@@ -124,10 +124,10 @@ def _answer(services: SendingServices, told: Send, reply: Reply, broker: str) ->
     if transactional and isinstance(fields, SendMessageResponseHeader):
         _, physical_offset = parse_offset_message_id(fields.msg_id)
         services.pending.add(told.topic, told.message_ids[0], fields.queue_offset, physical_offset, broker)
-    return answer_of(told.message_ids, reply, transactional=transactional)
+    return send_response(told.message_ids, reply, transactional=transactional)
 
 
-def answer_of(message_ids: Sequence[str], reply: Reply, *, transactional: bool = False) -> SendMessageResponse:
+def send_response(message_ids: Sequence[str], reply: Reply, *, transactional: bool = False) -> SendMessageResponse:
     """The response of a call whose messages are told a broker, by the broker's reply.
 
     Args:
@@ -157,11 +157,11 @@ def _status_of_send(reply: Reply) -> Status:
     """The status of a send; the code of a refused delivery time is that of illegal messages, so the remark decides."""
     remark = reply.remark or ""
     if reply.code == ResponseCode.MESSAGE_ILLEGAL and remark.startswith(ILLEGAL_TIME):
-        return status_of(Code.ILLEGAL_DELIVERY_TIME, remark)
+        return make_status(Code.ILLEGAL_DELIVERY_TIME, remark)
     return status_of_reply(reply)
 
 
-def recall(_services: SendingServices, call: Call, request: RecallMessageRequest) -> Asking:
+def recall(_services: SendingServices, call: Call, request: RecallMessageRequest) -> RpcSteps:
     """Cancel a message that waits for its time."""
     topic = request.topic.name
     check_topic(topic)

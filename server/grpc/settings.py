@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from rocketwire.server.clients.heartbeats import heartbeat_entries
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Request
 from rocketwire.server.grpc.calls import Call
-from rocketwire.server.grpc.tables.groups import Groups
+from rocketwire.server.grpc.tables.groups import GroupDirectory
 from rocketwire.server.send.keys import SendKeys
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.grpc.definition_pb2 import RetryPolicy, Settings
 from rocketwire.wire.grpc.times import put_duration
 from rocketwire.wire.headers.group import GetSubscriptionGroupConfigRequestHeader
@@ -39,11 +39,11 @@ _EXPONENTIAL: Final = "EXPONENTIAL"
 class SettingsServices:
     """What settings are made from."""
 
-    groups: Groups
-    send_keys: Live[SendKeys]
+    groups: GroupDirectory
+    send_keys: LiveGroup[SendKeys]
 
 
-def merged(services: SettingsServices, asked: Settings) -> Settings:
+def merge_settings(services: SettingsServices, asked: Settings) -> Settings:
     """The settings in force for a client that asks for these; what the broker says nothing about stays."""
     settings = Settings()
     settings.CopyFrom(asked)
@@ -68,12 +68,12 @@ def check_size(settings: Settings, most_bytes: int) -> None:
         raise LimitExceeded("bodyEntries", heartbeat_entries(most_bytes))
 
 
-def group_request(call: Call, group: str) -> Request[Any]:
+def group_config_request(call: Call, group: str) -> Request[Any]:
     """The request that asks for a group's configuration."""
     return call.request(RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG, GetSubscriptionGroupConfigRequestHeader(group=group))
 
 
-def group_config(groups: Groups, group: str) -> SubscriptionGroupConfig:
+def group_config(groups: GroupDirectory, group: str) -> SubscriptionGroupConfig:
     """A group's configuration; that which it would have if there is none yet."""
     return groups.get(group) or SubscriptionGroupConfig(group_name=group)
 

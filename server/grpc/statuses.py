@@ -9,9 +9,9 @@ from rocketwire.server.core.errors import MessageTypeWrong, ServerError, respons
 from rocketwire.server.core.guard_errors import AccessRefused, CallTooLarge, LimitExceeded
 from rocketwire.server.core.request import Reply
 from rocketwire.store.errors import StoreError
-from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.errors import PopHandleInvalid, WireError
-from rocketwire.wire.grpc.answers import status_of
+from rocketwire.wire.facts.codes import ResponseCode
+from rocketwire.wire.grpc.answers import make_status
 from rocketwire.wire.grpc.codes import Code, code_of_response
 from rocketwire.wire.grpc.definition_pb2 import Status
 from rocketwire.wire.grpc.errors import CallInvalid
@@ -31,17 +31,17 @@ _OF_RESPONSES: Final[dict[int, Code]] = {
 }
 
 
-OK: Final = status_of(Code.OK)
+OK: Final = make_status(Code.OK)
 
 
 def status_of_error(error: Exception) -> Status:
     """The status of a call that an error ended; an unforeseen one is logged."""
     if isinstance(error, CallInvalid):
-        return status_of(error.code, str(error))
+        return make_status(error.code, str(error))
     if not isinstance(error, ServerError | StoreError | WireError):
         log.error("a call of a 5.x client", exc_info=error)
-        return status_of(Code.INTERNAL_SERVER_ERROR, f"{type(error).__name__}: {error}")
-    return status_of(_code(error, response_code(error)), str(error))
+        return make_status(Code.INTERNAL_SERVER_ERROR, f"{type(error).__name__}: {error}")
+    return make_status(_code(error, response_code(error)), str(error))
 
 
 def code_of_reply(reply: Reply) -> Code:
@@ -57,7 +57,7 @@ def code_of_handle(reply: Reply) -> Code:
 def status_of_reply(reply: Reply) -> Status:
     """The status that says what a reply says."""
     code = code_of_reply(reply)
-    return OK if code is Code.OK else status_of(code, reply.remark or "")
+    return OK if code is Code.OK else make_status(code, reply.remark or "")
 
 
 def _code(error: Exception | None, response: int) -> Code:

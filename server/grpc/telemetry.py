@@ -11,22 +11,22 @@ from typing import Final
 from google.protobuf.message import DecodeError
 
 from rocketwire.server.core.clocks.clock import Clock
-from rocketwire.server.core.request import Answer, Reply
-from rocketwire.server.core.works import Steps
-from rocketwire.server.grpc.calls import Asking, Call, Response, named_account
-from rocketwire.server.grpc.clients import Client, Clients, Said
-from rocketwire.server.grpc.consuming.handles import Held
+from rocketwire.server.core.long_tasks import Steps
+from rocketwire.server.core.request import ClientAnswer, Reply
+from rocketwire.server.grpc.calls import Call, Response, RpcSteps, named_account
+from rocketwire.server.grpc.clients import ClientDeclaration, GrpcClient, GrpcClients
+from rocketwire.server.grpc.consuming.handles import HeldDeliveries
 from rocketwire.server.grpc.metadata import CLIENT_ID, read_language
-from rocketwire.server.grpc.settings import SettingsServices, check_size, group_request, merged
+from rocketwire.server.grpc.settings import SettingsServices, check_size, group_config_request, merge_settings
 from rocketwire.server.grpc.statuses import OK, status_of_error, status_of_reply
-from rocketwire.server.grpc.transactions import Pending
-from rocketwire.server.grpc.transport.streams import Stream
+from rocketwire.server.grpc.transactions import PendingTransactions
+from rocketwire.server.grpc.transport.streams import MessageStream
 from rocketwire.server.net.client_calls import ClientCalls
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.client import HeartbeatData
 from rocketwire.wire.bodies.online import ConsumeMessageDirectlyResult, ConsumeResult, ConsumerRunningInfo
-from rocketwire.wire.codes import VERSION_5_0_0, RequestCode, ResponseCode
-from rocketwire.wire.grpc.answers import status_of
+from rocketwire.wire.facts.codes import VERSION_5_0_0, RequestCode, ResponseCode
+from rocketwire.wire.grpc.answers import make_status
 from rocketwire.wire.grpc.checks import check_client_id, check_group
 from rocketwire.wire.grpc.codes import Code, GrpcStatus, stream_status
 from rocketwire.wire.grpc.definition_pb2 import Message, Settings
@@ -64,23 +64,23 @@ _VERIFIED: Final[dict[int, ConsumeResult]] = {
 class TelemetryServices:
     """What telemetry, heartbeats and terminations are given."""
 
-    clients: Clients
+    clients: GrpcClients
     clock: Clock
-    pending: Pending
+    pending: PendingTransactions
     settings: SettingsServices
-    held: Held
+    held: HeldDeliveries
 
 
-def registration(services: TelemetryServices, call: Call, client: Client, said: Said) -> Asking:
+def registration(services: TelemetryServices, call: Call, client: GrpcClient, said: ClientDeclaration) -> RpcSteps:
     """Make a client a member of its groups, as a heartbeat does; returns the reply, None if there is nothing to say.
 
     It is here and what it says counts from then on: a client that the guards refuse has said nothing.
     """
     groups = services.settings.groups
-    if said.group and groups.asks_for(said.group):
-        yield (group_request(call, said.group),)
+    if said.group and groups.needs_request(said.group):
+        yield (group_config_request(call, said.group),)
     data = said.heartbeat(client.client_id)
-    if data is None and call.line.guarded:
+    if data is None and call.connection.guarded:
         data = HeartbeatData(client_id=client.client_id)  # the guards are to see it
     reply = None
     if data is not None:
@@ -95,15 +95,15 @@ def registration(services: TelemetryServices, call: Call, client: Client, said: 
             ),
         )
     if reply is None or reply.code == ResponseCode.SUCCESS:
-        client.said = said
-        services.clients.admitted(client, call.line)
+        client.declaration = said
+        services.clients.note_admitted(client, call.connection)
     return reply
 
 
-def heartbeat(services: TelemetryServices, call: Call, request: HeartbeatRequest) -> Asking:
+def heartbeat(services: TelemetryServices, call: Call, request: HeartbeatRequest) -> RpcSteps:
     """Register a client anew; of one that has not sent settings, no more is known than what it receives."""
-    client = services.clients.claimed(call.client_id, call.line, call.account, speaks=True)
-    said = client.said
+    client = services.clients.find_or_make(call.client_id, call.connection, call.account, speaks=True)
+    said = client.declaration
     if not said.group and request.HasField("group"):
         check_group(request.group.name)
         said = said._replace(group=request.group.name)
@@ -111,12 +111,12 @@ def heartbeat(services: TelemetryServices, call: Call, request: HeartbeatRequest
     return HeartbeatResponse(status=OK if reply is None else status_of_reply(reply))
 
 
-def terminate(services: TelemetryServices, call: Call, _request: NotifyClientTerminationRequest) -> Asking:
+def terminate(services: TelemetryServices, call: Call, _request: NotifyClientTerminationRequest) -> RpcSteps:
     """Forget a client that leaves; what it holds becomes visible again at once."""
-    client = services.clients.speaking(call.client_id, call.line, call.account)
+    client = services.clients.find_spoken_for(call.client_id, call.connection, call.account)
     if client is None:
         return NotifyClientTerminationResponse(status=OK)
-    header = UnregisterClientRequestHeader(client_id=client.client_id, consumer_group=client.said.group or None)
+    header = UnregisterClientRequestHeader(client_id=client.client_id, consumer_group=client.declaration.group or None)
     (reply,) = yield (call.request(RequestCode.UNREGISTER_CLIENT, header, peer=client),)
     if reply.code == ResponseCode.SUCCESS:
         held = services.held.take_out(client, services.clock())
@@ -128,16 +128,16 @@ def terminate(services: TelemetryServices, call: Call, _request: NotifyClientTer
 
 def sync_lite(_services: object, _call: Call, _request: SyncLiteSubscriptionRequest) -> Response:
     """Refuse lite topics."""
-    return SyncLiteSubscriptionResponse(status=status_of(Code.NOT_IMPLEMENTED, "lite topics are not supported"))
+    return SyncLiteSubscriptionResponse(status=make_status(Code.NOT_IMPLEMENTED, "lite topics are not supported"))
 
 
-class Telemetry:
+class TelemetrySession:
     """The broker's end of one telemetry stream."""
 
-    def __init__(self, services: TelemetryServices, stream: Stream) -> None:
+    def __init__(self, services: TelemetryServices, stream: MessageStream) -> None:
         self._services = services
         self._stream = stream
-        self._client: Client | None = None
+        self._client: GrpcClient | None = None
         self._nonces = count(1)
         self._calls = ClientCalls(stream.connection.nursery, stream.connection.in_flight)
 
@@ -171,12 +171,12 @@ class Telemetry:
         check_client_id(stream.headers.get(CLIENT_ID, ""))
         line = stream.connection
         account = named_account(stream.headers, line)
-        client = services.clients.claimed(stream.headers[CLIENT_ID], line, account, speaks=True)
+        client = services.clients.find_or_make(stream.headers[CLIENT_ID], line, account, speaks=True)
         check_size(asked, line.in_flight.limits.keys.current.max_heartbeat_bytes)
-        said = client.with_settings(asked, services.clock())
+        said = client.declaration_with(asked, services.clock())
 
         def done(found: Reply | Exception | None) -> None:
-            if stream.over:
+            if stream.is_over:
                 return  # its client has another one, or will have
             if isinstance(found, Exception):
                 self._end(found)
@@ -189,9 +189,9 @@ class Telemetry:
                 except Exception as error:  # noqa: BLE001 - an unforeseen one is logged; it ends this stream alone
                     self._end(error)
             else:
-                client.opened(self, line)
+                client.stream_opened(self, line)
                 self._client = client
-                stream.send(TelemetryCommand(status=OK, settings=merged(services.settings, asked)))
+                stream.send(TelemetryCommand(status=OK, settings=merge_settings(services.settings, asked)))
 
         line.carry_out(stream, lambda call: registration(services, call, client, said), done)
 
@@ -211,7 +211,7 @@ class Telemetry:
         """The stream is over."""
         self._calls.close()
         if self._client is not None:
-            self._client.ended(self)
+            self._client.stream_ended(self)
 
     # --- what the broker says
 
@@ -249,7 +249,7 @@ class Telemetry:
         ext: Mapping[str, str],
         body: bytes,
         seconds: float,
-        done: Callable[[Answer | None], Steps[None] | None],
+        done: Callable[[ClientAnswer | None], Steps[None] | None],
     ) -> None:
         """Have a message verified, or the threads' stacks printed; there is no answer to anything else."""
         del ext
@@ -275,7 +275,7 @@ class Telemetry:
     def _answered(self, nonce: str, code: int, body: bytes) -> None:
         if nonce.isdecimal():
             response = ResponseCode.SUCCESS if code == Code.OK else ResponseCode.SYSTEM_ERROR
-            more = self._calls.answered(int(nonce), Answer(code=response, remark=None, ext={}, body=body))
+            more = self._calls.match_answer(int(nonce), ClientAnswer(code=response, remark=None, ext={}, body=body))
             if more is not None:
                 self._stream.connection.carry_on(more)
 

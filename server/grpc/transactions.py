@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from rocketwire.server.grpc.calls import Asking, Call
-from rocketwire.server.grpc.routing import asked_shares
+from rocketwire.server.acl.permissions import PUB
+from rocketwire.server.grpc.calls import Call, RpcSteps
+from rocketwire.server.grpc.routing import load_shares
 from rocketwire.server.grpc.statuses import status_of_reply
-from rocketwire.server.grpc.tables.topics import Topics
-from rocketwire.server.guards.acl.permissions import PUB
-from rocketwire.wire.codes import RequestCode, SysFlag
+from rocketwire.server.grpc.tables.topics import TopicDirectory
+from rocketwire.wire.facts.codes import RequestCode, SysFlag
 from rocketwire.wire.grpc.checks import check_topic, check_transaction_id
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.grpc.definition_pb2 import TransactionResolution, TransactionSource
@@ -35,7 +35,7 @@ class _Half(NamedTuple):
     until: float
 
 
-class Pending:
+class PendingTransactions:
     """Where the half messages lie whose transactions clients may end: of the last hour, a bounded number.
 
     What is forgotten, by a restart, too, is told again by the next check of the transaction.
@@ -69,19 +69,19 @@ class Pending:
 class TransactionServices:
     """What the end of a transaction is given."""
 
-    pending: Pending
-    topics: Topics
+    pending: PendingTransactions
+    topics: TopicDirectory
 
 
-def end_transaction(services: TransactionServices, call: Call, request: EndTransactionRequest) -> Asking:
+def end_transaction(services: TransactionServices, call: Call, request: EndTransactionRequest) -> RpcSteps:
     """Commit or roll back a half message; the producer group of half messages is their topic."""
     topic, transaction_id = request.topic.name, request.transaction_id
     check_topic(topic)
     check_transaction_id(transaction_id)
     found = services.pending.find(topic, transaction_id)
     if found is None:
-        if call.line.guarded:  # who may not send to the topic must not learn which transactions there are
-            yield from asked_shares(services.topics, call, topic, PUB)
+        if call.connection.guarded:  # who may not send to the topic must not learn which transactions there are
+            yield from load_shares(services.topics, call, topic, PUB)
         raise CallInvalid(Code.INVALID_TRANSACTION_ID, f"no such transaction is known: {transaction_id}")
     queue_offset, physical_offset, broker = found
     header = EndTransactionRequestHeader(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from rocketwire.server.config.keys import OURS, key
-from rocketwire.wire.codes import MAX_FRAME_LENGTH
+from rocketwire.wire.facts.codes import MAX_FRAME_LENGTH
 
 _KIB: Final = 1024
 _MIB: Final = 1024 * 1024

@@ -8,16 +8,16 @@ from typing import Final
 import trio
 
 from rocketwire.server.config.keys import camel
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.limits.keys import LimitKeys
 
 log = logging.getLogger(__name__)
 
-EACH_KEY: Final = "maxInFlightBytesPerConnection"
-UNREAD: Final = "unreadAnswers"
+CONNECTION_BYTES_KEY: Final = "maxInFlightBytesPerConnection"
+UNREAD_ANSWERS_KEY: Final = "unreadAnswers"
 """Of answers that wait for a 5.x client: no more messages are delivered to it."""
-LIMITS: Final = (
+LIMIT_NAMES: Final = (
     *map(camel, LimitKeys.__annotations__),
     *("waitForFlush", "tlsHandshakes", "orderLocks", "lockBytes", "filters", "brokers", "routes", "keyValues"),
     "upstreamBrokers",
@@ -32,7 +32,7 @@ LIMITS: Final = (
         "brokerText",
     ),
     *("topicName", "batchMessages", "batchProperties", "assignmentBytes", "messageRequestModes"),
-    *("callBytes", "callEntries", UNREAD, "offsetResets"),
+    *("callBytes", "callEntries", UNREAD_ANSWERS_KEY, "offsetResets"),
 )
 """The labels under which refusals are counted: keys, and names of fixed limits."""
 _TOLD_AGAIN_SECONDS: Final = 10.0
@@ -47,25 +47,25 @@ class Limits:
         metrics: Counts refusals by the name of the limit's key.
     """
 
-    def __init__(self, keys: Live[LimitKeys], metrics: Metrics) -> None:
+    def __init__(self, keys: LiveGroup[LimitKeys], metrics: Metrics) -> None:
         self.keys = keys
         self.metrics = metrics
         self._told: dict[str, float] = {}
         self.longest_frame: Final = min(
             (keys.current.max_frame_bytes, "maxFrameBytes"),
-            (keys.current.max_in_flight_bytes_per_connection, EACH_KEY),
+            (keys.current.max_in_flight_bytes_per_connection, CONNECTION_BYTES_KEY),
         )
 
-    def refused(self, key: str, who: str) -> None:
+    def count_refusal(self, key: str, who: str) -> None:
         """Count a refusal, and log it: at most one line per limit in ten seconds."""
         self.metrics.limited[key] += 1
-        if self.line_is_due(key):
+        if self.may_log(key):
             log.warning(
                 "limit %(limit)s: %(who)s refused, %(refused)d so far",
-                {"limit": key, "who": who, "refused": self.metrics.limited[key]},
+                {"limit": key, "who": who, "count_refusal": self.metrics.limited[key]},
             )
 
-    def line_is_due(self, kind: str) -> bool:
+    def may_log(self, kind: str) -> bool:
         """Whether to log a line of this kind now: at most one in ten seconds. The number of kinds must be small."""
         now = trio.current_time()
         due = now >= self._told.get(kind, now)

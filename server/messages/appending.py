@@ -10,20 +10,20 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from rocketwire.server.core.errors import ServiceUnavailable
-from rocketwire.store.append.drafts import Appended, Draft
+from rocketwire.store.append.drafts import AppendResult, Draft
 from rocketwire.store.errors import DraftRefused, StoreGone
-from rocketwire.store.protocol import Messages
+from rocketwire.store.protocol import StoreProtocol
 
 Refusals = Mapping[int, Exception]
 """Why drafts were not stored, by their place in the group; `server.core.errors` has the response codes."""
 
-NOT_STORED: Final = Appended(-1, 0, -1)
+NOT_STORED: Final = AppendResult(-1, 0, -1)
 """Stands for a refused draft among those that were appended."""
 
 _NO_REFUSALS: Final[Refusals] = {}
 
 
-def append_group(store: Messages, drafts: Sequence[Draft]) -> tuple[list[Appended], Refusals]:
+def append_group(store: StoreProtocol, drafts: Sequence[Draft]) -> tuple[list[AppendResult], Refusals]:
     """Append drafts in their order; give what became of each, and the refusals if there are any."""
     appended = store.append(drafts)
     if len(appended) == len(drafts):
@@ -33,8 +33,8 @@ def append_group(store: Messages, drafts: Sequence[Draft]) -> tuple[list[Appende
         # Taken down now: the next append, of anyone, sets it anew.
         error = store.append_error
         refusal = error if isinstance(error, DraftRefused) else ServiceUnavailable(error)
-        if refusal is error or (isinstance(error, StoreGone) and store.why_refused is None):
-            refused = range(at, at + max(1, drafts[at].together))
+        if refusal is error or (isinstance(error, StoreGone) and store.append_refusal is None):
+            refused = range(at, at + max(1, drafts[at].group_size))
             refusals.update(dict.fromkeys(refused, refusal))
             appended += [NOT_STORED] * len(refused)
             appended += store.append(drafts[refused.stop :])

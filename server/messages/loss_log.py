@@ -32,19 +32,19 @@ class LossLog:
 
     @property
     def due(self) -> float:
-        """When `tell` should be called, in seconds by the clock given; infinite when there is nothing to tell."""
+        """When `log_if_due` should be called, in seconds by the clock given; infinite when there is nothing to tell."""
         return self._next if self._more else math.inf
 
-    def note(self, text: str) -> None:
+    def add(self, text: str) -> None:
         """Note a loss: tell of it, or count it."""
-        self.tell()
+        self.log_if_due()
         if self._now() >= self._next:
             self._line(text)
         else:
             self._more += 1
             self._last = text
 
-    def tell(self) -> None:
+    def log_if_due(self) -> None:
         """Tell of those that were counted, if it is time."""
         if self._more and self._now() >= self._next:
             self._line(f"{self._more} more, the last: {self._last}")

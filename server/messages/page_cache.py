@@ -17,7 +17,7 @@ from typing import Final
 
 import trio
 
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.errors import SystemBusy
 from rocketwire.server.messages.append_times import LEAST_MS, AppendTimes
 from rocketwire.server.messages.keys import PageCacheKeys
@@ -38,16 +38,16 @@ class PageCacheGuard(trio.abc.Instrument):
         noticed: Called when it becomes so.
     """
 
-    def __init__(self, keys: Live[PageCacheKeys], *, now: Callable[[], float] = trio.current_time) -> None:
+    def __init__(self, keys: LiveGroup[PageCacheKeys], *, now: Callable[[], float] = trio.current_time) -> None:
         self.now = now
-        self.busy = False
-        self.noticed = Event[[]]()
+        self.is_busy = False
+        self.on_busy = Event[[]]()
         self.times = AppendTimes()
         self._keys = keys
         self._since = 0.0
         self._passes_left = 0
 
-    def appended(self, began: float) -> None:
+    def note_append(self, began: float) -> None:
         """Note that a group was appended that was begun at a time of `now`."""
         took = (self.now() - began) * 1000
         if took >= LEAST_MS:
@@ -57,12 +57,12 @@ class PageCacheGuard(trio.abc.Instrument):
         self.times.note(took)
         keys = self._keys.current
         if took > keys.os_page_cache_busy_time_out_mills and keys.broker_fast_failure_enable:
-            self.busy = True
+            self.is_busy = True
             self._since = began
             self._passes_left = _PASSES
             log.warning("an append took %(took_ms).0f ms: sends that waited behind it are refused", {"took_ms": took})
             trio.lowlevel.add_instrument(self)
-            self.noticed()
+            self.on_busy()
 
     def refusal(self, waiting: int) -> SystemBusy:
         """Why so many messages of one read are refused: they waited since the slow append began, at most."""
@@ -72,5 +72,5 @@ class PageCacheGuard(trio.abc.Instrument):
         """Called by trio when a pass begins."""
         self._passes_left -= 1
         if not self._passes_left:
-            self.busy = False
+            self.is_busy = False
             trio.lowlevel.remove_instrument(self)

@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from rocketwire.wire.facts import properties as property_names
-from rocketwire.wire.java import natural_number
-from rocketwire.wire.properties import value_of
-from rocketwire.wire.property_edits import with_items
+from rocketwire.wire.java import parse_natural_number
+from rocketwire.wire.properties import property_value
+from rocketwire.wire.property_edits import set_properties
 
 _TOPIC: Final = property_names.REAL_TOPIC.encode()
 _QUEUE_ID: Final = property_names.REAL_QUEUE_ID.encode()
@@ -40,12 +40,12 @@ def with_real_queue(text: bytes, topic: str, queue_id: int) -> bytes:
     added = _added(topic, queue_id)
     if text and text[-1] != _ITEM_SEP_BYTE and text.rfind(_REAL) < 0:
         return text + added
-    return with_items(text, ((_TOPIC, topic.encode()), (_QUEUE_ID, b"%d" % queue_id)))
+    return set_properties(text, ((_TOPIC, topic.encode()), (_QUEUE_ID, b"%d" % queue_id)))
 
 
 @lru_cache(maxsize=_QUEUES_KEPT)
 def _added(topic: str, queue_id: int) -> bytes:
-    return _ITEM_SEP + with_items(b"", ((_TOPIC, topic.encode()), (_QUEUE_ID, b"%d" % queue_id)))
+    return _ITEM_SEP + set_properties(b"", ((_TOPIC, topic.encode()), (_QUEUE_ID, b"%d" % queue_id)))
 
 
 def real_queue(text: bytes) -> RealQueue | None:
@@ -59,7 +59,7 @@ def real_queue(text: bytes) -> RealQueue | None:
 
 
 def _read(text: bytes) -> RealQueue | None:
-    topic, queue_id = value_of(text, _TOPIC), natural_number(value_of(text, _QUEUE_ID) or b"")
+    topic, queue_id = property_value(text, _TOPIC), parse_natural_number(property_value(text, _QUEUE_ID) or b"")
     return RealQueue(str(topic, "utf-8", "replace"), queue_id) if topic and queue_id is not None else None
 
 

@@ -15,14 +15,14 @@ from rocketwire.server.messages.real_queue import real_queue
 from rocketwire.server.messages.stored_message import stored_message
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.layout.record import HOST_BITS, head_of
-from rocketwire.store.records.lost_pages import fenced
+from rocketwire.store.records.lost_pages import guard_against_lost_pages
 from rocketwire.wire import names
 from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.facts.record import MAX_PROPERTIES_LENGTH
 from rocketwire.wire.fast import tags_code
 from rocketwire.wire.java import INT32_MAX
-from rocketwire.wire.properties import reader_of
+from rocketwire.wire.properties import property_reader
 
 #: Of the head with IPv4 hosts: flag, sysFlag, born timestamp, born host, reconsume times, length of the body.
 _HEAD: Final = struct.Struct(">16xi16xiq8s16xi8xi")
@@ -31,16 +31,16 @@ _HALF_TOPIC: Final = names.TRANS_HALF_TOPIC
 _NOT_HOST_BITS: Final = ~HOST_BITS
 _unpack_head = _HEAD.unpack_from
 _kernel: Final = native.kernel
-_unique_key: Final = reader_of(property_names.UNIQ_KEY.encode())
-_keys: Final = reader_of(property_names.KEYS.encode())
-_tags: Final = reader_of(property_names.TAGS.encode())
+_unique_key: Final = property_reader(property_names.UNIQ_KEY.encode())
+_keys: Final = property_reader(property_names.KEYS.encode())
+_tags: Final = property_reader(property_names.TAGS.encode())
 
 
-class Undeliverable(Exception):
+class DestinationInvalid(Exception):
     """A message that can never be delivered; the text says why."""
 
 
-class Origin(NamedTuple):
+class WaitingTopic(NamedTuple):
     """The topic that messages wait in, its field in records, and what reads that and the properties' length."""
 
     topic: str
@@ -48,16 +48,16 @@ class Origin(NamedTuple):
     middle: struct.Struct
 
 
-def origin_of(topic: str) -> Origin:
+def waiting_topic(topic: str) -> WaitingTopic:
     """The topic of that name."""
     field = bytes([len(topic)]) + topic.encode()
-    return Origin(topic, field, struct.Struct(f">{len(field)}sh"))
+    return WaitingTopic(topic, field, struct.Struct(f">{len(field)}sh"))
 
 
-_SCHEDULE: Final = origin_of(names.SCHEDULE_TOPIC)
+_SCHEDULE: Final = waiting_topic(names.SCHEDULE_TOPIC)
 
 
-def restored(record: bytes) -> Draft:
+def restore_delayed(record: bytes) -> Draft:
     """The message that waits for a delay level in a record, with all its properties.
 
     Raises:
@@ -67,12 +67,12 @@ def restored(record: bytes) -> Draft:
         found: Draft | None = _kernel.restored_delayed(Draft, record)
         if found is not None:
             return found
-    draft = read_waiting(record, _SCHEDULE)
+    draft = restore_waiting(record, _SCHEDULE)
     draft.topic, draft.queue_id = destination(draft.properties)
-    return storable(draft)
+    return with_storable_properties(draft)
 
 
-def read_waiting(record: bytes, origin: Origin) -> Draft:
+def restore_waiting(record: bytes, origin: WaitingTopic) -> Draft:
     """The message in a record, as it waits, with the names that the store is to know of it.
 
     Args:
@@ -101,7 +101,7 @@ def read_waiting(record: bytes, origin: Origin) -> Draft:
         try:
             message = stored_message(memoryview(record))
         except RecordInvalid as error:
-            raise Undeliverable(str(error)) from error
+            raise DestinationInvalid(str(error)) from error
         topic, flag, sys_flag = message.topic, message.flag, message.sys_flag
         body, properties = bytes(message.body), message.properties
         born_timestamp, born_host, reconsume_times = message.born_timestamp, message.born_host, message.reconsume_times
@@ -131,16 +131,16 @@ def destination(properties: bytes) -> tuple[str, int]:
     """
     found = real_queue(properties)
     if found is None:
-        raise Undeliverable("it does not say where it is to go")
+        raise DestinationInvalid("it does not say where it is to go")
     topic, queue_id = found
     if topic == _HALF_TOPIC:
-        raise Undeliverable("it is a half message")
+        raise DestinationInvalid("it is a half message")
     if queue_id > INT32_MAX:
-        raise Undeliverable("it names a queue that no topic can have")
+        raise DestinationInvalid("it names a queue that no topic can have")
     return topic, queue_id
 
 
-def storable(draft: Draft) -> Draft:
+def with_storable_properties(draft: Draft) -> Draft:
     """The same draft, with properties that can be stored.
 
     Raises:
@@ -148,12 +148,12 @@ def storable(draft: Draft) -> Draft:
     """
     properties = draft.properties
     if 0 in properties:  # Apache's broker takes what this one does not
-        found = fenced(properties)
+        found = guard_against_lost_pages(properties)
         if found is None or len(found) > MAX_PROPERTIES_LENGTH:
-            raise Undeliverable("its properties hold so many zero bytes that they would be taken for a lost page")
+            raise DestinationInvalid("its properties hold so many zero bytes that they would be taken for a lost page")
         draft.properties = found
     elif len(properties) > MAX_PROPERTIES_LENGTH:
-        raise Undeliverable("its properties leave no room for the times of the timer")
+        raise DestinationInvalid("its properties leave no room for the times of the timer")
     return draft
 
 

@@ -11,8 +11,8 @@ from typing import Final
 from rocketwire import native
 from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.facts import properties as names
-from rocketwire.wire.message import Message, decode_record, encode_record
-from rocketwire.wire.property_edits import without
+from rocketwire.wire.message import MessageRecord, decode_record, encode_record
+from rocketwire.wire.property_edits import remove_properties
 
 PLACE: Final = struct.Struct(">i16xq")
 """Size and queue offset, with which each record begins."""
@@ -33,9 +33,9 @@ def without_handles(body: bytes) -> bytes:
     return b"".join(found)
 
 
-def without_handle(message: Message) -> bytes:
+def without_handle(message: MessageRecord) -> bytes:
     """The record of a message, less a handle in it."""
-    return encode_record(replace(message, properties=without(message.properties, (_POP_CK,))))
+    return encode_record(replace(message, properties=remove_properties(message.properties, (_POP_CK,))))
 
 
 def records_of(body: bytes) -> Iterator[bytes]:

@@ -59,7 +59,7 @@ class StoredMessage(NamedTuple):
         Raises:
             PropertiesInvalid: a separator stands in a name or value.
         """
-        return self.known(
+        return self.draft_with(
             topic,
             queue_id,
             stored_text(properties),
@@ -68,7 +68,7 @@ class StoredMessage(NamedTuple):
             properties.get(names.KEYS),
         )
 
-    def known(
+    def draft_with(
         self, topic: str, queue_id: int, text: bytes, tags: int, unique_key: str | None, keys: str | None
     ) -> Draft:
         """As `draft`, with the properties as they are to be stored and what the store is to know of them.

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from rocketwire.server.config.java_properties import PropertiesInvalid
+from rocketwire.server.config.java_properties import JavaPropertiesInvalid
 from rocketwire.server.core.errors import ConfigRejected
 from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.core.long_tasks import ReplySteps, Steps, as_one_step, encode_answer, json_size_of_texts
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
-from rocketwire.server.core.works import Steps, Work, at_turn, texts_size, written
 from rocketwire.server.name_server.config import NameServerConfig
 from rocketwire.server.name_server.routes import RouteTable
 from rocketwire.wire.bodies.route import TopicList
-from rocketwire.wire.codes import Permission, RequestCode, TopicSysFlag
+from rocketwire.wire.facts.codes import Permission, RequestCode, TopicSysFlag
 from rocketwire.wire.headers import route as headers
 
 MOST_CONFIG: Final = 64 * 1024
@@ -44,39 +44,45 @@ def _delete_topic(
 
 def _wipe_write(
     services: NameServerAdminServices, request: Request[headers.WipeWritePermOfBrokerRequestHeader]
-) -> Work:
+) -> ReplySteps:
     return _wiped(services, request.fields.broker_name)
 
 
-def _wiped(services: NameServerAdminServices, broker: str) -> Work:
+def _wiped(services: NameServerAdminServices, broker: str) -> ReplySteps:
     count = yield from services.routes.change_permission(broker, lambda perm: perm & ~Permission.WRITE)
     return Reply(fields=headers.WipeWritePermOfBrokerResponseHeader(wipe_topic_count=count))
 
 
-def _add_write(services: NameServerAdminServices, request: Request[headers.AddWritePermOfBrokerRequestHeader]) -> Work:
+def _add_write(
+    services: NameServerAdminServices, request: Request[headers.AddWritePermOfBrokerRequestHeader]
+) -> ReplySteps:
     return _added(services, request.fields.broker_name)
 
 
-def _added(services: NameServerAdminServices, broker: str) -> Work:
+def _added(services: NameServerAdminServices, broker: str) -> ReplySteps:
     # As Apache: what the topic had besides is lost until the broker registers it anew.
     count = yield from services.routes.change_permission(broker, lambda _: Permission.READ | Permission.WRITE)
     return Reply(fields=headers.AddWritePermOfBrokerResponseHeader(add_topic_count=count))
 
 
-def _of_cluster(services: NameServerAdminServices, request: Request[headers.GetTopicsByClusterRequestHeader]) -> Work:
+def _of_cluster(
+    services: NameServerAdminServices, request: Request[headers.GetTopicsByClusterRequestHeader]
+) -> ReplySteps:
     return _list_told(services.routes.topics_of_cluster(request.fields.cluster))
 
 
-def _with_flags(services: NameServerAdminServices, _request: Request[None], *, chosen: Callable[[int], bool]) -> Work:
+def _with_flags(
+    services: NameServerAdminServices, _request: Request[None], *, chosen: Callable[[int], bool]
+) -> ReplySteps:
     return _list_told(services.routes.topics_with_flags(chosen))
 
 
-def _list_told(topics: Steps[list[str]]) -> Work:
+def _list_told(topics: Steps[list[str]]) -> ReplySteps:
     names = tuple((yield from topics))
-    return Reply(body=((yield from written(TopicList(topic_list=names), len(names), texts_size(names))),))
+    return Reply(body=((yield from encode_answer(TopicList(topic_list=names), len(names), json_size_of_texts(names))),))
 
 
-def _system_topics(services: NameServerAdminServices, request: Request[None]) -> Work:
+def _system_topics(services: NameServerAdminServices, request: Request[None]) -> ReplySteps:
     info = services.routes.clusters(request.peer)
     addresses = [address for broker in info.broker_addr_table.values() for address in broker.broker_addrs.values()]
     # A broker has two topics of its own: named like its cluster, and like itself.
@@ -85,24 +91,24 @@ def _system_topics(services: NameServerAdminServices, request: Request[None]) ->
     return _body_told(body, names)
 
 
-def _body_told(body: TopicList, names: Sequence[str]) -> Work:
-    return Reply(body=((yield from written(body, len(names), texts_size(names))),))
+def _body_told(body: TopicList, names: Sequence[str]) -> ReplySteps:
+    return Reply(body=((yield from encode_answer(body, len(names), json_size_of_texts(names))),))
 
 
 def _get_config(services: NameServerAdminServices, _request: Request[None]) -> Reply:
     return Reply(body=(services.config.text().encode(),))
 
 
-def _update_config(services: NameServerAdminServices, request: Request[None]) -> Work:
+def _update_config(services: NameServerAdminServices, request: Request[None]) -> ReplySteps:
     if len(request.body) > MOST_CONFIG:
         raise LimitExceeded("configBytes", MOST_CONFIG)
-    return at_turn(partial(_updated, services, str(request.body, "utf-8", "replace")))
+    return as_one_step(partial(_updated, services, str(request.body, "utf-8", "replace")))
 
 
 def _updated(services: NameServerAdminServices, text: str) -> Reply:
     try:
         services.config.update(text)
-    except PropertiesInvalid as error:
+    except JavaPropertiesInvalid as error:
         raise ConfigRejected(str(error)) from error
     return Reply()
 
@@ -112,52 +118,52 @@ ROUTES: Final = (
         code=RequestCode.DELETE_TOPIC_IN_NAMESRV,
         header=headers.DeleteTopicFromNamesrvRequestHeader,
         handler=_delete_topic,
-        heading="delete a topic's route",
+        summary="delete a topic's route",
     ),
     Route(
         code=RequestCode.WIPE_WRITE_PERM_OF_BROKER,
         header=headers.WipeWritePermOfBrokerRequestHeader,
         response=headers.WipeWritePermOfBrokerResponseHeader,
         handler=_wipe_write,
-        heading="take the permission to write from a broker's topics",
+        summary="take the permission to write from a broker's topics",
     ),
     Route(
         code=RequestCode.ADD_WRITE_PERM_OF_BROKER,
         header=headers.AddWritePermOfBrokerRequestHeader,
         response=headers.AddWritePermOfBrokerResponseHeader,
         handler=_add_write,
-        heading="give a broker's topics the permission to write",
+        summary="give a broker's topics the permission to write",
     ),
     Route(
         code=RequestCode.GET_TOPICS_BY_CLUSTER,
         header=headers.GetTopicsByClusterRequestHeader,
         handler=_of_cluster,
-        heading="the topics of a cluster",
+        summary="the topics of a cluster",
     ),
     Route(
         code=RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_NS,
         handler=_system_topics,
-        heading="the topics named like clusters and brokers",
+        summary="the topics named like clusters and brokers",
     ),
     Route(
         code=RequestCode.GET_UNIT_TOPIC_LIST,
         handler=partial(_with_flags, chosen=lambda flags: bool(flags & TopicSysFlag.UNIT)),
-        heading="the topics of units",
+        summary="the topics of units",
     ),
     Route(
         code=RequestCode.GET_HAS_UNIT_SUB_TOPIC_LIST,
         handler=partial(_with_flags, chosen=lambda flags: bool(flags & TopicSysFlag.UNIT_SUB)),
-        heading="the topics that units subscribe to",
+        summary="the topics that units subscribe to",
     ),
     Route(
         code=RequestCode.GET_HAS_UNIT_SUB_UNUNIT_TOPIC_LIST,
         handler=partial(_with_flags, chosen=lambda flags: flags & _UNITS == TopicSysFlag.UNIT_SUB),
-        heading="the topics that units subscribe to and that are of none",
+        summary="the topics that units subscribe to and that are of none",
     ),
-    Route(code=RequestCode.GET_NAMESRV_CONFIG, handler=_get_config, heading="the name server's configuration"),
+    Route(code=RequestCode.GET_NAMESRV_CONFIG, handler=_get_config, summary="the name server's configuration"),
     Route(
         code=RequestCode.UPDATE_NAMESRV_CONFIG,
         handler=_update_config,
-        heading="change the name server's configuration",
+        summary="change the name server's configuration",
     ),
 )

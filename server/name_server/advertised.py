@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from rocketwire.server.net.neighbours import IpNetwork, Neighbourhood
+from rocketwire.server.net.local_networks import IpNetwork, LocalNetworks
 from rocketwire.wire.addresses import Address, parse_address
 
 NEIGHBOURS: Final = "neighbours"
@@ -77,7 +77,7 @@ class Advertising:
         self._networks = tuple(networks)
         self._registered = str(registered)
         self._listen_port = listen_port
-        self._neighbourhood = Neighbourhood.read()
+        self._neighbourhood = LocalNetworks.read()
 
     def seen_from(self, peer: str, address: str) -> str:
         """A broker's address as the client at `peer`, HOST:PORT, gets it: other brokers have their only one."""

@@ -8,9 +8,16 @@ from typing import Final, TypeAlias
 
 from rocketwire.server.core.errors import BodyRejected, NotFound, response_code
 from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.core.long_tasks import (
+    LARGE_BODY_BYTES,
+    ReplySteps,
+    Steps,
+    encode_answer,
+    json_size_of_texts,
+    parse_body,
+)
 from rocketwire.server.core.request import Peer, Reply, Request
 from rocketwire.server.core.route import Route
-from rocketwire.server.core.works import LARGE, Steps, Work, body_of, texts_size, written
 from rocketwire.server.limits.limits import Limits
 from rocketwire.server.name_server.config import NameServerConfig
 from rocketwire.server.name_server.key_values import Done, KeyValueConfig
@@ -26,8 +33,8 @@ from rocketwire.wire.bodies.route import (
     decode_registration,
 )
 from rocketwire.wire.bodies.topic import DataVersion
-from rocketwire.wire.codes import STRICT_JSON_VERSION, RequestCode
 from rocketwire.wire.errors import RegistrationTooLarge
+from rocketwire.wire.facts.codes import STRICT_JSON_VERSION, RequestCode
 from rocketwire.wire.headers import route as headers
 from rocketwire.wire.message import body_crc
 
@@ -46,7 +53,7 @@ class NameServerServices:
     config: NameServerConfig
 
 
-def _route(services: NameServerServices, request: Request[headers.GetRouteInfoRequestHeader]) -> Work:
+def _route(services: NameServerServices, request: Request[headers.GetRouteInfoRequestHeader]) -> ReplySteps:
     fields = request.fields
     found = services.routes.route(fields.topic, request.peer)
     order = services.key_values.get(_ORDER_NAMESPACE, fields.topic)
@@ -56,14 +63,18 @@ def _route(services: NameServerServices, request: Request[headers.GetRouteInfoRe
     return _route_told(found, strict=strict)
 
 
-def _route_told(found: TopicRouteData, *, strict: bool) -> Work:
+def _route_told(found: TopicRouteData, *, strict: bool) -> ReplySteps:
     servers = found.filter_server_table.values()
-    least = _LEAST_BROKER * len(found.broker_datas) + sum(map(texts_size, servers)) + len(found.order_topic_conf or "")
-    body = yield from written(found, len(found.broker_datas) + len(servers), least, strict=strict)
+    least = (
+        _LEAST_BROKER * len(found.broker_datas)
+        + sum(map(json_size_of_texts, servers))
+        + len(found.order_topic_conf or "")
+    )
+    body = yield from encode_answer(found, len(found.broker_datas) + len(servers), least, strict=strict)
     return Reply(body=(body,))
 
 
-def _register(services: NameServerServices, request: Request[headers.RegisterBrokerRequestHeader]) -> Work:
+def _register(services: NameServerServices, request: Request[headers.RegisterBrokerRequestHeader]) -> ReplySteps:
     fields, most = request.fields, services.limits.keys.current.max_registration_bytes
     if len(request.body) > most:
         raise LimitExceeded(_REGISTRATION, most)
@@ -75,7 +86,7 @@ def _register(services: NameServerServices, request: Request[headers.RegisterBro
 
 def _registered(
     services: NameServerServices, fields: headers.RegisterBrokerRequestHeader, peer: Peer, body: bytes
-) -> Work:
+) -> ReplySteps:
     registration, queues = (yield from _registration(services, fields, body)) if body else (RegisterBrokerBody(), None)
     if peer.closed:  # its registration would outlive the connection
         return Reply()
@@ -108,7 +119,7 @@ def _registration(
     read = partial(_told, fields.broker_name, body, compressed=fields.compressed, most=most)
     try:
         # A short compressed one may be long.
-        return (yield read) if fields.compressed or len(body) > LARGE else read()
+        return (yield read) if fields.compressed or len(body) > LARGE_BODY_BYTES else read()
     except RegistrationTooLarge as error:
         raise LimitExceeded(_REGISTRATION, most) from error
 
@@ -119,8 +130,8 @@ def _told(broker: str, body: bytes, *, compressed: bool, most: int) -> _Told:
 
 
 def _table_told(table: dict[str, str]) -> Steps[bytes]:
-    least = texts_size(table) + texts_size(table.values())
-    return (yield from written(KVTable(table=table), len(table), least))
+    least = json_size_of_texts(table) + json_size_of_texts(table.values())
+    return (yield from encode_answer(KVTable(table=table), len(table), least))
 
 
 def _unregister(services: NameServerServices, request: Request[headers.UnRegisterBrokerRequestHeader]) -> Reply:
@@ -128,13 +139,13 @@ def _unregister(services: NameServerServices, request: Request[headers.UnRegiste
     return Reply()
 
 
-def _data_version(services: NameServerServices, request: Request[headers.QueryDataVersionRequestHeader]) -> Work:
-    return _version_told(services, request.fields, body_of(DataVersion, request.body))
+def _data_version(services: NameServerServices, request: Request[headers.QueryDataVersionRequestHeader]) -> ReplySteps:
+    return _version_told(services, request.fields, parse_body(DataVersion, request.body))
 
 
 def _version_told(
     services: NameServerServices, fields: headers.QueryDataVersionRequestHeader, read: Steps[DataVersion]
-) -> Work:
+) -> ReplySteps:
     changed = services.routes.changed(_identity(fields), (yield from read))
     known = services.routes.data_version(fields.broker_addr)
     return Reply(
@@ -153,15 +164,17 @@ def _identity(
     )
 
 
-def _clusters(services: NameServerServices, request: Request[None]) -> Work:
+def _clusters(services: NameServerServices, request: Request[None]) -> ReplySteps:
     body = services.routes.clusters(request.peer)
     brokers = body.broker_addr_table
-    return Reply(body=((yield from written(body, len(brokers), 2 * texts_size(brokers))),))
+    return Reply(body=((yield from encode_answer(body, len(brokers), 2 * json_size_of_texts(brokers))),))
 
 
-def _topics(services: NameServerServices, _request: Request[None]) -> Work:
+def _topics(services: NameServerServices, _request: Request[None]) -> ReplySteps:
     topics = tuple(services.routes.topics())
-    return Reply(body=((yield from written(TopicList(topic_list=topics), len(topics), texts_size(topics))),))
+    return Reply(
+        body=((yield from encode_answer(TopicList(topic_list=topics), len(topics), json_size_of_texts(topics))),)
+    )
 
 
 def _put_value(services: NameServerServices, request: Request[headers.PutKVConfigRequestHeader]) -> None:
@@ -189,14 +202,14 @@ def _answer(request: Request[None]) -> Done:
     return done
 
 
-def _values(services: NameServerServices, request: Request[headers.GetKVListByNamespaceRequestHeader]) -> Work:
+def _values(services: NameServerServices, request: Request[headers.GetKVListByNamespaceRequestHeader]) -> ReplySteps:
     table = services.key_values.namespace(request.fields.namespace)
     if table is None:
         raise NotFound(f"No config item, Namespace: {request.fields.namespace}")
     return _values_told(table)
 
 
-def _values_told(table: dict[str, str]) -> Work:
+def _values_told(table: dict[str, str]) -> ReplySteps:
     return Reply(body=((yield from _table_told(table)),))
 
 
@@ -205,53 +218,53 @@ ROUTES: Final = (
         code=RequestCode.GET_ROUTEINFO_BY_TOPIC,
         header=headers.GetRouteInfoRequestHeader,
         handler=_route,
-        heading="the brokers and queues of a topic",
+        summary="the brokers and queues of a topic",
     ),
     Route(
         code=RequestCode.REGISTER_BROKER,
         header=headers.RegisterBrokerRequestHeader,
         response=headers.RegisterBrokerResponseHeader,
         handler=_register,
-        heading="register a broker and its topics",
+        summary="register a broker and its topics",
     ),
     Route(
         code=RequestCode.UNREGISTER_BROKER,
         header=headers.UnRegisterBrokerRequestHeader,
         handler=_unregister,
-        heading="unregister a broker",
+        summary="unregister a broker",
     ),
     Route(
         code=RequestCode.QUERY_DATA_VERSION,
         header=headers.QueryDataVersionRequestHeader,
         response=headers.QueryDataVersionResponseHeader,
         handler=_data_version,
-        heading="whether a broker's topics have changed",
+        summary="whether a broker's topics have changed",
     ),
-    Route(code=RequestCode.GET_BROKER_CLUSTER_INFO, handler=_clusters, heading="all brokers and clusters"),
-    Route(code=RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER, handler=_topics, heading="the names of all topics"),
+    Route(code=RequestCode.GET_BROKER_CLUSTER_INFO, handler=_clusters, summary="all brokers and clusters"),
+    Route(code=RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER, handler=_topics, summary="the names of all topics"),
     Route(
         code=RequestCode.PUT_KV_CONFIG,
         header=headers.PutKVConfigRequestHeader,
         handler=_put_value,
-        heading="set a value",
+        summary="set a value",
     ),
     Route(
         code=RequestCode.GET_KV_CONFIG,
         header=headers.GetKVConfigRequestHeader,
         response=headers.GetKVConfigResponseHeader,
         handler=_get_value,
-        heading="get a value",
+        summary="get a value",
     ),
     Route(
         code=RequestCode.DELETE_KV_CONFIG,
         header=headers.DeleteKVConfigRequestHeader,
         handler=_delete_value,
-        heading="delete a value",
+        summary="delete a value",
     ),
     Route(
         code=RequestCode.GET_KVLIST_BY_NAMESPACE,
         header=headers.GetKVListByNamespaceRequestHeader,
         handler=_values,
-        heading="all values of a namespace",
+        summary="all values of a namespace",
     ),
 )

@@ -13,7 +13,7 @@ from typing import Final
 import trio
 
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.core.threads import RunSync, in_turns
+from rocketwire.server.core.threads import RunSync, run_with_checkpoints
 from rocketwire.store.errors import StoreError
 from rocketwire.store.tables.key_values import KeyValueFile
 
@@ -88,7 +88,7 @@ class KeyValueConfig:
             waiting, self._waiting = self._waiting, []
             failure: StoreError | None = None
             try:
-                await self._run_sync(self._file.write, await in_turns(self._file.encode(self._tables)))
+                await self._run_sync(self._file.write, await run_with_checkpoints(self._file.encode(self._tables)))
             except StoreError as error:
                 failure = error
             for done in waiting:

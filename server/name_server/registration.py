@@ -9,18 +9,18 @@ from typing import Final
 import trio
 
 from rocketwire.server.config.broker_keys import BrokerKeys
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.name_server.routes import BrokerIdentity, RouteTable, queues_of
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
-from rocketwire.wire.codes import Permission
+from rocketwire.wire.facts.codes import Permission
 
 PERIOD_SECONDS: Final = 30.0
 """Between two registrations of a broker, at any name server."""
 _READ_WRITE: Final = Permission.READ | Permission.WRITE
 
 
-def told_topics(
+def topics_to_register(
     topics: BrokerTopics, keys: BrokerKeys, changed: Iterable[TopicConfig] | None
 ) -> tuple[DataVersion, dict[str, TopicConfig]]:
     """The version of the topics, and those that changed, or all for None, restricted by the broker's permission."""
@@ -44,7 +44,7 @@ class Registration:
         ha_address: str,
         routes: RouteTable,
         topics: BrokerTopics,
-        broker_keys: Live[BrokerKeys],
+        broker_keys: LiveGroup[BrokerKeys],
     ) -> None:
         self._identity = identity
         self._ha_address = ha_address
@@ -60,7 +60,7 @@ class Registration:
         """
         if self._told is None or not self._routes.serves(self._identity, self._told):
             changed = None
-        version, topics = told_topics(self._topics, self._broker_keys.current, changed)
+        version, topics = topics_to_register(self._topics, self._broker_keys.current, changed)
         queues = queues_of(self._identity.name, topics)
         self._routes.register(self._identity, queues=queues, data_version=version, ha_address=self._ha_address)
         self._told = version

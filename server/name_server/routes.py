@@ -15,11 +15,11 @@ from typing import Final
 import trio
 
 from rocketwire.server.core.background import BackgroundBudget
-from rocketwire.server.core.clocks.standstill import Rounds
+from rocketwire.server.core.clocks.suspension import ExpiryRounds
 from rocketwire.server.core.errors import RouteNotFound
 from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.core.long_tasks import Steps, in_batches
 from rocketwire.server.core.request import Peer
-from rocketwire.server.core.works import Steps, in_parts
 from rocketwire.server.name_server.advertised import Advertising
 from rocketwire.wire import names
 from rocketwire.wire.bodies.route import BrokerData, ClusterInfo, QueueData, TopicRouteData
@@ -106,7 +106,7 @@ class RouteTable:
         self._routes = 0
         self._leaving: deque[_LiveBroker] = deque()  # their connection has closed
         self._more = trio.Event()
-        self._rounds = Rounds()
+        self._rounds = ExpiryRounds()
 
     def register(
         self,
@@ -273,7 +273,7 @@ class RouteTable:
     def change_permission(self, broker: str, changed: Callable[[int], int]) -> Steps[int]:
         """Change the permission of a broker's topics until it registers them anew; return how many it has."""
         count = 0
-        for part in in_parts(list(self._topics.get(broker, ()))):
+        for part in in_batches(list(self._topics.get(broker, ()))):
             for topic in part:
                 data = self._queues.get(topic, {}).get(broker)
                 if data is not None:
@@ -293,7 +293,7 @@ class RouteTable:
     def topics_with_flags(self, chosen: Callable[[int], bool]) -> Steps[list[str]]:
         """The topics whose flags are chosen; if brokers differ, the first one's count."""
         found: list[str] = []
-        for part in in_parts(list(self._queues)):
+        for part in in_batches(list(self._queues)):
             for topic in part:
                 data = next(iter(self._queues.get(topic, {}).values()), None)
                 if data is not None and chosen(data.topic_sys_flag):

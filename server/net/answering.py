@@ -13,8 +13,8 @@ from rocketwire.server.core.errors import response_code
 from rocketwire.server.core.request import Reply, Request, SharedReply
 from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.outgoing import Outgoing
-from rocketwire.wire.codes import FLAG_ONEWAY
 from rocketwire.wire.errors import WireError
+from rocketwire.wire.facts.codes import FLAG_ONEWAY
 from rocketwire.wire.frame import encode_frame, encode_frame_head
 from rocketwire.wire.header import Header
 
@@ -77,17 +77,17 @@ class Answering(Outgoing):
             self.write(encode_frame(header, b"", serialize_type))
 
     @property
-    def diverts(self) -> bool:
+    def intercepts(self) -> bool:
         """Whether some answers are diverted: then all must be written by `answer` or `reply`."""
         return bool(self._diverted)
 
-    def divert(self, request: Header, take: Callable[[bytes], None]) -> None:
+    def intercept(self, request: Header, take: Callable[[bytes], None]) -> None:
         """Pass the whole frame of the answer to one request to `take` instead of the client."""
         if self._diverted is None:
             self._diverted = {}
         self._diverted[request.code, request.opaque] = take
 
-    def take_diverted(self, opaque: int, frame: bytes) -> bool:
+    def take_intercepted(self, opaque: int, frame: bytes) -> bool:
         """Pass the whole frame of an answer on if it is diverted; return whether it is."""
         diverted = self._diverted or {}
         key = next((each for each in diverted if each[1] == opaque), None)

@@ -19,10 +19,10 @@ from typing import Final, TypeAlias
 
 import trio
 
-from rocketwire.server.net.admission.admission import Admission, counted_as
+from rocketwire.server.net.admission.admission import Admission, rate_group
 from rocketwire.server.net.session import HTTP2_PREFACE, TLS_HANDSHAKE
 from rocketwire.wire.addresses import Address
-from rocketwire.wire.frame import PREFIX
+from rocketwire.wire.frame import FRAME_PREFIX
 
 STEP_SECONDS: Final = 0.002
 """How long connections are accepted, or looked at, in one pass of the event loop."""
@@ -198,7 +198,7 @@ class Arrivals:
 
     def _wait(self, arrival: Arrival, *, tls: bool) -> None:
         """Let it begin when it is its turn."""
-        queue = (counted_as(arrival.host), tls)
+        queue = (rate_group(arrival.host), tls)
         if queue not in self._queues:
             self._queues[queue] = deque()
             self._turn.append(queue)
@@ -245,7 +245,7 @@ def holds_request(sock: socket.socket, first: bytes) -> bool:
     if first[0] == HTTP2_PREFACE:
         return _holds_call(first)
     there = int.from_bytes(fcntl.ioctl(sock, termios.FIONREAD, bytes(_LENGTH_BYTES)), sys.byteorder)
-    return there >= PREFIX.size and there >= _LENGTH_BYTES + int.from_bytes(first[:_LENGTH_BYTES])
+    return there >= FRAME_PREFIX.size and there >= _LENGTH_BYTES + int.from_bytes(first[:_LENGTH_BYTES])
 
 
 def _holds_call(first: bytes) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class Driver(Protocol):
+class ConnectionDriver(Protocol):
     """Reads a session's socket and passes the frames to the session.
 
     Attributes:

@@ -20,18 +20,18 @@ class Http2Limits(TypedDict):
     longest: NotRequired[dict[str, int]]
 
 
-def library() -> str | None:
+def libnghttp2_version() -> str | None:
     """The version of the libnghttp2 that the kernel uses; None: the twin serves HTTP/2."""
     return None if native.kernel is None else native.kernel.nghttp2_version()
 
 
-def server_connection(**limits: Unpack[Http2Limits]) -> Http2:
+def make_http2(**limits: Unpack[Http2Limits]) -> Http2:
     """The server's side of a connection that is just accepted.
 
     Raises:
         ValueError: a window has a size that HTTP/2 does not allow.
     """
-    if native.kernel is not None and library() is not None:
+    if native.kernel is not None and libnghttp2_version() is not None:
         native_connection: Http2 = native.kernel.Http2(**limits)
         return native_connection
     from rocketwire.wire.http2.connection import Connection  # noqa: PLC0415 - hpack is for those who lack the other

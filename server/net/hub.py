@@ -13,7 +13,7 @@ import trio
 from rocketwire import native
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.net.admission.in_flight import InFlight
-from rocketwire.server.net.driver import Driver
+from rocketwire.server.net.driver import ConnectionDriver
 from rocketwire.server.net.session import Session
 from rocketwire.wire.connection import RawFrame
 
@@ -27,7 +27,7 @@ _PAUSE: Final = 32
 """After polling in vain it does not poll so many times."""
 
 
-class KernelPath(Protocol):
+class KernelFrames(Protocol):
     """The Python side of a kind of frames that the kernel serves by itself.
 
     Attributes:
@@ -55,8 +55,8 @@ class Hub:
         *,
         clock: Clock,
         settle: Callable[[], None] = lambda: None,
-        sends: KernelPath | None = None,
-        pulls: KernelPath | None = None,
+        sends: KernelFrames | None = None,
+        pulls: KernelFrames | None = None,
         single_turns: Callable[[], bool] = lambda: False,
         guarded: Callable[[], bool] = lambda: False,
         in_flight: InFlight,
@@ -84,19 +84,19 @@ class Hub:
         self._in_flight = in_flight
         self._native.max_frame, _ = in_flight.limits.longest_frame
         self._native.read_ns = round(_LONGEST_SECONDS * 1e9)
-        in_flight.watch(self._native)
+        in_flight.count_hub(self._native)
 
-    def drive(self, sock: socket.socket, session: Session) -> Driver:
+    def drive(self, sock: socket.socket, session: Session) -> ConnectionDriver:
         """Read this socket for a session from now on."""
-        driver: Driver = self._native.add(sock.fileno(), session, session.born_host)
+        driver: ConnectionDriver = self._native.add(sock.fileno(), session, session.born_host)
         driver.last_activity = trio.current_time()
         return driver
 
-    def note_times(self) -> None:
+    def measure_latencies(self) -> None:
         """From now on measure how long requests take that the kernel serves by itself."""
         self._native.timed = True
 
-    def take_times(self) -> dict[int, tuple[tuple[int, ...], int]]:
+    def take_latencies(self) -> dict[int, tuple[tuple[int, ...], int]]:
         """Those times since the last call, by code: counts for the buckets of `latencies`, and the sum in ns."""
         taken: dict[int, tuple[tuple[int, ...], int]] = self._native.take_latencies()
         return taken
@@ -147,7 +147,7 @@ class Hub:
             pulls.before_round(wall, guarded=guarded)
         goes_on: bool = hub.round(wall, now)
         if hub.held:
-            self._in_flight.look()
+            self._in_flight.check_limit()
         try:
             if hub.took_sends and sends is not None:
                 sends.after_round()

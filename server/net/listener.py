@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 import trio
 
-from rocketwire.server.core.clocks.standstill import Rounds
+from rocketwire.server.core.clocks.suspension import ExpiryRounds
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.net.admission.admission import Admission
 from rocketwire.server.net.admission.refusals import ConnectionRefuser
@@ -20,7 +20,7 @@ from rocketwire.server.net.arrivals import STEP_SECONDS, Arrival, Arrivals
 from rocketwire.server.net.hub import Hub
 from rocketwire.server.net.reader import Reader
 from rocketwire.server.net.session import Dispatcher, Session
-from rocketwire.server.net.tls.gate import Remote, TlsGate
+from rocketwire.server.net.tls.gate import RemoteEnd, TlsGate
 from rocketwire.wire.addresses import Address
 
 log = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ def listened_address(sock: socket.socket, asked: Address) -> Address:
     return Address(host=asked.host, port=sock.getsockname()[1])
 
 
-class Connected(Protocol):
+class OpenConnection(Protocol):
     """A connection, of whatever protocol."""
 
     @property
@@ -101,39 +101,43 @@ class Connected(Protocol):
         """Close it."""
 
 
-class Http2(Protocol):
+class Http2Server(Protocol):
     """What serves connections that begin with the preface of HTTP/2."""
 
     @property
-    def prepared(self) -> bool:
+    def is_prepared(self) -> bool:
         """Whether connections can be taken."""
 
     async def prepare(self) -> None:
         """Make what all connections need."""
 
-    def take(
+    def serve_connection(
         self,
         sock: socket.socket,
         remote: tuple[str, int],
         first: bytes,
         *,
         nursery: trio.Nursery,
-        on_close: Callable[[Connected], None],
-    ) -> Connected:
+        on_close: Callable[[OpenConnection], None],
+    ) -> OpenConnection:
         """Serve a connection of which `first` was read; `on_close` is called once it is closed."""
 
 
-Back = Callable[[Connected, socket.socket, tuple[str, int], bytes, bytes], Session]
+ReturnConnection = Callable[[OpenConnection, socket.socket, tuple[str, int], bytes, bytes], Session]
 """Opens a session for a connection that was served without one: that connection, its socket and remote address, bytes
 that were not sent yet, and bytes that were received."""
 
 
-class Early(Protocol):
+class ConnectionTakeover(Protocol):
     """What may serve new connections without a session."""
 
     async def take(
-        self, sock: socket.socket, remote: tuple[str, int], on_close: Callable[[Connected], None], back: Back
-    ) -> Connected | None:
+        self,
+        sock: socket.socket,
+        remote: tuple[str, int],
+        on_close: Callable[[OpenConnection], None],
+        back: ReturnConnection,
+    ) -> OpenConnection | None:
         """Serve a connection; `on_close` is called once it is closed, or `back` to open a session for it.
 
         None: it needs a session from the beginning.
@@ -155,13 +159,13 @@ class Listener:
         admission: Admission,
         tls: TlsGate,
         hub: Hub | None = None,
-        http2: Http2 | None = None,
-        early: Early | None = None,
+        http2: Http2Server | None = None,
+        early: ConnectionTakeover | None = None,
     ) -> None:
         self._sock = sock
         self._early = early
         self._admission = admission
-        self._refusals = ConnectionRefuser(admission.farewells)
+        self._refusals = ConnectionRefuser(admission.linger_budget)
         self._tls = tls
         self._on_tls = self._begin_tls  # one for all sessions
         self._http2 = http2
@@ -174,8 +178,8 @@ class Listener:
         self._arrivals = (
             Arrivals(admission, self._begin, self._leaves, tls.may_begin) if hasattr(select, "epoll") else None
         )
-        self.sessions: set[Connected] = set()
-        admission.in_flight.relieve_of(self.sessions)
+        self.sessions: set[OpenConnection] = set()
+        admission.in_flight.register_holders(self.sessions)
 
     @property
     def port(self) -> int:
@@ -206,7 +210,7 @@ class Listener:
         finally:
             for session in list(self.sessions):
                 session.close()
-            self._admission.in_flight.relieve_no_more_of(self.sessions)
+            self._admission.in_flight.unregister_holders(self.sessions)
             self._sock.close()
 
     def _accept_waiting(self, nursery: trio.Nursery) -> bool:
@@ -259,7 +263,7 @@ class Listener:
             self._open_session(sock, remote, nursery)
 
     async def _take_early(
-        self, early: Early, sock: socket.socket, remote: tuple[str, int], nursery: trio.Nursery
+        self, early: ConnectionTakeover, sock: socket.socket, remote: tuple[str, int], nursery: trio.Nursery
     ) -> None:
         """Have a connection served without a session, if that can be."""
         made = None
@@ -280,7 +284,7 @@ class Listener:
     def _back(
         self,
         nursery: trio.Nursery,
-        former: Connected,
+        former: OpenConnection,
         sock: socket.socket,
         remote: tuple[str, int],
         unsent: bytes,
@@ -306,7 +310,7 @@ class Listener:
             on_tls=self._on_tls,
             on_http2=self._on_http2,
             in_flight=self._admission.in_flight,
-            farewells=self._admission.farewells,
+            linger_budget=self._admission.linger_budget,
         )
         self.sessions.add(session)
         self._drive(sock, session, nursery, received)
@@ -327,25 +331,25 @@ class Listener:
         inner, far = ends
         outer = session.move_to(inner)
         self._drive(inner, session, nursery)
-        nursery.start_soon(self._serve_tls, outer, far, Remote(session.host, session.remote_text), first)
+        nursery.start_soon(self._serve_tls, outer, far, RemoteEnd(session.host, session.remote_text), first)
 
     def _begin_http2(self, session: Session, first: bytes, nursery: trio.Nursery) -> None:
         """Serve a session's connection as one of HTTP/2, of which `first` has been read."""
         assert self._http2 is not None  # noqa: S101 - else sessions would not ask
         self.sessions.discard(session)
         sock = session.hand_over()
-        if self._http2.prepared:
+        if self._http2.is_prepared:
             self._take_http2(self._http2, sock, session.remote, first, nursery)
         else:
             nursery.start_soon(self._take_first_http2, self._http2, sock, session.remote, first, nursery)
 
     def _take_http2(
-        self, http2: Http2, sock: socket.socket, remote: tuple[str, int], first: bytes, nursery: trio.Nursery
+        self, http2: Http2Server, sock: socket.socket, remote: tuple[str, int], first: bytes, nursery: trio.Nursery
     ) -> None:
-        self.sessions.add(http2.take(sock, remote, first, nursery=nursery, on_close=self._leaves))
+        self.sessions.add(http2.serve_connection(sock, remote, first, nursery=nursery, on_close=self._leaves))
 
     async def _take_first_http2(
-        self, http2: Http2, sock: socket.socket, remote: tuple[str, int], first: bytes, nursery: trio.Nursery
+        self, http2: Http2Server, sock: socket.socket, remote: tuple[str, int], first: bytes, nursery: trio.Nursery
     ) -> None:
         """Serve one of the first connections, which wait while all that they need is imported."""
         try:
@@ -356,7 +360,7 @@ class Listener:
             raise
         self._take_http2(http2, sock, remote, first, nursery)
 
-    async def _serve_tls(self, outer: socket.socket, far: socket.socket, remote: Remote, first: bytes) -> None:
+    async def _serve_tls(self, outer: socket.socket, far: socket.socket, remote: RemoteEnd, first: bytes) -> None:
         try:
             await self._tls.serve(outer, far, remote, first)
         finally:
@@ -385,13 +389,13 @@ class Listener:
         self._leaves(session)
         self._notify_closed(session)
 
-    def _leaves(self, connection: Connected) -> None:
+    def _leaves(self, connection: OpenConnection) -> None:
         self.sessions.discard(connection)
         self._admission.leave(connection.host)
 
     async def _sweep(self) -> None:
         """Close sessions that were silent for too long, or take too long over one frame."""
-        limits, rounds = self._admission.limits, Rounds()
+        limits, rounds = self._admission.limits, ExpiryRounds()
         while True:
             await rounds.pause(min(_SWEEP_SECONDS, limits.keys.current.server_channel_max_idle_time_seconds / 2))
             limit = rounds.limit(limits.keys.current.server_channel_max_idle_time_seconds)

@@ -12,9 +12,9 @@ from typing import Final
 
 import trio
 
-from rocketwire.server.limits.limits import EACH_KEY
+from rocketwire.server.limits.limits import CONNECTION_BYTES_KEY
 from rocketwire.server.net.admission.in_flight import InFlight
-from rocketwire.server.net.driver import Driver
+from rocketwire.server.net.driver import ConnectionDriver
 from rocketwire.server.net.outbox import Outbox
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.frame import Buffer
@@ -63,7 +63,7 @@ class Outgoing:
         self._kept = 0
         self._closed = False
         self._drained: trio.Event | None = None
-        self.driver: Driver
+        self.driver: ConnectionDriver
         host, port = self.remote = remote
         self.host = host
         self.remote_text = str(Address(host=host, port=port))
@@ -116,7 +116,7 @@ class Outgoing:
         self.in_flight.add(more)
         limits = self.in_flight.limits
         if more > 0 and owned > limits.keys.current.max_in_flight_bytes_per_connection:
-            limits.refused(EACH_KEY, self.remote_text)
+            limits.count_refusal(CONNECTION_BYTES_KEY, self.remote_text)
             self.close()
 
     def flush(self) -> None:

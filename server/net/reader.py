@@ -61,12 +61,12 @@ class Reader:
 
     def beginning(self) -> bytes:
         """The first bytes of an unfinished frame."""
-        return self._frames.beginning()
+        return self._frames.first_pending()
 
     def close(self) -> None:
         """Stop reading, and release a partial frame."""
         self._closed = True
-        self._frames.forget()
+        self._frames.discard_pending()
         self._count(0)
         self._relieved.set()
 
@@ -88,7 +88,7 @@ class Reader:
         """Wait for bytes and handle the frames that they complete."""
         session, sock = self._session, self._sock
         await trio.lowlevel.wait_readable(sock)
-        await session.in_flight.room()
+        await session.in_flight.wait_for_room()
         if self._closed:
             return
         try:
@@ -99,14 +99,14 @@ class Reader:
             session.close()
             return
         self.last_activity = trio.current_time()
-        if _read_buffer[0] in _OTHERS and not self.began and not self._frames.pending:
+        if _read_buffer[0] in _OTHERS and not self.began and not self._frames.pending_bytes:
             session.misread(_read_buffer[:size])
             return
         await self._take(_read_buffer[:size])
 
     async def _take(self, data: memoryview) -> None:
         """Handle the frames that received bytes complete."""
-        self._frames.take(data)
+        self._frames.feed(data)
         more = True
         while more and not self._closed:
             more = self._serve_some()
@@ -115,7 +115,7 @@ class Reader:
     def _serve_some(self) -> bool:
         """Serve frames of the last read; return whether there may be more."""
         session, reader = self._session, self._frames
-        frames, error = reader.cut(_MOST_FRAMES)
+        frames, error = reader.next_frames(_MOST_FRAMES)
         more = len(frames) == _MOST_FRAMES
         if frames:
             self.began = True
@@ -125,17 +125,17 @@ class Reader:
             if self._closed:
                 return False
             if handled < len(frames):
-                reader.back(frames[handled:])
+                reader.put_back(frames[handled:])
                 error, more = None, True
         if error is not None:
-            session.end(error, reader.rest)
+            session.end(error, reader.invalid_bytes)
             return False
-        reader.keep()
-        if not reader.pending:
+        reader.copy_pending()
+        if not reader.pending_bytes:
             self.frame_started = math.inf
         elif frames or self.frame_started == math.inf:
             self.frame_started = self.last_activity
-        self._count(reader.pending)
+        self._count(reader.pending_bytes)
         return more
 
     def _count(self, held: int) -> None:

@@ -19,17 +19,17 @@ import trio
 
 from rocketwire.server.core.errors import ServerError
 from rocketwire.server.core.guard_errors import FrameRefused, LimitExceeded
-from rocketwire.server.core.request import Answer
-from rocketwire.server.core.works import Steps
+from rocketwire.server.core.long_tasks import Steps
+from rocketwire.server.core.request import ClientAnswer
 from rocketwire.server.net.admission.descriptors import DescriptorBudget
 from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.admission.refusals import drain, first_header, refusal_frame
 from rocketwire.server.net.answering import Answering
 from rocketwire.server.net.client_calls import ClientCalls
 from rocketwire.server.net.outgoing import HIGH_WATER
-from rocketwire.wire.codes import FLAG_ONEWAY, VERSION_4_9_7
 from rocketwire.wire.connection import FrameReader, RawFrame
 from rocketwire.wire.errors import FrameError, FrameTooLong
+from rocketwire.wire.facts.codes import FLAG_ONEWAY, VERSION_4_9_7
 from rocketwire.wire.frame import Buffer, encode_frame
 from rocketwire.wire.header import Header
 from rocketwire.wire.java import INT32_MAX
@@ -90,7 +90,7 @@ class Session(Answering):
         nursery: trio.Nursery,
         on_close: Callable[[Session], None],
         in_flight: InFlight,
-        farewells: DescriptorBudget | None = None,
+        linger_budget: DescriptorBudget | None = None,
         on_tls: Callable[[Session, bytes, trio.Nursery], None] | None = None,
         on_http2: Callable[[Session, bytes, trio.Nursery], None] | None = None,
     ) -> None:
@@ -103,7 +103,7 @@ class Session(Answering):
             nursery: Runs its writing task.
             on_close: Called once when it is closed.
             in_flight: The bytes in flight of all connections.
-            farewells: The descriptors reserved for answering refusals; None: not limited.
+            linger_budget: The descriptors reserved for answering refusals; None: not limited.
             on_tls: Called with the first bytes and the nursery when the client begins TLS; reading has stopped, and it
                 must close the session or move it. None: such a client is closed.
             on_http2: The same for a client that begins HTTP/2; it must take the socket over.
@@ -119,7 +119,7 @@ class Session(Answering):
         self._drains = False
         self._engaged = 0
         self._engaged_bytes = 0
-        self._farewells = farewells or DescriptorBudget()
+        self._farewells = linger_budget or DescriptorBudget()
 
     @property
     def pauses(self) -> bool:
@@ -134,17 +134,17 @@ class Session(Answering):
         """Whether to read no further requests now: too many answers wait, or a long request is carried out."""
         return self.congested or self._engaged > 0
 
-    def let_others(self) -> None:
+    def request_yield(self) -> None:
         """Let other tasks run before the rest of this read is handled: the last request took long."""
         self._most_waiting = _NOTHING
 
     @property
-    def engaged(self) -> bool:
+    def has_long_request(self) -> bool:
         """Whether a long request is being carried out, for which later ones wait."""
         return self._engaged > 0
 
     @property
-    def lets_others(self) -> bool:
+    def should_yield(self) -> bool:
         """Whether other tasks are to run before more of this read is served."""
         return self._most_waiting == _NOTHING
 
@@ -163,13 +163,13 @@ class Session(Answering):
         """When the connection last made progress: since then it has been silent, or within one frame."""
         return min(self.driver.last_activity, self.driver.frame_started)
 
-    def engage(self, task: Callable[[], Awaitable[None]], size: int) -> None:
+    def run_long_request(self, task: Callable[[], Awaitable[None]], size: int) -> None:
         """Carry out a long request of `size` bytes; the client's later requests wait until it is done."""
         self._begin(size)
         self._nursery.start_soon(self._carry_out, task, size)
 
-    def engage_until(self, start: Callable[[Callable[[], None]], None], size: int) -> None:
-        """As `engage`, but without a task: `start` begins the request, and gets what is called once it is answered."""
+    def begin_long_request(self, start: Callable[[Callable[[], None]], None], size: int) -> None:
+        """As `run_long_request`, but without a task: `start` begins the request, and gets what is called once it is answered."""
         self._begin(size)
         starts = True
 
@@ -314,7 +314,7 @@ class Session(Answering):
 
     def limited(self, error: LimitExceeded) -> None:
         """Count that a limit refused a request of this client."""
-        self.in_flight.limits.refused(error.key, self.remote_text)
+        self.in_flight.limits.count_refusal(error.key, self.remote_text)
 
     def push(self, code: int, ext: dict[str, str], body: bytes = b"") -> None:
         """Send a one-way request of the server's own, unless the client does not read."""
@@ -333,7 +333,7 @@ class Session(Answering):
         body: bytes,
         *,
         seconds: float,
-        done: Callable[[Answer | None], Steps[None] | None],
+        done: Callable[[ClientAnswer | None], Steps[None] | None],
     ) -> None:
         """Send a request of the server's own; `done` gets the client's answer, or None if there is none."""
         if self.congested or self._calls.full:
@@ -345,13 +345,13 @@ class Session(Answering):
         else:
             self._calls.add(opaque, size=size, seconds=seconds, done=done)
 
-    def answered(self, header: Header, body: Buffer) -> Steps[None] | None:
+    def match_answer(self, header: Header, body: Buffer) -> Steps[None] | None:
         """Match the client's answer to a waiting request; others are dropped. `body` is copied.
 
         Returns further work, if that may take long.
         """
-        answer = Answer(code=header.code, remark=header.remark, ext=dict(header.ext or {}), body=bytes(body))
-        return self._calls.answered(header.opaque, answer)
+        answer = ClientAnswer(code=header.code, remark=header.remark, ext=dict(header.ext or {}), body=bytes(body))
+        return self._calls.match_answer(header.opaque, answer)
 
     def _ask(self, code: int, ext: dict[str, str], body: bytes, *, flag: int) -> tuple[int, int]:
         """Send a request; return its opaque and its size in bytes."""

@@ -7,7 +7,7 @@ from typing import Final
 
 from rocketwire.server.core.errors import NotPermitted
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.core.works import ROWS
+from rocketwire.server.core.long_tasks import ROWS_PER_STEP
 from rocketwire.server.transactions.half import GROUP as TRANSACTIONS
 from rocketwire.store.errors import OffsetsTooMany
 from rocketwire.store.tables.offsets import OffsetTable
@@ -41,8 +41,8 @@ def topics_of(offsets: OffsetTable, group: str) -> Generator[None, None, list[st
     found: dict[str, None] = {}
     at = 0
     while at < offsets.places:
-        found.update({topic: None for topic, other in offsets.consumptions(at, ROWS) if other == group})
-        at += ROWS
+        found.update({topic: None for topic, other in offsets.consumptions(at, ROWS_PER_STEP) if other == group})
+        at += ROWS_PER_STEP
         yield None
     return list(found)
 
@@ -52,7 +52,7 @@ def groups_of(offsets: OffsetTable, topic: str) -> Generator[None, None, list[st
     found: dict[str, None] = {}
     at = 0
     while at < offsets.places:
-        found.update({group: None for other, group in offsets.consumptions(at, ROWS) if other == topic})
-        at += ROWS
+        found.update({group: None for other, group in offsets.consumptions(at, ROWS_PER_STEP) if other == topic})
+        at += ROWS_PER_STEP
         yield None
     return list(found)

@@ -9,9 +9,9 @@ from rocketwire.server.core.errors import NotFound
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
 from rocketwire.server.offsets.consumed import commit_offset
-from rocketwire.store.protocol import Messages
+from rocketwire.store.protocol import StoreProtocol
 from rocketwire.store.tables.offsets import OffsetTable
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.headers import offset as headers
 
 
@@ -20,7 +20,7 @@ class OffsetServices:
     """What requests for offsets are given."""
 
     offsets: OffsetTable
-    store: Messages
+    store: StoreProtocol
 
 
 def _query(services: OffsetServices, request: Request[headers.QueryConsumerOffsetRequestHeader]) -> Reply:
@@ -43,7 +43,7 @@ def _query(services: OffsetServices, request: Request[headers.QueryConsumerOffse
 
 def _starts_in_memory(services: OffsetServices, topic: str, queue_id: int) -> bool:
     store = services.store
-    return store.min_offset(topic, queue_id) <= 0 and not store.get(topic, queue_id, 0, 1).far_behind
+    return store.min_offset(topic, queue_id) <= 0 and not store.get(topic, queue_id, 0, 1).is_far_behind
 
 
 def _update(services: OffsetServices, request: Request[headers.UpdateConsumerOffsetRequestHeader]) -> Reply:
@@ -79,41 +79,41 @@ ROUTES: Final = (
         header=headers.QueryConsumerOffsetRequestHeader,
         response=headers.QueryConsumerOffsetResponseHeader,
         handler=_query,
-        heading="a group's committed offset",
+        summary="a group's committed offset",
     ),
     Route(
         code=RequestCode.UPDATE_CONSUMER_OFFSET,
         header=headers.UpdateConsumerOffsetRequestHeader,
         response=headers.UpdateConsumerOffsetResponseHeader,
         handler=_update,
-        heading="commit a group's offset",
+        summary="commit a group's offset",
     ),
     Route(
         code=RequestCode.SEARCH_OFFSET_BY_TIMESTAMP,
         header=headers.SearchOffsetRequestHeader,
         response=headers.SearchOffsetResponseHeader,
         handler=_search,
-        heading="a queue's offset at a time",
+        summary="a queue's offset at a time",
     ),
     Route(
         code=RequestCode.GET_MAX_OFFSET,
         header=headers.GetMaxOffsetRequestHeader,
         response=headers.GetMaxOffsetResponseHeader,
         handler=_max,
-        heading="the offset of a queue's next message",
+        summary="the offset of a queue's next message",
     ),
     Route(
         code=RequestCode.GET_MIN_OFFSET,
         header=headers.GetMinOffsetRequestHeader,
         response=headers.GetMinOffsetResponseHeader,
         handler=_min,
-        heading="the offset of a queue's oldest message",
+        summary="the offset of a queue's oldest message",
     ),
     Route(
         code=RequestCode.GET_EARLIEST_MSG_STORETIME,
         header=headers.GetEarliestMsgStoretimeRequestHeader,
         response=headers.GetEarliestMsgStoretimeResponseHeader,
         handler=_earliest,
-        heading="when a queue's oldest message was stored",
+        summary="when a queue's oldest message was stored",
     ),
 )

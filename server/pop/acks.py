@@ -9,37 +9,37 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.append import Append
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.errors import response_code
 from rocketwire.server.core.pop_errors import DeliveryOver, NotInQueue
 from rocketwire.server.core.request import Reply, SharedReply
-from rocketwire.server.messages.storing import Storing
+from rocketwire.server.messages.message_writer import MessageWriter
 from rocketwire.server.pop.checks import PopChecks
-from rocketwire.server.pop.ordered import Ordered, PopQueue
+from rocketwire.server.pop.ordered import OrderedDeliveries, PopQueue
 from rocketwire.server.pop.pop_topics import PopTopics
-from rocketwire.server.pop.records import AckedPoint, PopRecords, check_time
-from rocketwire.server.pop.reviving.deliveries import Deliveries
-from rocketwire.server.pop.reviving.resetting import OffsetResets
+from rocketwire.server.pop.records import AckedPoint, PopRecords, check_invisible_time
+from rocketwire.server.pop.reviving.deliveries import UnorderedDeliveries
+from rocketwire.server.pop.reviving.resetting import OffsetResetter
 from rocketwire.server.timer.keys import TimerKeys
-from rocketwire.store.append.drafts import Appended, Draft
-from rocketwire.wire.bodies.pop import BatchAck, bits
-from rocketwire.wire.codes import ResponseCode, SerializeType
+from rocketwire.store.append.drafts import AppendResult, Draft
+from rocketwire.wire.bodies.pop import BatchAck, decode_bit_set
 from rocketwire.wire.errors import PopHandleInvalid
+from rocketwire.wire.facts.codes import ResponseCode, SerializeType
 from rocketwire.wire.headers.pop import (
     AckMessageRequestHeader,
     ChangeInvisibleTimeRequestHeader,
     ChangeInvisibleTimeResponseHeader,
 )
 from rocketwire.wire.names import MAX_BROKER_NAME_LENGTH
-from rocketwire.wire.pop_handle import ORDER_REVIVE_QUEUE, PopHandle, decode_pop_handle, topic_of_kind
-from rocketwire.wire.pop_records import SEVERAL, Ack, CheckPoint
+from rocketwire.wire.pop_handle import ORDER_REVIVE_QUEUE, PopHandle, decode_pop_handle, topic_for_kind
+from rocketwire.wire.pop_records import BATCH_ACK_OFFSET, Ack, CheckPoint
 
 _JSON: Final = int(SerializeType.JSON)
 
 
-class Stored:
+class FixedReply:
     """An answer that does not depend on where something was stored, nor on whether the disk has it in time."""
 
     __slots__ = ("_shared",)
@@ -47,11 +47,11 @@ class Stored:
     def __init__(self, reply: Reply) -> None:
         self._shared = SharedReply(reply)
 
-    def reply(self, _appended: Sequence[Appended], _code: ResponseCode) -> Reply:
+    def reply(self, _appended: Sequence[AppendResult], _code: ResponseCode) -> Reply:
         """The answer."""
         return self._shared.reply
 
-    def frame(self, opaque: int, _appended: Sequence[Appended], _code: ResponseCode) -> bytes:
+    def frame(self, opaque: int, _appended: Sequence[AppendResult], _code: ResponseCode) -> bytes:
         """The frame of that answer."""
         return self._shared.head(opaque, _JSON)
 
@@ -62,7 +62,7 @@ class Stored:
 
 _CLOCK_BACK_MS: Final = 24 * 60 * 60 * 1000
 """The clock may have been set back by so much since a handle was made."""
-ACKED: Final = Stored(Reply())
+ACKED: Final = FixedReply(Reply())
 """The answer to an acknowledgement."""
 _NOT_CHANGED: Final = ChangeInvisibleTimeResponseHeader(pop_time=0, invisible_time=0, revive_qid=0)
 """The answer about a message that was popped in order and acknowledged."""
@@ -77,12 +77,12 @@ class Acks:
         checks: PopChecks,
         pop_topics: PopTopics,
         records: PopRecords,
-        ordered: Ordered,
-        storing: Storing,
-        deliveries: Deliveries,
-        timer_keys: Live[TimerKeys],
+        ordered: OrderedDeliveries,
+        storing: MessageWriter,
+        deliveries: UnorderedDeliveries,
+        timer_keys: LiveGroup[TimerKeys],
         clock: Clock,
-        resets: OffsetResets,
+        resets: OffsetResetter,
     ) -> None:
         self._checks = checks
         self._pop_topics = pop_topics
@@ -98,11 +98,11 @@ class Acks:
         """Acknowledge a message; `remote` is the client's address, for the remark of a refusal.
 
         Raises:
-            ServerError: the message is not known; see `PopChecks.popped`.
+            ServerError: the message is not known; see `PopChecks.message_may_be_popped`.
             PopHandleInvalid: the handle is not one.
         """
         queue = PopQueue(fields.topic, fields.consumer_group, fields.queue_id)
-        self._checks.popped(queue, fields.offset, remote, behind=1)
+        self._checks.message_may_be_popped(queue, fields.offset, remote, behind=1)
         handle = self._handle(fields.extra_info)
         if handle.in_order:
             self._ordered.ack(queue, fields.offset, handle.pop_time, handle.invisible_time)
@@ -120,17 +120,17 @@ class Acks:
             now: The time in ms since 1970.
 
         Raises:
-            ServerError: a message is not known; see `PopChecks.popped`.
+            ServerError: a message is not known; see `PopChecks.message_may_be_popped`.
             PopHandleInvalid: the handle is not one.
         """
-        self._checks.known(queue, remote)
-        least, end = self._checks.ends(queue)
+        self._checks.group_may_ack(queue, remote)
+        least, end = self._checks.queue_bounds(queue)
         offsets, pop_time, revive_queue = point.offsets, point.pop_time, point.revive_queue
         if not (least <= min(offsets) and max(offsets) <= end):
             raise NotInQueue
         due = pop_time + point.invisible_ms
         self._check(revive_queue, broker, due, now)
-        return self._records.acked(queue, broker, point.start, pop_time, offsets, revive_queue, due, now)
+        return self._records.acks_draft(queue, broker, point.start, pop_time, offsets, revive_queue, due, now)
 
     def ack_all(
         self, acks: Sequence[BatchAck], broker: str | None, remote: str, *, strict: bool = False
@@ -155,12 +155,12 @@ class Acks:
         now = self._clock()
         for each in acks:
             queue = PopQueue(
-                topic_of_kind(each.retry, each.topic, each.consumer_group), each.consumer_group, each.queue_id
+                topic_for_kind(each.retry, each.topic, each.consumer_group), each.consumer_group, each.queue_id
             )
-            self._checks.known(queue, remote)
-            least, end = self._checks.ends(queue)
+            self._checks.group_may_ack(queue, remote)
+            least, end = self._checks.queue_bounds(queue)
             start = each.start_offset
-            offsets = [start + bit for bit in bits(each.bit_set)]
+            offsets = [start + bit for bit in decode_bit_set(each.bit_set)]
             if offsets and not (least <= offsets[0] and offsets[-1] <= end):
                 if strict:
                     raise NotInQueue(f"offsets of {queue.topic}@{queue.queue_id} are not within {least}~{end}")
@@ -171,7 +171,7 @@ class Acks:
             elif offsets:
                 due = each.pop_time + each.invisible_time
                 self._check(each.revive_queue_id, broker or "", due, now)
-                ack = _ack_of(queue, each.start_offset, each.pop_time, broker, SEVERAL, tuple(offsets))
+                ack = _ack_of(queue, each.start_offset, each.pop_time, broker, BATCH_ACK_OFFSET, tuple(offsets))
                 drafts.append(self._records.ack(ack, each.revive_queue_id, due, now))
         return self._appended(drafts) if drafts else Reply()
 
@@ -187,9 +187,9 @@ class Acks:
             PopHandleInvalid: the handle is not one.
         """
         queue = PopQueue(fields.topic, fields.consumer_group, fields.queue_id)
-        self._checks.popped(queue, fields.offset, remote, behind=0)
+        self._checks.message_may_be_popped(queue, fields.offset, remote, behind=0)
         handle = self._handle(fields.extra_info)
-        check_time(fields.invisible_time, self._timer_keys.current.timer_max_delay_sec, least=0)
+        check_invisible_time(fields.invisible_time, self._timer_keys.current.timer_max_delay_sec, least=0)
         now = self._clock()
         if handle.in_order:  # a change of the batch in the table: no copy is made, and the handle stays good
             visible_at = now + fields.invisible_time
@@ -197,7 +197,7 @@ class Acks:
                 return Reply(fields=_NOT_CHANGED)
             return Reply(fields=_changed(handle.pop_time, visible_at - handle.pop_time, handle))
         offset, pop_time = fields.offset, handle.pop_time
-        if not self._deliveries.goes_on(queue, handle, offset, now):
+        if not self._deliveries.is_outstanding(queue, handle, offset, now):
             raise DeliveryOver
         if self._resets.cancels(queue, offset, pop_time):  # and so is the handle that it gets
             return Reply(fields=_changed(handle.pop_time, now + fields.invisible_time - handle.pop_time, handle))
@@ -206,10 +206,10 @@ class Acks:
         reply = Reply(fields=_changed(now, fields.invisible_time, handle))
         return Append(
             drafts,
-            Stored(reply),
+            FixedReply(reply),
             wait=True,
-            decides=(hash((queue, offset, pop_time)),),
-            stored=lambda: self._deliveries.changed(queue, offset, pop_time),
+            conflict_keys=(hash((queue, offset, pop_time)),),
+            on_stored=lambda: self._deliveries.note_change(queue, offset, pop_time),
         )
 
     def give_back(self, messages: Iterable[tuple[PopQueue, PopHandle]]) -> None:
@@ -241,7 +241,7 @@ class Acks:
             raise PopHandleInvalid
         if due - now > self._timer_keys.current.timer_max_delay_sec * 1000 + _CLOCK_BACK_MS:
             raise PopHandleInvalid
-        self._pop_topics.make_own()
+        self._pop_topics.create_own()
 
     def _appended(self, drafts: list[Draft]) -> Append:
         return Append(drafts, ACKED, wait=True)
@@ -259,7 +259,7 @@ class Acks:
             group=queue.group,
             queue_id=queue.queue_id,
             start_offset=offset,
-            differences=(0,),
+            offset_differences=(0,),
             pop_time=now,
             invisible_time=invisible_time,
             broker=handle.broker,
@@ -267,7 +267,7 @@ class Acks:
             suspend=suspend,
         )
         drafts = [self._records.check_point(point, handle.revive_queue, now), self._ack(queue, handle, offset)]
-        drafts[0].together = len(drafts)
+        drafts[0].group_size = len(drafts)
         return drafts
 
 

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from rocketwire.server.config.broker_keys import BrokerKeys
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.errors import GroupNotFound, MessageIllegal, NotPermitted, QueueIllegal, TopicNotFound
 from rocketwire.server.core.pop_errors import NotInQueue, ParameterInvalid, PopDisabled
 from rocketwire.server.pop.ordered import PopQueue
 from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
-from rocketwire.store.protocol import Messages
+from rocketwire.store.protocol import StoreProtocol
 from rocketwire.wire import names
 from rocketwire.wire.bodies.topic import TopicConfig
-from rocketwire.wire.codes import Permission
+from rocketwire.wire.facts.codes import Permission
 
 MOST_MESSAGES: Final = 32
 """The most that one pop takes: an acknowledgement of each is a bit of its check point."""
@@ -26,11 +26,11 @@ MOST_MESSAGES: Final = 32
 class PopChecks:
     """The dependencies of the checks."""
 
-    broker_keys: Live[BrokerKeys]
-    timer_keys: Live[TimerKeys]
+    broker_keys: LiveGroup[BrokerKeys]
+    timer_keys: LiveGroup[TimerKeys]
     topics: BrokerTopics
     groups: SubscriptionGroups
-    store: Messages
+    store: StoreProtocol
 
     def pop(self, group: str, topic: str, queue_id: int, most: int, remote: str) -> TopicConfig:
         """The topic of a pop; `remote` is the client's address, for the remark of a refusal.
@@ -48,7 +48,7 @@ class PopChecks:
         if not self.timer_keys.current.timer_wheel_enable:
             raise PopDisabled(broker.advertised_host)
         # The check point of what was popped there would be one more message there.
-        if names.is_waiting_topic(topic):
+        if names.is_pending_topic(topic):
             raise NotPermitted(f"the topic[{topic}] pop message is forbidden")
         return self._readable(group, topic, queue_id, remote, ParameterInvalid)
 
@@ -82,7 +82,7 @@ class PopChecks:
             raise NotPermitted(f"subscription group no permission, {group}")
         return config
 
-    def known(self, queue: PopQueue, remote: str) -> None:
+    def group_may_ack(self, queue: PopQueue, remote: str) -> None:
         """Check that a group may have popped messages of a queue.
 
         Raises:
@@ -95,21 +95,21 @@ class PopChecks:
         if self.groups.table.get(queue.group) is None:
             raise GroupNotFound(queue.group)
 
-    def popped(self, queue: PopQueue, offset: int, remote: str, *, behind: int) -> None:
+    def message_may_be_popped(self, queue: PopQueue, offset: int, remote: str, *, behind: int) -> None:
         """Check that a message may have been popped, whose offset is at most `behind` past the last one's.
 
         Raises:
-            TopicNotFound, GroupNotFound, MessageIllegal: as `known`.
+            TopicNotFound, GroupNotFound, MessageIllegal: as `group_may_ack`.
             NotInQueue: there is no message at that offset.
         """
-        self.known(queue, remote)
-        least, end = self.ends(queue)
+        self.group_may_ack(queue, remote)
+        least, end = self.queue_bounds(queue)
         if not least <= offset < end + behind:
             raise NotInQueue(
                 f"offset is illegal, key:{queue.topic}@{queue.queue_id}, commit:{offset}, store:{least}~{end}"
             )
 
-    def ends(self, queue: PopQueue) -> tuple[int, int]:
+    def queue_bounds(self, queue: PopQueue) -> tuple[int, int]:
         """The queue offset of the oldest message of a queue, and that of the next one."""
         place = queue.topic, queue.queue_id
         return self.store.min_offset(*place), self.store.max_offset(*place)

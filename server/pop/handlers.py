@@ -6,13 +6,13 @@ from typing import Any, Final
 
 from rocketwire.server.core.append import Append
 from rocketwire.server.core.pop_errors import NotInQueue
-from rocketwire.server.core.request import NO_FRAME, Reply, Request
+from rocketwire.server.core.request import NOT_A_FRAME, Reply, Request
 from rocketwire.server.core.route import Route
-from rocketwire.server.pop.polls import Polls, Wait
-from rocketwire.server.pop.services import PopServices, WaitingNotification, WaitingPop, line_of
+from rocketwire.server.pop.polls import PollRequest, Polls
+from rocketwire.server.pop.services import PopServices, WaitingNotification, WaitingPop, poll_queue
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.pop import BatchAckMessageRequestBody
-from rocketwire.wire.codes import PopResponseCode, RequestCode
+from rocketwire.wire.facts.codes import PopResponseCode, RequestCode
 from rocketwire.wire.headers.pop import (
     AckMessageRequestHeader,
     ChangeInvisibleTimeRequestHeader,
@@ -40,7 +40,7 @@ def _pop(services: PopServices, request: Request[PopMessageRequestHeader]) -> Re
         host = services.checks.broker_keys.current.advertised_host
         remark = f"the broker[{host}] pop message is timeout too much"
         return Reply(code=PopResponseCode.POLLING_TIMEOUT, remark=remark, ext={})
-    ask = services.ask(fields, remote, request.account)
+    ask = services.make_spec(fields, remote, request.account)
     refusal = services.refusal(fields.consumer_group, fields.topic, request.account)
     if refusal is not None:
         return refusal
@@ -48,16 +48,16 @@ def _pop(services: PopServices, request: Request[PopMessageRequestHeader]) -> Re
     if taken.drafts:
         return taken.append()
     if taken.count:
-        taken.stored()
-        return taken.found()
+        taken.commit()
+        return taken.messages_reply()
     if left <= 0:
-        return taken.in_vain(PopResponseCode.POLLING_TIMEOUT)
+        return taken.empty_reply(PopResponseCode.POLLING_TIMEOUT)
     if _hold(services.polls, request, WaitingPop(services, ask, remote), left):
         return None
-    return taken.in_vain(PopResponseCode.POLLING_FULL)
+    return taken.empty_reply(PopResponseCode.POLLING_FULL)
 
 
-def _hold(polls: Polls, request: Request[Any], wait: Wait, left: int) -> bool:
+def _hold(polls: Polls, request: Request[Any], wait: PollRequest, left: int) -> bool:
     return polls.hold(request.held(), wait, left / 1000)
 
 
@@ -73,7 +73,7 @@ def _ack_all(services: PopServices, request: Request[BatchAckMessageRequestBody 
         body = decode_body(
             BatchAckMessageRequestBody, request.body, lenient_limit=_LENIENT_BYTES, most_entries=_MOST_ENTRIES
         )
-    by_call = request.serialize_type == NO_FRAME
+    by_call = request.serialize_type == NOT_A_FRAME
     return services.acks.ack_all(body.acks, body.broker_name, request.peer.remote_text, strict=by_call)
 
 
@@ -96,7 +96,7 @@ def _notify(services: PopServices, request: Request[NotificationRequestHeader]) 
         return found
     left = services.left(fields.born_time, fields.poll_time)
     if left <= 0:
-        return wait.time_up()
+        return wait.timeout_reply()
     if _hold(services.notifications, request, wait, left):
         return None
     return Reply(fields=NotificationResponseHeader(has_msg=False, polling_full=True))
@@ -105,7 +105,7 @@ def _notify(services: PopServices, request: Request[NotificationRequestHeader]) 
 def _polling_info(services: PopServices, request: Request[PollingInfoRequestHeader]) -> Reply:
     fields = request.fields
     services.checks.wait(fields.consumer_group, fields.topic, fields.queue_id, request.peer.remote_text)
-    waiting = services.polls.count(line_of(fields.topic, fields.consumer_group, fields.queue_id))
+    waiting = services.polls.count(poll_queue(fields.topic, fields.consumer_group, fields.queue_id))
     return Reply(fields=PollingInfoResponseHeader(polling_num=waiting))
 
 
@@ -116,20 +116,20 @@ ROUTES: Final = (
         response=PopMessageResponseHeader,
         handler=_pop,
         appends=True,
-        heading="take messages for a while, or wait for one",
+        summary="take messages for a while, or wait for one",
     ),
     Route(
         code=RequestCode.ACK_MESSAGE,
         header=AckMessageRequestHeader,
         handler=_ack,
         appends=True,
-        heading="a message that was taken is consumed",
+        summary="a message that was taken is consumed",
     ),
     Route(
         code=RequestCode.BATCH_ACK_MESSAGE,
         handler=_ack_all,
         appends=True,
-        heading="messages that were taken are consumed",
+        summary="messages that were taken are consumed",
     ),
     Route(
         code=RequestCode.CHANGE_MESSAGE_INVISIBLETIME,
@@ -137,27 +137,27 @@ ROUTES: Final = (
         response=ChangeInvisibleTimeResponseHeader,
         handler=_change,
         appends=True,
-        heading="keep a message that was taken for another time",
+        summary="keep a message that was taken for another time",
     ),
     Route(
         code=RequestCode.PEEK_MESSAGE,
         header=PeekMessageRequestHeader,
         response=PopMessageResponseHeader,
         handler=_peek,
-        heading="read what a group would take",
+        summary="read what a group would take",
     ),
     Route(
         code=RequestCode.NOTIFICATION,
         header=NotificationRequestHeader,
         response=NotificationResponseHeader,
         handler=_notify,
-        heading="wait until there is a message to take",
+        summary="wait until there is a message to take",
     ),
     Route(
         code=RequestCode.POLLING_INFO,
         header=PollingInfoRequestHeader,
         response=PollingInfoResponseHeader,
         handler=_polling_info,
-        heading="how many requests wait for messages to take",
+        summary="how many requests wait for messages to take",
     ),
 )

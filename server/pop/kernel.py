@@ -9,7 +9,7 @@ from rocketwire import native
 from rocketwire.store.append.drafts import Draft
 from rocketwire.wire.fast import tags_code
 from rocketwire.wire.names import TIMER_TOPIC
-from rocketwire.wire.pop_records import ACK_TAG, BATCH_ACK_TAG, CHECK_POINT_TAG, names_in_body
+from rocketwire.wire.pop_records import ACK_TAG, BATCH_ACK_TAG, CHECK_POINT_TAG, encode_names
 
 if TYPE_CHECKING:
     from rocketwire._kernel import PopDrafts
@@ -38,7 +38,7 @@ def point_names(topic: str, group: str, broker: str) -> PointNames | None:
     """The names of a check point for the kernel; None: its records are for the twin."""
     if not all(map(_is_plain, (topic, group, broker))):
         return None
-    members, topic_member = names_in_body(broker, group, topic)
+    members, topic_member = encode_names(broker, group, topic)
     return members.encode(), topic_member.encode(), topic.encode(), group.encode(), broker.encode()
 
 

@@ -39,22 +39,22 @@ class OrderedBatch(NamedTuple):
     renewer: str | None = None
 
 
-class Ordered(Protocol):
+class OrderedDeliveries(Protocol):
     """Keeps which messages are out in order. All is called on the event loop and returns at once.
 
     Whoever implements it has waiting pops woken when a queue is free again: after an acknowledgement, or when the time
     of the messages that are out is up.
     """
 
-    def blocks(self, queue: PopQueue, attempt_id: str | None, invisible_time: int) -> bool:
+    def is_blocked(self, queue: PopQueue, attempt_id: str | None, invisible_time: int) -> bool:
         """Whether the queue gives nothing now to an attempt that wants its messages for so many ms."""
         ...
 
-    def counts(self, batch: OrderedBatch) -> Sequence[OrderCount]:
+    def reconsume_counts(self, batch: OrderedBatch) -> Sequence[OrderCount]:
         """How often the messages of a batch that is to be taken were popped before, for the answer."""
         ...
 
-    def popped(self, batch: OrderedBatch) -> None:
+    def note_popped(self, batch: OrderedBatch) -> None:
         """Note a batch. The group's offset stays at the first message until that is acknowledged."""
         ...
 

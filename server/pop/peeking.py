@@ -9,30 +9,30 @@ from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Reply
 from rocketwire.server.messages.stored_handles import without_handles
 from rocketwire.server.pop.keys import PERCENT
-from rocketwire.server.pop.ordered import Ordered, PopQueue
+from rocketwire.server.pop.ordered import OrderedDeliveries, PopQueue
 from rocketwire.server.pop.pop_topics import PopTopics
 from rocketwire.server.statistics.counters import Counters
 from rocketwire.server.statistics.statistics import GroupTopic
-from rocketwire.store.protocol import Messages
+from rocketwire.store.protocol import StoreProtocol
 from rocketwire.store.read.fetch import FetchStatus
 from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.wire.bodies.topic import TopicConfig
-from rocketwire.wire.codes import ResponseCode
+from rocketwire.wire.facts.codes import ResponseCode
 from rocketwire.wire.headers.pop import NotificationRequestHeader, PeekMessageRequestHeader, PopMessageResponseHeader
 
 _ELSEWHERE: Final = frozenset({FetchStatus.OFFSET_TOO_SMALL, FetchStatus.OFFSET_OVERFLOW_BADLY})
 
 
 class Peeking:
-    """Looks at the queues of one broker as pops do; see `taking.Taking` for the arguments."""
+    """Looks at the queues of one broker as pops do; see `taking.PopReader` for the arguments."""
 
     def __init__(
         self,
         *,
-        store: Messages,
+        store: StoreProtocol,
         offsets: OffsetTable,
         pop_topics: PopTopics,
-        ordered: Ordered,
+        ordered: OrderedDeliveries,
         choose: Callable[[int], int],
         metrics: Metrics,
         deliveries: Counters[GroupTopic],
@@ -72,7 +72,7 @@ class Peeking:
     def has_message(self, fields: NotificationRequestHeader, config: TopicConfig) -> bool:
         """Whether there is a message for a group in a topic, or in its retry topics; filters do not count."""
         for queue in self._queues(config, fields.consumer_group, fields.queue_id):
-            if fields.order and self._ordered.blocks(queue, fields.attempt_id, 0):
+            if fields.order and self._ordered.is_blocked(queue, fields.attempt_id, 0):
                 continue
             if self._store.max_offset(queue.topic, queue.queue_id) > self._offset(queue):
                 return True
@@ -84,7 +84,7 @@ class Peeking:
             yield PopQueue(config.topic_name, group, queue_id)
         else:
             yield from _from(coin, config, group)
-        for retry in self._pop_topics.retries(config.topic_name, group, coin):
+        for retry in self._pop_topics.retry_topics(config.topic_name, group, coin):
             yield from _from(coin, retry, group)
 
     def _offset(self, queue: PopQueue) -> int:

@@ -20,22 +20,22 @@ from typing import Any, Final, Protocol
 
 import trio
 
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.background import OVERDUE_MS, BackgroundBudget
 from rocketwire.server.core.errors import ServerError, response_code
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Peer, Reply, Request
 from rocketwire.server.filters import MessageFilter
-from rocketwire.server.filters.held import HeldFilters
+from rocketwire.server.filters.held import FilterMemory
 from rocketwire.server.limits.limits import Limits
 from rocketwire.server.messages.appending import Refusals, refusal_of
-from rocketwire.server.messages.storing import Storing
+from rocketwire.server.messages.message_writer import MessageWriter
 from rocketwire.server.pop.keys import PopKeys
 from rocketwire.server.pop.ordered import PopQueue
-from rocketwire.server.pop.taken import Taken
+from rocketwire.server.pop.pop_result import PopResult
 from rocketwire.store.append.drafts import Draft
 from rocketwire.wire import names
-from rocketwire.wire.codes import ResponseCode
+from rocketwire.wire.facts.codes import ResponseCode
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ _MOST_BATCH_BYTES: Final = 512 << 10
 _SLACK: Final = 1024
 
 
-class Wait(Protocol):
+class PollRequest(Protocol):
     """One request that waits, as its handler made it."""
 
     @property
@@ -61,25 +61,25 @@ class Wait(Protocol):
         """What it waits for; with `ANY_QUEUE` any queue of the topic."""
 
     @property
-    def wanted(self) -> MessageFilter:
+    def message_filter(self) -> MessageFilter:
         """Its filter."""
 
-    def try_now(self) -> Taken | Reply | None:
+    def try_now(self) -> PopResult | Reply | None:
         """What it gets: messages, an answer without any, or nothing yet."""
 
-    def time_up(self) -> Reply:
+    def timeout_reply(self) -> Reply:
         """The answer when it gets nothing at its deadline."""
 
-    def undone(self, taken: Taken) -> None:
+    def undo(self, taken: PopResult) -> None:
         """Its client went away before the messages could be sent."""
 
 
-class Waiting:
+class PollEntry:
     """One waiting request and its place in a line."""
 
     __slots__ = ("ended", "line", "peer", "request", "wait")
 
-    def __init__(self, request: Request[Any], wait: Wait, line: PopQueue) -> None:
+    def __init__(self, request: Request[Any], wait: PollRequest, line: PopQueue) -> None:
         self.request = request
         self.peer: Peer = request.peer
         self.wait = wait
@@ -91,22 +91,24 @@ class Waiting:
 class Polls:
     """All waiting requests of one kind of a broker."""
 
-    def __init__(self, keys: Live[PopKeys], limits: Limits, storing: Storing, budget: BackgroundBudget) -> None:
+    def __init__(
+        self, keys: LiveGroup[PopKeys], limits: Limits, storing: MessageWriter, budget: BackgroundBudget
+    ) -> None:
         self._keys = keys
         self._limits = limits
         self._storing = storing
         self._budget = budget
-        self._lines: dict[PopQueue, dict[Waiting, None]] = {}
+        self._lines: dict[PopQueue, dict[PollEntry, None]] = {}
         #: The lines that an arrival in a topic concerns: those of the topic, and those that read it as a retry topic.
         self._by_topic: dict[str, dict[PopQueue, None]] = {}
-        self._by_peer: dict[Peer, set[Waiting]] = {}
-        self._deadlines: list[tuple[float, int, Waiting]] = []
+        self._by_peer: dict[Peer, set[PollEntry]] = {}
+        self._deadlines: list[tuple[float, int, PollEntry]] = []
         self._numbers = count()
         self._held = 0
-        self._filters = HeldFilters()
+        self._filters = FilterMemory()
         self._touched: dict[tuple[str, int], None] = {}
         self._late: dict[PopQueue, None] = {}
-        self._batch: list[tuple[Waiting, Taken]] = []
+        self._batch: list[tuple[PollEntry, PopResult]] = []
         self._batch_bytes = 0
         self._unsent: dict[Peer, None] = {}
         self._sooner = trio.Event()
@@ -122,7 +124,7 @@ class Polls:
         """How many wait for a queue, or with `ANY_QUEUE` for any."""
         return len(self._lines.get(queue, ()))
 
-    def hold(self, request: Request[Any], wait: Wait, seconds: float) -> bool:
+    def hold(self, request: Request[Any], wait: PollRequest, seconds: float) -> bool:
         """Keep a request (its `held`) until it gets something, or its time is up; false: too many wait.
 
         Raises:
@@ -133,14 +135,14 @@ class Polls:
         if self._held >= keys.max_pop_polling_size or (waiting and len(waiting) >= keys.pop_polling_size):
             return False
         self._check_room(peer, wait)
-        entry = Waiting(request, wait, line)
+        entry = PollEntry(request, wait, line)
         if waiting is None:
             waiting = self._lines[line] = {}
             for topic in _topics_of(line):
                 self._by_topic.setdefault(topic, {})[line] = None
         waiting[entry] = None
         self._by_peer.setdefault(peer, set()).add(entry)
-        self._filters.take(wait.wanted)
+        self._filters.take(wait.message_filter)
         self._held += 1
         deadline = trio.current_time() + min(seconds, LONGEST_SECONDS)
         if not self._deadlines or deadline < self._deadlines[0][0]:
@@ -151,14 +153,14 @@ class Polls:
             heapify(self._deadlines)
         return True
 
-    def _check_room(self, peer: Peer, wait: Wait) -> None:
+    def _check_room(self, peer: Peer, wait: PollRequest) -> None:
         limits = self._limits.keys.current
         if len(self._by_peer.get(peer, ())) >= limits.max_requests_per_connection:
             raise LimitExceeded("maxRequestsPerConnection", limits.max_requests_per_connection)
-        if (self._held + 1) * BYTES_EACH + self._filters.size_with(wait.wanted) > limits.max_in_flight_bytes:
+        if (self._held + 1) * BYTES_EACH + self._filters.size_with(wait.message_filter) > limits.max_in_flight_bytes:
             raise LimitExceeded("maxInFlightBytes", limits.max_in_flight_bytes)
 
-    def _forget(self, entry: Waiting) -> None:
+    def _forget(self, entry: PollEntry) -> None:
         line = entry.line
         if line is None:
             return
@@ -176,7 +178,7 @@ class Polls:
         of_peer.remove(entry)
         if not of_peer:
             del self._by_peer[entry.peer]
-        self._filters.drop(entry.wait.wanted)
+        self._filters.drop(entry.wait.message_filter)
         self._held -= 1
 
     def peer_closed(self, peer: Peer) -> None:
@@ -230,7 +232,7 @@ class Polls:
         self._store_before(line)
         tried: list[MessageFilter] = []
         for entry in list(self._lines.get(line, ())):
-            wanted = entry.wait.wanted
+            wanted = entry.wait.message_filter
             if self._does_not_read(entry.peer) or wanted in tried:
                 continue
             made = self._tried(entry)
@@ -244,7 +246,7 @@ class Polls:
         if any(entry.wait.queue.group == line.group for entry, _ in self._batch):
             self._store()
 
-    def _tried(self, entry: Waiting) -> Taken | Reply | None:
+    def _tried(self, entry: PollEntry) -> PopResult | Reply | None:
         if entry.ended:
             return None
         try:
@@ -255,7 +257,7 @@ class Polls:
             log.exception("a request of %(peer)s that waits", {"peer": entry.peer.remote_text})
             return Reply(code=response_code(error), remark=str(error))
 
-    def _settle(self, entry: Waiting, made: Taken | Reply) -> bool:
+    def _settle(self, entry: PollEntry, made: PopResult | Reply) -> bool:
         """Answer a request, or take its messages; whether the next one may get something."""
         if isinstance(made, Reply):
             self._answer(entry, made)
@@ -267,8 +269,8 @@ class Polls:
             if self._batch_bytes > _MOST_BATCH_BYTES:
                 self._store()
         else:
-            made.stored()
-            self._send(entry, made.found())
+            made.commit()
+            self._send(entry, made.messages_reply())
         return made.rest > 0
 
     def _store(self) -> None:
@@ -283,7 +285,7 @@ class Polls:
             appended, refusals = self._storing.append(drafts)
             for (_, taken), first, end in zip(batch, [0, *ends], ends, strict=False):
                 if refusal_of(refusals, first, end) is None:
-                    taken.stored()
+                    taken.commit()
 
             def outcome(_appended: object, _code: ResponseCode, refused: Refusals) -> None:
                 for (entry, taken), first, end in zip(batch, [0, *ends], ends, strict=False):
@@ -291,9 +293,9 @@ class Polls:
                     if error is not None:
                         self._send(entry, Reply(code=response_code(error), remark=str(error), ext={}))
                     elif entry.peer.closed:
-                        entry.wait.undone(taken)
+                        entry.wait.undo(taken)
                     else:
-                        self._send(entry, taken.found())
+                        self._send(entry, taken.messages_reply())
                 self._flush()
 
             self._storing.report(appended, refusals, outcome, wait=True)
@@ -304,11 +306,11 @@ class Polls:
             peer.flush()  # the outbox may be full of answers of this wake-up only
         return peer.congested
 
-    def _answer(self, entry: Waiting, reply: Reply) -> None:
+    def _answer(self, entry: PollEntry, reply: Reply) -> None:
         self._forget(entry)
         self._send(entry, reply)
 
-    def _send(self, entry: Waiting, reply: Reply) -> None:
+    def _send(self, entry: PollEntry, reply: Reply) -> None:
         entry.peer.reply(entry.request, reply)
         self._unsent[entry.peer] = None
 
@@ -352,28 +354,28 @@ class Polls:
 
     def _end_some(self) -> None:
         """Answer some requests whose time is up."""
-        for entry in self._due(_FEW_DUE if self._budget.pressed() else _MOST_DUE):
+        for entry in self._due(_FEW_DUE if self._budget.is_busy() else _MOST_DUE):
             self._end(entry)
         self._store()
 
-    def _due(self, most: int) -> list[Waiting]:
+    def _due(self, most: int) -> list[PollEntry]:
         """Requests whose time is up; only so many that other tasks wait little."""
         now = trio.current_time()
-        due: list[Waiting] = []
+        due: list[PollEntry] = []
         while len(due) < most and self._deadlines and self._deadlines[0][0] <= now:
             entry = heappop(self._deadlines)[2]
             if entry.line is not None:
                 due.append(entry)
         return due
 
-    def _end(self, entry: Waiting) -> None:
+    def _end(self, entry: PollEntry) -> None:
         """Try a request whose time is up once more, and answer it."""
         if entry.line is None:
             return
         self._store_before(entry.line)
         made = None if self._does_not_read(entry.peer) else self._tried(entry)
         if made is None:
-            self._answer(entry, entry.wait.time_up())
+            self._answer(entry, entry.wait.timeout_reply())
         else:
             self._settle(entry, made)
 

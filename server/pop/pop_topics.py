@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from rocketwire.server.config.broker_keys import BrokerKeys
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.errors import NameInvalid
 from rocketwire.server.pop.keys import PopKeys
 from rocketwire.server.topics.topics import BrokerTopics
@@ -27,7 +27,7 @@ class PopTopics:
         revive: The revive topic's name.
     """
 
-    def __init__(self, keys: Live[PopKeys], broker_keys: Live[BrokerKeys], topics: BrokerTopics) -> None:
+    def __init__(self, keys: LiveGroup[PopKeys], broker_keys: LiveGroup[BrokerKeys], topics: BrokerTopics) -> None:
         self.revive: Final = names.revive_topic(broker_keys.current.broker_cluster_name)
         self._keys = keys
         self._topics = topics
@@ -38,7 +38,7 @@ class PopTopics:
         known = self._topics.get(self.revive)
         return self._keys.current.revive_queue_num if known is None else known.write_queue_nums
 
-    def make_own(self) -> None:
+    def create_own(self) -> None:
         """Create the revive topic and the timer's, if they do not exist.
 
         Raises:
@@ -58,16 +58,16 @@ class PopTopics:
             NameInvalid: the name of their topic would be too long.
         """
         if len(topic) + len(group) + len(names.RETRY_PREFIX) + 1 > names.MAX_RETRY_TOPIC_LENGTH:
-            raise NameInvalid(f"The topic[{self.retry_of(topic, group)}] is longer than topic max length.")
+            raise NameInvalid(f"The topic[{self.retry_topic(topic, group)}] is longer than topic max length.")
 
-    def retry_of(self, topic: str, group: str) -> str:
+    def retry_topic(self, topic: str, group: str) -> str:
         """The topic that messages come again in that a group took from a topic: the same one, if that is one."""
         if topic.startswith(names.RETRY_PREFIX):
             return topic
         newer = self._keys.current.enable_retry_topic_v2
         return names.pop_retry_topic_v2(topic, group) if newer else names.pop_retry_topic(topic, group)
 
-    def make_retry(self, topic: str) -> bool:
+    def create_retry(self, topic: str) -> bool:
         """Create a retry topic, if it does not exist; whether it did not.
 
         Raises:
@@ -79,7 +79,7 @@ class PopTopics:
         self._topics.create_own_retry(topic, _RETRY_QUEUES)
         return True
 
-    def retries(self, topic: str, group: str, coin: int) -> Iterator[TopicConfig]:
+    def retry_topics(self, topic: str, group: str, coin: int) -> Iterator[TopicConfig]:
         """The retry topics that pops of a group read beside a topic, as far as they exist; `coin` gives the order."""
         keys = self._keys.current
         found = [names.pop_retry_topic(topic, group)]
@@ -98,4 +98,4 @@ class PopTopics:
 
     def exists(self, topic: str, group: str) -> bool:
         """Whether the topic exists that a group took messages from, now or at first."""
-        return self._topics.get(names.popped_topic(topic, group)) is not None
+        return self._topics.get(names.original_pop_topic(topic, group)) is not None

@@ -7,39 +7,39 @@ from collections.abc import Callable, Collection, Generator
 import trio
 
 from rocketwire.server.config.broker_keys import BrokerKeys
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.clocks.due_time import DueTime
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Peer
 from rocketwire.server.filters.keys import FilterKeys
-from rocketwire.server.guards.throttle.throttle import Throttle
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.limits.limits import Limits
-from rocketwire.server.messages.storing import Storing
+from rocketwire.server.messages.message_writer import MessageWriter
 from rocketwire.server.pop.acks import Acks
 from rocketwire.server.pop.checks import PopChecks
 from rocketwire.server.pop.keys import PopKeys
-from rocketwire.server.pop.ordered import Ordered, PopQueue
+from rocketwire.server.pop.ordered import OrderedDeliveries, PopQueue
 from rocketwire.server.pop.peeking import Peeking
 from rocketwire.server.pop.polls import Polls
+from rocketwire.server.pop.pop_reader import PopReader
 from rocketwire.server.pop.pop_topics import PopTopics
 from rocketwire.server.pop.records import PopRecords
 from rocketwire.server.pop.renewals import Renewals
-from rocketwire.server.pop.reviving.coming_again import ComingAgain
-from rocketwire.server.pop.reviving.deliveries import Deliveries
-from rocketwire.server.pop.reviving.resetting import OffsetResets
-from rocketwire.server.pop.reviving.reviver import Delivered, Reviver
+from rocketwire.server.pop.reviving.deliveries import UnorderedDeliveries
+from rocketwire.server.pop.reviving.redelivery import Redelivery
+from rocketwire.server.pop.reviving.resetting import OffsetResetter
+from rocketwire.server.pop.reviving.reviver import Reviver, TimerProgressView
 from rocketwire.server.pop.services import PopServices
-from rocketwire.server.pop.taking import Taking
 from rocketwire.server.pull.keys import TransferKeys
 from rocketwire.server.statistics.counters import Counters
 from rocketwire.server.statistics.statistics import GroupTopic
+from rocketwire.server.throttle.throttle import Throttle
 from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
-from rocketwire.store.protocol import Messages
+from rocketwire.store.protocol import StoreProtocol
 from rocketwire.store.tables.offsets import OffsetTable
 
 
@@ -54,19 +54,19 @@ class Pops:
     def __init__(
         self,
         *,
-        store: Messages,
-        storing: Storing,
+        store: StoreProtocol,
+        storing: MessageWriter,
         offsets: OffsetTable,
         topics: BrokerTopics,
         groups: SubscriptionGroups,
-        timer: Delivered | None,
-        ordered: Ordered,
-        pop_keys: Live[PopKeys],
-        broker_keys: Live[BrokerKeys],
-        timer_keys: Live[TimerKeys],
-        transfer_keys: Live[TransferKeys],
-        filter_keys: Live[FilterKeys],
-        limit_keys: Live[LimitKeys],
+        timer: TimerProgressView | None,
+        ordered: OrderedDeliveries,
+        pop_keys: LiveGroup[PopKeys],
+        broker_keys: LiveGroup[BrokerKeys],
+        timer_keys: LiveGroup[TimerKeys],
+        transfer_keys: LiveGroup[TransferKeys],
+        filter_keys: LiveGroup[FilterKeys],
+        limit_keys: LiveGroup[LimitKeys],
         limits: Limits,
         throttle: Throttle,
         metrics: Metrics,
@@ -79,14 +79,14 @@ class Pops:
         renewals: Renewals,
         indexed: bool,
         budget: BackgroundBudget,
-        resets: OffsetResets,
+        resets: OffsetResetter,
     ) -> None:
         """Put it together; `wake` is called when messages were stored, and serves all who wait."""
         pop_topics = PopTopics(pop_keys, broker_keys, topics)
         records = PopRecords(pop_topics.revive, store_host)
         checks = PopChecks(broker_keys=broker_keys, timer_keys=timer_keys, topics=topics, groups=groups, store=store)
         broker_name = broker_keys.current.broker_name
-        taking = Taking(
+        taking = PopReader(
             store=store,
             offsets=offsets,
             keys=pop_keys,
@@ -108,7 +108,7 @@ class Pops:
             records=records,
             ordered=ordered,
             storing=storing,
-            deliveries=Deliveries(store, pop_topics.revive, indexed=indexed),
+            deliveries=UnorderedDeliveries(store, pop_topics.revive, indexed=indexed),
             timer_keys=timer_keys,
             clock=clock,
             resets=resets,
@@ -135,13 +135,13 @@ class Pops:
             polls=Polls(pop_keys, limits, storing, budget),
             pop_topics=pop_topics,
             resets=resets,
-            taking=taking,
+            reader=taking,
             throttle=throttle,
         )
         self._polls = self.services.polls, self.services.notifications
         self.reviver: Reviver | None = None
         if timer is not None:
-            coming_again = ComingAgain(
+            coming_again = Redelivery(
                 store=store,
                 storing=storing,
                 offsets=offsets,
@@ -165,7 +165,7 @@ class Pops:
                 coming_again=coming_again,
                 budget=budget,
             )
-            due_time.moved.subscribe(self.reviver.moved)
+            due_time.moved.subscribe(self.reviver.clock_moved)
 
     @property
     def held(self) -> int:
@@ -180,7 +180,7 @@ class Pops:
         if self.reviver is not None:
             self.reviver.arrived(queues)
 
-    def freed(self, queue: PopQueue) -> None:
+    def queue_freed(self, queue: PopQueue) -> None:
         """Note that a queue gives messages again that were to be taken in order; `wake` serves who waits for them."""
         for polls in self._polls:
             polls.wake_queue(queue)

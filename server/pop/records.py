@@ -21,12 +21,12 @@ from rocketwire.wire.fast import tags_code
 from rocketwire.wire.names import TIMER_TOPIC
 from rocketwire.wire.pop_records import (
     ACK_TAG,
+    BATCH_ACK_OFFSET,
     BATCH_ACK_TAG,
     CHECK_POINT_TAG,
-    SEVERAL,
     Ack,
     CheckPoint,
-    renewer_in_body,
+    encode_renewer,
 )
 
 AHEAD: Final = 1000
@@ -73,7 +73,7 @@ class PopRecords:
         self._host = host
         self._native = pop_drafts(revive_topic, host)
 
-    def taken(
+    def pop_draft(
         self,
         queue: PopQueue,
         broker: str,
@@ -88,7 +88,7 @@ class PopRecords:
         topic, group, queue_id = queue
         names = None if self._native is None else point_names(topic, group, broker)
         if names is not None and self._native is not None:
-            told = b"" if renewer is None else renewer_in_body(renewer).encode()
+            told = b"" if renewer is None else encode_renewer(renewer).encode()
             parts = queue_id, start_offset, differences, pop_time, invisible_time, told, revive_queue
             made = self._native.check_point(names, *parts)
             if made is not None:
@@ -98,7 +98,7 @@ class PopRecords:
             group=group,
             queue_id=queue_id,
             start_offset=start_offset,
-            differences=differences,
+            offset_differences=differences,
             pop_time=pop_time,
             invisible_time=invisible_time,
             broker=broker,
@@ -107,7 +107,7 @@ class PopRecords:
         )
         return self.check_point(point, revive_queue, pop_time)
 
-    def acked(
+    def acks_draft(
         self,
         queue: PopQueue,
         broker: str,
@@ -134,7 +134,7 @@ class PopRecords:
             start_offset=start_offset,
             pop_time=pop_time,
             broker=broker,
-            offset=acked[0] if len(offsets) == 1 else SEVERAL,
+            offset=acked[0] if len(offsets) == 1 else BATCH_ACK_OFFSET,
             offsets=None if len(offsets) == 1 else acked,
         )
         return self.ack(ack, revive_queue, due, now)
@@ -147,7 +147,7 @@ class PopRecords:
         """The draft of an acknowledgement of messages that are visible again at a time, made at another."""
         return self._draft(ack.tag, ack.unique_key, ack.body(), revive_queue, max(due, now + 1), now)
 
-    def settled(self, ack: Ack, revive_queue: int, due: int, now: int) -> Draft:
+    def settled_draft(self, ack: Ack, revive_queue: int, due: int, now: int) -> Draft:
         """The draft of an acknowledgement by the broker, whose check point is in the revive topic already."""
         return self._draft(ack.tag, ack.unique_key, ack.body(), revive_queue, min(due, now), now)
 
@@ -160,7 +160,7 @@ class PopRecords:
         return Draft(TIMER_TOPIC, 0, body, waiting, 0, 0, now, self._host, 0, 0, code, key)
 
 
-def check_time(invisible_time: int, most_seconds: int, *, least: int) -> None:
+def check_invisible_time(invisible_time: int, most_seconds: int, *, least: int) -> None:
     """Check an invisible time in ms: at least so long, and no longer than a timer message may wait.
 
     Raises:

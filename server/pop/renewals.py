@@ -59,12 +59,12 @@ class Renewals:
         self._here: set[str] = set()
         self._left: dict[str, float] = {}  # when the grace of those ends that left, the latest last
 
-    def enter(self, client_id: str) -> None:
+    def client_arrived(self, client_id: str) -> None:
         """Note that a client is here."""
         self._here.add(client_id)
         self._left.pop(client_id, None)
 
-    def leave(self, client_id: str, *, for_good: bool = False) -> None:
+    def client_left(self, client_id: str, *, for_good: bool = False) -> None:
         """Note that a client is gone; unless it said so itself, it may be back soon."""
         self._here.discard(client_id)
         now, left = self._now(), self._left
@@ -74,7 +74,7 @@ class Renewals:
         if not for_good:
             left[client_id] = now + _GRACE_SECONDS
 
-    def broke(self, client_id: str, heard: float, answered: float) -> None:
+    def connection_broke(self, client_id: str, heard: float, answered: float) -> None:
         """Note that a connection of a client broke: its last answers may be lost.
 
         Args:
@@ -94,7 +94,7 @@ class Renewals:
             start, stop = min(max(last.start, over), start), max(last.stop, stop)
         breaks[client_id] = [*recent, range(start, stop)]
 
-    def renewed(self, client_id: str | None, pop_time: int, now: int, former: int = STEP_MS) -> int | None:
+    def renewal_ms(self, client_id: str | None, pop_time: int, now: int, former: int = STEP_MS) -> int | None:
         """For how long from the pop on messages whose time is up are invisible anew, in ms; None: they are not.
 
         Args:

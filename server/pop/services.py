@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.clocks.due_time import DueTime
 from rocketwire.server.core.metrics import RECEIVE
 from rocketwire.server.core.request import Reply
 from rocketwire.server.filters import EVERYTHING, MessageFilter, selection
 from rocketwire.server.filters.keys import FilterKeys
-from rocketwire.server.guards.throttle.throttle import Throttle
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.pop.acks import Acks
 from rocketwire.server.pop.checks import PopChecks
 from rocketwire.server.pop.ordered import PopQueue
 from rocketwire.server.pop.peeking import Peeking
 from rocketwire.server.pop.polls import ANY_QUEUE, Polls
+from rocketwire.server.pop.pop_reader import PopReader, PopSpec
+from rocketwire.server.pop.pop_result import PopResult
 from rocketwire.server.pop.pop_topics import PopTopics
-from rocketwire.server.pop.records import check_time
-from rocketwire.server.pop.reviving.resetting import OffsetResets
-from rocketwire.server.pop.taken import Taken
-from rocketwire.server.pop.taking import Ask, Taking
-from rocketwire.wire.codes import PopResponseCode, ResponseCode
+from rocketwire.server.pop.records import check_invisible_time
+from rocketwire.server.pop.reviving.resetting import OffsetResetter
+from rocketwire.server.throttle.throttle import Throttle
+from rocketwire.wire.facts.codes import PopResponseCode, ResponseCode
 from rocketwire.wire.headers.pop import (
     NotificationRequestHeader,
     NotificationResponseHeader,
@@ -45,14 +45,14 @@ class PopServices:
     checks: PopChecks
     clock: Clock
     due_time: DueTime
-    filter_keys: Live[FilterKeys]
-    limit_keys: Live[LimitKeys]
+    filter_keys: LiveGroup[FilterKeys]
+    limit_keys: LiveGroup[LimitKeys]
     notifications: Polls
     peeking: Peeking
     polls: Polls
     pop_topics: PopTopics
-    resets: OffsetResets
-    taking: Taking
+    resets: OffsetResetter
+    reader: PopReader
     throttle: Throttle
 
     def wanted(self, expression: str | None, expression_type: str | None) -> MessageFilter:
@@ -64,9 +64,9 @@ class PopServices:
         if not expression:
             return EVERYTHING
         most = self.limit_keys.current.max_heartbeat_bytes
-        return selection.of_request(self.filter_keys.current, expression, expression_type, most_bytes=most)
+        return selection.filter_of_request(self.filter_keys.current, expression, expression_type, most_bytes=most)
 
-    def ask(self, fields: PopMessageRequestHeader, remote: str, account: str = "") -> Ask:
+    def make_spec(self, fields: PopMessageRequestHeader, remote: str, account: str = "") -> PopSpec:
         """A pop of an account that is served, unless it is over a quota; `remote` is its address, for a refusal.
 
         Raises:
@@ -74,30 +74,30 @@ class PopServices:
         """
         group, topic, checks = fields.consumer_group, fields.topic, self.checks
         checks.pop(group, topic, fields.queue_id, fields.max_msg_nums, remote)
-        ask = Ask(fields, self.wanted(fields.exp, fields.exp_type), account=account)
-        check_time(fields.invisible_time, checks.timer_keys.current.timer_max_delay_sec, least=1)
+        ask = PopSpec(fields, self.wanted(fields.exp, fields.exp_type), account=account)
+        check_invisible_time(fields.invisible_time, checks.timer_keys.current.timer_max_delay_sec, least=1)
         self.pop_topics.check_retry(topic, group)
-        self.pop_topics.make_own()
+        self.pop_topics.create_own()
         self.resets.note_pop(topic, group)
         return ask
 
     def may_find(self, topic: str, group: str) -> bool:
         """Whether there may be messages for a pop of a group that reads all queues."""
         own = self.checks.topics.get(topic)
-        may_find = self.taking.may_find
+        may_find = self.reader.may_find
         return (own is not None and may_find(own, group)) or any(
-            may_find(each, group) for each in self.pop_topics.retries(topic, group, 0)
+            may_find(each, group) for each in self.pop_topics.retry_topics(topic, group, 0)
         )
 
-    def take(self, ask: Ask) -> Taken:
+    def take(self, ask: PopSpec) -> PopResult:
         """What a pop gets now; others that wait are tried if there is more.
 
         Raises:
-            LimitExceeded, QueueBusy: see `Taking.take`.
+            LimitExceeded, QueueBusy: see `PopReader.take`.
         """
-        taken = self.taking.take(ask)
+        taken = self.reader.take(ask)
         if taken.rest and self.polls.held:
-            self.polls.wake_queue(line_of(ask.fields.topic, ask.fields.consumer_group, ask.fields.queue_id))
+            self.polls.wake_queue(poll_queue(ask.fields.topic, ask.fields.consumer_group, ask.fields.queue_id))
         return taken
 
     def refusal(self, group: str, topic: str, account: str) -> Reply | None:
@@ -110,11 +110,11 @@ class PopServices:
 
     def left(self, born_time: int, poll_time: int) -> int:
         """For how many ms more a request may wait that a client made at a time; 0 stands for now."""
-        born = self.due_time.of_client(born_time) if born_time else self.clock()
+        born = self.due_time.from_client_time(born_time) if born_time else self.clock()
         return min(poll_time, born + poll_time - self.clock())
 
 
-def line_of(topic: str, group: str, queue_id: int) -> PopQueue:
+def poll_queue(topic: str, group: str, queue_id: int) -> PopQueue:
     """What a request waits for."""
     return PopQueue(topic, group, max(queue_id, ANY_QUEUE))
 
@@ -124,7 +124,7 @@ class WaitingPop:
 
     __slots__ = ("_ask", "_remote", "_services")
 
-    def __init__(self, services: PopServices, ask: Ask, remote: str) -> None:
+    def __init__(self, services: PopServices, ask: PopSpec, remote: str) -> None:
         self._services = services
         self._ask = ask
         self._remote = remote
@@ -133,28 +133,28 @@ class WaitingPop:
     def queue(self) -> PopQueue:
         """What it waits for."""
         fields = self._ask.fields
-        return line_of(fields.topic, fields.consumer_group, fields.queue_id)
+        return poll_queue(fields.topic, fields.consumer_group, fields.queue_id)
 
     @property
-    def wanted(self) -> MessageFilter:
+    def message_filter(self) -> MessageFilter:
         """Its filter."""
-        return self._ask.wanted
+        return self._ask.message_filter
 
-    def try_now(self) -> Taken | Reply | None:
+    def try_now(self) -> PopResult | Reply | None:
         """Pop."""
         services, fields = self._services, self._ask.fields
         services.checks.pop(fields.consumer_group, fields.topic, fields.queue_id, fields.max_msg_nums, self._remote)
-        taken = services.taking.take(self._ask)
+        taken = services.reader.take(self._ask)
         if not taken.count:
             return None
         return services.refusal(fields.consumer_group, fields.topic, self._ask.account) or taken
 
-    def time_up(self) -> Reply:
+    def timeout_reply(self) -> Reply:
         """The answer without messages."""
         ask = self._ask
-        return self._services.taking.nothing(ask.fields, ask.account).in_vain(PopResponseCode.POLLING_TIMEOUT)
+        return self._services.reader.empty_result(ask.fields, ask.account).empty_reply(PopResponseCode.POLLING_TIMEOUT)
 
-    def undone(self, taken: Taken) -> None:
+    def undo(self, taken: PopResult) -> None:
         """Make the messages visible again."""
         self._services.acks.give_back(taken.handles(self._services.broker_name))
 
@@ -162,21 +162,21 @@ class WaitingPop:
 class WaitingNotification:
     """A notification that waits."""
 
-    __slots__ = ("_fields", "_remote", "_services", "wanted")
+    __slots__ = ("_fields", "_remote", "_services", "message_filter")
 
     def __init__(self, services: PopServices, fields: NotificationRequestHeader, remote: str) -> None:
         self._services = services
         self._fields = fields
         self._remote = remote
-        self.wanted = EVERYTHING
+        self.message_filter = EVERYTHING
 
     @property
     def queue(self) -> PopQueue:
         """What it waits for."""
         fields = self._fields
-        return line_of(fields.topic, fields.consumer_group, fields.queue_id)
+        return poll_queue(fields.topic, fields.consumer_group, fields.queue_id)
 
-    def try_now(self) -> Taken | Reply | None:
+    def try_now(self) -> PopResult | Reply | None:
         """Look."""
         services, fields = self._services, self._fields
         config = services.checks.wait(fields.consumer_group, fields.topic, fields.queue_id, self._remote)
@@ -184,9 +184,9 @@ class WaitingNotification:
             return None
         return Reply(fields=NotificationResponseHeader(has_msg=True))
 
-    def time_up(self) -> Reply:
+    def timeout_reply(self) -> Reply:
         """The answer that there is none."""
         return Reply(fields=NotificationResponseHeader(has_msg=False))
 
-    def undone(self, taken: Taken) -> None:
+    def undo(self, taken: PopResult) -> None:
         """Nothing was taken."""

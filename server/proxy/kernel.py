@@ -19,17 +19,17 @@ import trio
 from rocketwire import native
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.net.admission.in_flight import InFlight
-from rocketwire.server.net.listener import IDLE_KEY, Back, Connected
+from rocketwire.server.net.listener import IDLE_KEY, OpenConnection, ReturnConnection
 from rocketwire.server.net.session import HTTP2_PREFACE, TLS_HANDSHAKE, Session
-from rocketwire.server.proxy.shadow import Shadow
-from rocketwire.server.proxy.times import RelayedTimes, sorted_codes
-from rocketwire.server.proxy.tunnels import HIGH_WATER, Begun, Relocation, Watching
+from rocketwire.server.proxy.shadow import ShadowCluster
+from rocketwire.server.proxy.times import RelayTimeSums, sorted_codes
+from rocketwire.server.proxy.tunnels import HIGH_WATER, AdoptedConnection, OnRelayedAnswer, Relocation
 from rocketwire.server.upstream.connecting import nonblocking
-from rocketwire.server.upstream.errors import NotReached
-from rocketwire.server.upstream.rings import FIRST_BYTES, is_question
+from rocketwire.server.upstream.errors import UpstreamUnreachable
+from rocketwire.server.upstream.proxy_loops import FIRST_BYTES, is_loop_probe
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.errors import WireError
-from rocketwire.wire.frame import PREFIX, TYPE_SHIFT, Buffer
+from rocketwire.wire.frame import FRAME_PREFIX, TYPE_SHIFT, Buffer
 from rocketwire.wire.header import Header, decode_header
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def relay_kernel() -> ModuleType | None:
     return kernel if hasattr(kernel, "Relay") else None
 
 
-class Relayed:
+class RelayedConnection:
     """A connection that the kernel relays."""
 
     __slots__ = ("_drop", "address", "back", "host", "on_close", "port", "releasing", "remote", "remote_text")
@@ -71,8 +71,8 @@ class Relayed:
         address: Address,
         drop: Callable[[], None],
         *,
-        on_close: Callable[[Connected], None],
-        back: Back,
+        on_close: Callable[[OpenConnection], None],
+        back: ReturnConnection,
     ) -> None:
         """Make the connection of a client, of which `remote` is the host and port, to the broker at `address`."""
         self.port = port
@@ -116,7 +116,7 @@ class KernelRelays:
         in_flight: InFlight,
         *,
         times: bool = False,
-        shadow: Shadow | None = None,
+        shadow: ShadowCluster | None = None,
         seed: int = 0,
     ) -> None:
         codes = sorted_codes() if times else b""
@@ -124,10 +124,10 @@ class KernelRelays:
         self._in_flight = in_flight
         self._limits = in_flight.limits
         self._shadow = shadow
-        self._watching: dict[int, dict[int, Watching]] = {}
-        self._connections: dict[int, Relayed] = {}
+        self._watching: dict[int, dict[int, OnRelayedAnswer]] = {}
+        self._connections: dict[int, RelayedConnection] = {}
         self.counts = self._native.counts
-        self.times: Callable[[], RelayedTimes] = self._native.times
+        self.times: Callable[[], RelayTimeSums] = self._native.times
 
     @property
     def unsent(self) -> int:
@@ -144,9 +144,9 @@ class KernelRelays:
         *,
         address: Address,
         relocation: Relocation | None,
-        on_close: Callable[[Connected], None],
-        back: Back,
-    ) -> Relayed:
+        on_close: Callable[[OpenConnection], None],
+        back: ReturnConnection,
+    ) -> RelayedConnection:
         """Relay between two sockets from now on.
 
         `on_close` is called once both are closed, or `back` once frames have to be looked at.
@@ -157,14 +157,14 @@ class KernelRelays:
         client.detach()
         broker.detach()
         drop = partial(self._native.drop, number)
-        made = self._connections[number] = Relayed(port, remote, address, drop, on_close=on_close, back=back)
+        made = self._connections[number] = RelayedConnection(port, remote, address, drop, on_close=on_close, back=back)
         return made
 
     def of(self, port: PlainPort) -> int:
         """How many connections of a port there are."""
         return sum(each.port is port for each in self._connections.values())
 
-    def moved(self, former: Address) -> None:
+    def broker_moved(self, former: Address) -> None:
         """End the connections to a broker that has moved from an address."""
         for each in self._connections.values():
             if each.address == former:
@@ -214,7 +214,7 @@ class KernelRelays:
             told(None, memoryview(b""))
         if handed is not None:
             client, broker, to_client, to_broker, of_client, of_broker = handed
-            begun = Begun(nonblocking(broker), to_broker, of_broker)
+            begun = AdoptedConnection(nonblocking(broker), to_broker, of_broker)
             session = connection.back(connection, nonblocking(client), connection.remote, to_client, of_client)
             connection.port.adopt(session, begun)
             return
@@ -266,9 +266,9 @@ class PlainPort:
         plain: Callable[[], bool],
         where: Callable[[], Address | None],
         relocation: Callable[[Address], Relocation | None],
-        adopt: Callable[[Session, Begun], None],
+        adopt: Callable[[Session, AdoptedConnection], None],
         connecting: Callable[[Address], Awaitable[socket.socket]],
-        copied: Callable[[Header, Buffer], Watching | None],
+        copied: Callable[[Header, Buffer], OnRelayedAnswer | None],
     ) -> None:
         self._relays = relays
         self.plain = plain
@@ -282,9 +282,9 @@ class PlainPort:
         self,
         sock: socket.socket,
         remote: tuple[str, int],
-        on_close: Callable[[Connected], None],
-        back: Back,
-    ) -> Connected | None:
+        on_close: Callable[[OpenConnection], None],
+        back: ReturnConnection,
+    ) -> OpenConnection | None:
         """Relay a connection; None: it needs a session.
 
         Raises:
@@ -293,11 +293,11 @@ class PlainPort:
         await trio.lowlevel.wait_readable(sock)
         first = sock.recv(FIRST_BYTES, socket.MSG_PEEK)
         address = self._where()
-        if not first or address is None or not self.plain() or first[0] in _OTHERS or is_question(first):
+        if not first or address is None or not self.plain() or first[0] in _OTHERS or is_loop_probe(first):
             return None
         try:
             broker = await self._connecting(address)
-        except NotReached:
+        except UpstreamUnreachable:
             return None
         if not self.plain():
             broker.close()
@@ -320,6 +320,6 @@ def _read(data: bytes) -> tuple[Header, memoryview]:
     Raises:
         WireError: the header cannot be read.
     """
-    _, word = PREFIX.unpack_from(data)
-    end = PREFIX.size + (word & _HEADER_BYTES)
-    return decode_header(memoryview(data)[PREFIX.size : end], word >> TYPE_SHIFT), memoryview(data)[end:]
+    _, word = FRAME_PREFIX.unpack_from(data)
+    end = FRAME_PREFIX.size + (word & _HEADER_BYTES)
+    return decode_header(memoryview(data)[FRAME_PREFIX.size : end], word >> TYPE_SHIFT), memoryview(data)[end:]

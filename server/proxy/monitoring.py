@@ -13,32 +13,32 @@ import trio
 
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.guards.throttle.throttle import Throttle
+from rocketwire.server.faults.faulty import FaultInjection
+from rocketwire.server.faults.http import fault_routes
+from rocketwire.server.http.messages import HttpRequest, HttpResponse
+from rocketwire.server.http.server import HttpServer
+from rocketwire.server.monitoring.health import Readiness, healthy, listeners_check
 from rocketwire.server.net.admission.descriptors import Descriptors
 from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.listener import Listener
-from rocketwire.server.operations.faults.faulty import Faults
-from rocketwire.server.operations.faults.http import fault_routes
-from rocketwire.server.operations.http.messages import HttpRequest, HttpResponse
-from rocketwire.server.operations.http.server import HttpServer
-from rocketwire.server.operations.monitoring.health import Readiness, healthy, listeners_check
 from rocketwire.server.proxy.kernel import KernelRelays
-from rocketwire.server.proxy.shadow import Shadow
-from rocketwire.server.proxy.times import Times
-from rocketwire.server.proxy.tunnels import Passed
-from rocketwire.server.proxy.usage import SEND, Usage
-from rocketwire.server.upstream.cluster import BrokerKey, Cluster
-from rocketwire.server.upstream.lines import Lines
+from rocketwire.server.proxy.shadow import ShadowCluster
+from rocketwire.server.proxy.times import RelayHistograms
+from rocketwire.server.proxy.tunnels import RelayCounts
+from rocketwire.server.proxy.usage import SEND, UsageMeter
+from rocketwire.server.throttle.throttle import Throttle
+from rocketwire.server.upstream.cluster import BrokerKey, UpstreamCluster
+from rocketwire.server.upstream.connection_pool import ConnectionPool
 from rocketwire.wire.addresses import Address
 
 if TYPE_CHECKING:
     from prometheus_client import Metric
 
-_FAMILIES: Final = "rocketwire.server.operations.monitoring.families"
+_FAMILIES: Final = "rocketwire.server.monitoring.families"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sources:
+class ProxySources:
     """What is measured.
 
     Attributes:
@@ -54,20 +54,20 @@ class Sources:
     """
 
     clock: Clock
-    cluster: Cluster
+    cluster: UpstreamCluster
     connections: Callable[[], Iterable[tuple[BrokerKey, int]]]
     descriptors: Descriptors
-    faults: Faults | None
+    faults: FaultInjection | None
     in_flight: InFlight
-    lines: Lines
+    lines: ConnectionPool
     listeners: Mapping[str, Sequence[Listener]]
     metrics: Metrics
-    passed: Passed
+    passed: RelayCounts
     relays: KernelRelays | None
-    shadow: Shadow | None
+    shadow: ShadowCluster | None
     throttle: Throttle
-    times: Times | None
-    usage: Usage
+    times: RelayHistograms | None
+    usage: UsageMeter
 
 
 class ProxyMonitoring:
@@ -82,7 +82,7 @@ class ProxyMonitoring:
         address: The bound address.
     """
 
-    def __init__(self, sock: socket.socket, sources: Sources, *, hosts: frozenset[str]) -> None:
+    def __init__(self, sock: socket.socket, sources: ProxySources, *, hosts: frozenset[str]) -> None:
         host, port = sock.getsockname()[:2]
         self.address = Address(host=host, port=port)
         self._sources = sources
@@ -116,8 +116,8 @@ class ProxyMonitoring:
     def _families(self) -> Iterator[Metric]:
         from prometheus_client import CollectorRegistry, GCCollector, ProcessCollector  # noqa: PLC0415 - see `_metrics`
 
-        from rocketwire.server.operations.monitoring import quotas, traffic  # noqa: PLC0415 - as above
-        from rocketwire.server.operations.monitoring.families import build_info, counter, counters, gauge  # noqa: PLC0415 - as above
+        from rocketwire.server.monitoring import quotas, traffic  # noqa: PLC0415 - as above
+        from rocketwire.server.monitoring.families import build_info, counter, counters, gauge  # noqa: PLC0415 - as above
 
         of = self._sources
         yield build_info()
@@ -139,7 +139,7 @@ class ProxyMonitoring:
             )
         yield from traffic.descriptors(of.descriptors)
         yield from traffic.tls(of.metrics)
-        yield from traffic.refusals(of.metrics, 0 if of.faults is None else of.faults.rules.in_force)
+        yield from traffic.refusals(of.metrics, 0 if of.faults is None else of.faults.rules.active_rules)
         yield from quotas.families(of.throttle)
         yield traffic.connections(of.listeners)
         yield traffic.bytes_in_flight(of.in_flight.total + (0 if of.relays is None else of.relays.unsent))
@@ -165,7 +165,7 @@ class ProxyMonitoring:
 
     def _upstream(self) -> Iterator[Metric]:
         """Connections to brokers, and what passes."""
-        from rocketwire.server.operations.monitoring.families import counters, gauge, gauges  # noqa: PLC0415 - as above
+        from rocketwire.server.monitoring.families import counters, gauge, gauges  # noqa: PLC0415 - as above
 
         of = self._sources
         yield gauges(
@@ -194,7 +194,7 @@ class ProxyMonitoring:
 
     def _used(self) -> Iterator[Metric]:
         """Who uses which topic."""
-        from rocketwire.server.operations.monitoring.families import counters  # noqa: PLC0415 - as above
+        from rocketwire.server.monitoring.families import counters  # noqa: PLC0415 - as above
 
         used = list(self._sources.usage.used())
         labels = ("account", "topic", "kind")

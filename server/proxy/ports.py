@@ -24,7 +24,7 @@ import trio
 from rocketwire.server.limits.limits import Limits
 from rocketwire.server.net.listener import AddressInUse, bind
 from rocketwire.server.proxy.settings import PORT_STEP
-from rocketwire.server.upstream.cluster import BROKERS_LIMIT, BrokerKey, Cluster
+from rocketwire.server.upstream.cluster import BROKERS_LIMIT, BrokerKey, UpstreamCluster
 from rocketwire.wire.addresses import MAX_PORT, Address
 
 log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ _AT_ONCE: Final = 16
 """Ports that are opened before others have their turn."""
 
 
-class Served(NamedTuple):
+class PortService(NamedTuple):
     """What serves a broker's port.
 
     Attributes:
@@ -64,7 +64,7 @@ class _Port:
     def __init__(self, address: Address) -> None:
         self.address = address
         self.scope = trio.CancelScope()
-        self.served: Served | None = None
+        self.served: PortService | None = None
         self.texts: OrderedDict[str, None] = OrderedDict()
 
     @property
@@ -73,7 +73,7 @@ class _Port:
         return 0 if self.served is None else self.served.connections()
 
 
-class Ports:
+class BrokerPorts:
     """The ports.
 
     Args:
@@ -88,12 +88,12 @@ class Ports:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: UpstreamCluster,
         *,
         host: str,
         first: int,
         advertised_host: str,
-        listen: Callable[[BrokerKey, Sequence[socket.socket], trio.Nursery], Served],
+        listen: Callable[[BrokerKey, Sequence[socket.socket], trio.Nursery], PortService],
         most: int,
         limits: Limits,
     ) -> None:
@@ -206,7 +206,7 @@ class Ports:
         if unused is not None:
             self._close(unused, self._ports[unused])
             return True
-        self._limits.refused(BROKERS_LIMIT, "a port of a broker")
+        self._limits.count_refusal(BROKERS_LIMIT, "a port of a broker")
         return False
 
     async def _serve(self, key: BrokerKey, port: _Port, sockets: Sequence[socket.socket]) -> None:

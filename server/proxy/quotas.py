@@ -9,22 +9,22 @@ from typing import Final
 
 from rocketwire.server.core.guard_errors import QuotaExceeded
 from rocketwire.server.core.metrics import RECEIVE, SEND
-from rocketwire.server.core.request import Peer, Proof, account_of
-from rocketwire.server.guards.throttle.throttle import Gate, Throttle
+from rocketwire.server.core.request import CallSignature, Peer, account_named_by
 from rocketwire.server.proxy.sends import PULLS, SENDS, SendFields, is_half
+from rocketwire.server.throttle.throttle import QuotaSet, Throttle
 from rocketwire.store.append.drafts import Draft
 from rocketwire.wire import names
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.facts.properties import DELAY
 from rocketwire.wire.frame import Buffer
 from rocketwire.wire.header import Header
-from rocketwire.wire.properties import reader_of
+from rocketwire.wire.properties import property_reader
 
 _INT: Final = struct.Struct(">i")
-_DELAYED: Final = reader_of(DELAY.encode())
+_DELAYED: Final = property_reader(DELAY.encode())
 
 
-class Quotas:
+class ProxyQuotas:
     """A guard that counts sends and pulls, and refuses those over their quota with code 215.
 
     Args:
@@ -41,7 +41,7 @@ class Quotas:
         """Whether there are quotas."""
         return self._throttle.sends or self._throttle.receives
 
-    def admit(self, peer: Peer, header: Header, body: memoryview, proof: Proof | None = None) -> None:
+    def admit(self, peer: Peer, header: Header, body: memoryview, proof: CallSignature | None = None) -> None:
         """Decide about one request; a send is charged.
 
         Raises:
@@ -51,7 +51,7 @@ class Quotas:
         throttle, ext = self._throttle, header.ext or {}
         fields = SENDS.get(header.code)
         if fields is not None:
-            account = account_of(header, proof) if self._accounts else ""
+            account = account_named_by(header, proof) if self._accounts else ""
             gate = throttle.send(ext.get(fields.topic, ""), ext.get(fields.group, ""), account)
             if gate is None:
                 return
@@ -63,19 +63,19 @@ class Quotas:
             if gate is not None and not throttle.passes(RECEIVE, gate):
                 raise QuotaExceeded(throttle.receive_remark)
 
-    def _receive_gate(self, header: Header, proof: Proof | None) -> Gate | None:
+    def _receive_gate(self, header: Header, proof: CallSignature | None) -> QuotaSet | None:
         ext = header.ext or {}
-        account = account_of(header, proof) if self._accounts else ""
+        account = account_named_by(header, proof) if self._accounts else ""
         return self._throttle.receive(ext.get("topic", ""), ext.get("consumerGroup", ""), account)
 
-    def charging(self, header: Header, proof: Proof | None = None) -> Callable[[Buffer], None] | None:
+    def charging(self, header: Header, proof: CallSignature | None = None) -> Callable[[Buffer], None] | None:
         """What charges the body of the answer to a pull; None: nothing is charged for it."""
         if header.code not in PULLS or not self._throttle.receives:
             return None
         gate = self._receive_gate(header, proof)
         return None if gate is None else partial(self._charge, gate)
 
-    def _charge(self, gate: Gate, body: Buffer) -> None:
+    def _charge(self, gate: QuotaSet, body: Buffer) -> None:
         self._throttle.received(gate, (memoryview(body),))
 
 

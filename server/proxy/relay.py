@@ -10,26 +10,26 @@ import trio
 
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Reply
-from rocketwire.server.dispatch.guard import Guard
+from rocketwire.server.dispatch.guard import RequestGuard
 from rocketwire.server.net.session import Session
-from rocketwire.server.proxy.edge.checks import Checks
-from rocketwire.server.proxy.edge.grants import Grants
-from rocketwire.server.proxy.edge.held_requests import Arrived, EdgeAccounts, HeldRequests
-from rocketwire.server.proxy.passing import Passing
-from rocketwire.server.proxy.quotas import Quotas
+from rocketwire.server.proxy.edge.checks import BackCheckReceivers
+from rocketwire.server.proxy.edge.grants import LongPollPermissions
+from rocketwire.server.proxy.edge.held_requests import EdgeAccounts, HeldRequests, IncomingFrame
+from rocketwire.server.proxy.quotas import ProxyQuotas
+from rocketwire.server.proxy.relaying_dispatcher import RelayingDispatcher
 from rocketwire.server.proxy.sends import without_handles
-from rocketwire.server.proxy.shadow import Shadow
-from rocketwire.server.proxy.times import Times
-from rocketwire.server.proxy.tunnels import Begun, Passed, Relocation, Tunnel, Watching
-from rocketwire.server.transactions.hearing import MayHear, everybody
-from rocketwire.server.upstream.cluster import BrokerKey, Cluster
-from rocketwire.server.upstream.connecting import Connecting, connected
-from rocketwire.server.upstream.rings import CODE as RING_QUESTION
-from rocketwire.server.upstream.rings import Rings
-from rocketwire.server.upstream.signing import Account
+from rocketwire.server.proxy.shadow import ShadowCluster
+from rocketwire.server.proxy.times import RelayHistograms
+from rocketwire.server.proxy.tunnels import AdoptedConnection, OnRelayedAnswer, RelayCounts, Relocation, Tunnel
+from rocketwire.server.transactions.check_permission import MayCheck, allow_every_producer
+from rocketwire.server.upstream.cluster import BrokerKey, UpstreamCluster
+from rocketwire.server.upstream.connecting import Connect, connect_plain
+from rocketwire.server.upstream.proxy_loops import CODE as RING_QUESTION
+from rocketwire.server.upstream.proxy_loops import ProxyLoopGuard
+from rocketwire.server.upstream.signing import UpstreamAccount
 from rocketwire.wire.addresses import Address
-from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.connection import RawFrame
+from rocketwire.wire.facts.codes import ResponseCode
 from rocketwire.wire.frame import Buffer
 from rocketwire.wire.header import Header, decode_header, encode_header
 from rocketwire.wire.hosts import encode_host
@@ -38,7 +38,7 @@ from rocketwire.wire.signature import ACCESS_KEY
 log = logging.getLogger(__name__)
 
 
-class Relay(Passing):
+class FrameRelay(RelayingDispatcher):
     """Serves the frames of the clients of one broker.
 
     Args:
@@ -46,9 +46,9 @@ class Relay(Passing):
         cluster: Says where it is now.
         own: The proxy's address of the broker.
         nursery: Carries the tunnels.
-        guards: As for `Passing`.
+        guards: As for `RelayingDispatcher`.
         quotas: That of the guards which is charged for answers, too.
-        metrics: As for `Passing`.
+        metrics: As for `RelayingDispatcher`.
         passed: Counts what goes through tunnels.
         now: Likewise.
         moved: Called with the former address when the broker has moved.
@@ -65,24 +65,24 @@ class Relay(Passing):
     def __init__(
         self,
         key: BrokerKey,
-        cluster: Cluster,
+        cluster: UpstreamCluster,
         own: Address,
         nursery: trio.Nursery,
         *,
-        guards: Iterable[Guard],
-        quotas: Quotas,
+        guards: Iterable[RequestGuard],
+        quotas: ProxyQuotas,
         metrics: Metrics,
-        passed: Passed,
+        passed: RelayCounts,
         now: Callable[[], float],
         moved: Callable[[Address], None] = lambda _: None,
-        connecting: Connecting = connected,
-        rings: Rings,
+        connecting: Connect = connect_plain,
+        rings: ProxyLoopGuard,
         known: Callable[[Address], Address | None],
-        account: Account,
+        account: UpstreamAccount,
         accounts: EdgeAccounts | None = None,
-        may_hear: MayHear = everybody,
-        times: Times | None = None,
-        shadow: Shadow | None = None,
+        may_hear: MayCheck = allow_every_producer,
+        times: RelayHistograms | None = None,
+        shadow: ShadowCluster | None = None,
     ) -> None:
         super().__init__(guards=guards, metrics=metrics, now=now, times=times)
         self._key = key
@@ -99,8 +99,8 @@ class Relay(Passing):
         self._connecting = connecting
         self._account = account
         self._held = None if accounts is None else HeldRequests(nursery, accounts, self)
-        self._grants = None if accounts is None else Grants(accounts.access)
-        self._checks = None if may_hear is everybody else Checks(may_hear)
+        self._grants = None if accounts is None else LongPollPermissions(accounts.access)
+        self._checks = None if may_hear is allow_every_producer else BackCheckReceivers(may_hear)
         self._shadow = shadow
         self._find()
         cluster.changed.subscribe(self._find)
@@ -153,7 +153,7 @@ class Relay(Passing):
                 header = decode_header(frame.header, frame.serialize_type)
                 handled += 1
                 if header.code == RING_QUESTION and not header.is_response:
-                    session.engage(partial(self._answer_about_ring, session, header, frame.serialize_type), 0)
+                    session.run_long_request(partial(self._answer_about_ring, session, header, frame.serialize_type), 0)
                     break
                 if not header.is_response and not self._admitted(session, header, frame):
                     continue
@@ -164,7 +164,7 @@ class Relay(Passing):
                         continue
                 if header.is_response:
                     tunnel.send(_with(frame, header) if guarded else frame, None)
-                elif self._held is None or not self._held.takes(session, tunnel, Arrived(frame, header, arrived)):
+                elif self._held is None or not self._held.takes(session, tunnel, IncomingFrame(frame, header, arrived)):
                     self._ask(tunnel, frame, header, guarded=guarded, arrived=arrived)
                 if self._waits(session, tunnel):
                     break
@@ -183,8 +183,8 @@ class Relay(Passing):
         if tunnel.full:
             tunnel.flush()
             if tunnel.full:
-                session.engage(tunnel.drained, 0)
-        return session.engaged
+                session.run_long_request(tunnel.drained, 0)
+        return session.has_long_request
 
     def _ask(self, tunnel: Tunnel, frame: RawFrame, header: Header, *, guarded: bool, arrived: float) -> None:
         """Pass a request on."""
@@ -199,28 +199,28 @@ class Relay(Passing):
         if guarded:
             tunnel.watch(header.opaque, _charging(self._quotas.charging(header)))
         if self._shadow is not None:
-            tunnel.watch(header.opaque, self._shadow.take(self._key.name, header, frame.body))
+            tunnel.watch(header.opaque, self._shadow.copy_send(self._key.name, header, frame.body))
         if self._times is not None and not header.is_oneway:
             tunnel.time(header.opaque, header.code, arrived)
         if guarded or self._account.active:  # the broker is to read what was decided about, and nothing else
             frame = _with(frame, self._account.signed(header, frame.body))
         tunnel.send(frame, header)
 
-    def pass_on(self, tunnel: Tunnel, asked: Arrived) -> None:
+    def pass_on(self, tunnel: Tunnel, asked: IncomingFrame) -> None:
         """Pass a request to the broker."""
         self._ask(tunnel, asked.frame, asked.header, guarded=True, arrived=asked.at)
 
-    def refuse_for(self, session: Session, asked: Arrived, error: Exception) -> None:
+    def refuse_for(self, session: Session, asked: IncomingFrame, error: Exception) -> None:
         """Answer a request with the error for which it is not passed on."""
         self._refuse_for(session, asked.header, asked.frame.serialize_type, error, asked.at)
 
-    def answer(self, session: Session, asked: Arrived, reply: Reply) -> None:
+    def answer(self, session: Session, asked: IncomingFrame, reply: Reply) -> None:
         """Answer a request."""
         session.answer(asked.header, asked.frame.serialize_type, reply)
         if self._times is not None:
             self._times.answered(asked.header.code, asked.at)
 
-    def _opened(self, session: Session, begun: Begun | None = None) -> Tunnel | None:
+    def _opened(self, session: Session, begun: AdoptedConnection | None = None) -> Tunnel | None:
         """A new tunnel for a client; None: it has left, or it is not known where the broker is."""
         if self._target is None or session.closed:
             return None
@@ -238,11 +238,11 @@ class Relay(Passing):
         self._nursery.start_soon(tunnel.run, self._nursery)
         return tunnel
 
-    def copied(self, header: Header, body: Buffer) -> Watching | None:
+    def copied(self, header: Header, body: Buffer) -> OnRelayedAnswer | None:
         """Take a send that the kernel has chosen for the second cluster, and say who gets its answer."""
         return None if self._shadow is None else self._shadow.take_chosen(self._key.name, header, body)
 
-    def adopt(self, session: Session, begun: Begun) -> None:
+    def adopt(self, session: Session, begun: AdoptedConnection) -> None:
         """Take over a client with the connection to the broker that it has."""
         if self._opened(session, begun) is None:
             begun.sock.close()
@@ -267,7 +267,7 @@ class Relay(Passing):
             tunnel.close()
 
 
-def _charging(charging: Callable[[memoryview], None] | None) -> Watching | None:
+def _charging(charging: Callable[[memoryview], None] | None) -> OnRelayedAnswer | None:
     """What charges an answer, unless it is a refusal."""
     if charging is None:
         return None

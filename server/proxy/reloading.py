@@ -7,8 +7,8 @@ from typing import Final
 
 import trio
 
-from rocketwire.server.config.java_properties import PropertiesInvalid, parse_java_properties
-from rocketwire.server.config.keys import ConfigError, write
+from rocketwire.server.config.java_properties import JavaPropertiesInvalid, parse_java_properties
+from rocketwire.server.config.keys import ConfigError, format_value
 from rocketwire.server.configuration import KEYS, LiveConfig, read_settings
 from rocketwire.server.core.threads import RunSync
 from rocketwire.store.disk.files import FileSystem
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 LOOK_SECONDS: Final = 1.0
 
 
-class Reloading:
+class ConfigurationReloader:
     """Puts the keys of a file in force when it changes, those that may change while the proxy runs.
 
     Args:
@@ -61,13 +61,13 @@ class Reloading:
             return
         try:
             self._apply(text)
-        except (ConfigError, PropertiesInvalid, UnicodeDecodeError) as error:
+        except (ConfigError, JavaPropertiesInvalid, UnicodeDecodeError) as error:
             log.warning("-c %(file)s is not put in force: %(reason)s", {"file": self._path, "reason": error})
 
     def _apply(self, text: bytes) -> None:
         config, _ = read_settings(parse_java_properties(text.decode()))
         changes = {
-            key.name: write(wanted)
+            key.name: format_value(wanted)
             for key in KEYS
             if key.online
             and (wanted := config.value(key)) != self._live.current.value(key)

@@ -8,12 +8,12 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from rocketwire.wire.batch import decode_batch, encode_batch
-from rocketwire.wire.codes import RequestCode, SysFlag
 from rocketwire.wire.errors import BatchInvalid
+from rocketwire.wire.facts.codes import RequestCode, SysFlag
 from rocketwire.wire.facts.properties import ITEM_SEP, NAME_SEP, POP_CK
 from rocketwire.wire.frame import Buffer
 from rocketwire.wire.header import Header
-from rocketwire.wire.property_edits import without
+from rocketwire.wire.property_edits import remove_properties
 
 PULLS: Final = frozenset({RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE, RequestCode.POP_MESSAGE})
 _POP_CK: Final = POP_CK.encode()
@@ -78,4 +78,4 @@ def _batch_without_handles(body: Buffer) -> Buffer:
         items = decode_batch(data)
     except BatchInvalid:
         return body
-    return encode_batch(each._replace(properties=without(each.properties, (_POP_CK,))) for each in items)
+    return encode_batch(each._replace(properties=remove_properties(each.properties, (_POP_CK,))) for each in items)

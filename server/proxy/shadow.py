@@ -20,15 +20,15 @@ import trio
 
 from rocketwire.server.limits.limits import Limits
 from rocketwire.server.proxy.sends import SENDS, is_half, number
-from rocketwire.server.proxy.tunnels import Watching
-from rocketwire.server.upstream.cluster import MASTER, BrokerKey, Cluster
-from rocketwire.server.upstream.errors import NotReached
-from rocketwire.server.upstream.line import Answer, Done
-from rocketwire.server.upstream.lines import Lines
+from rocketwire.server.proxy.tunnels import OnRelayedAnswer
+from rocketwire.server.upstream.broker_connection import BrokerAnswer, OnAnswer
+from rocketwire.server.upstream.cluster import MASTER, BrokerKey, UpstreamCluster
+from rocketwire.server.upstream.connection_pool import ConnectionPool
+from rocketwire.server.upstream.errors import UpstreamUnreachable
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies.route import TopicRouteData
-from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.errors import WireError
+from rocketwire.wire.facts.codes import ResponseCode
 from rocketwire.wire.frame import Buffer
 from rocketwire.wire.header import Header
 
@@ -79,7 +79,7 @@ class _Copy:
         self.told: dict[int, _Told | None] = {}
 
 
-class Shadow:
+class ShadowCluster:
     """Copies a sample of sends to a second cluster.
 
     Args:
@@ -96,7 +96,13 @@ class Shadow:
     """
 
     def __init__(
-        self, cluster: Cluster, lines: Lines, *, percent: float, choose: Callable[[int], int], limits: Limits
+        self,
+        cluster: UpstreamCluster,
+        lines: ConnectionPool,
+        *,
+        percent: float,
+        choose: Callable[[int], int],
+        limits: Limits,
     ) -> None:
         self.cluster = cluster
         self._lines = lines
@@ -107,7 +113,7 @@ class Shadow:
         # Those under way, the oldest first, and until when the first cluster may answer.
         self._open: dict[_Copy, float] = {}
         self._bytes = 0
-        self._routes: dict[str, tuple[float, TopicRouteData | NotReached | None]] = {}
+        self._routes: dict[str, tuple[float, TopicRouteData | UpstreamUnreachable | None]] = {}
         self.sampled = 0
         self.outcomes: Counter[str] = Counter(dict.fromkeys(OUTCOMES, 0))
 
@@ -118,7 +124,7 @@ class Shadow:
         """How many of a million sends are copied."""
         return self._chance
 
-    def take(self, broker: str, header: Header, body: Buffer) -> Watching | None:
+    def copy_send(self, broker: str, header: Header, body: Buffer) -> OnRelayedAnswer | None:
         """Copy a send, if it is chosen.
 
         Args:
@@ -132,8 +138,8 @@ class Shadow:
         """
         return self.take_chosen(broker, header, body) if self._chosen(header) else None
 
-    def take_chosen(self, broker: str, header: Header, body: Buffer) -> Watching | None:
-        """Copy a send that is chosen already: as `take`."""
+    def take_chosen(self, broker: str, header: Header, body: Buffer) -> OnRelayedAnswer | None:
+        """Copy a send that is chosen already: as `copy_send`."""
         copy = self._copied(broker, header, body)
         if copy is None:
             return None
@@ -142,7 +148,7 @@ class Shadow:
             return None
         return partial(self._answered_frame, copy)
 
-    def around(self, broker: str, header: Header, body: Buffer, done: Done) -> Done:
+    def around(self, broker: str, header: Header, body: Buffer, done: OnAnswer) -> OnAnswer:
         """Copy a send that is made for a call, if it is chosen; what its answer is to be given to."""
         copy = self._copied(broker, header, body) if self._chosen(header) else None
         return done if copy is None else partial(self._answered_call, copy, done)
@@ -172,9 +178,11 @@ class Shadow:
     def _answered_frame(self, copy: _Copy, header: Header | None, _body: memoryview) -> None:
         self._tell(copy, 0, None if header is None else _told(header.code, header.ext, header.remark))
 
-    def _answered_call(self, copy: _Copy, done: Done, found: Answer | NotReached) -> None:
+    def _answered_call(self, copy: _Copy, done: OnAnswer, found: BrokerAnswer | UpstreamUnreachable) -> None:
         done(found)
-        self._tell(copy, 0, None if isinstance(found, NotReached) else _told(found.code, found.ext, found.remark))
+        self._tell(
+            copy, 0, None if isinstance(found, UpstreamUnreachable) else _told(found.code, found.ext, found.remark)
+        )
 
     # --- the second cluster
 
@@ -187,11 +195,13 @@ class Shadow:
             async for copy in self._received:
                 try:
                     await self._pass_on(copy)
-                except (NotReached, WireError) as error:
-                    self._answered(copy, error if isinstance(error, NotReached) else NotReached(str(error)))
+                except (UpstreamUnreachable, WireError) as error:
+                    self._answered(
+                        copy, error if isinstance(error, UpstreamUnreachable) else UpstreamUnreachable(str(error))
+                    )
                 except Exception as error:  # a bug must not end the proxy
                     log.exception("shadow: a send to %(topic)s", {"topic": copy.topic})
-                    self._answered(copy, NotReached(str(error)))
+                    self._answered(copy, UpstreamUnreachable(str(error)))
 
     async def _give_up(self) -> None:
         """Wait no more for answers of the first cluster that do not come."""
@@ -206,12 +216,12 @@ class Shadow:
         """Send a copy; its answer comes later.
 
         Raises:
-            NotReached: it cannot be sent.
+            UpstreamUnreachable: it cannot be sent.
             WireError: it does not fit in a frame.
         """
         header = copy.header
         address = self._address(copy, await self._route(copy.topic))
-        line = self._lines.open_line(address) or await self._lines.connected(address)
+        line = self._lines.open_connection(address) or await self._lines.get_connection(address)
         line.send(
             header.code,
             header.ext or {},
@@ -230,16 +240,16 @@ class Shadow:
         if known is None or known[0] < now:
             try:
                 found = await self.cluster.route(topic)
-            except NotReached as error:
+            except UpstreamUnreachable as error:
                 known = (now + _SECONDS, error)
             else:
                 known = (now + _ROUTE_SECONDS, found)
                 if found is not None:
-                    self.cluster.note(found.broker_datas)
+                    self.cluster.take_brokers(found.broker_datas)
             if len(self._routes) >= _MOST_ROUTES:
                 self._routes.clear()
             self._routes[topic] = known
-        if isinstance(known[1], NotReached):
+        if isinstance(known[1], UpstreamUnreachable):
             raise known[1]
         return known[1]
 
@@ -252,15 +262,15 @@ class Shadow:
         queues = {each.broker_name: each.write_queue_nums for each in ([] if route is None else route.queue_datas)}
         masters = [key.name for key in brokers if key.broker_id == MASTER and (not queues or key.name in queues)]
         if not masters:
-            raise NotReached("no broker of the second cluster is known")
+            raise UpstreamUnreachable("no broker of the second cluster is known")
         name = min(masters, key=lambda name: (name != copy.broker, queues.get(name, 0) <= copy.queue, name))
         return brokers[BrokerKey(name, MASTER)]
 
-    def _answered(self, copy: _Copy, found: Answer | NotReached) -> None:
+    def _answered(self, copy: _Copy, found: BrokerAnswer | UpstreamUnreachable) -> None:
         self._bytes -= len(copy.body)
         copy.body = b""
-        if isinstance(found, NotReached):
-            if self._limits.line_is_due("shadow: not reached"):
+        if isinstance(found, UpstreamUnreachable):
+            if self._limits.may_log("shadow: not reached"):
                 log.warning("shadow: a send to %(topic)s: %(reason)s", {"topic": copy.topic, "reason": found})
             self._tell(copy, 1, None)
         else:
@@ -283,7 +293,7 @@ class Shadow:
         stored = first.code == second.code == ResponseCode.SUCCESS
         if first.code == second.code and (not stored or copy.queue < 0 or first.queue == second.queue):
             return SAME
-        if self._limits.line_is_due(f"shadow: {first.code} {second.code}"):
+        if self._limits.may_log(f"shadow: {first.code} {second.code}"):
             log.warning(
                 "shadow: a send to %(topic)s: the first cluster answers %(first)s, the second %(second)s",
                 {"topic": copy.topic, "first": _shown(first), "second": _shown(second)},
@@ -293,17 +303,17 @@ class Shadow:
 
 def shadow_of(
     name_servers: Iterable[Address],
-    lines: Lines,
+    lines: ConnectionPool,
     *,
     percent: float,
     choose: Callable[[int], int],
     limits: Limits,
-) -> Shadow | None:
+) -> ShadowCluster | None:
     """What copies to the cluster of these name servers; None: there are none."""
     addresses = tuple(name_servers)
     if not addresses:
         return None
-    return Shadow(Cluster(addresses, lines), lines, percent=percent, choose=choose, limits=limits)
+    return ShadowCluster(UpstreamCluster(addresses, lines), lines, percent=percent, choose=choose, limits=limits)
 
 
 def _told(code: int, ext: Mapping[str, str] | None, remark: str | None) -> _Told:

@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from rocketwire.server.core.metrics import UNSERVED
-from rocketwire.server.operations.monitoring.latencies import Histogram, Latencies
-from rocketwire.wire.codes import RequestCode
+from rocketwire.server.monitoring.latencies import Histogram, Latencies
+from rocketwire.wire.facts.codes import RequestCode
 
 CODES: Final = frozenset(map(int, RequestCode))
 """The codes that are told apart."""
-RelayedTimes: TypeAlias = "Mapping[int, tuple[int, tuple[int, ...], int]]"
+RelayTimeSums: TypeAlias = "Mapping[int, tuple[int, tuple[int, ...], int]]"
 """What the kernel measured: of each code how many requests, the counts of the buckets, and the sum in ns."""
 _NANO: Final = 1_000_000_000
 
@@ -26,7 +26,7 @@ def sorted_codes() -> bytes:
     return array("i", sorted(CODES)).tobytes()
 
 
-class Times:
+class RelayHistograms:
     """The histograms of what Python passes on.
 
     Args:
@@ -54,11 +54,11 @@ class Times:
         for latencies in (self._requests, self._upstream):
             latencies.note(RequestCode.SEND_MESSAGE_V2, seconds, times)
 
-    def requests(self, relayed: RelayedTimes) -> Mapping[int, Histogram]:
+    def requests(self, relayed: RelayTimeSums) -> Mapping[int, Histogram]:
         """Of requests that are answered, with those that the kernel relayed."""
         return _together(self._requests.requests, relayed)
 
-    def upstream(self, relayed: RelayedTimes) -> Mapping[int, Histogram]:
+    def upstream(self, relayed: RelayTimeSums) -> Mapping[int, Histogram]:
         """Of the servers behind, likewise."""
         return _together(self._upstream.requests, relayed)
 
@@ -67,7 +67,7 @@ def _kind(code: int) -> int:
     return code if code in CODES else UNSERVED
 
 
-def _together(own: Mapping[int, Histogram], relayed: RelayedTimes) -> Mapping[int, Histogram]:
+def _together(own: Mapping[int, Histogram], relayed: RelayTimeSums) -> Mapping[int, Histogram]:
     found: dict[int, Histogram] = {}
     for code in sorted({*own, *relayed}):
         found[code] = Histogram()

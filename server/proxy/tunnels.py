@@ -17,17 +17,17 @@ import trio
 from rocketwire.server.core.request import Reply
 from rocketwire.server.net.outbox import Outbox
 from rocketwire.server.net.session import Session
-from rocketwire.server.proxy.times import Times
-from rocketwire.server.upstream.connecting import Connecting, connected
-from rocketwire.server.upstream.errors import NotReached
+from rocketwire.server.proxy.times import RelayHistograms
+from rocketwire.server.upstream.connecting import Connect, connect_plain
+from rocketwire.server.upstream.errors import UpstreamUnreachable
 from rocketwire.server.upstream.signing import unsigned
 from rocketwire.wire.addresses import Address
-from rocketwire.wire.codes import FLAG_RESPONSE, RequestCode, ResponseCode
 from rocketwire.wire.connection import FrameReader, RawFrame
 from rocketwire.wire.errors import FrameError
-from rocketwire.wire.frame import LENGTH_SIZE, PREFIX, TYPE_SHIFT, Buffer
+from rocketwire.wire.facts.codes import FLAG_RESPONSE, RequestCode, ResponseCode
+from rocketwire.wire.frame import FRAME_PREFIX, LENGTH_SIZE, TYPE_SHIFT, Buffer
 from rocketwire.wire.header import Header, decode_header, encode_header
-from rocketwire.wire.message_id_hosts import rewritten
+from rocketwire.wire.message_id_hosts import replace_hosts
 from rocketwire.wire.signature import ACCESS_KEY
 
 log = logging.getLogger(__name__)
@@ -51,11 +51,11 @@ class Relocation:
         self.new = new
 
 
-Watching: TypeAlias = "Callable[[Header | None, memoryview], None]"
+OnRelayedAnswer: TypeAlias = "Callable[[Header | None, memoryview], None]"
 """Called with the header and body of an answer, or with None if there will be none."""
 
 
-class Passed:
+class RelayCounts:
     """What tunnels have passed on: whole frames, and their bytes."""
 
     __slots__ = ("down", "down_bytes", "up", "up_bytes")
@@ -64,7 +64,7 @@ class Passed:
         self.up = self.up_bytes = self.down = self.down_bytes = 0
 
 
-class Begun(NamedTuple):
+class AdoptedConnection(NamedTuple):
     """A connection to a broker that was used before.
 
     Attributes:
@@ -99,11 +99,11 @@ class Tunnel:
         address: Address,
         relocation: Callable[[Address], Relocation | None],
         on_close: Callable[[Tunnel], None],
-        begun: Begun | None = None,
+        begun: AdoptedConnection | None = None,
         *,
-        connecting: Connecting = connected,
-        passed: Passed,
-        times: Times | None = None,
+        connecting: Connect = connect_plain,
+        passed: RelayCounts,
+        times: RelayHistograms | None = None,
         check_receiver: Callable[[memoryview], Session | None] | None = None,
     ) -> None:
         self.session = session
@@ -118,7 +118,7 @@ class Tunnel:
         self._outbox: Outbox | None = None
         self._waiting: list[bytes] = []
         self._unanswered: list[tuple[Header, int]] = []
-        self._watching: dict[int, Watching] = {}
+        self._watching: dict[int, OnRelayedAnswer] = {}
         self._times = times
         self._check_receiver = check_receiver
         self._timed: dict[int, tuple[int, float, float]] = {}
@@ -145,7 +145,7 @@ class Tunnel:
         else:
             self._outbox.put((data,))
 
-    def watch(self, opaque: int, watching: Watching | None) -> None:
+    def watch(self, opaque: int, watching: OnRelayedAnswer | None) -> None:
         """Have the answer to a request shown to somebody, too."""
         if watching is None:
             return
@@ -203,8 +203,8 @@ class Tunnel:
         begun = self._begun
         if begun is None:
             try:
-                begun = Begun(await self._connecting(self.address, nursery), b"", b"")
-            except NotReached as error:
+                begun = AdoptedConnection(await self._connecting(self.address, nursery), b"", b"")
+            except UpstreamUnreachable as error:
                 self._refuse_all(error)
                 return
         self._begun = None
@@ -229,7 +229,7 @@ class Tunnel:
         finally:
             self.close()
 
-    def _refuse_all(self, error: NotReached) -> None:
+    def _refuse_all(self, error: UpstreamUnreachable) -> None:
         """Answer what waits; the next request tries again."""
         session = self.session
         remark = f"the broker cannot be reached by the proxy: {error}"
@@ -288,7 +288,7 @@ class Tunnel:
         if _ACCESS_KEY in header:
             header = _unsigned(header, frame.serialize_type)
         if self._relocation is not None and b"msgId" in header:
-            header = rewritten(header, frame.serialize_type, self._relocation.old, self._relocation.new)
+            header = replace_hosts(header, frame.serialize_type, self._relocation.old, self._relocation.new)
         data = _whole(frame, header)
         self._passed.down += 1
         self._passed.down_bytes += len(data)
@@ -299,14 +299,14 @@ class Tunnel:
                 receiver.write(data)
                 receiver.flush()
             return
-        if session.diverts or self._watching or self._timed:
+        if session.intercepts or self._watching or self._timed:
             known = decode_header(header, frame.serialize_type)
             if known.flag & FLAG_RESPONSE:
                 self._answered(known.opaque)
                 watching = self._watching.pop(known.opaque, None)
                 if watching is not None:
                     watching(known, frame.body)
-                if session.take_diverted(known.opaque, data):
+                if session.take_intercepted(known.opaque, data):
                     return
         session.write(data)
 
@@ -343,5 +343,7 @@ def _unsigned(data: bytes, serialize_type: int) -> bytes:
 
 def _whole(frame: RawFrame, header: Buffer) -> bytes:
     """The bytes of a frame, with this header."""
-    head = PREFIX.pack(len(header) + len(frame.body) + LENGTH_SIZE, frame.serialize_type << TYPE_SHIFT | len(header))
+    head = FRAME_PREFIX.pack(
+        len(header) + len(frame.body) + LENGTH_SIZE, frame.serialize_type << TYPE_SHIFT | len(header)
+    )
     return b"".join((head, header, frame.body))

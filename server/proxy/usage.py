@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from rocketwire.server.core.request import Peer, Proof, account_of
+from rocketwire.server.core.request import CallSignature, Peer, account_named_by
 from rocketwire.server.proxy.sends import PULLS, SENDS
 from rocketwire.wire.header import Header
 
@@ -25,7 +25,7 @@ _KINDS: Final[Mapping[int, tuple[str, str]]] = {
 """What is counted, and the field with the topic."""
 
 
-class Used(NamedTuple):
+class AccountUsage(NamedTuple):
     """What an account did with a topic: the account, the topic, what, how often, and the bytes of the bodies."""
 
     account: str
@@ -35,7 +35,7 @@ class Used(NamedTuple):
     size: int
 
 
-class Usage:
+class UsageMeter:
     """The last of the guards: it counts what the others have admitted, and refuses nothing.
 
     Args:
@@ -53,7 +53,7 @@ class Usage:
         """Whether requests are counted."""
         return self._looks()
 
-    def admit(self, peer: Peer, header: Header, body: memoryview, proof: Proof | None = None) -> None:
+    def admit(self, peer: Peer, header: Header, body: memoryview, proof: CallSignature | None = None) -> None:
         """Count a request, if it is a send or a pull."""
         del peer
         known = _KINDS.get(header.code)
@@ -61,7 +61,7 @@ class Usage:
             return
         kind, field = known
         ext = header.ext or {}
-        account = account_of(header, proof) if self._accounts else ""
+        account = account_named_by(header, proof) if self._accounts else ""
         key = (account, ext.get(field, ""), kind)
         counts = self._used.get(key)
         if counts is None:
@@ -71,7 +71,7 @@ class Usage:
         counts[0] += 1
         counts[1] += len(body)
 
-    def used(self) -> Iterator[Used]:
+    def used(self) -> Iterator[AccountUsage]:
         """All counts."""
         for (account, topic, kind), (requests, size) in self._used.items():
-            yield Used(account, topic, kind, requests, size)
+            yield AccountUsage(account, topic, kind, requests, size)

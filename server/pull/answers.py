@@ -1,6 +1,6 @@
 """The answers to pulls, from what the store has of their queues.
 
-What a pull requests of the store is a value (`Asked`). Equal requests have equal answers, so the store is read once for
+What a pull requests of the store is a value (`PullSpec`). Equal requests have equal answers, so the store is read once for
 all of them. Messages are counted per group, once for each pull (`delivered`).
 """
 
@@ -10,18 +10,18 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.metrics import RECEIVE, Metrics
 from rocketwire.server.core.request import Reply
 from rocketwire.server.filters import MessageFilter
-from rocketwire.server.guards.throttle.throttle import Throttle
 from rocketwire.server.pull.keys import LongPollKeys, TransferKeys
-from rocketwire.server.pull.offset_moved import OffsetMoved
+from rocketwire.server.pull.offset_moved import OffsetMovedEvents
 from rocketwire.server.statistics.counters import Counters
 from rocketwire.server.statistics.statistics import GroupTopic
-from rocketwire.store.protocol import Messages
-from rocketwire.store.read.fetch import Fetched, FetchStatus
-from rocketwire.wire.codes import ResponseCode
+from rocketwire.server.throttle.throttle import Throttle
+from rocketwire.store.protocol import StoreProtocol
+from rocketwire.store.read.fetch import FetchResult, FetchStatus
+from rocketwire.wire.facts.codes import ResponseCode
 from rocketwire.wire.headers.pull import PullMessageResponseHeader
 
 
@@ -45,7 +45,7 @@ _ANSWERS: Final = {
 _EMPTY: Final = frozenset({FetchStatus.NO_MATCHED_LOGIC_QUEUE, FetchStatus.NO_MESSAGE_IN_QUEUE})
 
 
-class Asked(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
+class PullSpec(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     """What a pull requests of the store. Equal ones have the same answer.
 
     Attributes:
@@ -62,7 +62,7 @@ class Asked(msgspec.Struct, frozen=True, cache_hash=True, gc=False):
     from_start: bool
     most: int
     most_bytes: int | None
-    wanted: MessageFilter
+    message_filter: MessageFilter
 
 
 class PullAnswers:
@@ -70,13 +70,13 @@ class PullAnswers:
 
     def __init__(
         self,
-        store: Messages,
+        store: StoreProtocol,
         *,
-        transfer_keys: Live[TransferKeys],
-        long_poll_keys: Live[LongPollKeys],
+        transfer_keys: LiveGroup[TransferKeys],
+        long_poll_keys: LiveGroup[LongPollKeys],
         metrics: Metrics,
         deliveries: Counters[GroupTopic],
-        offset_moved: OffsetMoved,
+        offset_moved: OffsetMovedEvents,
         throttle: Throttle,
     ) -> None:
         self._store = store
@@ -87,14 +87,14 @@ class PullAnswers:
         self._offset_moved = offset_moved
         self._throttle = throttle
 
-    def meet(self, error: Exception) -> bool:
+    def on_store_error(self, error: Exception) -> bool:
         """Record an error that means that a file is gone; false: it means something else."""
-        return self._store.meet(error)
+        return self._store.on_store_error(error)
 
-    def fetch(self, asked: Asked) -> Fetched:
+    def fetch(self, asked: PullSpec) -> FetchResult:
         """Read what the store has for a pull now."""
         most, most_bytes = self.most(asked.most, asked.most_bytes)
-        wanted = asked.wanted
+        wanted = asked.message_filter
         return self._store.get(
             asked.topic,
             asked.queue_id,
@@ -112,7 +112,7 @@ class PullAnswers:
         gate = throttle.receive(topic, group, account) if throttle.receives else None
         return None if gate is None or throttle.passes(RECEIVE, gate) else self._refused()
 
-    def cold_refusal(self, group: str, asked: Asked) -> Reply | None:
+    def cold_refusal(self, group: str, asked: PullSpec) -> Reply | None:
         """The refusal of a group that reads too much from the disk, for a pull of more; None: there is none.
 
         It is checked before the pull's filter, for which all messages would have to be read.
@@ -124,7 +124,7 @@ class PullAnswers:
         if throttle.is_open(gate):
             return None
         first = self._store.get(asked.topic, asked.queue_id, asked.offset, 1)
-        if not (first.far_behind and first.count) or throttle.passes(RECEIVE, gate):
+        if not (first.is_far_behind and first.count) or throttle.passes(RECEIVE, gate):
             return None
         return self._refused()
 
@@ -145,7 +145,7 @@ class PullAnswers:
         keys = self._long_poll_keys.current
         return (asked_ms if keys.long_polling_enable else keys.short_polling_time_mills) / 1000
 
-    def reply(self, asked: Asked, fetched: Fetched) -> Reply:
+    def reply(self, asked: PullSpec, fetched: FetchResult) -> Reply:
         """Encode the result as an answer; nothing is counted."""
         code, remark = _ANSWERS[fetched.status]
         if not asked.from_start and fetched.status in _EMPTY:
@@ -162,13 +162,13 @@ class PullAnswers:
             body=fetched.chunks,
         )
 
-    def delivered(
-        self, group: str, offset: int, asked: Asked, fetched: Fetched, reply: Reply, account: str = ""
+    def count_delivered(
+        self, group: str, offset: int, asked: PullSpec, fetched: FetchResult, reply: Reply, account: str = ""
     ) -> None:
         """Count what a pull of a group gets; store an event if it was redirected from this requested offset."""
         throttle = self._throttle
-        if throttle.colds and fetched.far_behind:
-            throttle.cold(group).take(fetched.looked_at)
+        if throttle.colds and fetched.is_far_behind:
+            throttle.cold(group).charge(fetched.scanned_bytes)
         if fetched.count:
             self._metrics.delivered(fetched.count, fetched.size)
             self._deliveries.add((group, asked.topic), fetched.count, fetched.size)
@@ -176,4 +176,4 @@ class PullAnswers:
             if gate is not None:
                 throttle.received(gate, fetched.chunks)
         if reply.code == ResponseCode.PULL_OFFSET_MOVED:
-            self._offset_moved.tell(group, asked.topic, asked.queue_id, asked=offset, new=fetched.next_offset)
+            self._offset_moved.store_event(group, asked.topic, asked.queue_id, asked=offset, new=fetched.next_offset)

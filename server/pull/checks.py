@@ -16,11 +16,11 @@ from rocketwire.server.core.errors import (
 from rocketwire.server.filters import MessageFilter, selection
 from rocketwire.server.pull.services import PullServices
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
-from rocketwire.wire.codes import Permission, PullSysFlag
+from rocketwire.wire.facts.codes import Permission, PullSysFlag
 from rocketwire.wire.headers.pull import PullMessageRequestHeader
 
 
-def wanted_by(services: PullServices, fields: PullMessageRequestHeader, remote: str) -> MessageFilter:
+def filter_of_pull(services: PullServices, fields: PullMessageRequestHeader, remote: str) -> MessageFilter:
     """The filter of a pull; `remote` is the client's address, for the remark of a refusal.
 
     Raises:
@@ -56,7 +56,7 @@ def _filter(services: PullServices, fields: PullMessageRequestHeader, group: Sub
     """The consumer's filter: from the request, or from its last heartbeat."""
     if fields.sys_flag & PullSysFlag.SUBSCRIPTION:
         most = services.limit_keys.current.max_heartbeat_bytes
-        return selection.of_request(
+        return selection.filter_of_request(
             services.filter_keys.current, fields.subscription, fields.expression_type, most_bytes=most
         )
     consumers = services.clients.consumer(fields.consumer_group)
@@ -67,6 +67,6 @@ def _filter(services: PullServices, fields: PullMessageRequestHeader, group: Sub
     subscription = consumers.subscriptions.get(fields.topic)
     if subscription is None:
         raise SubscriptionNotFound("the consumer's subscription not exist" + FAQ)
-    return selection.of_group(
+    return selection.filter_of_group(
         services.filter_keys.current, services.filters, fields.consumer_group, subscription, fields.sub_version
     )

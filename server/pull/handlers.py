@@ -10,11 +10,11 @@ from typing import Final
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
 from rocketwire.server.offsets.consumed import commit_offset
-from rocketwire.server.pull.answers import Asked
-from rocketwire.server.pull.checks import wanted_by
+from rocketwire.server.pull.answers import PullSpec
+from rocketwire.server.pull.checks import filter_of_pull
 from rocketwire.server.pull.long_poll import HeldPull
 from rocketwire.server.pull.services import PullServices
-from rocketwire.wire.codes import PullSysFlag, RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import PullSysFlag, RequestCode, ResponseCode
 from rocketwire.wire.headers.pull import PullMessageRequestHeader, PullMessageResponseHeader
 
 PullRequest = Request[PullMessageRequestHeader]
@@ -22,9 +22,11 @@ PullRequest = Request[PullMessageRequestHeader]
 
 def _pull(services: PullServices, request: PullRequest) -> Reply | None:
     fields = request.fields
-    wanted = wanted_by(services, fields, request.peer.remote_text)
+    wanted = filter_of_pull(services, fields, request.peer.remote_text)
     offset = fields.queue_offset
-    asked = Asked(fields.topic, fields.queue_id, offset, offset == 0, fields.max_msg_nums, fields.max_msg_bytes, wanted)
+    asked = PullSpec(
+        fields.topic, fields.queue_id, offset, offset == 0, fields.max_msg_nums, fields.max_msg_bytes, wanted
+    )
     answers = services.pull_answers
     group, account = fields.consumer_group, request.account
     refusal = answers.refusal(group, fields.topic, account) or answers.cold_refusal(group, asked)
@@ -34,14 +36,14 @@ def _pull(services: PullServices, request: PullRequest) -> Reply | None:
     if fields.sys_flag & PullSysFlag.COMMIT_OFFSET:
         commit_offset(services.offsets, group, fields.topic, fields.queue_id, fields.commit_offset)
     reply = answers.reply(asked, fetched)
-    answers.delivered(group, offset, asked, fetched, reply, account)
+    answers.count_delivered(group, offset, asked, fetched, reply, account)
     if reply.code != ResponseCode.PULL_NOT_FOUND or not fields.sys_flag & PullSysFlag.SUSPEND:
         return reply
     _hold(services, request, asked)
     return None
 
 
-def _hold(services: PullServices, request: PullRequest, asked: Asked) -> None:
+def _hold(services: PullServices, request: PullRequest, asked: PullSpec) -> None:
     """Hold the request until a message for it arrives or its time is up."""
     fields = request.fields
     seconds = services.pull_answers.held_seconds(fields.suspend_timeout_millis)
@@ -55,13 +57,13 @@ ROUTES: Final = (
         header=PullMessageRequestHeader,
         response=PullMessageResponseHeader,
         handler=_pull,
-        heading="read messages of a queue, or wait for one",
+        summary="read messages of a queue, or wait for one",
     ),
     Route(
         code=RequestCode.LITE_PULL_MESSAGE,
         header=PullMessageRequestHeader,
         response=PullMessageResponseHeader,
         handler=_pull,
-        heading="the same, from a 5.x lite pull consumer",
+        summary="the same, from a 5.x lite pull consumer",
     ),
 )

@@ -17,15 +17,15 @@ from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Peer, Reply, held_request
 from rocketwire.server.filters import EVERYTHING, MessageFilter
 from rocketwire.server.offsets.consumed import may_commit
-from rocketwire.server.pull.answers import Asked, PullAnswers
-from rocketwire.server.pull.checks import wanted_by
+from rocketwire.server.pull.answers import PullAnswers, PullSpec
+from rocketwire.server.pull.checks import filter_of_pull
 from rocketwire.server.pull.long_poll import HeldPull
 from rocketwire.server.pull.services import PullServices
 from rocketwire.store.errors import StoreError
 from rocketwire.store.queues.consume_queue import ConsumeQueue
-from rocketwire.store.read.fetch import Fetched, FetchStatus
+from rocketwire.store.read.fetch import FetchResult, FetchStatus
 from rocketwire.store.store import MessageStore
-from rocketwire.wire.codes import MAX_FRAME_LENGTH, PullSysFlag, SerializeType
+from rocketwire.wire.facts.codes import MAX_FRAME_LENGTH, PullSysFlag, SerializeType
 from rocketwire.wire.header import encode_header_around_opaque
 from rocketwire.wire.headers.pull import PullMessageRequestHeader
 
@@ -81,7 +81,7 @@ class PullPlan(NamedTuple):
 
 
 class KernelPulls:
-    """The kernel's `Pulls` of one broker.
+    """The kernel's `PopEmulation` of one broker.
 
     Attributes:
         native: The kernel's object, to which the hub offers frames.
@@ -151,7 +151,7 @@ class KernelPulls:
             max_msg_bytes=max_msg_bytes,
         )
         try:
-            wanted = wanted_by(services, fields, "")
+            wanted = filter_of_pull(services, fields, "")
         except (ServerError, StoreError):  # Python raises it again when it serves the pull
             return False
         by_properties = None
@@ -184,7 +184,7 @@ class KernelPulls:
     ) -> None:
         """Hold a pull at the end of its queue until a message arrives or its time is up."""
         group, topic, queue_id, most, most_bytes, wanted = account
-        asked = Asked(topic, queue_id, offset, offset == 0, most, most_bytes, wanted)
+        asked = PullSpec(topic, queue_id, offset, offset == 0, most, most_bytes, wanted)
         request = held_request(peer, code, opaque, serialize_type)
         services = self._services
         pull = HeldPull(request, group=group, offset=offset)
@@ -209,8 +209,8 @@ _Texts: TypeAlias = tuple[tuple[_Parts, ...], ...]
 def answer_texts(answers: PullAnswers) -> _Texts:
     """The answers to pulls that found messages, to pulls without a match, and to offset updates."""
     statuses = (FetchStatus.FOUND, FetchStatus.NO_MATCHED_MESSAGE)
-    asked = Asked("", 0, 0, True, 0, None, EVERYTHING)  # noqa: FBT003 - positions are faster, where pulls are served
-    replies = [answers.reply(asked, Fetched(status, _NEXT, _MIN, _MAX)) for status in statuses]
+    asked = PullSpec("", 0, 0, True, 0, None, EVERYTHING)  # noqa: FBT003 - positions are faster, where pulls are served
+    replies = [answers.reply(asked, FetchResult(status, _NEXT, _MIN, _MAX)) for status in statuses]
     return (
         *((_json_parts(reply), _binary_parts(reply)) for reply in replies),
         tuple(encode_header_around_opaque(Reply(ext={}).header(0), each) for each in _TYPES),

@@ -26,11 +26,11 @@ from rocketwire.server.core.background import OVERDUE_MS, BackgroundBudget
 from rocketwire.server.core.errors import response_code
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Peer, Reply, Request, SharedReply
-from rocketwire.server.filters.held import HeldFilters
+from rocketwire.server.filters.held import FilterMemory
 from rocketwire.server.limits.limits import Limits
-from rocketwire.server.pull.answers import Asked
-from rocketwire.store.read.fetch import Fetched, FetchStatus
-from rocketwire.wire.codes import ResponseCode
+from rocketwire.server.pull.answers import PullSpec
+from rocketwire.store.read.fetch import FetchResult, FetchStatus
+from rocketwire.wire.facts.codes import ResponseCode
 
 log = logging.getLogger(__name__)
 
@@ -50,23 +50,23 @@ Queue = tuple[str, int]
 """Topic and queue id."""
 
 
-class Answers(Protocol):
+class HeldPullAnswers(Protocol):
     """Makes the answers to held pulls: see `answers.PullAnswers`."""
 
-    def fetch(self, asked: Asked) -> Fetched:
+    def fetch(self, asked: PullSpec) -> FetchResult:
         """Read what the store has for a pull now."""
 
-    def meet(self, error: Exception) -> bool:
+    def on_store_error(self, error: Exception) -> bool:
         """Record that a file of the store is gone; false: the error means something else."""
 
-    def reply(self, asked: Asked, fetched: Fetched) -> Reply:
+    def reply(self, asked: PullSpec, fetched: FetchResult) -> Reply:
         """Encode the result as an answer; nothing is counted."""
 
     def refusal(self, group: str, topic: str, account: str = "") -> Reply | None:
         """The refusal of a group or an account that is over its quota; None: it is not."""
 
-    def delivered(
-        self, group: str, offset: int, asked: Asked, fetched: Fetched, reply: Reply, account: str = ""
+    def count_delivered(
+        self, group: str, offset: int, asked: PullSpec, fetched: FetchResult, reply: Reply, account: str = ""
     ) -> None:
         """Count what a pull of a group gets; store an event if it was redirected from this requested offset."""
 
@@ -76,7 +76,7 @@ class _Waiters:
 
     __slots__ = ("asked", "pulls")
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: PullSpec) -> None:
         self.asked = asked
         self.pulls: dict[HeldPull, None] = {}
 
@@ -95,25 +95,25 @@ class HeldPull:
         self.waiters: _Waiters | None = None
 
 
-_NONE: Final[dict[Asked, _Waiters]] = {}
+_NONE: Final[dict[PullSpec, _Waiters]] = {}
 
 
 class LongPoll:
     """All held pulls of a broker."""
 
-    def __init__(self, answers: Answers, limits: Limits, budget: BackgroundBudget) -> None:
+    def __init__(self, answers: HeldPullAnswers, limits: Limits, budget: BackgroundBudget) -> None:
         """Begin; `budget` is that of the background work, which answering too many at once is."""
         self._answers = answers
         self._budget = budget
         self._limits = limits
-        self._waiting: dict[Queue, dict[Asked, _Waiters]] = {}
+        self._waiting: dict[Queue, dict[PullSpec, _Waiters]] = {}
         self._by_peer: dict[Peer, set[HeldPull]] = {}
         self._deadlines: list[tuple[float, int, HeldPull]] = []
         self._numbers = count()
         self._touched: set[Queue] = set()
         self._late: dict[_Waiters, list[HeldPull]] = {}  # to be examined
         self._held = 0
-        self._filters = HeldFilters()
+        self._filters = FilterMemory()
         self._unsent: dict[Peer, None] = {}
         self._sooner = trio.Event()
 
@@ -122,7 +122,7 @@ class LongPoll:
         """How many pulls wait."""
         return self._held
 
-    def hold(self, pull: HeldPull, asked: Asked, seconds: float) -> None:
+    def hold(self, pull: HeldPull, asked: PullSpec, seconds: float) -> None:
         """Keep `pull` until a message arrives for it or `seconds` (LONGEST_HOLD_SECONDS at most) have passed.
 
         Raises:
@@ -144,17 +144,17 @@ class LongPoll:
             self._deadlines = [entry for entry in self._deadlines if entry[2].waiters is not None]
             heapify(self._deadlines)
 
-    def _check_room(self, peer: Peer, asked: Asked) -> None:
+    def _check_room(self, peer: Peer, asked: PullSpec) -> None:
         keys = self._limits.keys.current
         # Raised where they are created: a variable of this frame would keep the filter alive until the garbage
         # collection.
         if len(self._by_peer.get(peer, ())) >= keys.max_requests_per_connection:
             raise LimitExceeded("maxRequestsPerConnection", keys.max_requests_per_connection)
-        taken = (self._held + 1) * BYTES_EACH + self._filters.size_with(asked.wanted)
+        taken = (self._held + 1) * BYTES_EACH + self._filters.size_with(asked.message_filter)
         if taken > keys.max_in_flight_bytes:
             raise LimitExceeded("maxInFlightBytes", keys.max_in_flight_bytes)
 
-    def _join(self, pull: HeldPull, asked: Asked) -> None:
+    def _join(self, pull: HeldPull, asked: PullSpec) -> None:
         queue = asked.topic, asked.queue_id
         by_asked = self._waiting.get(queue)
         if by_asked is None:
@@ -162,7 +162,7 @@ class LongPoll:
         waiters = by_asked.get(asked)
         if waiters is None:
             waiters = by_asked[asked] = _Waiters(asked)
-            self._filters.take(asked.wanted)
+            self._filters.take(asked.message_filter)
         waiters.pulls[pull] = None
         pull.waiters = waiters
 
@@ -206,7 +206,7 @@ class LongPoll:
             fetched = self._answers.fetch(asked)
             reply = self._answers.reply(asked, fetched)
         except Exception as error:  # answered to the pull: the sender of the message did not cause it
-            if not self._answers.meet(error):
+            if not self._answers.on_store_error(error):
                 log.exception(
                     "held pulls of %(topic)s, queue %(queue)d", {"topic": asked.topic, "queue": asked.queue_id}
                 )
@@ -226,7 +226,7 @@ class LongPoll:
                 if refusal is not None:
                     self._answer(pull, refusal)
                     continue
-                self._answers.delivered(pull.group, pull.offset, asked, fetched, reply, pull.account)
+                self._answers.count_delivered(pull.group, pull.offset, asked, fetched, reply, pull.account)
                 self._answer(pull, answer)
             except Exception as error:  # answered to this pull only: other pulls did not cause it
                 log.exception("held pull from %(peer)s", {"peer": pull.peer.remote_text})
@@ -264,7 +264,7 @@ class LongPoll:
                 pull.waiters = there
             there.pulls.update(waiters.pulls)
             waiters.pulls.clear()
-            self._filters.drop(asked.wanted)
+            self._filters.drop(asked.message_filter)
 
     def _forget(self, pull: HeldPull) -> None:
         waiters = pull.waiters
@@ -277,7 +277,7 @@ class LongPoll:
             queue = asked.topic, asked.queue_id
             by_asked = self._waiting[queue]
             del by_asked[asked]
-            self._filters.drop(asked.wanted)
+            self._filters.drop(asked.message_filter)
             if not by_asked:
                 del self._waiting[queue]
         of_peer = self._by_peer[pull.peer]
@@ -328,7 +328,7 @@ class LongPoll:
 
     def _end_some(self) -> None:
         """Answer some pulls whose time is up."""
-        for waiters, pulls in self._due(_FEW_DUE if self._budget.pressed() else _MOST_DUE).items():
+        for waiters, pulls in self._due(_FEW_DUE if self._budget.is_busy() else _MOST_DUE).items():
             self._try(waiters, pulls, final=True)
         self._flush()
 
@@ -348,6 +348,6 @@ class LongPoll:
         return due
 
 
-def _has_more(fetched: Fetched) -> bool:
+def _has_more(fetched: FetchResult) -> bool:
     """Whether the read ended before the queue: the consumer then pulls the rest at once."""
     return fetched.status is FetchStatus.NO_MATCHED_MESSAGE and fetched.next_offset < fetched.max_offset

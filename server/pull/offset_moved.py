@@ -9,7 +9,7 @@ import logging
 
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.store.append.drafts import Draft
-from rocketwire.store.protocol import Messages
+from rocketwire.store.protocol import StoreProtocol
 from rocketwire.wire import names
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.client import MessageQueue, OffsetMovedEvent
@@ -20,16 +20,16 @@ from rocketwire.wire.properties import encode_properties
 log = logging.getLogger(__name__)
 
 
-class OffsetMoved:
+class OffsetMovedEvents:
     """Writes the events of one broker."""
 
-    def __init__(self, store: Messages, *, broker_name: str, store_host: bytes, clock: Clock) -> None:
+    def __init__(self, store: StoreProtocol, *, broker_name: str, store_host: bytes, clock: Clock) -> None:
         self._store = store
         self._broker_name = broker_name
         self._store_host = store_host
         self._clock = clock
 
-    def tell(self, group: str, topic: str, queue_id: int, *, asked: int, new: int) -> None:
+    def store_event(self, group: str, topic: str, queue_id: int, *, asked: int, new: int) -> None:
         """Store an event: a group requested an offset and was redirected. Dropped if the store is not writable.
 
         Properties are in Apache's order.

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.errors import MessageNotFound
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
 from rocketwire.server.limits.keys import LARGEST_BODY
 from rocketwire.server.messages.stored_message import stored_message
 from rocketwire.server.query.keys import QueryKeys
-from rocketwire.store.protocol import Messages
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.store.protocol import StoreProtocol
 from rocketwire.wire.errors import RecordInvalid
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers.query import (
     QueryMessageRequestHeader,
     QueryMessageResponseHeader,
@@ -24,7 +24,7 @@ from rocketwire.wire.headers.query import (
 )
 
 if TYPE_CHECKING:  # for annotations: it needs a YAML parser, imported only where access control is on
-    from rocketwire.server.guards.acl.control import AccessControl
+    from rocketwire.server.acl.control import AccessControl
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +32,8 @@ class QueryServices:
     """The services of queries; `access` is None without access control."""
 
     access: AccessControl | None
-    keys: Live[QueryKeys]
-    store: Messages
+    keys: LiveGroup[QueryKeys]
+    store: StoreProtocol
 
 
 def _query(services: QueryServices, request: Request[QueryMessageRequestHeader]) -> Reply:
@@ -82,12 +82,12 @@ ROUTES: Final = (
         header=QueryMessageRequestHeader,
         response=QueryMessageResponseHeader,
         handler=_query,
-        heading="messages by key or unique key",
+        summary="messages by key or unique key",
     ),
     Route(
         code=RequestCode.VIEW_MESSAGE_BY_ID,
         header=ViewMessageRequestHeader,
         handler=_view,
-        heading="the message at a physical offset",
+        summary="the message at a physical offset",
     ),
 )

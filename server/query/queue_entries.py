@@ -10,18 +10,18 @@ from typing import Final
 
 from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.core.errors import ServerError
+from rocketwire.server.core.long_tasks import ReplySteps, Steps, encode_answer, in_batches
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
-from rocketwire.server.core.works import Steps, Work, in_parts, written
 from rocketwire.server.filters.tag import is_tag_type
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT
-from rocketwire.store.protocol import Messages
+from rocketwire.store.protocol import StoreProtocol
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.client import SubscriptionData
 from rocketwire.wire.bodies.progress import ConsumeQueueData, QueryConsumeQueueResponseBody
 from rocketwire.wire.bodies.topic import TopicConfig
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.headers.query import QueryConsumeQueueRequestHeader
 
 MOST_ENTRIES: Final = 16_384
@@ -34,23 +34,23 @@ class QueueEntryServices:
     """The services of these requests."""
 
     clients: ClientGroups
-    store: Messages
+    store: StoreProtocol
     topics: BrokerTopics
 
 
-class QueueNotThere(ServerError):
+class QueueMissing(ServerError):
     """The topic has no such queue."""
 
 
-def _entries(services: QueueEntryServices, request: Request[QueryConsumeQueueRequestHeader]) -> Work:
+def _entries(services: QueueEntryServices, request: Request[QueryConsumeQueueRequestHeader]) -> ReplySteps:
     return _told(services, request.fields)
 
 
-def _told(services: QueueEntryServices, fields: QueryConsumeQueueRequestHeader) -> Work:
+def _told(services: QueueEntryServices, fields: QueryConsumeQueueRequestHeader) -> ReplySteps:
     topic, queue_id, store = fields.topic, fields.queue_id, services.store
     end = store.max_offset(topic, queue_id)
     if not end and not _has(services.topics.get(topic), queue_id):
-        raise QueueNotThere(f"{queue_id}@{topic} is not exist!")
+        raise QueueMissing(f"{queue_id}@{topic} is not exist!")
     begin = store.min_offset(topic, queue_id)
     if not begin <= fields.index < end:
         return Reply(remark=f"Index {fields.index} of {queue_id}@{topic} is not exist!")
@@ -63,7 +63,7 @@ def _told(services: QueueEntryServices, fields: QueryConsumeQueueRequestHeader) 
         max_queue_index=end,
         min_queue_index=begin,
     )
-    return Reply(body=((yield from written(body, len(found), len(found) * _LEAST_ENTRY)),))
+    return Reply(body=((yield from encode_answer(body, len(found), len(found) * _LEAST_ENTRY)),))
 
 
 def _has(topic: TopicConfig | None, queue_id: int) -> bool:
@@ -85,9 +85,9 @@ def _subscribed(clients: ClientGroups, group: str | None, topic: str) -> tuple[S
     return subscription, "null" if is_tag_type(subscription.expression_type) else encode_body(subscription).decode()
 
 
-def _read(store: Messages, topic: str, queue_id: int, offsets: range) -> Steps[list[ConsumeQueueData]]:
+def _read(store: StoreProtocol, topic: str, queue_id: int, offsets: range) -> Steps[list[ConsumeQueueData]]:
     found: list[ConsumeQueueData] = []
-    for part in in_parts(offsets):
+    for part in in_batches(offsets):
         first, entries = store.queue_entries(topic, queue_id, offsets.start + len(found), len(part))
         if first != offsets.start + len(found) or not entries:
             break  # removed meanwhile
@@ -104,6 +104,6 @@ ROUTES: Final = (
         code=RequestCode.QUERY_CONSUME_QUEUE,
         header=QueryConsumeQueueRequestHeader,
         handler=_entries,
-        heading="entries of a consume queue",
+        summary="entries of a consume queue",
     ),
 )

@@ -10,9 +10,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from rocketwire.server.config.java_properties import PropertiesInvalid, parse_java_properties
+from rocketwire.server.config.java_properties import JavaPropertiesInvalid, parse_java_properties
 from rocketwire.server.delay.keys import DelayKeys
-from rocketwire.wire.errors import PropertiesInvalid as MessagePropertiesInvalid
+from rocketwire.wire.errors import JavaPropertiesInvalid as MessagePropertiesInvalid
 from rocketwire.wire.facts.properties import DELAY, TIMER_DELIVER_MS
 from rocketwire.wire.fast_headers import SendFields
 from rocketwire.wire.properties import decode_properties, encode_properties
@@ -27,7 +27,7 @@ def levels_of(configuration: bytes) -> tuple[int, ...]:
     try:
         text = parse_java_properties(configuration.decode("utf-8", "replace")).get(_KEY, "")
         return DelayKeys(message_delay_level=text).levels if text else ()
-    except (PropertiesInvalid, ValueError, LookupError):
+    except (JavaPropertiesInvalid, ValueError, LookupError):
         return ()
 
 

@@ -16,27 +16,27 @@ from msgspec.structs import replace
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.errors import TopicNotFound
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.core.request import Proof, Reply, Request
-from rocketwire.server.dispatch.caller import CallCaller
-from rocketwire.server.dispatch.dispatcher import LONGEST_SECONDS, ext_of_fast
-from rocketwire.server.dispatch.guard import Guard
-from rocketwire.server.dispatch.refusal import refusal
-from rocketwire.server.grpc.calls import NotStored
-from rocketwire.server.grpc.clients import Client
+from rocketwire.server.core.request import CallSignature, Reply, Request
+from rocketwire.server.dispatch.caller import GrpcCaller
+from rocketwire.server.dispatch.dispatcher import MAX_SERVE_SECONDS, ext_of_fast
+from rocketwire.server.dispatch.guard import RequestGuard
+from rocketwire.server.dispatch.refusal import refusal_reply
+from rocketwire.server.grpc.calls import BrokerNotReached
+from rocketwire.server.grpc.clients import GrpcClient
 from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.remote_calls.delay_levels import with_level
 from rocketwire.server.remote_calls.groups import RemoteGroups
-from rocketwire.server.remote_calls.members import Members
+from rocketwire.server.remote_calls.members import RemoteMembers
 from rocketwire.server.remote_calls.message_places import MessagePlaces
-from rocketwire.server.remote_calls.pulls.service import PULLED, Pulls, pulled_here
+from rocketwire.server.remote_calls.pop_emulation.service import EMULATED_REVIVE_QUEUE, PopEmulation, is_emulated_handle
 from rocketwire.server.remote_calls.topics import RemoteTopics
-from rocketwire.server.upstream.errors import NotReached, NotSent
-from rocketwire.server.upstream.line import Answer, Done, Line
-from rocketwire.server.upstream.lines import Lines
+from rocketwire.server.upstream.broker_connection import BrokerAnswer, BrokerConnection, OnAnswer
+from rocketwire.server.upstream.connection_pool import ConnectionPool
+from rocketwire.server.upstream.errors import RequestNotSent, UpstreamUnreachable
 from rocketwire.wire.bodies import decode_body, encode_body
 from rocketwire.wire.bodies.pop import BatchAckMessageRequestBody
-from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.errors import RecallHandleInvalid, WireError
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.facts.properties import NAME_SEP, TIMER_DELIVER_MS
 from rocketwire.wire.fast_headers import SendFields
 from rocketwire.wire.frame import Buffer
@@ -61,8 +61,8 @@ from rocketwire.wire.recall_handle import decode_recall_handle
 SECONDS: Final = 5.0
 """For how long a broker's answer is waited for, beside what a request may wait there."""
 _KEPT_EACH: Final = 512
-Charging: TypeAlias = Callable[[Header, Proof | None], Callable[[Buffer], None] | None]
-Copying: TypeAlias = Callable[[str, Header, Buffer, Done], Done]
+ChargeAnswer: TypeAlias = Callable[[Header, CallSignature | None], Callable[[Buffer], None] | None]
+CopySend: TypeAlias = Callable[[str, Header, Buffer, OnAnswer], OnAnswer]
 _BROKERS_CLOCK: Final = "0"
 _RESPONSES: Final[dict[int, type[WireHeader]]] = {
     RequestCode.SEND_MESSAGE_V2: SendMessageResponseHeader,
@@ -97,16 +97,16 @@ class RemoteDispatch:
         *,
         topics: RemoteTopics,
         groups: RemoteGroups,
-        members: Members,
-        lines: Lines,
+        members: RemoteMembers,
+        lines: ConnectionPool,
         clock: Clock,
-        pulls: Pulls,
+        pulls: PopEmulation,
         metrics: Metrics,
         in_flight: InFlight,
-        guards: Iterable[Guard] = (),
+        guards: Iterable[RequestGuard] = (),
         places: MessagePlaces | None = None,
-        charging: Charging | None = None,
-        copying: Copying | None = None,
+        charging: ChargeAnswer | None = None,
+        copying: CopySend | None = None,
         answered: Callable[[int, float], None] | None = None,
     ) -> None:
         self._topics = topics
@@ -122,18 +122,18 @@ class RemoteDispatch:
         self._charging = charging
         self._copying = copying
         self._note = answered
-        self._began: dict[tuple[CallCaller, int], float] = {}
-        self._answered: dict[CallCaller, None] = {}
+        self._began: dict[tuple[GrpcCaller, int], float] = {}
+        self._answered: dict[GrpcCaller, None] = {}
         lines.settled.subscribe(self._flush)
 
     # --- the dispatch of `server.grpc.transport.connection`
 
-    def serve_requests(self, caller: CallCaller, requests: Sequence[Request[Any]]) -> int:
+    def serve_requests(self, caller: GrpcCaller, requests: Sequence[Request[Any]]) -> int:
         """Pass requests on; none waits for the answer to another. Those that are left when it takes long come later."""
-        until = trio.current_time() + LONGEST_SECONDS
+        until = trio.current_time() + MAX_SERVE_SECONDS
         handled = 0
         guards = [guard for guard in self._guards if guard.active]
-        written: dict[Line, None] = {}
+        written: dict[BrokerConnection, None] = {}
         for request in requests:
             self._metrics.requests[request.header.code] += 1
             if self._note is not None:
@@ -141,13 +141,15 @@ class RemoteDispatch:
             try:
                 line = self._serve(caller, request, guards)
             except Exception as error:  # noqa: BLE001 - the call is told; a bug is logged
-                self._answer(caller, request.header, refusal(caller, request.header, error), request.serialize_type)
+                self._answer(
+                    caller, request.header, refusal_reply(caller, request.header, error), request.serialize_type
+                )
             else:
                 if line is not None:
                     written[line] = None
             handled += 1
             if trio.current_time() > until:
-                caller.let_others()
+                caller.request_yield()
                 break
         for line in written:
             line.flush()
@@ -160,20 +162,20 @@ class RemoteDispatch:
             return False
         return not any(guard.active for guard in self._guards)
 
-    def note_answered(self, caller: CallCaller) -> None:
+    def note_answered(self, caller: GrpcCaller) -> None:
         """Have what is written to a connection sent with the answers of the read that is being taken."""
         self._answered[caller] = None
 
     def settle(self) -> None:
         """Nothing is left to be done when answers are sent."""
 
-    def change(self, broker: str, header: ChangeInvisibleTimeRequestHeader, done: Done) -> None:
+    def change(self, broker: str, header: ChangeInvisibleTimeRequestHeader, done: OnAnswer) -> None:
         """Make a message visible at another time."""
         address = self._topics.address(broker)
         if address is None:
-            done(NotSent(f"no broker {broker} is known"))
+            done(RequestNotSent(f"no broker {broker} is known"))
             return
-        if pulled_here(header.extra_info):
+        if is_emulated_handle(header.extra_info):
             self._pulls.change(broker, header, done)
             return
         code = RequestCode.CHANGE_MESSAGE_INVISIBLETIME
@@ -190,61 +192,65 @@ class RemoteDispatch:
 
     # --- one request
 
-    def _serve(self, caller: CallCaller, request: Request[Any], guards: Iterable[Guard]) -> Line | None:
+    def _serve(
+        self, caller: GrpcCaller, request: Request[Any], guards: Iterable[RequestGuard]
+    ) -> BrokerConnection | None:
         """Pass a request on; return the connection that is to be flushed."""
         header, fields = request.header, request.fields
         code = header.code
         if code == RequestCode.GET_SUBSCRIPTIONGROUP_CONFIG:  # the server's own question, which may create the group
             asked = replace(header, code=RequestCode.GET_CONSUMER_LIST_BY_GROUP, ext={"consumerGroup": fields.group})
             for guard in guards:
-                guard.admit(request.peer, asked, request.body, request.proof)
+                guard.admit(request.peer, asked, request.body, request.call_signature)
             self._start(self._load_group, caller, header, fields.group)
             return None
         ext = _ext(fields)
         for guard in guards:
-            guard.admit(request.peer, replace(header, ext=ext), request.body, request.proof)
+            guard.admit(request.peer, replace(header, ext=ext), request.body, request.call_signature)
         if code == RequestCode.GET_ROUTEINFO_BY_TOPIC:
             self._start(self._load_topic, caller, header, fields.topic)
             return None
-        if isinstance(request.peer, Client):
+        if isinstance(request.peer, GrpcClient):
             self._serve_member(caller, request, request.peer, ext)
             return None
         if self._places is not None:
             told = replace(header, ext=dict(ext))
-            place = self._places.to_decide(request.peer, told, request.proof)
+            place = self._places.to_decide(request.peer, told, request.call_signature)
             if place is not None:
                 held = replace(request, body=memoryview(bytes(request.body)))
                 self._start(self._decide, caller, held, told, place)
                 return None
         return self._pass_on(caller, request, ext)
 
-    async def _decide(self, caller: CallCaller, request: Request[Any], told: Header, place: int) -> None:
+    async def _decide(self, caller: GrpcCaller, request: Request[Any], told: Header, place: int) -> None:
         """Pass a request on once it is decided by the topic of the message that it names."""
         broker = self._broker(request)
         address = self._topics.address(broker)
         try:
             if address is None:
-                raise NotStored(Code.INTERNAL_SERVER_ERROR, f"no broker {broker} is known")  # noqa: TRY301 - as others
+                raise BrokerNotReached(Code.INTERNAL_SERVER_ERROR, f"no broker {broker} is known")  # noqa: TRY301 - as others
             assert self._places is not None  # noqa: S101 - it gave the place
-            await self._places.decide(request.peer, told, place, address, request.proof)
+            await self._places.decide(request.peer, told, place, address, request.call_signature)
             line = self._pass_on(caller, request, told.ext or {})
         except Exception as error:  # noqa: BLE001 - the call is told; a bug is logged
-            self._answer(caller, request.header, refusal(caller, request.header, error), request.serialize_type)
+            self._answer(caller, request.header, refusal_reply(caller, request.header, error), request.serialize_type)
             caller.flush()
         else:
             if line is not None:
                 line.flush()
 
-    def _serve_member(self, caller: CallCaller, request: Request[Any], client: Client, ext: Mapping[str, str]) -> None:
+    def _serve_member(
+        self, caller: GrpcCaller, request: Request[Any], client: GrpcClient, ext: Mapping[str, str]
+    ) -> None:
         """Tell all brokers of a client."""
         header = request.header
         done = partial(self._done_apart, caller, header)
         if header.code == RequestCode.HEART_BEAT:
-            self._members.beat(client, header, bytes(request.body), done)
+            self._members.take_heartbeat(client, header, bytes(request.body), done)
         else:
             self._members.leave(client, header, ext, done)
 
-    def _pass_on(self, caller: CallCaller, request: Request[Any], ext: Mapping[str, str]) -> Line | None:
+    def _pass_on(self, caller: GrpcCaller, request: Request[Any], ext: Mapping[str, str]) -> BrokerConnection | None:
         """Ask the broker that a request is for."""
         header, fields = request.header, request.fields
         if isinstance(fields, SendFields) and _is_timed(fields, request.body) and not self._topics.timed(fields.topic):
@@ -257,7 +263,7 @@ class RemoteDispatch:
         broker = self._broker(request)
         address = self._topics.address(broker)
         if address is None:
-            raise NotStored(Code.INTERNAL_SERVER_ERROR, f"no broker {broker} is known")
+            raise BrokerNotReached(Code.INTERNAL_SERVER_ERROR, f"no broker {broker} is known")
         body: Buffer = request.body
         if isinstance(fields, BatchAckMessageRequestBody):
             body = encode_body(fields)
@@ -279,7 +285,7 @@ class RemoteDispatch:
             self._in_flight.add(-size)
             raise
 
-    def _guarded(self, request: Request[Any], ext: Mapping[str, str], done: Done) -> Done:
+    def _guarded(self, request: Request[Any], ext: Mapping[str, str], done: OnAnswer) -> OnAnswer:
         """What takes the answer to a request: it is decided about again, and charged to quotas, before it is given."""
         if not isinstance(request.fields, PopMessageRequestHeader):
             return done
@@ -287,17 +293,17 @@ class RemoteDispatch:
             done = self._places.checked_again(request, ext, done)
         if self._charging is None:
             return done
-        charge = self._charging(replace(request.header, ext=dict(ext)), request.proof)
+        charge = self._charging(replace(request.header, ext=dict(ext)), request.call_signature)
         return done if charge is None else partial(_charge, charge, done)
 
-    def _pulled(self, broker: str, request: Request[Any], done: Done) -> bool:
+    def _pulled(self, broker: str, request: Request[Any], done: OnAnswer) -> bool:
         """Carry out a request of POP here, if it is for a broker without that; or return False."""
         pulls, fields = self._pulls, request.fields
-        if isinstance(fields, PopMessageRequestHeader) and pulls.lacks(broker):
+        if isinstance(fields, PopMessageRequestHeader) and pulls.lacks_pop(broker):
             pulls.pop(broker, fields, done)
-        elif isinstance(fields, AckMessageRequestHeader) and pulled_here(fields.extra_info):
+        elif isinstance(fields, AckMessageRequestHeader) and is_emulated_handle(fields.extra_info):
             pulls.acknowledge(broker, fields, done)
-        elif isinstance(fields, ChangeInvisibleTimeRequestHeader) and pulled_here(fields.extra_info):
+        elif isinstance(fields, ChangeInvisibleTimeRequestHeader) and is_emulated_handle(fields.extra_info):
             pulls.change(broker, fields, done)
         elif (acks := _batch(request.header.code, fields, request.body)) is not None:
             pulls.acknowledge_batch(broker, acks, done)
@@ -305,15 +311,17 @@ class RemoteDispatch:
             return False
         return True
 
-    def _popped(self, broker: str, fields: PopMessageRequestHeader, done: Done, found: Answer | NotReached) -> None:
+    def _popped(
+        self, broker: str, fields: PopMessageRequestHeader, done: OnAnswer, found: BrokerAnswer | UpstreamUnreachable
+    ) -> None:
         """Take a broker's answer to a pop: one that has no POP is asked by pulls."""
-        if isinstance(found, Answer) and found.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
-            self._pulls.note_lacking(broker)
+        if isinstance(found, BrokerAnswer) and found.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED:
+            self._pulls.note_lacks_pop(broker)
             self._pulls.pop(broker, fields, partial(self._done_now, done))
         else:
             done(found)
 
-    def _done_now(self, done: Done, found: Answer | NotReached) -> None:
+    def _done_now(self, done: OnAnswer, found: BrokerAnswer | UpstreamUnreachable) -> None:
         """Pass on an answer that comes with no read."""
         done(found)
         self._flush_later()
@@ -327,23 +335,25 @@ class RemoteDispatch:
         except RecallHandleInvalid:
             return next((name for name, _ in self._topics.masters()), "")
 
-    def _done(self, caller: CallCaller, header: Header, broker: str, size: int, found: Answer | NotReached) -> None:
+    def _done(
+        self, caller: GrpcCaller, header: Header, broker: str, size: int, found: BrokerAnswer | UpstreamUnreachable
+    ) -> None:
         self._in_flight.add(-size)
-        if isinstance(found, NotReached):
+        if isinstance(found, UpstreamUnreachable):
             self._topics.failed(broker)
         else:
             self._topics.answered(broker)
         self._answer(caller, header, reply_of(header.code, found))
         self._answered[caller] = None
-        if isinstance(found, NotSent):  # that comes with no read
+        if isinstance(found, RequestNotSent):  # that comes with no read
             self._flush_later()
 
-    def _done_apart(self, caller: CallCaller, header: Header, found: Answer | NotReached) -> None:
+    def _done_apart(self, caller: GrpcCaller, header: Header, found: BrokerAnswer | UpstreamUnreachable) -> None:
         self._answer(caller, header, reply_of(header.code, found))
         self._answered[caller] = None
         self._flush_later()
 
-    def _answer(self, caller: CallCaller, header: Header, reply: Reply, serialize_type: int = 0) -> None:
+    def _answer(self, caller: GrpcCaller, header: Header, reply: Reply, serialize_type: int = 0) -> None:
         caller.answer(header, serialize_type, reply)
         if self._note is not None:
             began = self._began.pop((caller, header.opaque), None)
@@ -360,26 +370,26 @@ class RemoteDispatch:
 
     def _start(self, task: Callable[..., Any], *args: Any) -> None:  # noqa: ANN401 - what the task takes
         if not self._lines.start(task, *args):
-            raise NotStored(Code.INTERNAL_SERVER_ERROR, "the server stops")
+            raise BrokerNotReached(Code.INTERNAL_SERVER_ERROR, "the server stops")
 
-    async def _load_topic(self, caller: CallCaller, header: Header, topic: str) -> None:
+    async def _load_topic(self, caller: GrpcCaller, header: Header, topic: str) -> None:
         try:
             known = await self._topics.load(topic)
-            reply = Reply() if known else refusal(caller, header, TopicNotFound(topic))
-        except NotReached as error:
-            reply = refusal(caller, header, NotStored(Code.INTERNAL_SERVER_ERROR, str(error)))
+            reply = Reply() if known else refusal_reply(caller, header, TopicNotFound(topic))
+        except UpstreamUnreachable as error:
+            reply = refusal_reply(caller, header, BrokerNotReached(Code.INTERNAL_SERVER_ERROR, str(error)))
         self._answer(caller, header, reply)
         caller.flush()
 
-    async def _load_group(self, caller: CallCaller, header: Header, group: str) -> None:
+    async def _load_group(self, caller: GrpcCaller, header: Header, group: str) -> None:
         await self._groups.load(group)
         self._answer(caller, header, Reply())
         caller.flush()
 
 
-def _charge(charge: Callable[[Buffer], None], done: Done, found: Answer | NotReached) -> None:
+def _charge(charge: Callable[[Buffer], None], done: OnAnswer, found: BrokerAnswer | UpstreamUnreachable) -> None:
     """Charge an answer, unless it is a refusal."""
-    if isinstance(found, Answer) and found.code == ResponseCode.SUCCESS:
+    if isinstance(found, BrokerAnswer) and found.code == ResponseCode.SUCCESS:
         charge(found.body)
     done(found)
 
@@ -396,15 +406,17 @@ def _batch(code: int, fields: object, body: Buffer) -> BatchAckMessageRequestBod
     if code != RequestCode.BATCH_ACK_MESSAGE:
         return None
     acks = fields if isinstance(fields, BatchAckMessageRequestBody) else decode_body(BatchAckMessageRequestBody, body)
-    return acks if acks.acks and acks.acks[0].revive_queue_id == PULLED else None
+    return acks if acks.acks and acks.acks[0].revive_queue_id == EMULATED_REVIVE_QUEUE else None
 
 
-def reply_of(code: int, found: Answer | NotReached) -> Reply:
+def reply_of(code: int, found: BrokerAnswer | UpstreamUnreachable) -> Reply:
     """A broker's answer as the reply to a request."""
-    if isinstance(found, NotSent):
+    if isinstance(found, RequestNotSent):
         text = str(found)
-        return Reply(code=ResponseCode.SYSTEM_ERROR, remark=text, error=NotStored(Code.INTERNAL_SERVER_ERROR, text))
-    if isinstance(found, NotReached):
+        return Reply(
+            code=ResponseCode.SYSTEM_ERROR, remark=text, error=BrokerNotReached(Code.INTERNAL_SERVER_ERROR, text)
+        )
+    if isinstance(found, UpstreamUnreachable):
         text = str(found)
         return Reply(code=ResponseCode.SYSTEM_ERROR, remark=text, error=CallInvalid(Code.PROXY_TIMEOUT, text))
     cls, fields = _RESPONSES.get(code), None

@@ -15,26 +15,26 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias, cast
 import trio
 
 from rocketwire import native
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.dispatch.caller import CallCaller
+from rocketwire.server.dispatch.caller import GrpcCaller
 from rocketwire.server.dispatch.dispatcher import ext_of_fast
-from rocketwire.server.grpc.kernel import LEFT, SEND, types_of
+from rocketwire.server.grpc.kernel import PYTHON_PROPERTIES, SEND, message_type_bits
 from rocketwire.server.grpc.keys import GrpcKeys
 from rocketwire.server.grpc.metadata import CLIENT_ID
 from rocketwire.server.grpc.routing import accepted_types
-from rocketwire.server.grpc.sending import answer_of
-from rocketwire.server.grpc.tables.topics import Share
+from rocketwire.server.grpc.sending import send_response
+from rocketwire.server.grpc.tables.topics import TopicShare
 from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.remote_calls.dispatch import SECONDS, RemoteDispatch, reply_of
 from rocketwire.server.remote_calls.topics import RemoteTopics
 from rocketwire.server.send.keys import SendKeys
-from rocketwire.server.upstream.errors import NotReached
-from rocketwire.server.upstream.line import LANGUAGE, Answer, Line
-from rocketwire.server.upstream.lines import Lines
+from rocketwire.server.upstream.broker_connection import LANGUAGE, BrokerAnswer, BrokerConnection
+from rocketwire.server.upstream.connection_pool import ConnectionPool
+from rocketwire.server.upstream.errors import UpstreamUnreachable
 from rocketwire.wire import names
-from rocketwire.wire.codes import VERSION_4_9_7, Permission, RequestCode, SerializeType
+from rocketwire.wire.facts.codes import VERSION_4_9_7, Permission, RequestCode, SerializeType
 from rocketwire.wire.grpc.checks import check_topic
 from rocketwire.wire.grpc.errors import CallInvalid
 from rocketwire.wire.grpc.limits import CallLimits
@@ -55,13 +55,13 @@ _VARIED: Final = "efgi"
 _MARK: Final = "@"  # no topic has one
 
 
-class Plan(NamedTuple):
+class ForwardPlan(NamedTuple):
     """What the kernel does with sends to a topic. kernel/forward/call_forwards.c reads it in this order.
 
     Attributes:
         types: Of messages that it takes, as bits; 0: its sends are Python's.
         texts: Of the header of a request, around what differs.
-        shares: Of each broker: its kernel.LineSends, or None, how many queues, and whether to avoid it.
+        shares: Of each broker: its kernel.ConnectionSends, or None, how many queues, and whether to avoid it.
     """
 
     types: int
@@ -69,21 +69,21 @@ class Plan(NamedTuple):
     shares: tuple[tuple[Any, int, bool], ...]
 
 
-_PYTHONS: Final = Plan(0, (), ())
+_PYTHONS: Final = ForwardPlan(0, (), ())
 
 
-class Client(CallCaller, Protocol):
+class PlainSendClient(GrpcCaller, Protocol):
     """The connection that calls came on."""
 
     remote_text: str
 
-    def answer_plain(self, answers: list[tuple[int, bytes]]) -> None:
+    def answer_unary_calls(self, answers: list[tuple[int, bytes]]) -> None:
         """Answer calls, each by its stream."""
 
 
-_Waiting: TypeAlias = tuple[Client, int, str, int, float]
+_Waiting: TypeAlias = tuple[PlainSendClient, int, str, int, float]
 """A send: where its call came, its stream, the message's id, how many bytes are counted, and its deadline."""
-Took: TypeAlias = Callable[[float, int], None]
+OnSendTime: TypeAlias = Callable[[float, int], None]
 """Called with how long sends took, in seconds, and how many of them."""
 
 
@@ -102,15 +102,15 @@ class ForwardedCalls:
         self,
         *,
         topics: RemoteTopics,
-        lines: Lines,
+        lines: ConnectionPool,
         dispatch: RemoteDispatch,
         metrics: Metrics,
         in_flight: InFlight,
         clock: Clock,
-        keys: Live[GrpcKeys],
-        send_keys: Live[SendKeys],
+        keys: LiveGroup[GrpcKeys],
+        send_keys: LiveGroup[SendKeys],
         turns: Iterator[int],
-        took: Took | None = None,
+        took: OnSendTime | None = None,
     ) -> None:
         """Make it.
 
@@ -139,13 +139,13 @@ class ForwardedCalls:
         self._send_keys = send_keys
         self._until = 0.0
         made = self._native = native.kernel.CallForwards(
-            plan=self._plan, turns=turns, path=SEND, client_id=CLIENT_ID, reserved=LEFT
+            plan=self._plan, turns=turns, path=SEND, client_id=CLIENT_ID, reserved=PYTHON_PROPERTIES
         )
         made.user_properties = _LIMITS.user_properties
         made.property_bytes = _LIMITS.property_bytes
         made.message_group_bytes = _LIMITS.message_group_bytes
 
-    def serve(self, events: list[Event], line: Client) -> int:
+    def serve(self, events: list[Event], line: PlainSendClient) -> int:
         """Forward the calls that a read begins with, up to the first that is not plain; return how many these are."""
         if not self._dispatch.plain:
             return 0
@@ -158,7 +158,7 @@ class ForwardedCalls:
         if served:
             self.in_flight.add(size)
             self._metrics.requests[RequestCode.SEND_MESSAGE_V2] += served
-            for sends, frames in cast("list[tuple[LineSends, bytes]]", written):
+            for sends, frames in cast("list[tuple[ConnectionSends, bytes]]", written):
                 sends.line.forward(frames, deadline)
         return cast("int", served)
 
@@ -168,7 +168,7 @@ class ForwardedCalls:
         self._native.delay_ms = self._keys.current.max_delay_time_mills
         self._native.body_bytes = self._send_keys.current.max_message_size
 
-    def _plan(self, topic: str) -> Plan | None:
+    def _plan(self, topic: str) -> ForwardPlan | None:
         """What is to be done with sends to a topic; None: it is not known."""
         shares = self.topics.shares(topic)
         if not shares:
@@ -189,28 +189,28 @@ class ForwardedCalls:
         if any(sends is None and not avoided for sends, _, avoided in places):
             self._until = min(self._until, trio.current_time() + _UNCONNECTED_SECONDS)
             return _PYTHONS
-        return Plan(types_of(accepted), send_texts(topic), places)
+        return ForwardPlan(message_type_bits(accepted), send_texts(topic), places)
 
-    def _places(self, writable: Sequence[Share]) -> tuple[tuple[Any, int, bool], ...]:
-        avoided = {each.broker for each in writable if self.topics.avoided(each.broker)}
+    def _places(self, writable: Sequence[TopicShare]) -> tuple[tuple[Any, int, bool], ...]:
+        avoided = {each.broker for each in writable if self.topics.is_avoided(each.broker)}
         if len(avoided) == len(writable):
             avoided = set()
         return tuple(
             (self._line_sends(each.broker), each.config.write_queue_nums, each.broker in avoided) for each in writable
         )
 
-    def _line_sends(self, broker: str) -> Any | None:  # noqa: ANN401 - a kernel.LineSends
+    def _line_sends(self, broker: str) -> Any | None:  # noqa: ANN401 - a kernel.ConnectionSends
         address = self.topics.address(broker)
-        line = None if address is None else self._lines.open_line(address)
+        line = None if address is None else self._lines.open_connection(address)
         if line is None:
             return None
-        if not isinstance(line.forwarded, LineSends):
-            line.forwarded = LineSends(self, line)
+        if not isinstance(line.forwarded, ConnectionSends):
+            line.forwarded = ConnectionSends(self, line)
         line.forwarded.broker = broker
         return line.forwarded.native
 
 
-class LineSends:
+class ConnectionSends:
     """The sends that wait on one connection to a broker.
 
     Attributes:
@@ -219,11 +219,11 @@ class LineSends:
         native: What the kernel has of it.
     """
 
-    def __init__(self, calls: ForwardedCalls, line: Line) -> None:
+    def __init__(self, calls: ForwardedCalls, line: BrokerConnection) -> None:
         assert native.kernel is not None  # noqa: S101 - as in `ForwardedCalls`
         self.broker = ""
         self.line = line
-        self.native = native.kernel.LineSends(owner=self)
+        self.native = native.kernel.ConnectionSends(owner=self)
         self._calls = calls
 
     @property
@@ -243,40 +243,40 @@ class LineSends:
                 for deadline, times in taken:
                     calls.took(now - (deadline - SECONDS), times)
             for client, payloads in answers.items():
-                client.answer_plain(payloads)
+                client.answer_unary_calls(payloads)
                 calls.note_answered(client)
         return cast("list[tuple[int, int]]", left)
 
-    def answered(self, opaque: int, found: Answer) -> None:
+    def answered(self, opaque: int, found: BrokerAnswer) -> None:
         """Take an answer that was left."""
         waiting = self.native.pop(opaque)
         if waiting is not None:
             self._calls.topics.answered(self.broker)
             self._finish(waiting, found)
 
-    def expire(self, now: float, found: NotReached) -> None:
+    def expire(self, now: float, found: UpstreamUnreachable) -> None:
         """Give up those whose deadline is over."""
         self._fail(self.native.expire(now), found)
 
-    def lost(self, found: NotReached) -> None:
+    def lost(self, found: UpstreamUnreachable) -> None:
         """Give up all: the connection is over."""
         self._fail(self.native.close(), found)
         self._calls.forget()
 
-    def _fail(self, given_up: list[_Waiting], found: NotReached) -> None:
+    def _fail(self, given_up: list[_Waiting], found: UpstreamUnreachable) -> None:
         if given_up:
             self._calls.topics.failed(self.broker)
             self._calls.forget()
         for waiting in given_up:
             self._finish(waiting, found)
 
-    def _finish(self, waiting: _Waiting, found: Answer | NotReached) -> None:
+    def _finish(self, waiting: _Waiting, found: BrokerAnswer | UpstreamUnreachable) -> None:
         client, stream, message_id, size, deadline = waiting
         self._calls.in_flight.add(-size)
-        if self._calls.took is not None and not isinstance(found, NotReached):
+        if self._calls.took is not None and not isinstance(found, UpstreamUnreachable):
             self._calls.took(trio.current_time() - (deadline - SECONDS), 1)
-        response = answer_of((message_id,), reply_of(RequestCode.SEND_MESSAGE_V2, found))
-        client.answer_plain([(stream, response.SerializeToString())])
+        response = send_response((message_id,), reply_of(RequestCode.SEND_MESSAGE_V2, found))
+        client.answer_unary_calls([(stream, response.SerializeToString())])
         self._calls.note_answered(client)
 
 

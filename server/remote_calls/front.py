@@ -9,40 +9,40 @@ from typing import TYPE_CHECKING, Any
 
 import trio
 
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.clocks.clock import Clock
+from rocketwire.server.core.long_tasks import LongTaskScheduler
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.core.request import Proof
-from rocketwire.server.core.works import Works
-from rocketwire.server.dispatch.guard import Guard
-from rocketwire.server.grpc.clients import Client
-from rocketwire.server.grpc.front import Front, Parts
+from rocketwire.server.core.request import CallSignature
+from rocketwire.server.dispatch.guard import RequestGuard
+from rocketwire.server.grpc.clients import GrpcClient
+from rocketwire.server.grpc.front import GrpcParts, GrpcServer
 from rocketwire.server.grpc.keys import GrpcKeys
 from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.pop.renewals import Renewals
-from rocketwire.server.remote_calls.dispatch import Charging, Copying, RemoteDispatch
+from rocketwire.server.remote_calls.dispatch import ChargeAnswer, CopySend, RemoteDispatch
 from rocketwire.server.remote_calls.groups import RemoteGroups
-from rocketwire.server.remote_calls.members import Members
+from rocketwire.server.remote_calls.members import RemoteMembers
 from rocketwire.server.remote_calls.message_places import MessagePlaces
-from rocketwire.server.remote_calls.pulls.service import Pulls
-from rocketwire.server.remote_calls.renewing import RenewingHeld
+from rocketwire.server.remote_calls.pop_emulation.service import PopEmulation
+from rocketwire.server.remote_calls.renewed_handles import RenewedHandles
 from rocketwire.server.remote_calls.topics import RemoteTopics
 from rocketwire.server.send.keys import SendKeys
-from rocketwire.server.transactions.hearing import MayHear, everybody
-from rocketwire.server.upstream.cluster import Cluster
+from rocketwire.server.transactions.check_permission import MayCheck, allow_every_producer
+from rocketwire.server.upstream.cluster import UpstreamCluster
+from rocketwire.server.upstream.connection_pool import ConnectionPool
 from rocketwire.server.upstream.keys import UpstreamKeys
-from rocketwire.server.upstream.lines import Lines
 
 if TYPE_CHECKING:
     from rocketwire.server.grpc.transport.connection import Connection
-    from rocketwire.server.grpc.transport.serving import Plain
+    from rocketwire.server.grpc.transport.context import FastPath
 
 
-class RemoteFront:
+class RemoteGrpcServer:
     """Serves connections of 5.x clients; a listener passes them on."""
 
-    def __init__(self, front: Front, held: RenewingHeld, pulls: Pulls) -> None:
+    def __init__(self, front: GrpcServer, held: RenewedHandles, pulls: PopEmulation) -> None:
         self._pulls = pulls
         self._front = front
         self._held = held
@@ -50,7 +50,7 @@ class RemoteFront:
     @property
     def prepared(self) -> bool:
         """Whether connections can be taken."""
-        return self._front.prepared
+        return self._front.is_prepared
 
     async def prepare(self) -> None:
         """Make what all connections need."""
@@ -66,7 +66,7 @@ class RemoteFront:
         on_close: Callable[[Any], None],
     ) -> Connection:
         """Serve a connection of which `first` was read; `on_close` is called once it is closed."""
-        return self._front.take(sock, remote, first, nursery=nursery, on_close=on_close)
+        return self._front.serve_connection(sock, remote, first, nursery=nursery, on_close=on_close)
 
     async def run(self, budget: BackgroundBudget) -> None:
         """Renew deliveries, and forget clients that are silent as background work; never returns."""
@@ -76,26 +76,26 @@ class RemoteFront:
             nursery.start_soon(self._pulls.run)
 
 
-def remote_front(
-    cluster: Cluster,
-    lines: Lines,
+def remote_grpc_server(
+    cluster: UpstreamCluster,
+    lines: ConnectionPool,
     *,
     clock: Clock,
     metrics: Metrics,
     in_flight: InFlight,
-    works: Works,
-    keys: Live[GrpcKeys] | None = None,
-    send_keys: Live[SendKeys] | None = None,
-    upstream_keys: Live[UpstreamKeys] | None = None,
-    guards: Iterable[Guard] = (),
+    works: LongTaskScheduler,
+    keys: LiveGroup[GrpcKeys] | None = None,
+    send_keys: LiveGroup[SendKeys] | None = None,
+    upstream_keys: LiveGroup[UpstreamKeys] | None = None,
+    guards: Iterable[RequestGuard] = (),
     places: MessagePlaces | None = None,
-    identify: Callable[[Proof], None] | None = None,
-    charging: Charging | None = None,
-    copying: Copying | None = None,
-    may_hear: MayHear = everybody,
+    identify: Callable[[CallSignature], None] | None = None,
+    charging: ChargeAnswer | None = None,
+    copying: CopySend | None = None,
+    may_hear: MayCheck = allow_every_producer,
     answered: Callable[[int, float], None] | None = None,
     took: Callable[[float, int], None] | None = None,
-) -> RemoteFront:
+) -> RemoteGrpcServer:
     """The front of a cluster.
 
     Args:
@@ -110,7 +110,7 @@ def remote_front(
         upstream_keys: What the cluster cannot tell, likewise.
         guards: Admit or refuse each request while they are active.
         places: As for `RemoteDispatch`.
-        identify: As for `Front`.
+        identify: As for `GrpcServer`.
         charging: As for `RemoteDispatch`.
         copying: Likewise.
         may_hear: Says whether a producer may receive the messages of a topic.
@@ -120,8 +120,8 @@ def remote_front(
     guards = tuple(guards)
     topics = RemoteTopics(cluster, lines)
     groups = RemoteGroups(topics, lines, upstream_keys)
-    pulls = Pulls(topics, groups, lines, clock)
-    members = Members(topics, lines, pulls, may_hear)
+    pulls = PopEmulation(topics, groups, lines, clock)
+    members = RemoteMembers(topics, lines, pulls, may_hear)
     dispatch = RemoteDispatch(
         topics=topics,
         groups=groups,
@@ -138,13 +138,13 @@ def remote_front(
         answered=answered,
     )
     renewals = Renewals(trio.current_time, clock)
-    held = RenewingHeld(dispatch.change, renewals, clock)
+    held = RenewedHandles(dispatch.change, renewals, clock)
 
     def gone(peer: object) -> None:
-        if isinstance(peer, Client):
-            members.left(peer)
+        if isinstance(peer, GrpcClient):
+            members.client_closed(peer)
 
-    def plain() -> Mapping[str, Plain]:
+    def plain() -> Mapping[str, FastPath]:
         from rocketwire.server.remote_calls import forwarding  # noqa: PLC0415 - protobuf comes along
 
         return forwarding.plain_calls(
@@ -163,9 +163,9 @@ def remote_front(
         )
 
     turns = count()
-    call_keys, sent_keys = keys or Live(GrpcKeys()), send_keys or Live(SendKeys())
-    front = Front(
-        Parts(
+    call_keys, sent_keys = keys or LiveGroup(GrpcKeys()), send_keys or LiveGroup(SendKeys())
+    front = GrpcServer(
+        GrpcParts(
             clock=clock,
             groups=groups,
             held=lambda: held,
@@ -185,4 +185,4 @@ def remote_front(
         in_flight=in_flight,
         works=works,
     )
-    return RemoteFront(front, held, pulls)
+    return RemoteGrpcServer(front, held, pulls)

@@ -9,16 +9,16 @@ from typing import Final, NamedTuple
 
 import trio
 
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.remote_calls.topics import UNUSED_SECONDS, RemoteTopics
-from rocketwire.server.upstream.errors import NotReached
+from rocketwire.server.upstream.connection_pool import ConnectionPool
+from rocketwire.server.upstream.errors import UpstreamUnreachable
 from rocketwire.server.upstream.keys import UpstreamKeys
-from rocketwire.server.upstream.lines import Lines
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig, SubscriptionGroupWrapper
-from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.errors import WireError
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.group import GetSubscriptionGroupConfigRequestHeader
 
@@ -42,10 +42,12 @@ class RemoteGroups:
         keys: Name the groups that are in order, whatever brokers say.
     """
 
-    def __init__(self, topics: RemoteTopics, lines: Lines, keys: Live[UpstreamKeys] | None = None) -> None:
+    def __init__(
+        self, topics: RemoteTopics, lines: ConnectionPool, keys: LiveGroup[UpstreamKeys] | None = None
+    ) -> None:
         self._topics = topics
         self._lines = lines
-        self._keys = keys or Live(UpstreamKeys())
+        self._keys = keys or LiveGroup(UpstreamKeys())
         self._known: OrderedDict[str, _Known] = OrderedDict()
         self._asks: dict[str, trio.Event] = {}
 
@@ -58,7 +60,7 @@ class RemoteGroups:
             return config
         return replace(config or SubscriptionGroupConfig(group_name=group), consume_message_orderly=True)
 
-    def asks_for(self, group: str) -> bool:
+    def needs_request(self, group: str) -> bool:
         """Whether a group is to be loaded first; what is not fresh is asked for in the background."""
         known = self._known.get(group)
         if known is None:
@@ -86,7 +88,7 @@ class RemoteGroups:
         for name, address in self._topics.masters():
             try:
                 found = await self._asked(address, group)
-            except (NotReached, WireError) as error:
+            except (UpstreamUnreachable, WireError) as error:
                 log.debug("no group of %(broker)s: %(reason)s", {"broker": name, "reason": error})
                 continue
             reached = True

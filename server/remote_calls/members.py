@@ -13,19 +13,19 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from rocketwire.server.core.request import Answer as ClientAnswer
-from rocketwire.server.grpc.clients import Client
-from rocketwire.server.remote_calls.pulls.service import Pulls
+from rocketwire.server.core.request import ClientAnswer as ClientAnswer
+from rocketwire.server.grpc.clients import GrpcClient
+from rocketwire.server.remote_calls.pop_emulation.service import PopEmulation
 from rocketwire.server.remote_calls.topics import RemoteTopics
-from rocketwire.server.transactions.hearing import MayHear, everybody, may_check
-from rocketwire.server.upstream.errors import NotReached, NotSent
-from rocketwire.server.upstream.line import Answer, Done, Line
-from rocketwire.server.upstream.lines import Lines
+from rocketwire.server.transactions.check_permission import MayCheck, allow_every_producer, may_check
+from rocketwire.server.upstream.broker_connection import BrokerAnswer, BrokerConnection, OnAnswer
+from rocketwire.server.upstream.connection_pool import ConnectionPool
+from rocketwire.server.upstream.errors import RequestNotSent, UpstreamUnreachable
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body, encode_body
 from rocketwire.wire.bodies.client import HeartbeatData
-from rocketwire.wire.codes import FLAG_ONEWAY, RequestCode, ResponseCode
 from rocketwire.wire.errors import WireError
+from rocketwire.wire.facts.codes import FLAG_ONEWAY, RequestCode, ResponseCode
 from rocketwire.wire.header import Header
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.online import ResetOffsetRequestHeader
@@ -37,7 +37,7 @@ _CLIENT_SECONDS: Final = 10.0
 _BROKER: Final = "bname"
 
 
-class Members:
+class RemoteMembers:
     """The connections of all clients.
 
     Args:
@@ -47,38 +47,44 @@ class Members:
         may_hear: Says whether a producer may receive the messages of a topic: brokers know this server's account only.
     """
 
-    def __init__(self, topics: RemoteTopics, lines: Lines, pulls: Pulls, may_hear: MayHear = everybody) -> None:
+    def __init__(
+        self,
+        topics: RemoteTopics,
+        lines: ConnectionPool,
+        pulls: PopEmulation,
+        may_hear: MayCheck = allow_every_producer,
+    ) -> None:
         self._pulls = pulls
         self._may_hear = may_hear
         self._topics = topics
         self._lines = lines
-        self._of_clients: dict[Client, dict[Address, Line]] = {}
+        self._of_clients: dict[GrpcClient, dict[Address, BrokerConnection]] = {}
 
-    def beat(self, client: Client, header: Header, body: bytes, done: Done) -> None:
+    def take_heartbeat(self, client: GrpcClient, header: Header, body: bytes, done: OnAnswer) -> None:
         """Send a client's heartbeat to all masters; `done` gets the first good answer, or the last bad one."""
         body = self._keep_own_topics(client, body)
         masters = list(self._topics.masters())
         if not masters:
-            done(NotSent("no broker is known"))
+            done(RequestNotSent("no broker is known"))
             return
         mine = self._of_clients.setdefault(client, {})
         gathered = _Gathered(len(masters), partial(self._beaten, client, done))
         for broker, address in masters:
             line = mine.get(address)
-            if line is None or line.lost.is_set():
+            if line is None or line.closed.is_set():
                 if not self._lines.start(self._dial, client, broker, address, header, body, gathered):
-                    gathered.take(NotSent(f"{address}: no connections are made any more"))
+                    gathered.take(RequestNotSent(f"{address}: no connections are made any more"))
             else:
                 _send(line, header, {}, body, gathered.take)
         for address in mine.keys() - {known for _, known in masters}:
             mine.pop(address).close()
 
-    def _keep_own_topics(self, client: Client, body: bytes) -> bytes:
+    def _keep_own_topics(self, client: GrpcClient, body: bytes) -> bytes:
         """A heartbeat without the topics whose half messages the client must not be asked about.
 
         A broker asks one of those after the other that name a topic, and gives a transaction up in the end.
         """
-        if self._may_hear is everybody:
+        if self._may_hear is allow_every_producer:
             return body
         data = decode_body(HeartbeatData, body)
         heard = tuple([each for each in data.producer_data_set if self._may_hear(client, each.group_name)])
@@ -86,49 +92,49 @@ class Members:
             return body
         return encode_body(replace(data, producer_data_set=heard))
 
-    def _beaten(self, client: Client, done: Done, found: Answer | NotReached) -> None:
+    def _beaten(self, client: GrpcClient, done: OnAnswer, found: BrokerAnswer | UpstreamUnreachable) -> None:
         if client.closed:
-            self.left(client)
+            self.client_closed(client)
         done(found)
         if not client.here:  # it was refused
-            self.left(client)
+            self.client_closed(client)
 
     async def _dial(
-        self, client: Client, broker: str, address: Address, header: Header, body: bytes, gathered: _Gathered
+        self, client: GrpcClient, broker: str, address: Address, header: Header, body: bytes, gathered: _Gathered
     ) -> None:
         try:
-            line = await self._lines.dial(address, partial(self._asked, client, broker))
-        except NotReached as error:
+            line = await self._lines.start_connecting(address, partial(self._asked, client, broker))
+        except UpstreamUnreachable as error:
             gathered.take(error)
             return
         mine = self._of_clients.get(client)
         if mine is None:  # it left meanwhile
             line.close()
-            gathered.take(NotSent("the client is gone"))
+            gathered.take(RequestNotSent("the client is gone"))
             return
         other = mine.get(address)
-        if other is not None and not other.lost.is_set():
+        if other is not None and not other.closed.is_set():
             line.close()
             line = other
         mine[address] = line
         _send(line, header, {}, body, gathered.take)
 
-    def leave(self, client: Client, header: Header, ext: Mapping[str, str], done: Done) -> None:
+    def leave(self, client: GrpcClient, header: Header, ext: Mapping[str, str], done: OnAnswer) -> None:
         """Tell the brokers that a client leaves."""
-        lines = [each for each in self._of_clients.get(client, {}).values() if not each.lost.is_set()]
+        lines = [each for each in self._of_clients.get(client, {}).values() if not each.closed.is_set()]
         if not lines:
-            done(Answer(ResponseCode.SUCCESS, None, {}, b""))
+            done(BrokerAnswer(ResponseCode.SUCCESS, None, {}, b""))
             return
         gathered = _Gathered(len(lines), done)
         for line in lines:
             _send(line, header, ext, b"", gathered.take)
 
-    def left(self, client: Client) -> None:
+    def client_closed(self, client: GrpcClient) -> None:
         """Close the connections of a client that is gone."""
         for line in self._of_clients.pop(client, {}).values():
             line.close()
 
-    def _asked(self, client: Client, broker: str, line: Line, header: Header, body: bytes) -> None:
+    def _asked(self, client: GrpcClient, broker: str, line: BrokerConnection, header: Header, body: bytes) -> None:
         """Take a broker's request to a client."""
         ext = {**(header.ext or {}), _BROKER: broker}
         if header.code == RequestCode.CHECK_TRANSACTION_STATE and not may_check(self._may_hear, client, body):
@@ -148,7 +154,7 @@ class Members:
 
         client.call(header.code, ext, body, seconds=_CLIENT_SECONDS, done=done)
 
-    def _reset(self, client: Client, broker: str, header: Header, body: bytes) -> None:
+    def _reset(self, client: GrpcClient, broker: str, header: Header, body: bytes) -> None:
         """Go on at the offsets that a broker tells a client, which has none of its own."""
         try:
             self._pulls.reset(client, broker, decode_ext(ResetOffsetRequestHeader, header.ext), body)
@@ -159,19 +165,19 @@ class Members:
 class _Gathered:
     """The answers of several brokers: the first good one counts, or the last bad one."""
 
-    def __init__(self, missing: int, done: Done) -> None:
+    def __init__(self, missing: int, done: OnAnswer) -> None:
         self._missing = missing
-        self._done: Done | None = done
+        self._done: OnAnswer | None = done
 
-    def take(self, found: Answer | NotReached) -> None:
+    def take(self, found: BrokerAnswer | UpstreamUnreachable) -> None:
         """Take an answer."""
         self._missing -= 1
-        good = isinstance(found, Answer) and found.code == ResponseCode.SUCCESS
+        good = isinstance(found, BrokerAnswer) and found.code == ResponseCode.SUCCESS
         if self._done is not None and (good or not self._missing):
             done, self._done = self._done, None
             done(found)
 
 
-def _send(line: Line, header: Header, ext: Mapping[str, str], body: bytes, done: Done) -> None:
+def _send(line: BrokerConnection, header: Header, ext: Mapping[str, str], body: bytes, done: OnAnswer) -> None:
     line.send(header.code, ext, body, seconds=_SECONDS, done=done, language=header.language, version=header.version)
     line.flush()

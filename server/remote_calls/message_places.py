@@ -13,23 +13,23 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import trio
 from msgspec.structs import replace
 
+from rocketwire.server.acl.message_owner import NoMessageThere, real_topic
 from rocketwire.server.core.server_error import ServerError
-from rocketwire.server.guards.acl.message_owner import NoMessageThere, real_topic
 from rocketwire.server.messages.stored_message import stored_message
-from rocketwire.server.upstream.errors import NotReached
-from rocketwire.server.upstream.line import Answer, Done
-from rocketwire.server.upstream.lines import Lines
+from rocketwire.server.upstream.broker_connection import BrokerAnswer, OnAnswer
+from rocketwire.server.upstream.connection_pool import ConnectionPool
+from rocketwire.server.upstream.errors import UpstreamUnreachable
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.progress import QueryConsumeQueueResponseBody
-from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.errors import RecordInvalid, WireError
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.query import QueryConsumeQueueRequestHeader, ViewMessageRequestHeader
 
 if TYPE_CHECKING:  # for annotations: it needs a YAML parser, imported only where access control is on
-    from rocketwire.server.core.request import Peer, Proof, Request
-    from rocketwire.server.guards.acl.control import AccessControl
+    from rocketwire.server.acl.control import AccessControl
+    from rocketwire.server.core.request import CallSignature, Peer, Request
     from rocketwire.wire.header import Header
 
 log = logging.getLogger(__name__)
@@ -63,16 +63,16 @@ class MessagePlaces:
         lines: The connections to brokers, signed with the proxy's account if it has one.
     """
 
-    def __init__(self, access: AccessControl, lines: Lines) -> None:
+    def __init__(self, access: AccessControl, lines: ConnectionPool) -> None:
         self._access = access
         self._lines = lines
         self._complaint = ""
 
-    def to_decide(self, peer: Peer, header: Header, proof: Proof | None = None) -> int | None:
-        """See `AccessControl.place_to_decide`."""
-        return self._access.place_to_decide(peer, header, proof)
+    def to_decide(self, peer: Peer, header: Header, proof: CallSignature | None = None) -> int | None:
+        """See `AccessControl.undecided_offset`."""
+        return self._access.undecided_offset(peer, header, proof)
 
-    def checked_again(self, request: Request[Any], ext: Mapping[str, str], done: Done) -> Done:
+    def checked_again(self, request: Request[Any], ext: Mapping[str, str], done: OnAnswer) -> OnAnswer:
         """What takes the answer to a request that a broker may hold: one that may not be had any more is refused.
 
         Args:
@@ -80,18 +80,22 @@ class MessagePlaces:
             ext: Its fields.
             done: What takes the answer, or the refusal.
         """
-        proof = request.proof
+        proof = request.call_signature
         remote = request.peer.remote_text if proof is None else proof.remote_text
         grant = self._access.grant(request.peer, replace(request.header, ext=dict(ext)), request.body, proof)
 
-        def checked(found: Answer | NotReached) -> None:
-            if isinstance(found, Answer) and (grant is None or not self._access.stands(remote, grant)):
-                found = Answer(ResponseCode.NO_PERMISSION, f"{_ACCESS_CONTROL}: the accounts have changed", {}, b"")
+        def checked(found: BrokerAnswer | UpstreamUnreachable) -> None:
+            if isinstance(found, BrokerAnswer) and (grant is None or not self._access.is_still_granted(remote, grant)):
+                found = BrokerAnswer(
+                    ResponseCode.NO_PERMISSION, f"{_ACCESS_CONTROL}: the accounts have changed", {}, b""
+                )
             done(found)
 
         return checked
 
-    async def decide(self, peer: Peer, header: Header, place: int, broker: Address, proof: Proof | None = None) -> None:
+    async def decide(
+        self, peer: Peer, header: Header, place: int, broker: Address, proof: CallSignature | None = None
+    ) -> None:
         """Decide about a request that `to_decide` gave a place for.
 
         Args:
@@ -108,7 +112,7 @@ class MessagePlaces:
         """
         try:
             message = await self._message_at(broker, place)
-        except NotReached as error:
+        except UpstreamUnreachable as error:
             self._complain(str(error))
             raise MessageNotShown(place) from error
         if message is not None:
@@ -124,7 +128,7 @@ class MessagePlaces:
                 raise NoMessageThere(place)
             if not self._lines.signs:
                 return None
-            raise NotReached(f"{broker} refuses to show it: {answer.remark}")
+            raise UpstreamUnreachable(f"{broker} refuses to show it: {answer.remark}")
         message = _read(answer.body, place)
         del answer  # it may be large, and many may be asked for
         if not await self._is_in_queue(broker, message, place):
@@ -165,23 +169,23 @@ def _read(record: bytes, place: int) -> _Message:
     return _Message(real_topic(message), message.topic, message.queue_id, message.queue_offset)
 
 
-def _is_denied(answer: Answer) -> bool:
+def _is_denied(answer: BrokerAnswer) -> bool:
     """Whether a broker refuses by its access control: 4.x says so in the remark, 5.x by the code."""
     return answer.code == ResponseCode.NO_PERMISSION or _ACCESS_CONTROL in (answer.remark or "")
 
 
-def _first_entry(answer: Answer) -> int | None:
+def _first_entry(answer: BrokerAnswer) -> int | None:
     """The physical offset of the first entry of an answer; None: it has none.
 
     Raises:
-        NotReached: the broker refuses, or cannot be understood.
+        UpstreamUnreachable: the broker refuses, or cannot be understood.
     """
     if _is_denied(answer):
-        raise NotReached(f"the broker refuses to show the entries of consume queues: {answer.remark}")
+        raise UpstreamUnreachable(f"the broker refuses to show the entries of consume queues: {answer.remark}")
     if not answer.body:
         return None
     try:
         entries = decode_body(QueryConsumeQueueResponseBody, answer.body).queue_data
     except WireError as error:
-        raise NotReached(f"the broker's answer cannot be read: {error}") from error
+        raise UpstreamUnreachable(f"the broker's answer cannot be read: {error}") from error
     return entries[0].physic_offset if entries else None

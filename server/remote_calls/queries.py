@@ -11,12 +11,12 @@ from typing import Final
 
 from rocketwire.server.core.request import Reply
 from rocketwire.server.messages.stored_message import stored_message
-from rocketwire.server.upstream.errors import NotReached
-from rocketwire.server.upstream.lines import Lines
-from rocketwire.server.upstream.questions import Question
+from rocketwire.server.upstream.connection_pool import ConnectionPool
+from rocketwire.server.upstream.errors import UpstreamUnreachable
+from rocketwire.server.upstream.requests import UpstreamRequest
 from rocketwire.wire.addresses import Address
-from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.errors import RecordInvalid
+from rocketwire.wire.facts.codes import ResponseCode
 from rocketwire.wire.header import Header
 
 _SECONDS: Final = 10.0
@@ -24,22 +24,22 @@ _LENGTH: Final = 4
 _NONE: Final = "can not find message, maybe time range not correct"
 
 
-class Queries:
+class RemoteQueries:
     """Asks brokers.
 
     Args:
         lines: The connections to them, signed with the proxy's account if it has one.
     """
 
-    def __init__(self, lines: Lines) -> None:
+    def __init__(self, lines: ConnectionPool) -> None:
         self._lines = lines
 
     async def answer(self, header: Header, broker: Address) -> Reply:
         """The answer of a broker to a query, with messages of the topic that it names only."""
         ext = header.ext or {}
-        question = Question(header.code, ext, language=header.language, version=header.version)
+        question = UpstreamRequest(header.code, ext, language=header.language, version=header.version)
         (found,) = await self._lines.ask_together(broker, [question], seconds=_SECONDS)
-        if isinstance(found, NotReached):
+        if isinstance(found, UpstreamUnreachable):
             return Reply(code=ResponseCode.SERVICE_NOT_AVAILABLE, remark=f"the broker cannot be reached: {found}")
         body = b"".join(_of_topic(memoryview(found.body), ext.get("topic", "")))
         if found.code == ResponseCode.SUCCESS and not body:

@@ -14,19 +14,19 @@ from typing import Final
 
 import trio
 
-from rocketwire.server.grpc.tables.topics import Share
+from rocketwire.server.grpc.tables.topics import TopicShare
 from rocketwire.server.remote_calls.delay_levels import levels_of
 from rocketwire.server.topics.message_types import MESSAGE_TYPE, MessageType
-from rocketwire.server.upstream.cluster import MASTER, BrokerKey, Cluster
-from rocketwire.server.upstream.errors import NotReached
-from rocketwire.server.upstream.lines import Lines
+from rocketwire.server.upstream.cluster import MASTER, BrokerKey, UpstreamCluster
+from rocketwire.server.upstream.connection_pool import ConnectionPool
+from rocketwire.server.upstream.errors import UpstreamUnreachable
 from rocketwire.server.upstream.usable_queues import usable_queues
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.route import TopicRouteData
 from rocketwire.wire.bodies.topic import TopicConfig
-from rocketwire.wire.codes import Permission, RequestCode, ResponseCode
 from rocketwire.wire.errors import WireError
+from rocketwire.wire.facts.codes import Permission, RequestCode, ResponseCode
 from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.admin import GetTopicConfigRequestHeader
 
@@ -48,7 +48,7 @@ class _Known:
     __slots__ = ("at", "attributes", "attributes_at", "begun", "ended", "failed", "lock", "shares")
 
     def __init__(self) -> None:
-        self.shares: tuple[Share, ...] = ()
+        self.shares: tuple[TopicShare, ...] = ()
         self.at = -UNUSED_SECONDS
         self.attributes: Mapping[str, str] | None = None
         self.attributes_at = -TYPE_SECONDS
@@ -61,7 +61,7 @@ class _Known:
 class RemoteTopics:
     """The topics of a cluster, and which of its brokers answer."""
 
-    def __init__(self, cluster: Cluster, lines: Lines) -> None:
+    def __init__(self, cluster: UpstreamCluster, lines: ConnectionPool) -> None:
         self._cluster = cluster
         self._lines = lines
         self._known: OrderedDict[str, _Known] = OrderedDict()
@@ -71,7 +71,7 @@ class RemoteTopics:
 
     # --- what calls ask
 
-    def shares(self, topic: str) -> Sequence[Share]:
+    def shares(self, topic: str) -> Sequence[TopicShare]:
         """The shares of a topic by broker name; none: it is to be loaded, or there is no such topic."""
         known = self._known.get(topic)
         if known is None:
@@ -83,14 +83,14 @@ class RemoteTopics:
             self._lines.start(self._load_again, topic)
         return known.shares
 
-    def receives_from(self, broker: str, topic: str) -> str:
+    def broker_to_receive_from(self, broker: str, topic: str) -> str:
         """The broker that a client names; of one that names none, each readable one in turn."""
         if broker:
             return broker
         readable = [each.broker for each in self.shares(topic) if each.config.perm & Permission.READ]
         return readable[next(self._turns) % len(readable)] if readable else ""
 
-    def avoided(self, broker: str) -> bool:
+    def is_avoided(self, broker: str) -> bool:
         """Whether a broker did not answer just now."""
         until = self._avoided.get(broker)
         return until is not None and trio.current_time() < until
@@ -131,7 +131,7 @@ class RemoteTopics:
         """Ask for a topic, unless that was just done; return whether there is one.
 
         Raises:
-            NotReached: nobody answers, and the topic was not known before.
+            UpstreamUnreachable: nobody answers, and the topic was not known before.
         """
         known = self._known.setdefault(topic, _Known())
         begun = known.begun
@@ -140,7 +140,7 @@ class RemoteTopics:
                 if known.ended <= begun and trio.current_time() - known.at >= FRESH_SECONDS:
                     await self._ask_once(topic, known)
                 elif known.ended > begun and known.failed:
-                    raise NotReached(known.failed)
+                    raise UpstreamUnreachable(known.failed)
             finally:
                 waits = known.lock.statistics().tasks_waiting
                 if not known.shares and not waits and self._known.get(topic) is known:
@@ -155,7 +155,7 @@ class RemoteTopics:
         known.failed = ""
         try:
             await self._ask(topic, known)
-        except NotReached as error:
+        except UpstreamUnreachable as error:
             known.failed = str(error)
             raise
         finally:
@@ -164,7 +164,7 @@ class RemoteTopics:
     async def _load_again(self, topic: str) -> None:
         try:
             await self.load(topic)
-        except NotReached as error:
+        except UpstreamUnreachable as error:
             log.debug("topic %(topic)s is not known anew: %(reason)s", {"topic": topic, "reason": error})
 
     async def _ask(self, topic: str, known: _Known) -> None:
@@ -172,14 +172,14 @@ class RemoteTopics:
         if route is None:
             known.shares = ()
             return
-        self._cluster.note(route.broker_datas)
+        self._cluster.take_brokers(route.broker_datas)
         now = trio.current_time()
         if now - known.attributes_at >= TYPE_SECONDS:
             known.attributes = await self._attributes(topic, route, known.attributes)
             known.attributes_at = now
         attributes = None if known.attributes is None else dict(known.attributes)
         known.shares = tuple(
-            Share(
+            TopicShare(
                 queues.broker_name,
                 TopicConfig(
                     topic_name=topic,
@@ -214,6 +214,6 @@ class RemoteTopics:
                     return _ALL_TYPES
                 if answer.code == ResponseCode.SUCCESS:
                     return decode_body(TopicConfig, answer.body).attributes
-            except (NotReached, WireError) as error:
+            except (UpstreamUnreachable, WireError) as error:
                 log.debug("no type of %(topic)s: %(reason)s", {"topic": topic, "reason": error})
         return before

@@ -5,26 +5,26 @@ from __future__ import annotations
 from functools import partial
 from typing import Final
 
-from rocketwire.server.core.append import Append, Done
+from rocketwire.server.core.append import Append, SuccessAnswer
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
 from rocketwire.server.retry.send_back import SendBack, refusal
 from rocketwire.wire import fast_headers
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
 
-_DONE: Final = Done(refusal)
+_DONE: Final = SuccessAnswer(refusal)
 
 
 def _send_back(send_back: SendBack, request: Request[ConsumerSendMsgBackRequestHeader]) -> Reply | Append:
     """Have the message stored for its next try, or as a dead letter; a group without retries needs neither."""
     fields = request.fields
-    target = send_back.target(fields.group, unit_mode=fields.unit_mode)
+    target = send_back.destination(fields.group, unit_mode=fields.unit_mode)
     if target is None:
         return Reply()
     draft = send_back.draft(target, fields, request.header.version)
     counted = partial(send_back.count, fields.group, draft.properties)
-    return Append([draft], _DONE, size=len(draft.body), stored=counted)
+    return Append([draft], _DONE, size=len(draft.body), on_stored=counted)
 
 
 ROUTES: Final = (
@@ -34,6 +34,6 @@ ROUTES: Final = (
         handler=_send_back,
         appends=True,
         fast=fast_headers.SEND_BACK,
-        heading="try a message again later",
+        summary="try a message again later",
     ),
 )

@@ -12,10 +12,10 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from rocketwire.server.config.broker_keys import BrokerKeys
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.cache_invalidation import CacheInvalidation
 from rocketwire.server.core.errors import NotPermitted, ServerError, ServiceUnavailable, SystemBusy
-from rocketwire.server.delay import queue_of
+from rocketwire.server.delay import queue_of_level
 from rocketwire.server.messages.real_queue import with_real_queue
 from rocketwire.server.messages.stored_message import StoredMessage, stored_message
 from rocketwire.server.statistics.counters import Counters
@@ -23,21 +23,21 @@ from rocketwire.server.statistics.statistics import GroupTopic
 from rocketwire.server.topics.retry_topics import RetryTopics
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.errors import DraftRefused
-from rocketwire.store.protocol import Messages
-from rocketwire.store.records.lost_pages import fenced
+from rocketwire.store.protocol import StoreProtocol
+from rocketwire.store.records.lost_pages import guard_against_lost_pages
 from rocketwire.wire import names
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
-from rocketwire.wire.codes import VERSION_3_4_9, Permission, SysFlag
 from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.facts import properties as property_names
+from rocketwire.wire.facts.codes import VERSION_3_4_9, Permission, SysFlag
 from rocketwire.wire.facts.properties import ITEM_SEP, NAME_SEP
 from rocketwire.wire.facts.record import MAX_PROPERTIES_LENGTH
 from rocketwire.wire.fast import tags_code
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
 from rocketwire.wire.java import to_int32
 from rocketwire.wire.message_id import offset_message_id
-from rocketwire.wire.properties import parted, value_of
-from rocketwire.wire.property_edits import with_items
+from rocketwire.wire.properties import property_value, split_properties
+from rocketwire.wire.property_edits import set_properties
 
 _FIRST_RETRY_LEVEL: Final = 3
 _WAIT: Final = property_names.WAIT.encode()
@@ -71,11 +71,11 @@ _STATUS: Final[dict[type[Exception], str]] = {
 }
 
 
-class NotSentBack(ServerError):
+class SendBackFailed(ServerError):
     """The message is not there any more, or could not be stored again; code 1."""
 
 
-class Target(NamedTuple):
+class SendBackDestination(NamedTuple):
     """Where a group's messages go: a retry topic with a number of queues, and after `limit` tries the dead letters."""
 
     group: SubscriptionGroupConfig
@@ -90,8 +90,8 @@ class SendBack:
     def __init__(
         self,
         *,
-        broker_keys: Live[BrokerKeys],
-        store: Messages,
+        broker_keys: LiveGroup[BrokerKeys],
+        store: StoreProtocol,
         retries: RetryTopics,
         choose: Callable[[int], int],
         invalidation: CacheInvalidation,
@@ -102,10 +102,10 @@ class SendBack:
         self._retries = retries
         self._choose = choose
         self._counters = counters
-        self._targets: dict[tuple[str, bool], Target] = {}
+        self._targets: dict[tuple[str, bool], SendBackDestination] = {}
         invalidation.register(self._targets.clear)
 
-    def target(self, group: str, *, unit_mode: bool) -> Target | None:
+    def destination(self, group: str, *, unit_mode: bool) -> SendBackDestination | None:
         """Where the messages of a group are stored that it gives back; None: the group wants no retries.
 
         Raises:
@@ -125,22 +125,22 @@ class SendBack:
         retry = self._retries.retry(found, unit_mode=unit_mode)
         if not retry.perm & Permission.WRITE:
             raise NotPermitted(f"the topic[{retry.topic_name}] sending message is forbidden")
-        target = Target(found, retry.topic_name, found.retry_queue_nums, found.retry_max_times)
+        target = SendBackDestination(found, retry.topic_name, found.retry_queue_nums, found.retry_max_times)
         if len(self._targets) >= _KEPT:
             self._targets.clear()
         self._targets[group, unit_mode] = target
         return target
 
-    def draft(self, target: Target, fields: ConsumerSendMsgBackRequestHeader, version: int) -> Draft:
+    def draft(self, target: SendBackDestination, fields: ConsumerSendMsgBackRequestHeader, version: int) -> Draft:
         """A consumer's message as it is to be stored for its next try, or as a dead letter.
 
         Args:
-            target: What `target` gave for the group.
+            target: What `destination` gave for the group.
             fields: Which message, and how often it may be tried.
             version: The client's; those before 3.4.9 leave the number of tries to the group.
 
         Raises:
-            NotSentBack: no message stands at that place, its properties leave no room for those of a retry, or hold so
+            SendBackFailed: no message stands at that place, its properties leave no room for those of a retry, or hold so
                 many zeros that after a crash they would be taken for a page that the disk lost.
             NameInvalid: the name of the group is too long for a dead letter topic's.
         """
@@ -154,17 +154,17 @@ class SendBack:
             draft = self._retry(message, target, fields.delay_level)
         draft.reconsume_times = to_int32(draft.reconsume_times + 1)
         if 0 in draft.properties:
-            text = fenced(draft.properties)
+            text = guard_against_lost_pages(draft.properties)
             if text is None:
-                raise NotSentBack(_ILLEGAL)
+                raise SendBackFailed(_ILLEGAL)
             draft.properties = text
         if len(draft.properties) > MAX_PROPERTIES_LENGTH:
-            raise NotSentBack(_PROPERTIES_TOO_LARGE)
+            raise SendBackFailed(_PROPERTIES_TOO_LARGE)
         return draft
 
     def count(self, group: str, properties: bytes) -> None:
         """Count a message that was stored again with these properties: by its group and first topic."""
-        self._counters.add((group, str(value_of(properties, _RETRY_TOPIC) or b"", "utf-8", "replace")), 1)
+        self._counters.add((group, str(property_value(properties, _RETRY_TOPIC) or b"", "utf-8", "replace")), 1)
 
     def _message(self, offset: int) -> StoredMessage:
         record = self._store.record_at(offset)
@@ -174,51 +174,51 @@ class SendBack:
             except RecordInvalid:
                 record = None
         if record is None or message.physical_offset != offset:
-            raise NotSentBack(f"look message by offset failed, {offset}")
+            raise SendBackFailed(f"look message by offset failed, {offset}")
         return message
 
-    def _dead_letter(self, message: StoredMessage, target: Target) -> Draft:
+    def _dead_letter(self, message: StoredMessage, target: SendBackDestination) -> Draft:
         topic = self._retries.dead_letters(target.group.group_name)
-        own = parted(message.properties)
+        own = split_properties(message.properties)
         text = _properties(message, 0)
-        return message.known(
-            topic.topic_name, _DEAD_LETTER_QUEUE, text, _kind(own.others).tags, own.unique_key, own.keys
+        return message.draft_with(
+            topic.topic_name, _DEAD_LETTER_QUEUE, text, _kind(own.shared_text).tags, own.unique_key, own.keys
         )
 
-    def _retry(self, message: StoredMessage, target: Target, level: int) -> Draft:
+    def _retry(self, message: StoredMessage, target: SendBackDestination, level: int) -> Draft:
         level = level or to_int32(_FIRST_RETRY_LEVEL + message.reconsume_times)
         queues = target.queues
         queue_id = self._choose(queues) if queues > 1 else 0  # most groups have one, and choosing takes its time
-        unique_key, keys, others = parted(message.properties)
+        unique_key, keys, others = split_properties(message.properties)
         kind = _kind(others)
         # Half messages are not for consumers: Apache stores them where none sees them.
         if level <= 0 or message.sys_flag & SysFlag.TRANSACTION_PREPARED:
-            return message.known(target.topic, queue_id, _properties(message, level), kind.tags, unique_key, keys)
+            return message.draft_with(target.topic, queue_id, _properties(message, level), kind.tags, unique_key, keys)
         level = min(level, len(self._store.delay_levels))
         if kind.first_try:
             added = _added(message.topic, level, target.topic, queue_id)
             text = message.properties + added + _message_id(message)
         else:
             text = with_real_queue(_properties(message, level), target.topic, queue_id)
-        return message.known(names.SCHEDULE_TOPIC, queue_of(level), text, kind.tags, unique_key, keys)
+        return message.draft_with(names.SCHEDULE_TOPIC, queue_of_level(level), text, kind.tags, unique_key, keys)
 
 
 def refusal(error: Exception) -> ServerError:
     """What a consumer is answered when the store does not take its message for that reason."""
     if isinstance(error, SystemBusy):  # the request did not come to be carried out
         return error
-    return NotSentBack(next((status for kind, status in _STATUS.items() if isinstance(error, kind)), _UNKNOWN))
+    return SendBackFailed(next((status for kind, status in _STATUS.items() if isinstance(error, kind)), _UNKNOWN))
 
 
 def _properties(message: StoredMessage, level: int) -> bytes:
     """The message's properties, as they are stored, with those of a retry."""
     text = message.properties
     items = [_NO_WAIT, (_DELAY, b"%d" % level)]
-    if value_of(text, _RETRY_TOPIC) is None:
+    if property_value(text, _RETRY_TOPIC) is None:
         items.append((_RETRY_TOPIC, message.topic.encode()))
-    if not (value_of(text, _ORIGIN_MESSAGE_ID) or b"").strip():
+    if not (property_value(text, _ORIGIN_MESSAGE_ID) or b"").strip():
         items.append((_ORIGIN_MESSAGE_ID, _message_id(message)))
-    return with_items(text, items)
+    return set_properties(text, items)
 
 
 def _message_id(message: StoredMessage) -> bytes:
@@ -237,7 +237,7 @@ def _kind(others: bytes) -> _Kind:
 
 
 def _read_kind(others: bytes) -> _Kind:
-    tags = value_of(others, _TAGS)
+    tags = property_value(others, _TAGS)
     first_try = others != b"" and others[-1] != _ITEM_SEP and not any(name in others for name in _OF_RETRIES)
     return _Kind(0 if tags is None else tags_code(str(tags, "utf-8", "replace")), first_try)
 
@@ -250,5 +250,5 @@ _known_kind = lru_cache(maxsize=_KEPT)(_read_kind)
 def _added(topic: str, level: int, retry_topic: str, queue_id: int) -> bytes:
     """What `_properties` adds to a message's that had none of these, up to its id, and its queue."""
     items = [_NO_WAIT, (_DELAY, b"%d" % level), (_RETRY_TOPIC, topic.encode())]
-    added = with_real_queue(with_items(b"", items), retry_topic, queue_id)
+    added = with_real_queue(set_properties(b"", items), retry_topic, queue_id)
     return ITEM_SEP.encode() + added + ITEM_SEP.encode() + _ORIGIN_MESSAGE_ID + NAME_SEP.encode()

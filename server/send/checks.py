@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Final
 
 from rocketwire.server.config.broker_keys import BrokerKeys
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.errors import (
     MessageIllegal,
     NameInvalid,
@@ -16,19 +16,19 @@ from rocketwire.server.core.errors import (
     TopicNotFound,
 )
 from rocketwire.server.delay import delay_level
+from rocketwire.server.send.delivery_properties import check_one_message, is_transactional
 from rocketwire.server.send.keys import SendKeys
-from rocketwire.server.send.steering import check_one_message, is_transactional
-from rocketwire.server.timer.sends import named_time
+from rocketwire.server.timer.sends import time_property
 from rocketwire.server.topics.message_types import MessageType, check_message_type, may_have_a_type
 from rocketwire.server.topics.retry_topics import RetryTopics
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.server.transactions.keys import TransactionKeys
 from rocketwire.wire import names
 from rocketwire.wire.bodies.topic import TopicConfig, TopicFilterType
-from rocketwire.wire.codes import Permission, SysFlag, TopicSysFlag, permission_text
 from rocketwire.wire.compression import compression_type
 from rocketwire.wire.errors import HeaderFieldMissing
 from rocketwire.wire.facts import properties as property_names
+from rocketwire.wire.facts.codes import Permission, SysFlag, TopicSysFlag, permission_text
 from rocketwire.wire.fast_headers import SendFields
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.properties import decode_properties
@@ -46,9 +46,9 @@ class SendChecks:
 
     def __init__(
         self,
-        keys: Live[SendKeys],
-        broker_keys: Live[BrokerKeys],
-        transaction_keys: Live[TransactionKeys],
+        keys: LiveGroup[SendKeys],
+        broker_keys: LiveGroup[BrokerKeys],
+        transaction_keys: LiveGroup[TransactionKeys],
         topics: BrokerTopics,
         *,
         choose: Callable[[int], int],
@@ -125,7 +125,7 @@ class SendChecks:
         if is_transactional(properties):
             self.check_transactions_allowed()
             raise MessageIllegal(f"property {property_names.TRANSACTION_PREPARED}: a batch has no transaction")
-        name = named_time(properties)
+        name = time_property(properties)
         if name is not None:
             raise MessageIllegal(f"property {name}: a batch is not delivered at a set time")
         if delay_level(properties, 1):
@@ -150,10 +150,10 @@ class SendChecks:
 
 @lru_cache(maxsize=_NAMES_KEPT)  # of names that pass: an error is not kept
 def _check_name(topic: str) -> None:
-    problem = names.topic_problem(topic)
+    problem = names.topic_name_error(topic)
     if problem is not None:
         raise NameInvalid(problem)
-    problem = names.not_sendable_problem(topic)
+    problem = names.forbidden_send_reason(topic)
     if problem is not None:
         raise NotPermitted(problem)
 

@@ -5,30 +5,30 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from rocketwire.server.config.broker_keys import BrokerKeys
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.errors import MessageIllegal, PropertyHoldsNul, ServerError
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.delay import scheduled_draft
 from rocketwire.server.send.checks import NO_PROPERTIES, SendChecks, SendRequestFields
+from rocketwire.server.send.delivery_properties import delivery_properties, wait_item
 from rocketwire.server.send.keys import SendKeys
-from rocketwire.server.send.steering import steering_of, wait_item
 from rocketwire.server.timer.records import TIMER_ROOM
 from rocketwire.server.timer.sends import (
     TIMER_PROPERTIES,
     TIMES_OF_5,
-    PlainTimer,
+    TimerQueueParts,
     TimerSends,
-    is_time,
-    may_name_a_time,
+    has_only_a_time,
+    may_have_a_time,
     without_times,
 )
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.server.transactions.half import half_draft
 from rocketwire.store.append.drafts import Draft
 from rocketwire.wire import names
-from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.errors import BatchTooLarge, WireError
 from rocketwire.wire.facts import properties as property_names
+from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.facts.properties import ITEM_SEP, NAME_SEP
 from rocketwire.wire.facts.record import MAX_PROPERTIES_LENGTH
 from rocketwire.wire.fast import (
@@ -38,7 +38,7 @@ from rocketwire.wire.fast import (
     stored_properties,
     tags_code,
 )
-from rocketwire.wire.property_edits import with_items, without
+from rocketwire.wire.property_edits import remove_properties, set_properties
 
 _MOST_OF_TIMERS: Final = MAX_PROPERTIES_LENGTH - TIMER_ROOM
 _ITEM_SEPARATOR: Final = 2  # the byte between two properties
@@ -48,7 +48,7 @@ _DELAYED_TYPES: Final = frozenset({SysFlag.TRANSACTION_NOT, SysFlag.TRANSACTION_
 _DELAY: Final = property_names.DELAY.encode()
 
 
-class Prepared(NamedTuple):
+class PreparedSend(NamedTuple):
     """A send that passed its checks.
 
     Attributes:
@@ -66,7 +66,7 @@ class Prepared(NamedTuple):
     transaction_id: str | None = None
 
 
-class PlainSend(NamedTuple):
+class DirectSend(NamedTuple):
     """What is stored with each message of a send.
 
     Attributes:
@@ -78,8 +78,8 @@ class PlainSend(NamedTuple):
 
     sys_flag: int
     tail: bytes | None
-    waits: bool
-    timer: PlainTimer | None
+    waits_for_flush: bool
+    timer: TimerQueueParts | None
 
 
 class SendDrafts:
@@ -91,7 +91,7 @@ class SendDrafts:
 
     def __init__(
         self,
-        keys: Live[SendKeys],
+        keys: LiveGroup[SendKeys],
         broker: BrokerKeys,
         topics: BrokerTopics,
         checks: SendChecks,
@@ -113,7 +113,7 @@ class SendDrafts:
             )
         self.broker_items = ITEM_SEP.join(items)
 
-    def message(self, fields: SendRequestFields, body: memoryview, born_host: bytes, remote: str) -> Prepared:
+    def message(self, fields: SendRequestFields, body: memoryview, born_host: bytes, remote: str) -> PreparedSend:
         """Check a send of one message.
 
         Raises:
@@ -143,9 +143,9 @@ class SendDrafts:
         )
         handle = self._steer(draft, properties) if properties.steering else None
         transaction_id = draft.unique_key if draft.topic == names.TRANS_HALF_TOPIC else None
-        return Prepared(queue_id, [draft], _waits(properties.wait), handle, transaction_id)
+        return PreparedSend(queue_id, [draft], _waits(properties.wait), handle, transaction_id)
 
-    def batch(self, fields: SendRequestFields, body: memoryview, born_host: bytes, remote: str) -> Prepared:
+    def batch(self, fields: SendRequestFields, body: memoryview, born_host: bytes, remote: str) -> PreparedSend:
         """Check a send of several messages for one queue.
 
         Every message is stored with its own properties, followed by the batch's own with CLUSTER, as Apache stores it.
@@ -200,14 +200,14 @@ class SendDrafts:
             raise MessageIllegal("the batch holds no message")
         if topic in self._topics.typed:
             self._checks.check_type(topic, *[str(draft.properties, "utf-8", "replace") for draft in drafts])
-        drafts[0].together = len(drafts)
-        return Prepared(queue_id, drafts, _waits(common.wait))
+        drafts[0].group_size = len(drafts)
+        return PreparedSend(queue_id, drafts, _waits(common.wait))
 
-    def knows(self, topic: str) -> bool:
+    def has_topic(self, topic: str) -> bool:
         """Whether there is such a topic."""
         return self._topics.get(topic) is not None
 
-    def plain(self, fields: SendRequestFields, *, typed: bool = False) -> PlainSend | None:
+    def direct_send(self, fields: SendRequestFields, *, typed: bool = False) -> DirectSend | None:
         """What `message` or `batch` decides about all sends with this topic, queue, sysFlag and properties (a batch's).
 
         None: it depends on more than that, may change something, or refuses them. What is decided holds as long as the
@@ -229,8 +229,10 @@ class SendDrafts:
         if sys_flag & _TRANSACTION_MASK or (common is not None and 0 in common.data):
             return None
         if common is None:
-            return PlainSend(sys_flag, None, waits=False, timer=self._timers.plain(topic, fields.queue_id))
-        return PlainSend(sys_flag, common.data, waits=_waits(common.wait), timer=None)
+            return DirectSend(
+                sys_flag, None, waits_for_flush=False, timer=self._timers.queue_parts(topic, fields.queue_id)
+            )
+        return DirectSend(sys_flag, common.data, waits_for_flush=_waits(common.wait), timer=None)
 
     def _common(self, fields: SendRequestFields) -> StoredProperties:
         """The properties that all messages of a batch are stored with, behind their own."""
@@ -246,25 +248,25 @@ class SendDrafts:
             the handle by which it can be cancelled, if it is a timer message.
         """
         items = properties.steering
-        if is_time(items) and draft.sys_flag & _TRANSACTION_MASK in _DELAYED_TYPES:
+        if has_only_a_time(items) and draft.sys_flag & _TRANSACTION_MASK in _DELAYED_TYPES:
             return self._time(draft, items, wait_item(properties.wait))
         handle = None
-        timed = may_name_a_time(items)
-        steering = steering_of(without_times(items) if timed else items, properties.wait, self._levels)
+        timed = may_have_a_time(items)
+        steering = delivery_properties(without_times(items) if timed else items, properties.wait, self._levels)
         level, other_level, transactional, wait = steering
         # A consumer of an older client tries a message again by a send, with all properties that it came with.
         if transactional and not (draft.reconsume_times > 0 and level):
             self._checks.check_transactions_allowed()
             if timed:
-                draft.properties = without(draft.properties, TIMER_PROPERTIES)
+                draft.properties = remove_properties(draft.properties, TIMER_PROPERTIES)
             draft.properties += wait
             half_draft(draft)
         elif draft.sys_flag & _TRANSACTION_MASK in _DELAYED_TYPES:
             if level:
                 if timed:
-                    draft.properties = without(draft.properties, TIMES_OF_5)
+                    draft.properties = remove_properties(draft.properties, TIMES_OF_5)
                 if other_level:
-                    draft.properties = with_items(draft.properties, ((_DELAY, b"%d" % level),))
+                    draft.properties = set_properties(draft.properties, ((_DELAY, b"%d" % level),))
                 draft.properties += wait
                 scheduled_draft(draft, level)
             elif timed:

@@ -15,22 +15,22 @@ from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Reply, Request, SharedReply
 from rocketwire.server.core.route import Route
 from rocketwire.server.send.checks import SendRequestFields
-from rocketwire.server.send.sending import Sending
-from rocketwire.store.append.drafts import Appended
+from rocketwire.server.send.preparing import SendPreparer
+from rocketwire.store.append.drafts import AppendResult
 from rocketwire.wire import fast_headers
-from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.errors import WireError
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers.send import SendMessageRequestHeader, SendMessageResponseHeader
 from rocketwire.wire.message_id import offset_message_id
-from rocketwire.wire.send_answers import SendAnswers
+from rocketwire.wire.send_reply_frames import SendReplyFrames
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendServices:
     """What sends are given; `store_host` is the advertised address as records hold it."""
 
-    sending: Sending
-    answers: SendAnswers
+    sending: SendPreparer
+    answers: SendReplyFrames
     store_host: bytes
     id_template: bytes = field(init=False)
     """Formats a physical offset as an offset message id."""
@@ -47,7 +47,7 @@ class _Sent(msgspec.Struct, frozen=True, gc=False):
     recall_handle: bytes | None
     transaction_id: str | None
 
-    def reply(self, appended: Sequence[Appended], code: ResponseCode) -> Reply:
+    def reply(self, appended: Sequence[AppendResult], code: ResponseCode) -> Reply:
         """The answer to a send whose messages are stored."""
         services, handle = self.services, self.recall_handle
         fields = SendMessageResponseHeader(
@@ -59,7 +59,7 @@ class _Sent(msgspec.Struct, frozen=True, gc=False):
         )
         return Reply(code=code, fields=fields, ext=services.answers.ext)
 
-    def frame(self, opaque: int, appended: Sequence[Appended], code: ResponseCode) -> bytes:
+    def frame(self, opaque: int, appended: Sequence[AppendResult], code: ResponseCode) -> bytes:
         """The frame of that answer."""
         services = self.services
         template = services.id_template
@@ -105,7 +105,7 @@ def _refusal(services: SendServices, error: Exception) -> Reply:
 
 
 @lru_cache(maxsize=16)  # where one send is over a quota, there are many
-def _over_quota(answers: SendAnswers, remark: str) -> SharedReply:
+def _over_quota(answers: SendReplyFrames, remark: str) -> SharedReply:
     return SharedReply(Reply(code=ResponseCode.FLOW_CONTROL, remark=remark, ext=answers.ext))
 
 
@@ -116,7 +116,7 @@ ROUTES: Final = (
         response=SendMessageResponseHeader,
         handler=_send,
         appends=True,
-        heading="store a message (long header names)",
+        summary="store a message (long header names)",
     ),
     Route(
         code=RequestCode.SEND_MESSAGE_V2,
@@ -126,7 +126,7 @@ ROUTES: Final = (
         short=True,
         appends=True,
         fast=fast_headers.SEND,
-        heading="store a message",
+        summary="store a message",
     ),
     Route(
         code=RequestCode.SEND_BATCH_MESSAGE,
@@ -136,6 +136,6 @@ ROUTES: Final = (
         short=True,
         appends=True,
         fast=fast_headers.SEND,
-        heading="store several messages of one queue",
+        summary="store several messages of one queue",
     ),
 )

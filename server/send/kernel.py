@@ -9,24 +9,24 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from rocketwire import native
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.cache_invalidation import CacheInvalidation
 from rocketwire.server.core.metrics import SEND, Metrics
-from rocketwire.server.guards.throttle.bucket import PythonBucket
 from rocketwire.server.messages.append_times import LEAST_MS
+from rocketwire.server.messages.message_writer import KEPT_EACH, MessageWriter
 from rocketwire.server.messages.page_cache import PageCacheGuard
-from rocketwire.server.messages.storing import KEPT_EACH, Storing
 from rocketwire.server.net.session import Session
-from rocketwire.server.send.drafts import PlainSend
+from rocketwire.server.send.drafts import DirectSend
 from rocketwire.server.send.keys import SendKeys
-from rocketwire.server.send.sending import Sending
-from rocketwire.store.append.flush import GroupCommit
+from rocketwire.server.send.preparing import SendPreparer
+from rocketwire.server.throttle.bucket import PythonBucket
+from rocketwire.store.append.group_commit import GroupCommit
 from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.store import MessageStore
 from rocketwire.wire import names
-from rocketwire.wire.codes import ResponseCode
+from rocketwire.wire.facts.codes import ResponseCode
 from rocketwire.wire.fast_headers import SendFields
-from rocketwire.wire.send_answers import SendAnswers
+from rocketwire.wire.send_reply_frames import SendReplyFrames
 
 _TIMER_QUEUE: Final = (names.TIMER_TOPIC, 0)
 _NS_PER_MS: Final = 1_000_000
@@ -34,7 +34,7 @@ _NS_PER_SECOND: Final = 1_000_000_000
 
 
 class TimerPlan(NamedTuple):
-    """What is done with messages for a set time: the timer's queue, and what `timer.sends.PlainTimer` has."""
+    """What is done with messages for a set time: the timer's queue, and what `timer.sends.TimerQueueParts` has."""
 
     queue: ConsumeQueue
     most: int
@@ -83,12 +83,12 @@ class KernelSends:
     def __init__(
         self,
         *,
-        sending: Sending,
-        storing: Storing,
+        sending: SendPreparer,
+        storing: MessageWriter,
         store: MessageStore,
-        answers: SendAnswers,
+        answers: SendReplyFrames,
         store_host: bytes,
-        keys: Live[SendKeys],
+        keys: LiveGroup[SendKeys],
         metrics: Metrics,
         page_cache: PageCacheGuard,
         flush: GroupCommit | None,
@@ -122,7 +122,7 @@ class KernelSends:
         )
         self.native.deferred = flush is not None
         self.native.slow_ns = LEAST_MS * _NS_PER_MS
-        page_cache.noticed.subscribe(self._stop)
+        page_cache.on_busy.subscribe(self._stop)
         invalidation.register(self._changed)
         self._changed()
 
@@ -147,9 +147,9 @@ class KernelSends:
             properties=batch,
             batch=batch is not None,
         )
-        if not self._sending.drafts.knows(topic):  # not kept: making a topic does not have plans forgotten
+        if not self._sending.drafts.has_topic(topic):  # not kept: making a topic does not have plans forgotten
             return False
-        plain = self._sending.drafts.plain(fields, typed=self._typed)
+        plain = self._sending.drafts.direct_send(fields, typed=self._typed)
         if plain is None:
             return None
         queue, timer = self._store.queues.by_key.get((topic, queue_id)), self._timer_plan(plain)
@@ -158,7 +158,7 @@ class KernelSends:
         if queue is not None and queue.delay is not None:
             return None
         quota = self._quota(topic, group, plain.tail)
-        return SendPlan(queue, plain.sys_flag, plain.tail, plain.waits, timer, quota)
+        return SendPlan(queue, plain.sys_flag, plain.tail, plain.waits_for_flush, timer, quota)
 
     def _quota(self, topic: str, group: str, tail: bytes | None) -> QuotaPlan | None:
         throttle = self._sending.throttle
@@ -168,7 +168,7 @@ class KernelSends:
         factors = throttle.conversion.factors(tail or b"", ordered=throttle.is_ordered(topic))
         return QuotaPlan(gate.buckets, gate.kinds, *factors)
 
-    def _timer_plan(self, plain: PlainSend) -> TimerPlan | None:
+    def _timer_plan(self, plain: DirectSend) -> TimerPlan | None:
         if plain.timer is None:
             return None
         queue = self._store.queues.by_key.get(_TIMER_QUEUE)
@@ -179,8 +179,8 @@ class KernelSends:
 
     def before_round(self, now: int, *, guarded: bool) -> None:
         """Say whether the kernel may store what comes with a store timestamp in ms."""
-        busy = self._page_cache.busy or (self._flush is not None and self._flush.full)
-        self.native.enabled = not guarded and not busy and self._store.may_append_at(now)
+        busy = self._page_cache.is_busy or (self._flush is not None and self._flush.is_full)
+        self.native.enabled = not guarded and not busy and self._store.kernel_may_append_at(now)
 
     def _stop(self) -> None:
         """Leave the rest of the round to Python, which refuses what waited."""
@@ -194,7 +194,7 @@ class KernelSends:
         metrics = self._metrics
         touched, messages, size, requests, converted, refused = self.native.take()
         if messages:
-            self._store.appended(touched)
+            self._store.note_kernel_appends(touched)
             metrics.stored(messages, size)
         for code, count in requests.items():
             metrics.requests[code] += count
@@ -210,10 +210,10 @@ class KernelSends:
         def write(durable: bool) -> None:  # noqa: FBT001 - as GroupCommit calls it
             late = answers and not durable
             session.write(self._answers.with_code(ResponseCode.FLUSH_DISK_TIMEOUT, answers) if late else answers)
-            self._storing.send_later(session)
+            self._storing.flush_when_answered(session)
 
         self._flush.wait_durable(end, write, keeps=KEPT_EACH + len(answers))
 
     def _slow(self, took_ns: int) -> None:
         """Note an append that took so long; those who waited behind it may be refused."""
-        self._page_cache.appended(self._page_cache.now() - took_ns / _NS_PER_SECOND)
+        self._page_cache.note_append(self._page_cache.now() - took_ns / _NS_PER_SECOND)

@@ -13,11 +13,11 @@ from typing import Final
 
 from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.core.clocks.clock import Clock
-from rocketwire.server.core.request import Answer
+from rocketwire.server.core.request import ClientAnswer
 from rocketwire.wire.addresses import Address
-from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.facts import properties as property_names
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.send import ReplyMessageRequestHeader, SendMessageRequestHeader
 from rocketwire.wire.hosts import decode_host
@@ -27,11 +27,11 @@ log = logging.getLogger(__name__)
 
 CALL_SECONDS: Final = 10.0
 
-Done = Callable[[str | None], None]
+OnForwarded = Callable[[str | None], None]
 """Called once: with None when the producer has the reply, else with the remark that says why not."""
 
 
-class Replies:
+class ReplyForwarder:
     """Hands replies to producers."""
 
     def __init__(self, clients: ClientGroups, clock: Clock, store_host: bytes) -> None:
@@ -40,7 +40,7 @@ class Replies:
         host, port = decode_host(store_host)
         self._store_host = str(Address(host=host, port=port))
 
-    def push(self, fields: SendMessageRequestHeader, body: bytes, born_host: str, done: Done) -> None:
+    def forward(self, fields: SendMessageRequestHeader, body: bytes, born_host: str, done: OnForwarded) -> None:
         """Hand a reply to the producer it is for; `born_host` is ``host:port`` of who replied.
 
         `done` may be called before this returns.
@@ -56,7 +56,7 @@ class Replies:
             done(f"push reply message fail, channel of <{client_id}> not found.")
             return
 
-        def answered(answer: Answer | None) -> None:
+        def answered(answer: ClientAnswer | None) -> None:
             if answer is not None and answer.code == ResponseCode.SUCCESS:
                 done(None)
                 return

@@ -11,21 +11,21 @@ from dataclasses import dataclass
 from typing import Final
 
 from rocketwire.server.config.broker_keys import BrokerKeys
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.errors import MessageIllegal, ServerError, response_code
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
 from rocketwire.server.messages.appending import Refusals
-from rocketwire.server.messages.storing import Storing
+from rocketwire.server.messages.message_writer import MessageWriter
 from rocketwire.server.send.keys import ReplyKeys
-from rocketwire.server.send.replies import Replies
-from rocketwire.server.send.sending import Sending
-from rocketwire.store.append.drafts import Appended
+from rocketwire.server.send.preparing import SendPreparer
+from rocketwire.server.send.replies import ReplyForwarder
+from rocketwire.store.append.drafts import AppendResult
 from rocketwire.wire import names
-from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.facts import properties as property_names
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers.send import SendMessageRequestHeader, SendMessageResponseHeader
 from rocketwire.wire.message_id import offset_message_id
 
@@ -38,11 +38,11 @@ _NOT_STORED: Final = "0"
 class ReplyServices:
     """What replies to requests are given; `wake` has waiting pulls look at what was stored."""
 
-    keys: Live[ReplyKeys]
-    broker_keys: Live[BrokerKeys]
-    replies: Replies
-    sending: Sending
-    storing: Storing
+    keys: LiveGroup[ReplyKeys]
+    broker_keys: LiveGroup[BrokerKeys]
+    replies: ReplyForwarder
+    sending: SendPreparer
+    storing: MessageWriter
     store_host: bytes
     wake: Callable[[], None]
 
@@ -73,7 +73,7 @@ def _send_reply(services: ReplyServices, request: Request[SendMessageRequestHead
             peer.reply(held, Reply(code=code, remark=problem, fields=where, ext=ext))
             peer.flush()
 
-        def stored(appended: Sequence[Appended], _code: ResponseCode, refusals: Refusals) -> None:
+        def stored(appended: Sequence[AppendResult], _code: ResponseCode, refusals: Refusals) -> None:
             if refusals:
                 log.warning(
                     "a reply from %(peer)s was not stored: %(reason)s",
@@ -85,12 +85,12 @@ def _send_reply(services: ReplyServices, request: Request[SendMessageRequestHead
                 answer(message_id, appended[0].queue_offset)
 
         if services.keys.current.store_reply_message_enable:
-            services.storing.commit(prepared.drafts, stored, wait=prepared.wait)
+            services.storing.append_and_report(prepared.drafts, stored, wait=prepared.wait)
             services.wake()
         else:
             answer(None, 0)
 
-    services.replies.push(fields, body, peer.remote_text, pushed)
+    services.replies.forward(fields, body, peer.remote_text, pushed)
     return None
 
 
@@ -100,7 +100,7 @@ ROUTES: Final = (
         header=SendMessageRequestHeader,
         response=SendMessageResponseHeader,
         handler=_send_reply,
-        heading="a reply to a request, handed to the producer of the request (long header names)",
+        summary="a reply to a request, handed to the producer of the request (long header names)",
     ),
     Route(
         code=RequestCode.SEND_REPLY_MESSAGE_V2,
@@ -108,6 +108,6 @@ ROUTES: Final = (
         response=SendMessageResponseHeader,
         handler=_send_reply,
         short=True,
-        heading="a reply to a request, handed to the producer of the request",
+        summary="a reply to a request, handed to the producer of the request",
     ),
 )

@@ -7,8 +7,8 @@ from collections.abc import Callable, Hashable
 from enum import Enum
 from typing import Final, Generic, TypeVar
 
-from rocketwire.server.core.works import Steps, in_parts
-from rocketwire.server.statistics.windows import CODE, COLUMNS, NOTHING, Column, Sums, Window
+from rocketwire.server.core.long_tasks import Steps, in_batches
+from rocketwire.server.statistics.windows import CODE, COLUMNS, NOTHING, StatisticsColumn, Sums, Window
 
 K = TypeVar("K", bound=Hashable)
 
@@ -65,12 +65,12 @@ class Counters(Generic[K]):
     def __len__(self) -> int:
         return len(self._places)
 
-    def total(self, key: K, column: Column = Column.MESSAGES) -> int:
+    def total(self, key: K, column: StatisticsColumn = StatisticsColumn.MESSAGES) -> int:
         """All that was counted for a key since its counter began."""
         place = self._places.get(key)
         return 0 if place is None else self._numbers[place + column]
 
-    def sums(self, key: K, period: Period, column: Column = Column.MESSAGES) -> Sums:
+    def sums(self, key: K, period: Period, column: StatisticsColumn = StatisticsColumn.MESSAGES) -> Sums:
         """The sums of a key within the last minute, hour or day."""
         place = self._places.get(key)
         return NOTHING if place is None else self._windows[period].sums(place // COLUMNS, column)
@@ -87,7 +87,7 @@ class Counters(Generic[K]):
 
     def remove_where(self, gone: Callable[[K], bool]) -> Steps[None]:
         """Forget the keys that a test says are gone."""
-        for part in in_parts(list(self._places)):
+        for part in in_batches(list(self._places)):
             for key in part:
                 if key in self._places and gone(key):
                     self.remove(key)
@@ -96,7 +96,7 @@ class Counters(Generic[K]):
     def remove_idle(self) -> Steps[None]:
         """Forget the keys that nothing was counted for in a whole day: all their sums are 0."""
         day = self._windows[Period.DAY]
-        for part in in_parts(list(self._places.items())):
+        for part in in_batches(list(self._places.items())):
             slots = {place // COLUMNS: key for key, place in part if self._places.get(key) == place}
             for slot in day.idle(self._numbers, list(slots)):
                 self.remove(slots[slot])

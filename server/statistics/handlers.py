@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias, TypeVar
 
 from rocketwire.server.config.broker_keys import BrokerKeys
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.errors import StatisticsUnknown
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
 from rocketwire.server.statistics.counters import Counters, Period
 from rocketwire.server.statistics.statistics import DELIVERED, STORED, GroupTopic, Statistics
-from rocketwire.server.statistics.windows import Column, Sums
+from rocketwire.server.statistics.windows import StatisticsColumn, Sums
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.statistics import BrokerStatsData, BrokerStatsItem
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.headers.admin import ViewBrokerStatsDataRequestHeader
 
 K = TypeVar("K", bound=Hashable)
@@ -26,7 +26,7 @@ K = TypeVar("K", bound=Hashable)
 class StatisticsServices:
     """The services of these requests."""
 
-    broker_keys: Live[BrokerKeys]
+    broker_keys: LiveGroup[BrokerKeys]
     statistics: Statistics
 
 
@@ -36,11 +36,11 @@ _Find: TypeAlias = Callable[[StatisticsServices, str], Three | None]
 """Finds what a key stands for; None: nothing was counted for it."""
 
 
-def _three(counters: Counters[K], key: K, column: Column = Column.MESSAGES) -> Three:
+def _three(counters: Counters[K], key: K, column: StatisticsColumn = StatisticsColumn.MESSAGES) -> Three:
     return [counters.sums(key, period, column) for period in Period]
 
 
-def _of_topic(column: Column) -> _Find:
+def _of_topic(column: StatisticsColumn) -> _Find:
     def find(services: StatisticsServices, topic: str) -> Three | None:
         statistics = services.statistics
         return _three(statistics.topics, topic, column) if statistics.has_stored(topic) else None
@@ -48,7 +48,7 @@ def _of_topic(column: Column) -> _Find:
     return find
 
 
-def _of_group(counters_of: Callable[[Statistics], Counters[GroupTopic]], column: Column) -> _Find:
+def _of_group(counters_of: Callable[[Statistics], Counters[GroupTopic]], column: StatisticsColumn) -> _Find:
     def find(services: StatisticsServices, text: str) -> Three | None:
         topic, _, group = text.partition("@")
         counters = counters_of(services.statistics)
@@ -76,11 +76,11 @@ def _sent_back(statistics: Statistics) -> Counters[GroupTopic]:
 
 
 _ITEMS: Final[Mapping[str, _Find]] = {
-    "TOPIC_PUT_NUMS": _of_topic(Column.MESSAGES),
-    "TOPIC_PUT_SIZE": _of_topic(Column.BYTES),
-    "GROUP_GET_NUMS": _of_group(_delivered, Column.MESSAGES),
-    "GROUP_GET_SIZE": _of_group(_delivered, Column.BYTES),
-    "SNDBCK_PUT_NUMS": _of_group(_sent_back, Column.MESSAGES),
+    "TOPIC_PUT_NUMS": _of_topic(StatisticsColumn.MESSAGES),
+    "TOPIC_PUT_SIZE": _of_topic(StatisticsColumn.BYTES),
+    "GROUP_GET_NUMS": _of_group(_delivered, StatisticsColumn.MESSAGES),
+    "GROUP_GET_SIZE": _of_group(_delivered, StatisticsColumn.BYTES),
+    "SNDBCK_PUT_NUMS": _of_group(_sent_back, StatisticsColumn.MESSAGES),
     "BROKER_PUT_NUMS": _of_broker(STORED),
     "BROKER_GET_NUMS": _of_broker(DELIVERED),
 }
@@ -112,6 +112,6 @@ ROUTES: Final = (
         code=RequestCode.VIEW_BROKER_STATS_DATA,
         header=ViewBrokerStatsDataRequestHeader,
         handler=_view,
-        heading="what came and went in the last minute, hour and day, by topic or group",
+        summary="what came and went in the last minute, hour and day, by topic or group",
     ),
 )

@@ -14,14 +14,14 @@ import trio
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.messages.append_times import AppendTimes
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 
 _WINDOWS: Final = (10, 60, 600)
 _MINUTE: Final = 60
 _PULLS: Final = (RequestCode.PULL_MESSAGE, RequestCode.LITE_PULL_MESSAGE)
 
 
-class Totals(NamedTuple):
+class MessageTotals(NamedTuple):
     """Messages stored, pulls that found messages, pulls that found none, messages delivered."""
 
     stored: int = 0
@@ -32,7 +32,7 @@ class Totals(NamedTuple):
 
 class _Sample(NamedTuple):
     at: float
-    totals: Totals
+    totals: MessageTotals
 
 
 class Rates:
@@ -44,7 +44,7 @@ class Rates:
     """
 
     def __init__(self, metrics: Metrics, clock: Clock, append_times: AppendTimes) -> None:
-        self.today = self.yesterday = Totals()
+        self.today = self.yesterday = MessageTotals()
         self._metrics = metrics
         self._clock = clock
         self._append_times = append_times
@@ -52,12 +52,12 @@ class Rates:
         self._day = self._local_day()
         self._samples: deque[_Sample] = deque(maxlen=_WINDOWS[-1] + 1)
 
-    def totals(self) -> Totals:
+    def totals(self) -> MessageTotals:
         """The totals since the start. A pull that is held counts as one that found nothing until it gets a message."""
         metrics = self._metrics
         missed = sum(metrics.requests[code] for code in _PULLS) - metrics.pulls_found
         before = self._samples[-1].totals.missed if self._samples else 0
-        return Totals(metrics.messages_in, metrics.pulls_found, max(before, missed), metrics.messages_out)
+        return MessageTotals(metrics.messages_in, metrics.pulls_found, max(before, missed), metrics.messages_out)
 
     def sample(self) -> None:
         """Take a sample, and note the totals if a day has begun."""

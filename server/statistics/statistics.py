@@ -7,13 +7,13 @@ from typing import Final, TypeAlias
 
 import trio
 
+from rocketwire.server.core.long_tasks import LongTaskScheduler, Steps
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.core.works import Steps, Works
 from rocketwire.server.statistics.counters import Counters, Period
 
 GroupTopic: TypeAlias = tuple[str, str]
 """A group and a topic."""
-Arrivals: TypeAlias = Callable[[], Iterable[list[tuple[str, int, int]]]]
+TakeArrivals: TypeAlias = Callable[[], Iterable[list[tuple[str, int, int]]]]
 """Takes what was appended since the last call: topics, messages and bytes of their queues, in parts."""
 
 STORED, DELIVERED = "stored", "delivered"
@@ -28,7 +28,7 @@ class Statistics:
 
     Args:
         metrics: The broker's totals.
-        arrivals: See `Arrivals`.
+        arrivals: See `TakeArrivals`.
         has_arrived: Whether a topic has messages that `arrivals` will bring.
         has_topic: Whether a topic exists.
         has_group: Whether a group exists.
@@ -44,7 +44,7 @@ class Statistics:
         self,
         metrics: Metrics,
         *,
-        arrivals: Arrivals,
+        arrivals: TakeArrivals,
         has_arrived: Callable[[str], bool],
         has_topic: Callable[[str], bool],
         has_group: Callable[[str], bool],
@@ -61,20 +61,20 @@ class Statistics:
         self._counted = 0
         self._removed = False
 
-    def removed(self) -> None:
+    def forget_removed(self) -> None:
         """Note that a topic or a group may be gone."""
         self._removed = True
 
     async def run(self) -> None:
         """Take snapshots for ever."""
-        works = Works(now=trio.current_time)
+        works = LongTaskScheduler(now=trio.current_time)
         began = trio.current_time()
         before, seconds = -1, 0
         while True:
             work = self.sample(before, seconds)
-            paused = works.begin(work)
+            paused = works.start(work)
             if paused is not None:
-                await works.go_on(work, paused)
+                await works.finish(work, paused)
             before, passed = seconds, int(trio.current_time() - began)
             seconds = passed - passed % _SECONDS + _SECONDS
             await trio.sleep_until(began + seconds)

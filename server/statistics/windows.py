@@ -19,7 +19,7 @@ CODE: Final = "q"
 """The numbers are of 64 bits."""
 
 
-class Column(IntEnum):
+class StatisticsColumn(IntEnum):
     """The numbers of a counter."""
 
     MESSAGES = 0
@@ -79,7 +79,7 @@ class Window:
         self._snapshots.append(_Snapshot(now, numbers[:]))
         self._taken += 1
 
-    def sums(self, slot: int, column: Column) -> Sums:
+    def sums(self, slot: int, column: StatisticsColumn) -> Sums:
         """The sums of a number; zeros before a counter's first snapshot."""
         first = self._first(slot)
         if first is None:
@@ -87,7 +87,7 @@ class Window:
         before, last = self._snapshots[first], self._snapshots[-1]
         total, calls = (
             last.number(place) - before.number(place)
-            for place in (slot * COLUMNS + column, slot * COLUMNS + Column.CALLS)
+            for place in (slot * COLUMNS + column, slot * COLUMNS + StatisticsColumn.CALLS)
         )
         return Sums(total, total / (last.at - before.at), total / calls if calls > 0 else 0.0)
 
@@ -104,5 +104,5 @@ class Window:
             return []
         oldest = self._snapshots[0]
         since = self._taken - len(self._snapshots)
-        places = ((slot, slot * COLUMNS + Column.MESSAGES) for slot in slots)
+        places = ((slot, slot * COLUMNS + StatisticsColumn.MESSAGES) for slot in slots)
         return [s for s, place in places if self._began[s] <= since and oldest.number(place) == numbers[place]]

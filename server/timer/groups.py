@@ -11,7 +11,7 @@ GROUP_BYTES: Final = 512 << 10
 T = TypeVar("T")
 
 
-def in_groups(items: list[T], sizes: Iterable[int]) -> Iterator[list[T]]:
+def split_into_groups(items: list[T], sizes: Iterable[int]) -> Iterator[list[T]]:
     """Divide items, in their order, into as few groups as possible; see `GROUP_BYTES`.
 
     Args:

@@ -9,18 +9,18 @@ from typing import Final
 import msgspec
 
 from rocketwire.server.config.broker_keys import BrokerKeys
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.append import Append
 from rocketwire.server.core.errors import RecallFailed, ServerError, response_code
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
 from rocketwire.server.timer.recall import Recall
 from rocketwire.server.timer.timer import Timer
-from rocketwire.store.append.drafts import Appended
+from rocketwire.store.append.drafts import AppendResult
 from rocketwire.store.layout.timer_check import CHECK_STRUCT
-from rocketwire.store.timer.check import encode_check
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.store.timer.check import encode_checkpoint
 from rocketwire.wire.errors import WireError
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.headers.send import RecallMessageRequestHeader, RecallMessageResponseHeader
 
@@ -32,7 +32,7 @@ _REMARK: Final = "not set any response code"
 class TimerServices:
     """The dependencies of these requests; `timer` is None if timer messages are refused."""
 
-    broker_keys: Live[BrokerKeys]
+    broker_keys: LiveGroup[BrokerKeys]
     recall: Recall
     timer: Timer | None
 
@@ -42,11 +42,11 @@ class _Recalled(msgspec.Struct, frozen=True, gc=False):
 
     done: Reply
 
-    def reply(self, _appended: Sequence[Appended], _code: ResponseCode) -> Reply:
+    def reply(self, _appended: Sequence[AppendResult], _code: ResponseCode) -> Reply:
         """The answer when what cancels the message is stored."""
         return self.done
 
-    def frame(self, opaque: int, _appended: Sequence[Appended], _code: ResponseCode) -> bytes:
+    def frame(self, opaque: int, _appended: Sequence[AppendResult], _code: ResponseCode) -> bytes:
         """The frame of that answer."""
         return encode_frame(self.done.header(opaque))
 
@@ -71,7 +71,7 @@ def _check_point(services: TimerServices, _request: Request[None]) -> Reply:
     """The present content of Apache's part of config/timercheck."""
     if services.timer is None:
         return Reply(code=ResponseCode.SYSTEM_ERROR, remark="The checkpoint is null")
-    return Reply(body=(encode_check(services.timer.check())[: CHECK_STRUCT.size],))
+    return Reply(body=(encode_checkpoint(services.timer.check())[: CHECK_STRUCT.size],))
 
 
 def _metrics(services: TimerServices, _request: Request[None]) -> Reply:
@@ -82,14 +82,14 @@ def _metrics(services: TimerServices, _request: Request[None]) -> Reply:
 
 
 ROUTES: Final = (
-    Route(code=RequestCode.GET_TIMER_CHECK_POINT, handler=_check_point, heading="how far the timer is"),
-    Route(code=RequestCode.GET_TIMER_METRICS, handler=_metrics, heading="how many messages of each topic wait"),
+    Route(code=RequestCode.GET_TIMER_CHECK_POINT, handler=_check_point, summary="how far the timer is"),
+    Route(code=RequestCode.GET_TIMER_METRICS, handler=_metrics, summary="how many messages of each topic wait"),
     Route(
         code=RequestCode.RECALL_MESSAGE,
         header=RecallMessageRequestHeader,
         response=RecallMessageResponseHeader,
         handler=_recall,
         appends=True,
-        heading="cancel a message that waits for its time",
+        summary="cancel a message that waits for its time",
     ),
 )

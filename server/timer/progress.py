@@ -7,10 +7,10 @@ from collections.abc import Callable
 import trio
 
 from rocketwire.server.core.threads import RunSync
-from rocketwire.server.timer.tasks import Bell, JobFaults
+from rocketwire.server.timer.tasks import JobFaults, WakeSignal
 from rocketwire.store.errors import StoreError
-from rocketwire.store.protocol import Messages
-from rocketwire.store.timer.timer_index import Snapshot, TimerIndex
+from rocketwire.store.protocol import StoreProtocol
+from rocketwire.store.timer.timer_index import TimerIndex, TimerSnapshot
 
 
 class TimerProgress:
@@ -28,8 +28,8 @@ class TimerProgress:
     def __init__(
         self,
         index: TimerIndex,
-        store: Messages,
-        changed: Bell,
+        store: StoreProtocol,
+        changed: WakeSignal,
         *,
         interval: float,
         run_sync: RunSync,
@@ -46,9 +46,9 @@ class TimerProgress:
     async def run(self) -> None:
         """Save for ever."""
         while True:
-            await self._changed.heard()
+            await self._changed.wait()
             await trio.sleep(self._interval)
-            async with self._faults.told():
+            async with self._faults.log_and_pause():
                 await self._save()
 
     async def _save(self) -> None:
@@ -58,12 +58,12 @@ class TimerProgress:
         try:
             await self._run_sync(self._write, snapshot)
         except BaseException:
-            self._changed.ring()
+            self._changed.wake()
             raise
         self._note()
         self._index.remove_settled_files()
 
-    def _write(self, snapshot: Snapshot) -> None:
+    def _write(self, snapshot: TimerSnapshot) -> None:
         try:
             self._store.flush_to(snapshot.log_end)  # outcomes speak of copies: the disk has to have these first
         except StoreError:

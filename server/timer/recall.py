@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from rocketwire.server.config.broker_keys import BrokerKeys
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.errors import (
     RecallFailed,
@@ -41,8 +41,8 @@ class Recall:
 
     def __init__(
         self,
-        keys: Live[TimerKeys],
-        broker_keys: Live[BrokerKeys],
+        keys: LiveGroup[TimerKeys],
+        broker_keys: LiveGroup[BrokerKeys],
         topics: BrokerTopics,
         timers: TimerSends,
         clock: Clock,

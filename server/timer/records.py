@@ -11,26 +11,33 @@ import struct
 from typing import Final, NamedTuple
 
 from rocketwire import native
-from rocketwire.server.messages.restoring import Undeliverable, destination, origin_of, read_waiting, storable, text_of
+from rocketwire.server.messages.restoring import (
+    DestinationInvalid,
+    destination,
+    restore_waiting,
+    text_of,
+    waiting_topic,
+    with_storable_properties,
+)
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
 from rocketwire.store.layout.record import SMALLEST, properties_of
 from rocketwire.store.read.reader import LogPart
-from rocketwire.store.timer.units import DueUnit, Waiting
+from rocketwire.store.timer.units import DueTimerUnit, TimerRecord
 from rocketwire.wire import names
 from rocketwire.wire.facts import properties as property_names
-from rocketwire.wire.java import INT32_MAX, natural_number, string_hash
-from rocketwire.wire.properties import reader_of
-from rocketwire.wire.property_edits import with_items
+from rocketwire.wire.java import INT32_MAX, parse_natural_number, string_hash
+from rocketwire.wire.properties import property_reader
+from rocketwire.wire.property_edits import set_properties
 
-_TIMER: Final = origin_of(names.TIMER_TOPIC)
+_TIMER: Final = waiting_topic(names.TIMER_TOPIC)
 #: Of any record: its size, and its place in the log.
 _PLACE: Final = struct.Struct(">i24xq")
 _kernel: Final = native.kernel
-_out: Final = reader_of(property_names.TIMER_OUT_MS.encode())
-_cancelled: Final = reader_of(property_names.TIMER_DEL_UNIQ_KEY.encode())
-_roll_times: Final = reader_of(property_names.TIMER_ROLL_TIMES.encode())
-_real_topic: Final = reader_of(property_names.REAL_TOPIC.encode())
+_out: Final = property_reader(property_names.TIMER_OUT_MS.encode())
+_cancelled: Final = property_reader(property_names.TIMER_DEL_UNIQ_KEY.encode())
+_roll_times: Final = property_reader(property_names.TIMER_ROLL_TIMES.encode())
+_real_topic: Final = property_reader(property_names.REAL_TOPIC.encode())
 _ENQUEUE_MS: Final = property_names.TIMER_ENQUEUE_MS.encode()
 _DEQUEUE_MS: Final = property_names.TIMER_DEQUEUE_MS.encode()
 _ROLL_TIMES: Final = property_names.TIMER_ROLL_TIMES.encode()
@@ -43,11 +50,11 @@ TIMER_ROOM: Final = sum(len(name) + _LONGEST_TIME + 2 for name in (_ENQUEUE_MS, 
 """Bytes of properties that a timer message must leave free for those that the timer adds."""
 
 
-class Stale(Undeliverable):
+class RecordLost(DestinationInvalid):
     """A timer message whose record is not in the log: there is another one at its offset, or none."""
 
 
-class Early(Undeliverable):
+class NotYetDue(DestinationInvalid):
     """A timer message whose own time is later than its unit's.
 
     Attributes:
@@ -59,7 +66,7 @@ class Early(Undeliverable):
         self.again = again
 
 
-def restored_timer(record: bytes, *, physical_offset: int, enqueued: int, now: int) -> Draft:
+def restored_draft(record: bytes, *, physical_offset: int, enqueued: int, now: int) -> Draft:
     """The copy of a timer message that is due, for its real topic.
 
     Args:
@@ -74,16 +81,16 @@ def restored_timer(record: bytes, *, physical_offset: int, enqueued: int, now: i
         Undeliverable: the record is damaged, or has no topic and queue that a message can be delivered to.
     """
     draft = _read_timer(record, physical_offset)
-    if (natural_number(_out(draft.properties) or b"") or 0) > now:
-        raise Early(rolled_timer(record, physical_offset=physical_offset, enqueued=enqueued, now=now))
+    if (parse_natural_number(_out(draft.properties) or b"") or 0) > now:
+        raise NotYetDue(rolled_draft(record, physical_offset=physical_offset, enqueued=enqueued, now=now))
     draft.topic, draft.queue_id = destination(draft.properties)
     if draft.topic == names.TIMER_TOPIC:
-        raise Undeliverable("it is to go where it waits")
+        raise DestinationInvalid("it is to go where it waits")
     draft.properties = _with_times(draft.properties, enqueued, now)
-    return storable(draft)
+    return with_storable_properties(draft)
 
 
-def rolled_timer(record: bytes, *, physical_offset: int, enqueued: int, now: int) -> Draft:
+def rolled_draft(record: bytes, *, physical_offset: int, enqueued: int, now: int) -> Draft:
     """The new record of a timer message that rolls, with the number of its laps.
 
     Args:
@@ -97,14 +104,14 @@ def rolled_timer(record: bytes, *, physical_offset: int, enqueued: int, now: int
         Undeliverable: the record is damaged, or has no room for the number.
     """
     draft = _read_timer(record, physical_offset)
-    times = (natural_number(_roll_times(draft.properties) or b"", INT32_MAX - 1) or 0) + 1
+    times = (parse_natural_number(_roll_times(draft.properties) or b"", INT32_MAX - 1) or 0) + 1
     draft.topic, draft.queue_id = names.TIMER_TOPIC, 0
-    properties = with_items(draft.properties, ((_ROLL_TIMES, b"%d" % times),))
+    properties = set_properties(draft.properties, ((_ROLL_TIMES, b"%d" % times),))
     draft.properties = _with_times(properties, enqueued, now)
-    return storable(draft)
+    return with_storable_properties(draft)
 
 
-def stored_again(part: LogPart, due: list[DueUnit], now: int) -> list[Draft | Undeliverable]:
+def drafts_to_store(part: LogPart, due: list[DueTimerUnit], now: int) -> list[Draft | DestinationInvalid]:
     """The drafts to store for messages whose records are in one part of the log.
 
     Args:
@@ -113,25 +120,25 @@ def stored_again(part: LogPart, due: list[DueUnit], now: int) -> list[Draft | Un
         now: The time in ms since 1970.
 
     Returns:
-        For each the draft of `restored_timer`, or of `rolled_timer` if the unit rolls, or the error.
+        For each the draft of `restored_draft`, or of `rolled_draft` if the unit rolls, or the error.
     """
-    drafts: list[Draft | Undeliverable | None] = [None] * len(due)
+    drafts: list[Draft | DestinationInvalid | None] = [None] * len(due)
     if _kernel is not None:
         drafts = _kernel.stored_again(Draft, *part, due, now)
-    result: list[Draft | Undeliverable] = []
+    result: list[Draft | DestinationInvalid] = []
     for draft, (offset, size, enqueued, _, rolls) in zip(drafts, due, strict=True):
         if draft is not None:
             result.append(draft)
             continue
-        again = rolled_timer if rolls else restored_timer
+        again = rolled_draft if rolls else restored_draft
         try:
             result.append(again(_record(part, offset, size), physical_offset=offset, enqueued=enqueued, now=now))
-        except Undeliverable as error:
+        except DestinationInvalid as error:
             result.append(error)
     return result
 
 
-def waiting_of(record: bytes, physical_offset: int) -> Waiting | None:
+def index_entry(record: bytes, physical_offset: int) -> TimerRecord | None:
     """The fields of a record for the timer's index; None for one without a time or a destination.
 
     Args:
@@ -139,15 +146,15 @@ def waiting_of(record: bytes, physical_offset: int) -> Waiting | None:
         physical_offset: Its physical offset.
     """
     properties = properties_of(memoryview(record))
-    out, topic = natural_number(_out(properties) or b""), _real_topic(properties)
+    out, topic = parse_natural_number(_out(properties) or b""), _real_topic(properties)
     if out is None or topic is None:
         return None
     deletes = _cancelled(properties) is not None
-    return Waiting(out, physical_offset, len(record), string_hash(text_of(topic)), deletes)
+    return TimerRecord(out, physical_offset, len(record), string_hash(text_of(topic)), deletes)
 
 
-def waiting_in(part: LogPart, entries: bytes) -> list[Waiting | None]:
-    """The results of `waiting_of` for the records that entries of the timer's consume queue point to.
+def index_entries(part: LogPart, entries: bytes) -> list[TimerRecord | None]:
+    """The results of `index_entry` for the records that entries of the timer's consume queue point to.
 
     Args:
         part: A part of the log.
@@ -157,28 +164,28 @@ def waiting_in(part: LogPart, entries: bytes) -> list[Waiting | None]:
         One for each entry, up to the first whose record is not in the part.
     """
     if _kernel is not None:
-        found: list[Waiting | None] = _kernel.waiting_in(Waiting, *part, entries)
+        found: list[TimerRecord | None] = _kernel.waiting_in(TimerRecord, *part, entries)
         for number, waiting in enumerate(found):
             if waiting is None:
                 offset, size, _ = ENTRY_STRUCT.unpack_from(entries, number * ENTRY_STRUCT.size)
-                found[number] = waiting_of(_record(part, offset, size), offset)
+                found[number] = index_entry(_record(part, offset, size), offset)
         return found
-    result: list[Waiting | None] = []
+    result: list[TimerRecord | None] = []
     for offset, size, _ in ENTRY_STRUCT.iter_unpack(entries):
         if not _holds(part, offset, size):
             break
-        result.append(waiting_of(_record(part, offset, size), offset))
+        result.append(index_entry(_record(part, offset, size), offset))
     return result
 
 
-class Cancelled(NamedTuple):
+class CancelledMessage(NamedTuple):
     """What a marker cancels: a message of its own topic, for who may send there, and no other."""
 
     topic: str
     unique_key: str
 
 
-def cancels(record: bytes) -> Cancelled | None:
+def cancelled_message(record: bytes) -> CancelledMessage | None:
     """The message that a marker cancels; None if the record is not a marker.
 
     Args:
@@ -186,7 +193,7 @@ def cancels(record: bytes) -> Cancelled | None:
     """
     properties = properties_of(memoryview(record))
     key, topic = _cancelled(properties), _real_topic(properties)
-    return None if key is None or topic is None else Cancelled(text_of(topic), text_of(key))
+    return None if key is None or topic is None else CancelledMessage(text_of(topic), text_of(key))
 
 
 def _holds(part: LogPart, offset: int, size: int) -> bool:
@@ -202,10 +209,10 @@ def _record(part: LogPart, offset: int, size: int) -> bytes:
 def _read_timer(record: bytes, physical_offset: int) -> Draft:
     """The timer message of a record at a physical offset."""
     if len(record) < SMALLEST or _PLACE.unpack_from(record) != (len(record), physical_offset):
-        raise Stale("its record is not in the log any more")
-    draft = read_waiting(record, _TIMER)
+        raise RecordLost("its record is not in the log any more")
+    draft = restore_waiting(record, _TIMER)
     if draft.topic != names.TIMER_TOPIC:
-        raise Stale("its record is not in the log any more")
+        raise RecordLost("its record is not in the log any more")
     draft.prepared_offset = physical_offset
     return draft
 
@@ -214,4 +221,4 @@ def _with_times(properties: bytes, enqueued: int, now: int) -> bytes:
     """The properties with the times of entering and leaving the timer's index."""
     if properties and properties[-1] != _ITEM_SEP_BYTE and _QUEUE_MS not in properties:
         return properties + _TIMES % (enqueued, now)
-    return with_items(properties, ((_ENQUEUE_MS, b"%d" % enqueued), (_DEQUEUE_MS, b"%d" % now)))
+    return set_properties(properties, ((_ENQUEUE_MS, b"%d" % enqueued), (_DEQUEUE_MS, b"%d" % now)))

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from rocketwire.server.config.broker_keys import BrokerKeys
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.errors import MessageIllegal, TimerDisabled
 from rocketwire.server.messages.real_queue import with_real_queue
@@ -21,10 +21,10 @@ from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.timer.units import out_time
 from rocketwire.wire import names
-from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.facts import properties as property_names
+from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.facts.properties import ITEM_SEP, NAME_SEP
-from rocketwire.wire.properties import decode_properties, reader_of
+from rocketwire.wire.properties import decode_properties, property_reader
 from rocketwire.wire.recall_handle import encode_recall_handle
 
 #: How the remark of a refused time begins, as with Apache's brokers.
@@ -44,7 +44,7 @@ _OF_5: Final = "TIMER_D"
 _NAMES: Final = (_OF_5, property_names.START_DELIVER_TIME)
 _TIMER_QUEUE: Final = 0
 _OUT_ITEM: Final = f"{property_names.TIMER_OUT_MS}{NAME_SEP}".encode()
-_out_of: Final = reader_of(property_names.TIMER_OUT_MS.encode())
+_out_of: Final = property_reader(property_names.TIMER_OUT_MS.encode())
 _NOT_TRANSACTION: Final = ~int(SysFlag.TRANSACTION_MASK)
 #: The properties that 5.5.0 removes from a message that also has a delay level.
 TIMES_OF_5: Final = tuple(name.encode() for name in _TIMES[:-1])
@@ -52,12 +52,12 @@ TIMES_OF_5: Final = tuple(name.encode() for name in _TIMES[:-1])
 TIMER_PROPERTIES: Final = tuple(name.encode() for name in (*_TIMES, property_names.TIMER_DEL_UNIQ_KEY))
 
 
-def is_time(items: str) -> bool:
+def has_only_a_time(items: str) -> bool:
     """Whether the steering properties are exactly one of the timer's, as for nearly all timer messages."""
     return items.startswith(_NAMES) and ITEM_SEP not in items
 
 
-class PlainTimer(NamedTuple):
+class TimerQueueParts(NamedTuple):
     """The common parts of all timer messages for one queue whose only steering property is a time.
 
     Attributes:
@@ -71,7 +71,7 @@ class PlainTimer(NamedTuple):
     handle: bytes | None
 
 
-def may_name_a_time(items: str) -> bool:
+def may_have_a_time(items: str) -> bool:
     """A fast check whether steering properties may name a time."""
     return _OF_5 in items or property_names.START_DELIVER_TIME in items
 
@@ -81,7 +81,7 @@ def without_times(items: str) -> str:
     return ITEM_SEP.join([item for item in items.split(ITEM_SEP) if not item.startswith(_NAMES)])
 
 
-def named_time(properties: Mapping[str, str]) -> str | None:
+def time_property(properties: Mapping[str, str]) -> str | None:
     """The name of the timer's property among these; None without one."""
     return next((name for name in (*_TIMES, property_names.TIMER_DEL_UNIQ_KEY) if name in properties), None)
 
@@ -95,7 +95,7 @@ class TimerSends:
     """Turns sends into timer messages."""
 
     def __init__(
-        self, keys: Live[TimerKeys], broker_keys: Live[BrokerKeys], topics: BrokerTopics, clock: Clock
+        self, keys: LiveGroup[TimerKeys], broker_keys: LiveGroup[BrokerKeys], topics: BrokerTopics, clock: Clock
     ) -> None:
         self._keys = keys
         self._broker_keys = broker_keys
@@ -110,7 +110,7 @@ class TimerSends:
             "or if set del msg, the delay time should be bigger than the current time"
         )
 
-    def plain(self, topic: str, queue_id: int) -> PlainTimer | None:
+    def queue_parts(self, topic: str, queue_id: int) -> TimerQueueParts | None:
         """The decisions of `schedule` for all messages of a queue, valid while the configuration does not change.
 
         None: call `schedule` for each message. The caller checks when a message is due, and whether it waited before.
@@ -121,7 +121,7 @@ class TimerSends:
         behind = with_real_queue(b"x", topic, queue_id)[1:]
         broker_name = self._broker_keys.current.broker_name
         handle = None if topic.startswith(names.RETRY_PREFIX) else f"v1 {topic} {broker_name} ".encode()
-        return PlainTimer(keys.timer_max_delay_sec * _MS_PER_SECOND, behind, handle)
+        return TimerQueueParts(keys.timer_max_delay_sec * _MS_PER_SECOND, behind, handle)
 
     def schedule(self, draft: Draft, items: str, wait: bytes) -> bytes | None:
         """Redirect a draft to the timer's topic if its properties have a time in the future; the given one is changed.

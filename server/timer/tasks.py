@@ -20,17 +20,17 @@ RETRY_SECONDS: Final = 0.5
 T = TypeVar("T")
 
 
-class Bell:
+class WakeSignal:
     """Wakes another task: rung any number of times, heard once."""
 
     def __init__(self) -> None:
         self._rung = trio.Event()
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         """Wake the task; if it does not wait now, its next wait ends at once."""
         self._rung.set()
 
-    async def heard(self, seconds: float = math.inf) -> None:
+    async def wait(self, seconds: float = math.inf) -> None:
         """Wait until it rings, or rang since the last call, `seconds` at most."""
         if seconds == math.inf:
             await self._rung.wait()
@@ -53,12 +53,12 @@ class JobFaults:
             log.error("%(job)s: %(reason)s", {"job": self._job, "reason": error})
         self._told = True
 
-    def over(self) -> None:
+    def clear(self) -> None:
         """The job succeeded: its next error is logged again."""
         self._told = False
 
     @asynccontextmanager
-    async def told(self) -> AsyncIterator[None]:
+    async def log_and_pause(self) -> AsyncIterator[None]:
         """Do the job; after an error, wait a little before the next try."""
         try:
             yield
@@ -75,7 +75,7 @@ class JobFaults:
             job: What to do, in one small piece.
             budget: None: the job is done at once.
         """
-        while True:  # not by `told`, which costs as much as many a job
+        while True:  # not by `log_and_pause`, which costs as much as many a job
             try:
                 result = job() if budget is None else await budget.call(job)
             except (OSError, StoreError) as error:

@@ -9,10 +9,10 @@ from typing import Final
 
 import trio
 
-from rocketwire.server.core.background import BackgroundBudget, in_steps
+from rocketwire.server.core.background import BackgroundBudget, as_steps
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.threads import RunSync
-from rocketwire.server.messages.storing import Storing
+from rocketwire.server.messages.message_writer import MessageWriter
 from rocketwire.server.timer.counts import TimerCounts, TopicNames
 from rocketwire.server.timer.progress import TimerProgress
 from rocketwire.server.timer.stages.dequeue_get import DequeueGet
@@ -20,16 +20,16 @@ from rocketwire.server.timer.stages.dequeue_message import DequeueMessage
 from rocketwire.server.timer.stages.dequeue_put import DequeuePut
 from rocketwire.server.timer.stages.enqueue_get import EnqueueGet
 from rocketwire.server.timer.stages.enqueue_put import EnqueuePut
-from rocketwire.server.timer.tasks import Bell, JobFaults
-from rocketwire.server.timer.topic import QUEUE, TimerEntries, TimerTopic
+from rocketwire.server.timer.tasks import JobFaults, WakeSignal
+from rocketwire.server.timer.topic import QUEUE, TimerEntries, TimerTopicReader
 from rocketwire.server.timer.wheel.loaded import DueCopy, DueRun
-from rocketwire.server.timer.wheel.markers import Markers
+from rocketwire.server.timer.wheel.markers import CancelMarkers
 from rocketwire.server.timer.wheel.wheel import NearWheel
 from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.errors import StoreError
 from rocketwire.store.event import Event
 from rocketwire.store.store import MessageStore
-from rocketwire.store.timer.check import Check
+from rocketwire.store.timer.check import TimerCheckpoint
 from rocketwire.store.timer.metrics_table import TimerMetricsTable
 from rocketwire.store.timer.timer_index import TimerIndex
 
@@ -71,7 +71,7 @@ class Timer:
         *,
         store: MessageStore,
         files: FileSystem,
-        storing: Storing,
+        storing: MessageWriter,
         clock: Clock,
         wake: Callable[[], None],
         run_sync: RunSync,
@@ -109,10 +109,10 @@ class Timer:
         self.table = TimerMetricsTable.open(store.settings.timer_metrics, files)
         self._names = TopicNames(topics)
         self._interval = store.settings.timer_flush_interval / 1000
-        self._arrivals = Bell()
-        self._due = Bell()
-        moved.subscribe(self._due.ring)
-        self._topic = TimerTopic(store)
+        self._arrivals = WakeSignal()
+        self._due = WakeSignal()
+        moved.subscribe(self._due.wake)
+        self._topic = TimerTopicReader(store)
         self._wheel: NearWheel | None = None
         self._end_at_start = self._topic.end
 
@@ -128,12 +128,12 @@ class Timer:
         return self._names.counts(self._index.pending_by_hash) if self.ready else {}
 
     @property
-    def enqueued(self) -> int:
+    def enqueued_count(self) -> int:
         """How many records of the timer's topic were ever put into the index."""
         return self._index.queue_offset
 
     @property
-    def known(self) -> int:
+    def stored_count(self) -> int:
         """How many records the timer's topic has ever got."""
         return self._topic.end
 
@@ -141,9 +141,9 @@ class Timer:
         """All messages of the index that are due before this time in ms are delivered; `now` at most."""
         return 0 if self._wheel is None else self._wheel.delivered_before(now)
 
-    def check(self) -> Check:
+    def check(self) -> TimerCheckpoint:
         """The progress, as it will be saved in config/timercheck."""
-        return self._index.check_now() if self.ready else Check()
+        return self._index.check_now() if self.ready else TimerCheckpoint()
 
     def metrics(self) -> bytes:
         """The number of waiting messages of each topic, as it will be saved in config/timermetrics."""
@@ -176,7 +176,7 @@ class Timer:
     def arrived(self, queues: Iterable[tuple[str, int]]) -> None:
         """Wake the first stage if messages were stored in the timer's queue."""
         if QUEUE in queues:
-            self._arrivals.ring()
+            self._arrivals.wake()
 
     # --- running ---
 
@@ -184,14 +184,14 @@ class Timer:
         """Recover the index, then deliver messages when they are due, for ever."""
         await self._recover()
         index = self._index
-        changed, due = Bell(), self._due
-        markers = Markers(self._topic, index.precision, index.queue_offset)
+        changed, due = WakeSignal(), self._due
+        markers = CancelMarkers(self._topic, index.precision, index.queue_offset)
         self._wheel = wheel = NearWheel(index, self._topic, markers, self._clock, due)
         entries_in, entries_out = trio.open_memory_channel[TimerEntries](_ENTRIES_CHANNEL)
         runs_in, runs_out = trio.open_memory_channel[Sequence[DueRun]](_CHANNEL)
         copies_in, copies_out = trio.open_memory_channel[list[DueCopy]](_CHANNEL)
         budget = self._budget
-        enqueue_put = EnqueuePut(wheel, changed.ring, lambda: self.enqueue_behind, budget)
+        enqueue_put = EnqueuePut(wheel, changed.wake, lambda: self.enqueue_behind, budget)
         enqueue_get = EnqueueGet(
             self._topic, markers, self.counts, self._arrivals, index.queue_offset, enqueue_put.enter_now, budget
         )
@@ -203,7 +203,7 @@ class Timer:
             storing=self._storing,
             counts=self.counts,
             wake=self._wake,
-            changed=changed.ring,
+            changed=changed.wake,
             budget=budget,
         )
         progress = TimerProgress(
@@ -227,10 +227,10 @@ class Timer:
         faults = JobFaults("timer files")
         done = False
         while not done:
-            async with faults.told():
+            async with faults.log_and_pause():
                 if self._index.needs_recovery:
                     await self._run_sync(import_module, _SLOW_IMPORT)
-                await self._budget.carry_out(in_steps(self._index.recovery()))
+                await self._budget.carry_out(as_steps(self._index.recovery()))
                 done = True
         self.counts.stale += self._index.stale
         if self._index.stale:

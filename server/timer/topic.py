@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from rocketwire.server.timer.groups import GROUP_BYTES
-from rocketwire.server.timer.records import Cancelled, cancels, waiting_in
+from rocketwire.server.timer.records import CancelledMessage, cancelled_message, index_entries
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT
-from rocketwire.store.protocol import Messages
-from rocketwire.store.timer.units import Waiting
+from rocketwire.store.protocol import StoreProtocol
+from rocketwire.store.timer.units import TimerRecord
 from rocketwire.wire.names import TIMER_TOPIC
 
 QUEUE: Final = (TIMER_TOPIC, 0)
@@ -25,16 +25,16 @@ class TimerEntries(NamedTuple):
         unreadable: How many have one that says nothing that a timer message has to say.
     """
 
-    waiting: list[Waiting]
+    waiting: list[TimerRecord]
     end: int
     lost: int = 0
     unreadable: int = 0
 
 
-class TimerTopic:
+class TimerTopicReader:
     """Reads the queue of the timer's topic."""
 
-    def __init__(self, store: Messages) -> None:
+    def __init__(self, store: StoreProtocol) -> None:
         self._store = store
 
     @property
@@ -49,17 +49,17 @@ class TimerTopic:
             return TimerEntries([], max(offset, first))
         place = ENTRY_STRUCT.unpack_from(entries)[0]
         part = self._store.log_part(place)
-        found = waiting_in(part, _first_of(entries)) if part is not None else []
+        found = index_entries(part, _first_of(entries)) if part is not None else []
         before = first - min(offset, first)  # entries that went with their files
         if not found:
             return TimerEntries([], first + 1, lost=before + 1)
         waiting = [each for each in found if each is not None]
         return TimerEntries(waiting, first + len(found), lost=before, unreadable=len(found) - len(waiting))
 
-    def cancelled_by(self, physical_offset: int, size: int) -> Cancelled | None:
+    def cancelled_by(self, physical_offset: int, size: int) -> CancelledMessage | None:
         """The message that the marker at a place in the log cancels; None for a marker that is lost."""
         record = self._store.record_at(physical_offset, size)
-        return None if record is None else cancels(bytes(record))
+        return None if record is None else cancelled_message(bytes(record))
 
 
 def _first_of(entries: bytes) -> bytes:

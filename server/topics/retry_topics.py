@@ -15,7 +15,7 @@ from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.wire import names
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.bodies.topic import TopicConfig
-from rocketwire.wire.codes import TopicSysFlag
+from rocketwire.wire.facts.codes import TopicSysFlag
 
 _DEAD_LETTER_QUEUES: Final = 1
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Sequence
 
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.errors import NameInvalid
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.core.works import Steps, in_parts
+from rocketwire.server.core.long_tasks import Steps, in_batches
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.topics.keys import TopicKeys
 from rocketwire.server.topics.topics import check_queues
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 class SubscriptionGroups:
     """Group configurations of one broker."""
 
-    def __init__(self, table: GroupTable, keys: Live[TopicKeys], limit_keys: Live[LimitKeys]) -> None:
+    def __init__(self, table: GroupTable, keys: LiveGroup[TopicKeys], limit_keys: LiveGroup[LimitKeys]) -> None:
         self._table = table
         self._keys = keys
         self._limit_keys = limit_keys
@@ -65,7 +65,7 @@ class SubscriptionGroups:
                 self._table.persist()
 
     def _enter(self, group: SubscriptionGroupConfig) -> None:
-        problem = names.group_problem(group.group_name)
+        problem = names.group_name_error(group.group_name)
         if problem is not None:
             raise NameInvalid(problem)
         known = self._table.get(group.group_name)
@@ -109,7 +109,7 @@ class SubscriptionGroups:
             LimitExceeded: there are too many groups to create one; those before it are created.
         """
         found: list[SubscriptionGroupConfig | None] = []
-        for part in in_parts(groups):
+        for part in in_batches(groups):
             version = self._table.data_version
             try:
                 found += [self._table.get(group) or self._made(group) for group in part]
@@ -122,7 +122,7 @@ class SubscriptionGroups:
     def _made(self, group: str) -> SubscriptionGroupConfig | None:
         if not self._keys.current.auto_create_subscription_group and not names.is_system_group(group):
             return None
-        problem = names.group_problem(group)
+        problem = names.group_name_error(group)
         if problem is not None:
             raise NameInvalid(problem)
         self._check_room()

@@ -13,17 +13,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from rocketwire.server.config.broker_keys import BrokerKeys
-from rocketwire.server.config.live import Live
-from rocketwire.server.core.errors import NameInvalid, QueuesTooMany, TopicLeaving
+from rocketwire.server.config.live import LiveGroup
+from rocketwire.server.core.errors import NameInvalid, QueuesTooMany, TopicBeingDeleted
 from rocketwire.server.topics.keys import TopicKeys
 from rocketwire.server.topics.message_types import MessageType, accepted_type
-from rocketwire.server.topics.room import TopicRoom
+from rocketwire.server.topics.topic_limit import TopicLimit
 from rocketwire.store.event import Event
 from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire import names
 from rocketwire.wire.bodies.topic import TopicConfig
-from rocketwire.wire.codes import Permission
 from rocketwire.wire.errors import HeaderFieldMissing
+from rocketwire.wire.facts.codes import Permission
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 
 log = logging.getLogger(__name__)
@@ -95,7 +95,7 @@ class BrokerTopics:
         typed: topics that accept messages of one type only, with that type.
     """
 
-    def __init__(self, table: TopicTable, keys: Live[TopicKeys], room: TopicRoom | None = None) -> None:
+    def __init__(self, table: TopicTable, keys: LiveGroup[TopicKeys], room: TopicLimit | None = None) -> None:
         """Use a table; without `room` it has no limit."""
         self._table = table
         self.get: Callable[[str], TopicConfig | None] = table.get
@@ -109,7 +109,7 @@ class BrokerTopics:
         self._note_particular(self._table)
 
     def _note_particular(self, topics: Iterable[TopicConfig]) -> None:
-        self.particular |= names.NOT_SENDABLE_TOPICS
+        self.particular |= names.SEND_FORBIDDEN_TOPICS
         for topic in topics:
             name = topic.topic_name
             accepted = accepted_type(topic)
@@ -117,7 +117,7 @@ class BrokerTopics:
                 self.typed.pop(name, None)
             else:
                 self.typed[name] = accepted
-            if accepted is not None or name.startswith(_PARTICULAR) or names.topic_problem(name):
+            if accepted is not None or name.startswith(_PARTICULAR) or names.topic_name_error(name):
                 self.particular.add(name)
 
     @property
@@ -140,7 +140,7 @@ class BrokerTopics:
             NameInvalid: its name breaks the rules; nothing is changed.
             QueuesTooMany: it has more than `MOST_QUEUES`, and more than it had before; nothing is changed.
             LimitExceeded: it is new, and there are too many; nothing is changed.
-            TopicLeaving: it is being deleted; nothing is changed.
+            TopicBeingDeleted: it is being deleted; nothing is changed.
             StoreError: it could not be saved; it is in force until the next start.
         """
         self.put_all([topic])
@@ -158,11 +158,11 @@ class BrokerTopics:
 
     def _enter(self, topics: Sequence[TopicConfig], *, own: bool = False) -> None:
         for topic in topics:
-            problem = names.topic_problem(topic.topic_name.replace("+", "_") if own else topic.topic_name)
+            problem = names.topic_name_error(topic.topic_name.replace("+", "_") if own else topic.topic_name)
             if problem is not None:
                 raise NameInvalid(problem)
             if topic.topic_name in self._leaving:
-                raise TopicLeaving(topic.topic_name)
+                raise TopicBeingDeleted(topic.topic_name)
         if self._room is not None:
             self._room.check(topic.topic_name for topic in topics)
         for topic in topics:

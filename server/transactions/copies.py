@@ -16,7 +16,7 @@ from rocketwire.server.messages.stored_message import StoredMessage
 from rocketwire.server.transactions.state import TransactionState
 from rocketwire.wire import names
 from rocketwire.wire.facts import properties as property_names
-from rocketwire.wire.properties import value_of
+from rocketwire.wire.properties import property_value
 
 Identity = tuple[bytes, int, bytes | None]
 """UNIQ_KEY, born timestamp, and the topic that the message is for."""
@@ -34,20 +34,20 @@ _OF_COPIES: Final = (
 
 def identity(message: StoredMessage) -> Identity | None:
     """What a half message and its copies have in common; None when it has no UNIQ_KEY, as from no official client."""
-    key = value_of(message.properties, _UNIQ_KEY)
+    key = property_value(message.properties, _UNIQ_KEY)
     if key is None:
         return None
     waits = message.topic in _WAIT_IN  # else the topic is the real one, and the sender may say anything in REAL_TOPIC
-    topic = value_of(message.properties, _REAL_TOPIC) if waits else message.topic.encode()
+    topic = property_value(message.properties, _REAL_TOPIC) if waits else message.topic.encode()
     return key, message.born_timestamp, topic
 
 
 def is_copy(message: StoredMessage) -> bool:
     """Whether a half message was put again."""
-    return any(value_of(message.properties, name) is not None for name in _OF_COPIES)
+    return any(property_value(message.properties, name) is not None for name in _OF_COPIES)
 
 
-class Copies:
+class HalfMessageCopies:
     """The half messages of one store that were put again, and where they lie undecided.
 
     Those that were there at the start are read bit by bit. An original and its copies are all undecided together only

@@ -15,12 +15,12 @@ from rocketwire.server.messages.stored_message import StoredMessage
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.layout.record import HOST_BITS
 from rocketwire.wire import names
-from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.facts import properties as property_names
+from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.fast import tags_code
-from rocketwire.wire.java import INT32_MAX, natural_number
-from rocketwire.wire.properties import Parted, value_of
-from rocketwire.wire.property_edits import without
+from rocketwire.wire.java import INT32_MAX, parse_natural_number
+from rocketwire.wire.properties import SplitProperties, property_value
+from rocketwire.wire.property_edits import remove_properties
 
 HALF: Final = (names.TRANS_HALF_TOPIC, 0)
 OP: Final = (names.TRANS_OP_HALF_TOPIC, 0)
@@ -55,14 +55,14 @@ def half_draft(draft: Draft) -> Draft:
     """
     properties = draft.properties
     if _DELAY in properties:
-        properties = without(properties, (_DELAY,))
+        properties = remove_properties(properties, (_DELAY,))
     draft.properties = with_real_queue(properties, draft.topic, draft.queue_id)
     draft.topic, draft.queue_id = HALF
     draft.sys_flag &= ~SysFlag.TRANSACTION_MASK
     return draft
 
 
-class Said(NamedTuple):
+class HalfMessageProperties(NamedTuple):
     """What a half message's properties say: its producer's group, the queue that it is for, WAIT, the hash of TAGS."""
 
     group: bytes | None
@@ -71,19 +71,19 @@ class Said(NamedTuple):
     tags: int
 
 
-def said_by(properties: bytes) -> Said:
+def read_half_properties(properties: bytes) -> HalfMessageProperties:
     """Read a half message's properties, with or without those that each message has of its own."""
     return _known(properties) if len(properties) <= _LONGEST_KEPT else _read(properties)
 
 
-def _read(properties: bytes) -> Said:
-    topic = value_of(properties, _REAL_TOPIC)
-    queue_id = natural_number(value_of(properties, _REAL_QUEUE_ID) or b"", INT32_MAX)
+def _read(properties: bytes) -> HalfMessageProperties:
+    topic = property_value(properties, _REAL_TOPIC)
+    queue_id = parse_natural_number(property_value(properties, _REAL_QUEUE_ID) or b"", INT32_MAX)
     queue = (str(topic, "utf-8", "replace"), queue_id) if topic and queue_id is not None else None
-    wait = (value_of(properties, _WAIT) or _TRUE).lower() == _TRUE
-    tags = value_of(properties, _TAGS)
-    return Said(
-        value_of(properties, _PRODUCER_GROUP),
+    wait = (property_value(properties, _WAIT) or _TRUE).lower() == _TRUE
+    tags = property_value(properties, _TAGS)
+    return HalfMessageProperties(
+        property_value(properties, _PRODUCER_GROUP),
         queue,
         wait,
         0 if tags is None else tags_code(str(tags, "utf-8", "replace")),
@@ -93,7 +93,7 @@ def _read(properties: bytes) -> Said:
 _known = lru_cache(maxsize=_TEXTS_KEPT)(_read)  # those of one producer mostly say the same
 
 
-def real_draft(half: StoredMessage, queue: tuple[str, int], own: Parted, tags: int) -> Draft:
+def committed_draft(half: StoredMessage, queue: tuple[str, int], own: SplitProperties, tags: int) -> Draft:
     """The message that a commit delivers: with all properties of the half message, as 4.9.7 stores it."""
     return Draft(
         queue[0],
@@ -120,9 +120,9 @@ def op_draft(half_offset: int, now: int, store_host: bytes) -> Draft:
     )
 
 
-def done_with(op: StoredMessage) -> list[int]:
+def decided_offsets(op: StoredMessage) -> list[int]:
     """Queue offsets of the half messages that an op message is about: one of 4.9's, any number of 5.x's."""
-    if value_of(op.properties, _TAGS) != REMOVE_TAG.encode():
+    if property_value(op.properties, _TAGS) != REMOVE_TAG.encode():
         return []
-    numbers = map(natural_number, bytes(op.body).split(b","))
+    numbers = map(parse_natural_number, bytes(op.body).split(b","))
     return [number for number in numbers if number is not None]

@@ -9,23 +9,23 @@ import logging
 from functools import partial
 from typing import Final
 
-from rocketwire.server.core.append import Append, Done
+from rocketwire.server.core.append import Append, SuccessAnswer
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
-from rocketwire.server.transactions.ending import DECISIONS, Ending, not_decided
+from rocketwire.server.transactions.outcomes import DECISIONS, TransactionOutcomes, decision_refusal
 from rocketwire.wire import fast_headers
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.headers.transaction import EndTransactionRequestHeader
 
 log = logging.getLogger(__name__)
 
-_DONE: Final = Done(not_decided)
+_DONE: Final = SuccessAnswer(decision_refusal)
 
 
-def _end(ending: Ending, request: Request[EndTransactionRequestHeader]) -> Reply | Append:
+def _end(ending: TransactionOutcomes, request: Request[EndTransactionRequestHeader]) -> Reply | Append:
     """Have the decision stored, unless there is none or it was made before."""
     fields = request.fields
-    decision = ending.decision(fields)
+    decision = ending.check_decision(fields)
     if decision is None:
         if fields.commit_or_rollback in DECISIONS:
             log.info(
@@ -39,7 +39,7 @@ def _end(ending: Ending, request: Request[EndTransactionRequestHeader]) -> Reply
         decision.wait,
         len(decision.half.body),
         (decision.offset, *decision.others),
-        partial(ending.decided, decision),
+        partial(ending.note_decided, decision),
     )
 
 
@@ -50,6 +50,6 @@ ROUTES: Final = (
         handler=_end,
         appends=True,
         fast=fast_headers.END,
-        heading="commit or roll back a half message",
+        summary="commit or roll back a half message",
     ),
 )

@@ -14,14 +14,14 @@ from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Route
 from rocketwire.server.messages.appending import Refusals
 from rocketwire.server.messages.stored_message import StoredMessage, stored_message
-from rocketwire.server.transactions.copies import Copies
-from rocketwire.server.transactions.half import HALF, said_by
-from rocketwire.store.append.drafts import Appended, Draft
-from rocketwire.store.protocol import Messages
+from rocketwire.server.transactions.copies import HalfMessageCopies
+from rocketwire.server.transactions.half import HALF, read_half_properties
+from rocketwire.store.append.drafts import AppendResult, Draft
+from rocketwire.store.protocol import StoreProtocol
 from rocketwire.wire import names
-from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.errors import MessageIdInvalid, RecordInvalid
 from rocketwire.wire.facts import properties as property_names
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.facts.record import MAX_PROPERTIES_LENGTH
 from rocketwire.wire.headers.transaction import ResumeCheckHalfMessageRequestHeader
 from rocketwire.wire.message_id import parse_offset_message_id
@@ -29,11 +29,15 @@ from rocketwire.wire.message_id import parse_offset_message_id
 _WAIT_IN: Final = frozenset({names.TRANS_HALF_TOPIC, names.TRANS_CHECK_MAX_TIME_TOPIC})
 
 
-class Resuming:
+class BackCheckResumption:
     """Puts half messages of one store back behind their queue."""
 
     def __init__(
-        self, store: Messages, copies: Copies, *, append: Callable[[Sequence[Draft]], tuple[list[Appended], Refusals]]
+        self,
+        store: StoreProtocol,
+        copies: HalfMessageCopies,
+        *,
+        append: Callable[[Sequence[Draft]], tuple[list[AppendResult], Refusals]],
     ) -> None:
         self._store = store
         self._copies = copies
@@ -63,14 +67,14 @@ class Resuming:
             half = None if record is None else stored_message(record)
         except (MessageIdInvalid, RecordInvalid):
             half = None
-        if half is None or half.topic not in _WAIT_IN or said_by(half.properties).queue is None:
+        if half is None or half.topic not in _WAIT_IN or read_half_properties(half.properties).queue is None:
             raise CheckNotResumed(f"{message_id or 'an empty text'} is not the id of a half message")
         if self._store.place((half.topic, half.queue_id), half.queue_offset) != half.physical_offset:
             raise CheckNotResumed(f"{message_id} is not the id of a half message")  # a record in another's body
         return half
 
 
-def _resume(resuming: Resuming, request: Request[ResumeCheckHalfMessageRequestHeader]) -> Reply:
+def _resume(resuming: BackCheckResumption, request: Request[ResumeCheckHalfMessageRequestHeader]) -> Reply:
     resuming.resume(request.fields.msg_id)
     return Reply()
 
@@ -80,6 +84,6 @@ ROUTES: Final = (
         code=RequestCode.RESUME_CHECK_HALF_MESSAGE,
         header=ResumeCheckHalfMessageRequestHeader,
         handler=_resume,
-        heading="have producers asked again about a half message",
+        summary="have producers asked again about a half message",
     ),
 )

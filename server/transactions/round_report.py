@@ -36,7 +36,7 @@ class RoundReport:
         self.unasked: Counter[str] = Counter()
         self.too_long: Counter[str] = Counter()
 
-    def tell(self) -> None:
+    def log_summary(self) -> None:
         """Log one line, unless all were asked about as they should be."""
         parts = [
             f"{count} {what}"

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from rocketwire.server.clients.groups import ClientGroups
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.clocks.due_time import DueTime
+from rocketwire.server.maintenance.keys import RetentionKeys
 from rocketwire.server.messages.appending import Refusals
 from rocketwire.server.topics.topics import BrokerTopics
-from rocketwire.server.transactions.asking import Asking
-from rocketwire.server.transactions.checking import Checking
-from rocketwire.server.transactions.copies import Copies
-from rocketwire.server.transactions.ending import Ending
-from rocketwire.server.transactions.hearing import MayHear, everybody
+from rocketwire.server.transactions.back_check_sender import BackCheckSender
+from rocketwire.server.transactions.back_checker import BackChecker
+from rocketwire.server.transactions.check_permission import MayCheck, allow_every_producer
+from rocketwire.server.transactions.copies import HalfMessageCopies
 from rocketwire.server.transactions.keys import TransactionKeys
-from rocketwire.server.transactions.resuming import Resuming
+from rocketwire.server.transactions.outcomes import TransactionOutcomes
+from rocketwire.server.transactions.resuming import BackCheckResumption
 from rocketwire.server.transactions.state import TransactionState
-from rocketwire.server.upkeep.keys import RetentionKeys
-from rocketwire.store.append.drafts import Appended, Draft
-from rocketwire.store.protocol import Messages
+from rocketwire.store.append.drafts import AppendResult, Draft
+from rocketwire.store.protocol import StoreProtocol
 from rocketwire.store.tables.offsets import OffsetTable
 
 
@@ -39,28 +39,28 @@ class Transactions:
 
     def __init__(
         self,
-        store: Messages,
+        store: StoreProtocol,
         offsets: OffsetTable,
         *,
-        keys: Live[TransactionKeys],
-        retention_keys: Live[RetentionKeys],
+        keys: LiveGroup[TransactionKeys],
+        retention_keys: LiveGroup[RetentionKeys],
         topics: BrokerTopics,
         clients: ClientGroups,
         clock: Clock,
         store_host: bytes,
         wake: Callable[[], None],
-        append: Callable[[Sequence[Draft]], tuple[list[Appended], Refusals]],
+        append: Callable[[Sequence[Draft]], tuple[list[AppendResult], Refusals]],
         due_time: DueTime,
         budget: BackgroundBudget,
-        may_hear: MayHear = everybody,
+        may_hear: MayCheck = allow_every_producer,
     ) -> None:
         self.state = TransactionState(store, offsets)
-        copies = Copies(self.state)
-        self.ending = Ending(store, self.state, copies, append=append, clock=clock, store_host=store_host)
+        copies = HalfMessageCopies(self.state)
+        self.ending = TransactionOutcomes(store, self.state, copies, append=append, clock=clock, store_host=store_host)
         self.ending.repair()
-        self.resuming = Resuming(store, copies, append=append)
-        asking = Asking(clients, store_host=store_host, may_hear=may_hear)
-        self._checking = Checking(
+        self.resuming = BackCheckResumption(store, copies, append=append)
+        asking = BackCheckSender(clients, store_host=store_host, may_hear=may_hear)
+        self._checking = BackChecker(
             store,
             self.state,
             copies,
@@ -76,8 +76,8 @@ class Transactions:
         )
 
     async def check(self) -> None:
-        """Have one round of the check: see `Checking.check`."""
-        await self._checking.check()
+        """Have one round of the check: see `BackChecker.run_round`."""
+        await self._checking.run_round()
 
     async def run(self) -> None:
         """Check for ever."""

@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from rocketwire.server.messages.stored_message import StoredMessage, stored_message
-from rocketwire.server.transactions.half import GROUP, HALF, OP, done_with
-from rocketwire.store.protocol import Messages
+from rocketwire.server.transactions.half import GROUP, HALF, OP, decided_offsets
+from rocketwire.store.protocol import StoreProtocol
 from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.wire.errors import RecordInvalid
 
@@ -42,7 +42,7 @@ class TransactionState:
         first: Queue offset before which no half message is undecided.
     """
 
-    def __init__(self, store: Messages, offsets: OffsetTable) -> None:
+    def __init__(self, store: StoreProtocol, offsets: OffsetTable) -> None:
         self._store = store
         self._offsets = offsets
         saved, told = self._saved()
@@ -74,10 +74,10 @@ class TransactionState:
         for offset, message in messages_from(self._store, OP, self._op_first, _AT_ONCE):
             while self._op_first + len(self._ops) < offset:  # those between are gone
                 self._ops.append(_NONE)
-            numbers = [number for number in done_with(message) if number < self.end]
+            numbers = [number for number in decided_offsets(message) if number < self.end]
             self._ops.append(max(numbers, default=_NONE))
             for number in numbers:
-                self.gone(number)
+                self.note_done(number)
         while self._advance():
             pass
 
@@ -114,12 +114,12 @@ class TransactionState:
             if self.is_undecided(offset):
                 yield offset, message
 
-    def decided(self, offset: int) -> None:
+    def note_decided(self, offset: int) -> None:
         """Take note that the next op message was appended for a half message."""
         self._ops.append(offset)
-        self.gone(offset)
+        self.note_done(offset)
 
-    def gone(self, offset: int) -> None:
+    def note_done(self, offset: int) -> None:
         """Take note that a half message is done with: it is decided, or not in the log any more."""
         done = self._done
         at = offset - self.first
@@ -167,7 +167,7 @@ class TransactionState:
 
 
 def messages_from(
-    store: Messages, queue: tuple[str, int], offset: int, at_once: int
+    store: StoreProtocol, queue: tuple[str, int], offset: int, at_once: int
 ) -> Iterator[tuple[int, StoredMessage]]:
     """The messages that a queue has now, from an offset on, with their offsets; gone or damaged ones are left out."""
     end = store.max_offset(*queue)

@@ -20,17 +20,17 @@ import trio
 
 from rocketwire.server.core.threads import RunSync
 from rocketwire.server.limits.limits import Limits
-from rocketwire.server.upstream.errors import NotReached
-from rocketwire.server.upstream.line import Answer
-from rocketwire.server.upstream.lines import Lines
-from rocketwire.server.upstream.questions import Question, ask_then
+from rocketwire.server.upstream.broker_connection import BrokerAnswer
+from rocketwire.server.upstream.connection_pool import ConnectionPool
+from rocketwire.server.upstream.errors import UpstreamUnreachable
+from rocketwire.server.upstream.requests import UpstreamRequest, ask_then
 from rocketwire.server.upstream.resolving import usable_address
 from rocketwire.store.event import Event
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.route import BrokerData, ClusterInfo, TopicRouteData
-from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.errors import WireError
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.route import GetRouteInfoRequestHeader
 
@@ -72,7 +72,7 @@ class ListedBrokers(NamedTuple):
     unusable: tuple[int, str, str] | None
 
 
-class Cluster:
+class UpstreamCluster:
     """The brokers and routes of a cluster.
 
     Args:
@@ -92,7 +92,7 @@ class Cluster:
     def __init__(
         self,
         name_servers: Iterable[Address],
-        lines: Lines,
+        lines: ConnectionPool,
         *,
         limits: Limits | None = None,
         most: int = MOST_BROKERS,
@@ -113,28 +113,30 @@ class Cluster:
         self._route_bytes = 0
         self.reached: bool = True
 
-    async def ask_together(self, questions: Sequence[Question]) -> list[Answer | NotReached]:
+    async def ask_together(self, questions: Sequence[UpstreamRequest]) -> list[BrokerAnswer | UpstreamUnreachable]:
         """The answer of a name server to each question, of the first that gives one, or why the first gave none.
 
         Raises:
             WireError: a question does not fit in a frame.
         """
-        found: list[Answer | NotReached] = [NotReached("there is no name server")] * len(questions)
+        found: list[BrokerAnswer | UpstreamUnreachable] = [UpstreamUnreachable("there is no name server")] * len(
+            questions
+        )
         left: Sequence[int] = range(len(questions))
         for number, address in enumerate(tuple(self._name_servers)):
             answers = await self._lines.ask_together(
                 address, [questions[place] for place in left], seconds=_ANSWER_SECONDS
             )
             for place, answer in zip(left, answers, strict=True):
-                if number == 0 or isinstance(answer, Answer):
+                if number == 0 or isinstance(answer, BrokerAnswer):
                     found[place] = answer
-            left = [place for place in left if isinstance(found[place], NotReached)]
+            left = [place for place in left if isinstance(found[place], UpstreamUnreachable)]
             if not left:
                 break
             self._pass_over(address, silent=len(left) == len(answers))
         return found
 
-    def ask_then(self, questions: Sequence[Question], told: Callable[[list[Answer] | None], None]) -> bool:
+    def ask_then(self, questions: Sequence[UpstreamRequest], told: Callable[[list[BrokerAnswer] | None], None]) -> bool:
         """Ask the name server that answered last, without a task that waits, if there is a connection to it now.
 
         Args:
@@ -147,13 +149,13 @@ class Cluster:
         Raises:
             WireError: a question does not fit in a frame.
         """
-        line = self._lines.open_line(self._name_servers[0]) if self._name_servers else None
+        line = self._lines.open_connection(self._name_servers[0]) if self._name_servers else None
         if line is None:
             return False
         address = line.address
 
-        def take(found: list[Answer | NotReached]) -> None:
-            answers = [each for each in found if isinstance(each, Answer)]
+        def take(found: list[BrokerAnswer | UpstreamUnreachable]) -> None:
+            answers = [each for each in found if isinstance(each, BrokerAnswer)]
             if len(answers) == len(found):
                 told(answers)
             else:
@@ -170,9 +172,9 @@ class Cluster:
         if self._name_servers[0] == address:  # others may have found so, too
             self._name_servers.append(self._name_servers.pop(0))
 
-    async def _ask(self, code: int, ext: Mapping[str, str]) -> Answer:
-        (answer,) = await self.ask_together([Question(code, ext, remark=self._remark)])
-        if isinstance(answer, NotReached):
+    async def _ask(self, code: int, ext: Mapping[str, str]) -> BrokerAnswer:
+        (answer,) = await self.ask_together([UpstreamRequest(code, ext, remark=self._remark)])
+        if isinstance(answer, UpstreamUnreachable):
             raise answer
         return answer
 
@@ -180,11 +182,11 @@ class Cluster:
         """The brokers and queues of a topic; None: no broker has it. While no name server answers, as told last.
 
         Raises:
-            NotReached: no name server answers, and none has told the route before.
+            UpstreamUnreachable: no name server answers, and none has told the route before.
         """
         try:
             found, size = await self._fetch_route(topic)
-        except NotReached:
+        except UpstreamUnreachable:
             if topic not in self._routes:
                 raise
             return self._routes[topic][0]
@@ -202,9 +204,9 @@ class Cluster:
         if answer.code == ResponseCode.TOPIC_NOT_EXIST:
             return None, 0
         size = len(answer.body)
-        return await self.apart(size, partial(_read, TopicRouteData, answer)), size
+        return await self.in_thread(size, partial(_read, TopicRouteData, answer)), size
 
-    async def apart(self, size: int, read: Callable[[], T]) -> T:
+    async def in_thread(self, size: int, read: Callable[[], T]) -> T:
         """What a function makes of so many bytes; it is called in a thread if they are many.
 
         Raises:
@@ -225,8 +227,8 @@ class Cluster:
         """Ask for the brokers now; return whether a name server answered."""
         try:
             answer = await self._ask(RequestCode.GET_BROKER_CLUSTER_INFO, {})
-            self._take(await self.apart(len(answer.body), partial(_read_brokers, answer)))
-        except NotReached as error:
+            self._take(await self.in_thread(len(answer.body), partial(_read_brokers, answer)))
+        except UpstreamUnreachable as error:
             if self.reached:
                 log.warning("the brokers are not known anew: %(reason)s", {"reason": error})
             self.reached = False
@@ -236,7 +238,7 @@ class Cluster:
             self.reached = True
         return self.reached
 
-    def note(self, brokers: Iterable[BrokerData]) -> None:
+    def take_brokers(self, brokers: Iterable[BrokerData]) -> None:
         """Note addresses that a name server has told beside a route."""
         self.note_brokers(listed_brokers(brokers))
 
@@ -257,7 +259,7 @@ class Cluster:
             others = sorted(brokers.keys() - self.brokers.keys())
             left_out = others[max(0, self._most - len(first)) :]
             if self._limits is not None:
-                self._limits.refused(BROKERS_LIMIT, f"broker {left_out[0].name} and {len(left_out) - 1} others")
+                self._limits.count_refusal(BROKERS_LIMIT, f"broker {left_out[0].name} and {len(left_out) - 1} others")
             brokers = {key: brokers[key] for key in (*first, *others)[: self._most]}
             if brokers == self.brokers:
                 return
@@ -277,23 +279,23 @@ class Cluster:
         )
 
 
-def _read(kind: type[T], answer: Answer) -> T:
+def _read(kind: type[T], answer: BrokerAnswer) -> T:
     """The body of an answer.
 
     Raises:
-        NotReached: the name server refused, or its answer cannot be read.
+        UpstreamUnreachable: the name server refused, or its answer cannot be read.
     """
     if answer.code != ResponseCode.SUCCESS:
-        raise NotReached(f"a name server answers {answer.code}: {answer.remark}")
+        raise UpstreamUnreachable(f"a name server answers {answer.code}: {answer.remark}")
     if len(answer.body) > MOST_BYTES:
-        raise NotReached(f"a name server's answer of {len(answer.body)} bytes is too long")
+        raise UpstreamUnreachable(f"a name server's answer of {len(answer.body)} bytes is too long")
     try:
         return decode_body(kind, answer.body)
     except WireError as error:
-        raise NotReached(f"a name server's answer cannot be read: {error}") from error
+        raise UpstreamUnreachable(f"a name server's answer cannot be read: {error}") from error
 
 
-def _read_brokers(answer: Answer) -> ListedBrokers:
+def _read_brokers(answer: BrokerAnswer) -> ListedBrokers:
     if answer.code == ResponseCode.SUCCESS and len(answer.body) <= MOST_BYTES:
         found = brokers_in(answer.body)
         if found is not None:

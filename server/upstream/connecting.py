@@ -13,12 +13,12 @@ from typing import Final, TypeAlias
 
 import trio
 
-from rocketwire.server.upstream.errors import NotSent
+from rocketwire.server.upstream.errors import RequestNotSent
 from rocketwire.wire.addresses import Address
 
 CONNECT_SECONDS: Final = 3.0
-Connecting: TypeAlias = Callable[[Address, trio.Nursery], Awaitable[socket.socket]]
-"""Gives a connected socket that does not block, and that tasks of the nursery may carry; or raises NotSent."""
+Connect: TypeAlias = Callable[[Address, trio.Nursery], Awaitable[socket.socket]]
+"""Gives a connected socket that does not block, and that tasks of the nursery may carry; or raises RequestNotSent."""
 _SILENT_SECONDS: Final = 30
 _PROBE_SECONDS: Final = 10
 _GONE_SECONDS: Final = 60
@@ -29,17 +29,17 @@ async def connected(address: Address, _nursery: trio.Nursery) -> socket.socket:
     """A connected socket that does not block, and needs no task.
 
     Raises:
-        NotSent: there is none within CONNECT_SECONDS.
+        RequestNotSent: there is none within CONNECT_SECONDS.
     """
     try:
         with trio.fail_after(CONNECT_SECONDS):
             stream = await trio.open_tcp_stream(address.host, address.port)
     except trio.TooSlowError:
-        raise NotSent(f"{address} cannot be reached: no answer in time") from None
+        raise RequestNotSent(f"{address} cannot be reached: no answer in time") from None
     except UnicodeError as error:
-        raise NotSent(f"{address} cannot be reached: not a host name") from error
+        raise RequestNotSent(f"{address} cannot be reached: not a host name") from error
     except (OSError, ValueError) as error:  # a host with a NUL is a ValueError
-        raise NotSent(f"{address} cannot be reached: {getattr(error, 'strerror', None) or error}") from error
+        raise RequestNotSent(f"{address} cannot be reached: {getattr(error, 'strerror', None) or error}") from error
     sock = nonblocking(stream.socket.detach())
     notice_its_end(sock)
     return sock

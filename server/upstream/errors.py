@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 
-class NotReached(Exception):
+class UpstreamUnreachable(Exception):
     """The other server cannot be reached, does not answer, or does not speak the protocol."""
 
 
-class NotSent(NotReached):
+class RequestNotSent(UpstreamUnreachable):
     """The request was not sent: nothing came of it."""

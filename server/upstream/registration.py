@@ -14,17 +14,17 @@ from typing import Final
 
 import trio
 
-from rocketwire.server.core.threads import in_turns
+from rocketwire.server.core.threads import run_with_checkpoints
 from rocketwire.server.name_server.registration import PERIOD_SECONDS
 from rocketwire.server.name_server.routes import BrokerIdentity
-from rocketwire.server.upstream.errors import NotReached
-from rocketwire.server.upstream.line import Line, connect
-from rocketwire.server.upstream.questions import Question, ask
+from rocketwire.server.upstream.broker_connection import BrokerConnection, connect
+from rocketwire.server.upstream.errors import UpstreamUnreachable
+from rocketwire.server.upstream.requests import UpstreamRequest, ask
 from rocketwire.wire.addresses import Address
-from rocketwire.wire.bodies.fastjson import in_steps
+from rocketwire.wire.bodies.fastjson import encode_in_steps
 from rocketwire.wire.bodies.topic import DataVersion, TopicConfig
-from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.errors import WireError
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.route import RegisterBrokerRequestHeader, UnRegisterBrokerRequestHeader
 from rocketwire.wire.message import body_crc
@@ -66,7 +66,7 @@ class RemoteRegistration:
         for server in self._servers:
             server.note(told)
 
-    def once_told(self, done: Callable[[], None]) -> None:
+    def when_registered(self, done: Callable[[], None]) -> None:
         """Call a function once what was to be told before is known, or cannot be told now; perhaps at once."""
         waited_for = [server for server in self._servers if server.reached]
         left = len(waited_for)
@@ -94,27 +94,29 @@ class RemoteRegistration:
                 while True:
                     try:
                         await self._serve(server, await connect(server.address, nursery))
-                    except NotReached as error:
+                    except UpstreamUnreachable as error:
                         server.failed(str(error))
                     await trio.sleep(_AGAIN_SECONDS)
         finally:
             with trio.move_on_after(_FAREWELL_SECONDS, shield=True):
                 await self._unregister(server)
 
-    async def _serve(self, server: _NameServer, line: Line) -> None:
+    async def _serve(self, server: _NameServer, line: BrokerConnection) -> None:
         """Register on a connection until it ends."""
         try:
             await self._register(server, line, None)
-            while not line.lost.is_set():
+            while not line.closed.is_set():
                 with trio.move_on_after(PERIOD_SECONDS) as waiting:
-                    await _either(server.changed, line.lost)
-                if not line.lost.is_set():
+                    await _either(server.changed, line.closed)
+                if not line.closed.is_set():
                     await self._register(server, line, None if waiting.cancelled_caught else server.take())
-            raise NotReached(f"{server.address} closed the connection")
+            raise UpstreamUnreachable(f"{server.address} closed the connection")
         finally:
             line.close()
 
-    async def _register(self, server: _NameServer, line: Line, changed: Iterable[TopicConfig] | None) -> None:
+    async def _register(
+        self, server: _NameServer, line: BrokerConnection, changed: Iterable[TopicConfig] | None
+    ) -> None:
         if changed is None:
             server.take()
         version, topics = self._topics(changed)
@@ -122,7 +124,7 @@ class RemoteRegistration:
             "filterServerList": (),
             "topicConfigSerializeWrapper": {"dataVersion": version, "topicConfigTable": topics},
         }
-        body = await in_turns(in_steps(document, pretty=False))
+        body = await run_with_checkpoints(encode_in_steps(document, pretty=False))
         header = RegisterBrokerRequestHeader(
             broker_name=self._identity.name,
             broker_addr=self._identity.address,
@@ -131,13 +133,13 @@ class RemoteRegistration:
             broker_id=self._identity.broker_id,
             body_crc32=body_crc(body),
         )
-        question = Question(RequestCode.REGISTER_BROKER, encode_ext(header), body)
+        question = UpstreamRequest(RequestCode.REGISTER_BROKER, encode_ext(header), body)
         try:
             answer = await ask(line, question, seconds=_ANSWER_SECONDS)
         except WireError as error:
-            raise NotReached(f"the registration at {server.address} cannot be written: {error}") from error
+            raise UpstreamUnreachable(f"the registration at {server.address} cannot be written: {error}") from error
         if answer.code != ResponseCode.SUCCESS:
-            raise NotReached(f"{server.address} refused the registration with {answer.code}: {answer.remark}")
+            raise UpstreamUnreachable(f"{server.address} refused the registration with {answer.code}: {answer.remark}")
         server.succeeded()
 
     async def _unregister(self, server: _NameServer) -> None:
@@ -150,8 +152,8 @@ class RemoteRegistration:
         async with trio.open_nursery() as nursery:
             try:
                 line = await connect(server.address, nursery)
-                await ask(line, Question(RequestCode.UNREGISTER_BROKER, encode_ext(header)))
-            except NotReached:
+                await ask(line, UpstreamRequest(RequestCode.UNREGISTER_BROKER, encode_ext(header)))
+            except UpstreamUnreachable:
                 log.debug("not unregistered from the name server %(name_server)s", {"name_server": server.address})
             nursery.cancel_scope.cancel()
 

@@ -16,8 +16,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import trio
 
-from rocketwire.server.upstream.connecting import CONNECT_SECONDS, Connecting, connected
-from rocketwire.server.upstream.errors import NotSent
+from rocketwire.server.upstream.connecting import CONNECT_SECONDS, Connect, connect_plain
+from rocketwire.server.upstream.errors import RequestNotSent
 from rocketwire.wire.addresses import Address, AddressInvalid, is_ip, parse_address
 
 log = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ FAILED_SECONDS: Final = 10.0
 _MOST_KEPT: Final = 2000
 _MOST_THREADS: Final = 16
 _NAME: Final = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,252})")
-LookUp: TypeAlias = Callable[[str, None], list[tuple[Any, ...]]]
+ResolveHost: TypeAlias = Callable[[str, None], list[tuple[Any, ...]]]
 """As `socket.getaddrinfo`."""
 
 
@@ -64,7 +64,7 @@ class Resolver:
         look_up: Asks the system; it may block.
     """
 
-    def __init__(self, look_up: LookUp = _look_up) -> None:
+    def __init__(self, look_up: ResolveHost = _look_up) -> None:
         self._look_up = look_up
         self._kept: OrderedDict[str, _Found] = OrderedDict()
         self._turns: dict[str, trio.Lock] = {}
@@ -81,7 +81,7 @@ class Resolver:
         """The IP addresses of a host, those of IPv4 first, as Java has them.
 
         Raises:
-            NotSent: there are none, or the system does not tell within CONNECT_SECONDS.
+            RequestNotSent: there are none, or the system does not tell within CONNECT_SECONDS.
         """
         if is_ip(host):
             return (host,)
@@ -95,7 +95,7 @@ class Resolver:
             if not turn.statistics().tasks_waiting and not turn.locked():
                 self._turns.pop(host, None)
         if not found.addresses:
-            raise NotSent(f"{host} cannot be reached: {found.reason}")
+            raise RequestNotSent(f"{host} cannot be reached: {found.reason}")
         return found.addresses
 
     async def _resolve(self, host: str, former: _Found | None) -> _Found:
@@ -127,18 +127,18 @@ class Resolver:
         """Have the addresses of a host known, if it has any."""
         try:
             await self.addresses(host)
-        except NotSent:
+        except RequestNotSent:
             log.debug("%(host)s has no address", {"host": host})
 
-    def connecting(self, by: Connecting = connected) -> Connecting:
+    def connect_resolved(self, by: Connect = connect_plain) -> Connect:
         """Makes connections to hosts by their IP addresses, each of which is tried in turn."""
 
         async def resolved(address: Address, nursery: trio.Nursery) -> socket.socket:
-            reason: NotSent | None = None
+            reason: RequestNotSent | None = None
             for host in await self.addresses(address.host):
                 try:
                     return await by(Address(host=host, port=address.port), nursery)
-                except NotSent as error:
+                except RequestNotSent as error:
                     reason = reason or error
             assert reason is not None  # noqa: S101 - there is an address
             raise reason

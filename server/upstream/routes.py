@@ -14,15 +14,15 @@ from typing import Final
 
 import trio
 
-from rocketwire.server.upstream.errors import NotReached
-from rocketwire.server.upstream.line import Line, connect
-from rocketwire.server.upstream.questions import Question, ask
+from rocketwire.server.upstream.broker_connection import BrokerConnection, connect
+from rocketwire.server.upstream.errors import UpstreamUnreachable
+from rocketwire.server.upstream.requests import UpstreamRequest, ask
 from rocketwire.server.upstream.usable_queues import usable_queues
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.route import QueueData, TopicRouteData
-from rocketwire.wire.codes import RequestCode, ResponseCode
 from rocketwire.wire.errors import WireError
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.route import GetRouteInfoRequestHeader
 
@@ -84,12 +84,12 @@ class RemoteRoutes:
             try:
                 async with trio.open_nursery() as nursery:
                     await self._ask_on(await connect(self._addresses[0], nursery))
-            except* NotReached as failures:
+            except* UpstreamUnreachable as failures:
                 log.debug("no routes: %(reason)s", {"reason": failures.exceptions[0]})
                 self._addresses.append(self._addresses.pop(0))
                 await trio.sleep(_AGAIN_SECONDS)
 
-    async def _ask_on(self, line: Line) -> None:
+    async def _ask_on(self, line: BrokerConnection) -> None:
         while True:
             self._new = trio.Event()
             oldest = trio.current_time() - _FORGOTTEN_SECONDS
@@ -101,14 +101,14 @@ class RemoteRoutes:
             with trio.move_on_after(_PERIOD_SECONDS):
                 await self._new.wait()
 
-    async def _asked(self, line: Line, topic: str) -> tuple[QueueData, ...]:
+    async def _asked(self, line: BrokerConnection, topic: str) -> tuple[QueueData, ...]:
         header = GetRouteInfoRequestHeader(topic=topic, accept_standard_json_only=True)
-        answer = await ask(line, Question(RequestCode.GET_ROUTEINFO_BY_TOPIC, encode_ext(header)))
+        answer = await ask(line, UpstreamRequest(RequestCode.GET_ROUTEINFO_BY_TOPIC, encode_ext(header)))
         if answer.code != ResponseCode.SUCCESS:
             return ()
         try:
             found = decode_body(TopicRouteData, answer.body)
         except WireError as error:
-            raise NotReached(f"no route of {topic}: {error}") from error
+            raise UpstreamUnreachable(f"no route of {topic}: {error}") from error
         others = [each for each in found.queue_datas if each.broker_name != self._broker]
         return tuple(usable_queues(topic, others))

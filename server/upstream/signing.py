@@ -9,11 +9,11 @@ from typing import Final
 from msgspec.structs import replace
 
 from rocketwire.server.config.keys import ConfigError
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.upstream.keys import UpstreamKeys
 from rocketwire.wire.frame import Buffer
 from rocketwire.wire.header import Header
-from rocketwire.wire.signature import ACCESS_KEY, SIGNATURE, UNIQUE_KEY_QUERY, Secret, content
+from rocketwire.wire.signature import ACCESS_KEY, SIGNATURE, UNIQUE_KEY_QUERY, SecretKey, signed_content
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +22,7 @@ _OF_THE_SENDER: Final = frozenset({ACCESS_KEY, SIGNATURE, _SECURITY_TOKEN})
 _VERSION_4_9_3: Final = 399
 
 
-class Signer:
+class UpstreamSigner:
     """An account.
 
     Args:
@@ -32,7 +32,7 @@ class Signer:
 
     def __init__(self, access_key: str, secret_key: str) -> None:
         self._access_key = access_key
-        self._secret = Secret(secret_key)
+        self._secret = SecretKey(secret_key)
 
     def signed(self, header: Header, body: Buffer) -> Header:
         """The header of a request, signed by this account and by no other."""
@@ -43,7 +43,7 @@ class Signer:
             # Brokers of 4.9.7 leave this field out when they check, newer ones only for clients up to 4.9.3.
             covered = {name: value for name, value in ext.items() if name != UNIQUE_KEY_QUERY}
             version = min(version, _VERSION_4_9_3)
-        ext[SIGNATURE] = self._secret.sign(content(covered), body).decode()
+        ext[SIGNATURE] = self._secret.sign(signed_content(covered), body).decode()
         return replace(header, ext=ext, version=version)
 
 
@@ -56,7 +56,7 @@ def _fields_unsigned(header: Header) -> dict[str, str]:
     return {name: value for name, value in (header.ext or {}).items() if name not in _OF_THE_SENDER}
 
 
-class Account:
+class UpstreamAccount:
     """The account that the keys in force name; a proxy may get one, lose it or change it while it runs.
 
     Args:
@@ -67,7 +67,7 @@ class Account:
         ConfigError: a half of it is missing.
     """
 
-    def __init__(self, keys: Live[UpstreamKeys], codes: Container[int]) -> None:
+    def __init__(self, keys: LiveGroup[UpstreamKeys], codes: Container[int]) -> None:
         self._keys = keys
         self._codes = codes
         self._named = _named(keys.current)
@@ -101,7 +101,7 @@ def _named(keys: UpstreamKeys) -> tuple[str, str]:
     return keys.upstream_access_key, keys.upstream_secret_key
 
 
-def upstream_signer(keys: UpstreamKeys) -> Signer | None:
+def upstream_signer(keys: UpstreamKeys) -> UpstreamSigner | None:
     """The account that keys name; None: requests are passed on as they are.
 
     Raises:
@@ -115,4 +115,4 @@ def upstream_signer(keys: UpstreamKeys) -> Signer | None:
         if secret_key:
             given, missing = missing, given
         raise ConfigError(f"{given} is there, and {missing} is missing")
-    return Signer(access_key, secret_key)
+    return UpstreamSigner(access_key, secret_key)

@@ -15,7 +15,7 @@ from pyspark.sql.types import DataType
 from rocketwire.spark.bodies.avro_types import spark_type
 from rocketwire.spark.bodies.decoding import with_values
 from rocketwire.spark.bodies.framing import unframed
-from rocketwire.spark.bodies.registry import Registered, SchemaRegistry
+from rocketwire.spark.bodies.registry import RegisteredSchema, SchemaRegistry
 from rocketwire.spark.errors import BodyMalformed, OptionInvalid, PackageMissing
 
 _KEPT: Final = 4096
@@ -51,7 +51,9 @@ def from_avro_body(
     if isinstance(registry, str):
         registry = SchemaRegistry(registry)
     if schema is not None:
-        wanted = Registered(text=schema if isinstance(schema, str) else json.dumps(schema), kind=_AVRO, references=())
+        wanted = RegisteredSchema(
+            text=schema if isinstance(schema, str) else json.dumps(schema), kind=_AVRO, references=()
+        )
     elif registry is not None and subject is not None:
         wanted = registry.latest(subject)
     else:
@@ -60,10 +62,10 @@ def from_avro_body(
         kind = type_of(wanted)
     except BodyMalformed as error:
         raise OptionInvalid(error.what, "Give another schema or subject") from error
-    return with_values(frame, column, to, kind, Avro(wanted, registry), mode)
+    return with_values(frame, column, to, kind, AvroDecoder(wanted, registry), mode)
 
 
-def type_of(schema: Registered) -> DataType:
+def type_of(schema: RegisteredSchema) -> DataType:
     """Spark's type of a schema's values.
 
     Raises:
@@ -73,7 +75,7 @@ def type_of(schema: Registered) -> DataType:
 
 
 @dataclass(frozen=True, slots=True)
-class Avro:
+class AvroDecoder:
     """Decodes bodies.
 
     Attributes:
@@ -81,7 +83,7 @@ class Avro:
         registry: Has the schemas that the bodies were written with; None for bare bodies.
     """
 
-    schema: Registered
+    schema: RegisteredSchema
     registry: SchemaRegistry | None
 
     def __call__(self, body: bytes) -> object:
@@ -114,7 +116,7 @@ class Avro:
 
 
 @lru_cache(maxsize=_KEPT)
-def _parsed(schema: Registered) -> tuple[Any, dict[str, Any]]:
+def _parsed(schema: RegisteredSchema) -> tuple[Any, dict[str, Any]]:
     """A schema as fastavro wants it, and all with names in it."""
     try:
         import fastavro

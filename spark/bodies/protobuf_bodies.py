@@ -49,12 +49,12 @@ def from_protobuf_body(
         OptionInvalid: there is no such message, or an unknown mode.
         OSError: the file cannot be read.
     """
-    decoder = Protobuf.of(message, descriptors, framed=framed)
+    decoder = ProtobufDecoder.of(message, descriptors, framed=framed)
     return with_values(frame, column, to, spark_type(decoder.descriptor()), decoder, mode)
 
 
 @dataclass(frozen=True, slots=True)
-class Protobuf:
+class ProtobufDecoder:
     """Decodes bodies.
 
     Attributes:
@@ -68,7 +68,9 @@ class Protobuf:
     framed: bool
 
     @classmethod
-    def of(cls, message: str | type[Message], descriptors: str | Path | bytes | None, *, framed: bool) -> Protobuf:
+    def of(
+        cls, message: str | type[Message], descriptors: str | Path | bytes | None, *, framed: bool
+    ) -> ProtobufDecoder:
         """One by the arguments of `from_protobuf_body`."""
         if not isinstance(message, str):
             made = cls(message.DESCRIPTOR.full_name, _files_of(message.DESCRIPTOR), framed)

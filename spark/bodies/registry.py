@@ -21,7 +21,7 @@ _ACCEPT: Final = "application/vnd.schemaregistry.v1+json, application/json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Registered:
+class RegisteredSchema:
     """A schema as the registry has it.
 
     Attributes:
@@ -53,7 +53,7 @@ class SchemaRegistry:
     token: str | None = field(default=None, repr=False)
     timeout: float = 15.0
 
-    def by_id(self, number: int) -> Registered:
+    def by_id(self, number: int) -> RegisteredSchema:
         """A schema by its id.
 
         Raises:
@@ -62,7 +62,7 @@ class SchemaRegistry:
         """
         return _by_id(self, number)
 
-    def latest(self, subject: str) -> Registered:
+    def latest(self, subject: str) -> RegisteredSchema:
         """The latest version of a subject.
 
         Raises:
@@ -110,14 +110,16 @@ def _refusal(error: urllib.error.HTTPError) -> tuple[int | None, str]:
 
 # What an id means never changes.
 @lru_cache(maxsize=_KEPT)
-def _by_id(registry: SchemaRegistry, number: int) -> Registered:
+def _by_id(registry: SchemaRegistry, number: int) -> RegisteredSchema:
     return _registered(registry, registry._asked(f"schemas/ids/{number}"))  # noqa: SLF001
 
 
-def _registered(registry: SchemaRegistry, found: dict[str, Any]) -> Registered:
+def _registered(registry: SchemaRegistry, found: dict[str, Any]) -> RegisteredSchema:
     references: dict[tuple[str, int], str] = {}
     _collect(registry, found, references)
-    return Registered(text=found["schema"], kind=found.get("schemaType", "AVRO"), references=tuple(references.values()))
+    return RegisteredSchema(
+        text=found["schema"], kind=found.get("schemaType", "AVRO"), references=tuple(references.values())
+    )
 
 
 def _collect(registry: SchemaRegistry, found: dict[str, Any], into: dict[tuple[str, int], str]) -> None:

@@ -9,9 +9,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from rocketwire.spark.errors import PackageMissing
-from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.compression import decompress
 from rocketwire.wire.errors import CompressionUnavailable, WireError
+from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.java import INT32_MAX
 
 #: A body that inflates to more counts as damaged, as in `rocketwire store cat`: by default brokers accept 4 MiB.

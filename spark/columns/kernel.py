@@ -22,7 +22,7 @@ from rocketwire import native
 from rocketwire.spark.columns.inflating import inflated
 from rocketwire.spark.schema import COLUMNS, PLACE_COLUMNS, arrow_schema
 from rocketwire.store.records.columns import Buffer
-from rocketwire.store.records.walk import Stop
+from rocketwire.store.records.walk import WalkEnd
 from rocketwire.store.records.walk import walk as walk_of_store
 from rocketwire.wire.java import INT32_MAX
 
@@ -85,7 +85,7 @@ class Walk(NamedTuple):
 
     positions: Positions
     next: int
-    stop: Stop
+    stop: WalkEnd
     reason: str
 
 
@@ -117,7 +117,7 @@ def walk(buffer: Buffer, *, base: int | None, position: int, end: int, whole: bo
         raise ValueError(f"no range of a buffer of {len(buffer)} bytes: {position} to {end}")
     positions, position = _kernel.whole_records(buffer, base=base, position=position, end=end, most=most)
     if len(positions) >= most:
-        return Walk(positions, position, Stop.FULL, "")
+        return Walk(positions, position, WalkEnd.FULL, "")
     ended = walk_of_store(buffer, base=base, position=position, end=end, whole=whole, check_crc=False, most=1)
     return Walk(positions, position, ended.stop, ended.reason)
 

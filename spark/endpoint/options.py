@@ -9,7 +9,7 @@ from typing import Final
 from rocketwire.remoting.credentials import Credentials
 from rocketwire.spark.errors import OptionInvalid
 from rocketwire.spark.request import values
-from rocketwire.wire.names import group_problem
+from rocketwire.wire.names import group_name_error
 
 #: The options that only endpoints have, as documentation spells them.
 OPTIONS: Final = ("namesrv", "accessKey", "secretKey", "endpointTimeoutMs", "consumerGroup")
@@ -71,7 +71,7 @@ def endpoint_options(options: Mapping[str, str]) -> EndpointOptions:
     if bool(access_key) != bool(secret_key):
         raise OptionInvalid("one of the options accessKey and secretKey is missing", "Give both, or none")
     group = given.get("consumergroup", _TOOLS_GROUP)
-    problem = group_problem(group)
+    problem = group_name_error(group)
     if problem is not None:
         values.invalid("consumerGroup", group, problem)
     timeout = values.whole(

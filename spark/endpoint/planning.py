@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from pyspark.sql.datasource import InputPartition
 
-from rocketwire.spark.stream.offsets import MessageQueue, Ranges
+from rocketwire.spark.stream.offsets import BrokerQueue, Ranges
 
 
-class Span(NamedTuple):
+class PullRange(NamedTuple):
     """Messages of one queue, from the queue offset `first` up to, not including, `end`."""
 
-    queue: MessageQueue
+    queue: BrokerQueue
     first: int
     end: int
 
@@ -23,7 +23,7 @@ class BrokerPart(InputPartition):
     """The ranges that one task pulls, all from one broker."""
 
     broker: str
-    spans: tuple[Span, ...]
+    spans: tuple[PullRange, ...]
 
 
 def plan(ranges: Ranges, *, size: int, max_bytes: int, min_partitions: int) -> list[BrokerPart]:
@@ -38,7 +38,7 @@ def plan(ranges: Ranges, *, size: int, max_bytes: int, min_partitions: int) -> l
     total = sum(end - first for first, end in ranges.values())
     count = min(total, max(min_partitions, -(-total // max(1, max_bytes // size))))
     parts: list[BrokerPart] = []
-    taken: list[Span] = []
+    taken: list[PullRange] = []
     passed, number = 0, 1
     for queue in sorted(ranges):
         first, end = ranges[queue]
@@ -49,7 +49,7 @@ def plan(ranges: Ranges, *, size: int, max_bytes: int, min_partitions: int) -> l
             # The messages of all ranges in their order are cut into tasks of equal size, and at the end of each broker.
             edge = number * total // count
             until = min(end, first + edge - passed)
-            taken.append(Span(queue, first, until))
+            taken.append(PullRange(queue, first, until))
             passed += until - first
             first = until
             if passed == edge:
@@ -59,5 +59,5 @@ def plan(ranges: Ranges, *, size: int, max_bytes: int, min_partitions: int) -> l
     return [*parts, _part(taken)] if taken else parts
 
 
-def _part(spans: list[Span]) -> BrokerPart:
+def _part(spans: list[PullRange]) -> BrokerPart:
     return BrokerPart(spans[0].queue.broker, tuple(spans))

@@ -11,15 +11,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from rocketwire.remoting.cluster import Cluster
-from rocketwire.remoting.connection import Answer, Connection
+from rocketwire.remoting.cluster import BlockingCluster
+from rocketwire.remoting.connection import BlockingConnection, Response
 from rocketwire.remoting.errors import NoBroker, NotReached, Refused
 from rocketwire.spark.endpoint.options import EndpointOptions
-from rocketwire.spark.endpoint.planning import Span
-from rocketwire.spark.endpoint.queues import NOTHING_THERE, pull
-from rocketwire.spark.endpoint.session import BUSY, Patience, opened
-from rocketwire.spark.stream.offsets import MessageQueue
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.spark.endpoint.planning import PullRange
+from rocketwire.spark.endpoint.queues import EMPTY_RANGE, pull
+from rocketwire.spark.endpoint.session import BUSY, RetryPauses, opened
+from rocketwire.spark.stream.offsets import BrokerQueue
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.pull import PullMessageResponseHeader
 
@@ -31,13 +31,13 @@ _FULL_ANSWERS: Final = 16
 """After so many full answers the pieces grow."""
 
 
-class Pulled(NamedTuple):
+class PulledMessages(NamedTuple):
     """Messages of a queue with offsets from `first` up to, not including, `end`.
 
     `records` has them one after the other, as the commit log does; None: they are gone.
     """
 
-    queue: MessageQueue
+    queue: BrokerQueue
     first: int
     end: int
     records: memoryview | None
@@ -47,9 +47,9 @@ class Pulled(NamedTuple):
 class _Piece:
     """The messages that one pull requests; it is in flight or answered."""
 
-    span: Span
+    span: PullRange
     opaque: int = 0
-    answer: Answer | None = None
+    answer: Response | None = None
 
 
 class Puller:
@@ -59,12 +59,12 @@ class Puller:
         RemotingError: in every method: the broker does not answer, or refuses, for longer than `patience` bears.
     """
 
-    def __init__(self, endpoint: EndpointOptions, broker: str, patience: Patience) -> None:
+    def __init__(self, endpoint: EndpointOptions, broker: str, patience: RetryPauses) -> None:
         self._endpoint = endpoint
         self._broker = broker
         self._patience = patience
-        self._cluster: Cluster | None = None
-        self._connection: Connection | None = None
+        self._cluster: BlockingCluster | None = None
+        self._connection: BlockingConnection | None = None
         self._waiting: deque[_Piece] = deque()
         self._window = _WINDOW
         self._most = _FIRST_PIECE
@@ -76,7 +76,7 @@ class Puller:
             self._cluster.close()
         self._cluster = self._connection = None
 
-    def pulled(self, spans: Iterable[Span]) -> Iterator[Pulled]:
+    def pulled(self, spans: Iterable[PullRange]) -> Iterator[PulledMessages]:
         """All messages of some ranges."""
         left = self._pieces(spans)
         while True:
@@ -87,15 +87,15 @@ class Puller:
                 return
             yield from self._taken()
 
-    def _pieces(self, spans: Iterable[Span]) -> Iterator[_Piece]:
+    def _pieces(self, spans: Iterable[PullRange]) -> Iterator[_Piece]:
         for queue, start, end in spans:
             first = start
             while first < end:
                 until = min(end, first + self._most)
-                yield _Piece(Span(queue, first, until))
+                yield _Piece(PullRange(queue, first, until))
                 first = until
 
-    def _taken(self) -> Iterator[Pulled]:
+    def _taken(self) -> Iterator[PulledMessages]:
         """The messages of the oldest pull; nothing if it is sent again."""
         piece = self._waiting[0]
         try:
@@ -106,10 +106,10 @@ class Puller:
         if answer.code in BUSY:
             self._rest(answer)
             return
-        if answer.code != ResponseCode.SUCCESS and answer.code not in NOTHING_THERE:
+        if answer.code != ResponseCode.SUCCESS and answer.code not in EMPTY_RANGE:
             raise Refused(self._what, answer.code, answer.remark)
         self._waiting.popleft()
-        self._patience.renew()
+        self._patience.reset()
         self._window = min(_WINDOW, self._window + 1)
         queue, first, end = piece.span
         reached = decode_ext(PullMessageResponseHeader, answer.ext).next_begin_offset
@@ -119,19 +119,19 @@ class Puller:
         else:
             until, records = min(reached, end) if reached > first else end, None
         if until < end:
-            rest = list(self._cut(Span(queue, until, end)))
+            rest = list(self._cut(PullRange(queue, until, end)))
             self._waiting.extendleft(reversed(rest))
             self._send(rest)
-        yield Pulled(queue, first, until, records)
+        yield PulledMessages(queue, first, until, records)
 
-    def _cut(self, span: Span) -> Iterator[_Piece]:
+    def _cut(self, span: PullRange) -> Iterator[_Piece]:
         """The missing rest of an answer, as pieces of the size that the broker returns; the last one may be longer."""
         queue, first, end = span
         for _ in range(self._window - 1):
             if first + self._most < end:
-                yield _Piece(Span(queue, first, first + self._most))
+                yield _Piece(PullRange(queue, first, first + self._most))
                 first += self._most
-        yield _Piece(Span(queue, first, end))
+        yield _Piece(PullRange(queue, first, end))
 
     def _learn(self, asked: int, given: int) -> None:
         if given < asked:
@@ -145,14 +145,14 @@ class Puller:
     def _what(self) -> str:
         return f"broker {self._broker}" if self._connection is None else self._connection.what
 
-    def _answer(self, piece: _Piece) -> Answer:
+    def _answer(self, piece: _Piece) -> Response:
         if piece.answer is None:
             if self._connection is None:
                 raise NotReached(self._what, "the connection failed")
             piece.answer = self._connection.answer(piece.opaque)
         return piece.answer
 
-    def _rest(self, busy: Answer) -> None:
+    def _rest(self, busy: Response) -> None:
         """The broker is busy: wait, with no pull in flight, then send fewer pulls at once."""
         asked = [piece for piece in self._waiting if piece.answer is None or piece.answer.code in BUSY]
         try:
@@ -161,8 +161,8 @@ class Puller:
             self._again(error)
             return
         if len(refused) < len(asked):
-            self._patience.renew()
-        self._patience.bear(Refused(self._what, busy.code, busy.remark))
+            self._patience.reset()
+        self._patience.wait_after(Refused(self._what, busy.code, busy.remark))
         self._window = max(1, self._window // 2)
         for piece in refused:
             piece.answer = None
@@ -171,7 +171,7 @@ class Puller:
     def _again(self, error: NotReached | NoBroker) -> None:
         """The connection failed: send all unanswered pulls again on a new one."""
         self.close()
-        self._patience.bear(error)
+        self._patience.wait_after(error)
         unanswered = [piece for piece in self._waiting if piece.answer is None or piece.answer.code in BUSY]
         for piece in unanswered:
             piece.answer = None
@@ -187,7 +187,7 @@ class Puller:
         except (NotReached, NoBroker) as error:
             self._again(error)
 
-    def _connected(self) -> Connection:
+    def _connected(self) -> BlockingConnection:
         if self._connection is None:
             self._cluster = opened(self._endpoint)
             self._connection = self._cluster.broker(self._broker)

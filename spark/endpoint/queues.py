@@ -6,15 +6,15 @@ from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import Final
 
-from rocketwire.remoting.cluster import Cluster
-from rocketwire.remoting.connection import Answer, Connection
+from rocketwire.remoting.cluster import BlockingCluster
+from rocketwire.remoting.connection import BlockingConnection, Response
 from rocketwire.remoting.errors import NoSuchTopic
 from rocketwire.remoting.pulls import pull_header
 from rocketwire.spark.columns import kernel
 from rocketwire.spark.errors import OptionInvalid, TopicUnknown
-from rocketwire.spark.request.request import Request
-from rocketwire.spark.stream.offsets import MessageQueue, Offsets, Ranges
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.spark.request.request import ReadRequest
+from rocketwire.spark.stream.offsets import BrokerQueue, Offsets, Ranges
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers.offset import (
     GetMaxOffsetRequestHeader,
     GetMinOffsetRequestHeader,
@@ -22,7 +22,7 @@ from rocketwire.wire.headers.offset import (
 )
 from rocketwire.wire.headers.pull import PullMessageRequestHeader
 
-NOTHING_THERE: Final = frozenset(
+EMPTY_RANGE: Final = frozenset(
     {ResponseCode.PULL_NOT_FOUND, ResponseCode.PULL_RETRY_IMMEDIATELY, ResponseCode.PULL_OFFSET_MOVED}
 )
 """Codes of answers that mean that there is no message at the offset."""
@@ -32,7 +32,7 @@ _SAMPLE: Final = 32
 _USUAL_SIZE: Final = 1024
 
 
-def wanted_queues(cluster: Cluster, request: Request) -> list[MessageQueue]:
+def requested_queues(cluster: BlockingCluster, request: ReadRequest) -> list[BrokerQueue]:
     """The queues that a request selects, in order.
 
     Raises:
@@ -40,11 +40,11 @@ def wanted_queues(cluster: Cluster, request: Request) -> list[MessageQueue]:
         RemotingError: the name server does not answer, or refuses.
     """
     named = request.options.topics
-    found: list[MessageQueue] = []
+    found: list[BrokerQueue] = []
     for topic in named or cluster.topics():
         if request.takes_topic(topic) or topic in named:
             try:
-                found += (MessageQueue(broker, topic, number) for broker, number in cluster.readable_queues(topic))
+                found += (BrokerQueue(broker, topic, number) for broker, number in cluster.readable_queues(topic))
             except NoSuchTopic:
                 # A topic that is not named may be deleted meanwhile.
                 if topic in named:
@@ -61,7 +61,7 @@ def wanted_queues(cluster: Cluster, request: Request) -> list[MessageQueue]:
     )
 
 
-def check_offsets(request: Request, queues: Iterable[MessageQueue]) -> None:
+def check_offsets(request: ReadRequest, queues: Iterable[BrokerQueue]) -> None:
     """Refuse offsets of queues that do not exist; those of topics that are not read are ignored.
 
     Raises:
@@ -82,7 +82,7 @@ def check_offsets(request: Request, queues: Iterable[MessageQueue]) -> None:
                     )
 
 
-def bounds(cluster: Cluster, queues: Iterable[MessageQueue]) -> Ranges:
+def bounds(cluster: BlockingCluster, queues: Iterable[BrokerQueue]) -> Ranges:
     """From the oldest message of each queue up to where its next one will be.
 
     Raises:
@@ -104,7 +104,7 @@ def bounds(cluster: Cluster, queues: Iterable[MessageQueue]) -> Ranges:
     return found
 
 
-def at_time(cluster: Cluster, ranges: Ranges, time: int, *, group: str) -> Offsets:
+def at_time(cluster: BlockingCluster, ranges: Ranges, time: int, *, group: str) -> Offsets:
     """The offset of the first message of each queue that was stored at a time (ms) or later; the end if there is none.
 
     Brokers answer a search by time differently, and some return any of several messages of that time. So the search
@@ -127,7 +127,7 @@ def at_time(cluster: Cluster, ranges: Ranges, time: int, *, group: str) -> Offse
         while looked_at:
             # All queues search in parallel: each step is one round trip to the broker.
             pulls = (pull(queue, offset, 1, group) for queue, offset in looked_at.items())
-            answers = connection.ask_all(RequestCode.PULL_MESSAGE, pulls, fine=(0, *NOTHING_THERE))
+            answers = connection.ask_all(RequestCode.PULL_MESSAGE, pulls, fine=(0, *EMPTY_RANGE))
             times = [_store_time(answer) for answer in answers]
             for queue, stored in zip(list(looked_at), times, strict=True):
                 try:
@@ -151,7 +151,7 @@ def _search(time: int, first: int, end: int, hint: int) -> Generator[int, int | 
     return first
 
 
-def _store_time(answer: Answer) -> int | None:
+def _store_time(answer: Response) -> int | None:
     """When the first message of an answer was stored; None when there is none, or it is damaged."""
     body = answer.body if answer.code == ResponseCode.SUCCESS else b""
     positions = kernel.walk(body, base=None, position=0, end=len(body), whole=False, most=1).positions
@@ -161,7 +161,7 @@ def _store_time(answer: Answer) -> int | None:
     return int(times[0])
 
 
-def mean_size(cluster: Cluster, ranges: Ranges, *, group: str) -> int:
+def mean_size(cluster: BlockingCluster, ranges: Ranges, *, group: str) -> int:
     """Bytes that a message of these ranges takes, as some of the longest ranges have them at their beginning.
 
     Raises:
@@ -172,7 +172,7 @@ def mean_size(cluster: Cluster, ranges: Ranges, *, group: str) -> int:
     size = count = 0
     for connection, mine in _by_broker(cluster, longest):
         pulls = (pull(queue, ranges[queue][0], _SAMPLE, group) for queue in mine)
-        for answer in connection.ask_all(RequestCode.PULL_MESSAGE, pulls, fine=(0, *NOTHING_THERE)):
+        for answer in connection.ask_all(RequestCode.PULL_MESSAGE, pulls, fine=(0, *EMPTY_RANGE)):
             body = answer.body
             if answer.code == ResponseCode.SUCCESS:
                 size += len(body)
@@ -182,13 +182,15 @@ def mean_size(cluster: Cluster, ranges: Ranges, *, group: str) -> int:
     return max(1, size // count) if count else _USUAL_SIZE
 
 
-def pull(queue: MessageQueue, offset: int, most: int, group: str) -> PullMessageRequestHeader:
+def pull(queue: BrokerQueue, offset: int, most: int, group: str) -> PullMessageRequestHeader:
     """The pull request for messages of a queue from an offset on. It does not wait, and commits nothing."""
     return pull_header(queue.topic, queue.queue_id, offset, most=most, group=group)
 
 
-def _by_broker(cluster: Cluster, queues: Iterable[MessageQueue]) -> Iterator[tuple[Connection, list[MessageQueue]]]:
-    by_broker: Mapping[str, list[MessageQueue]] = defaultdict(list)
+def _by_broker(
+    cluster: BlockingCluster, queues: Iterable[BrokerQueue]
+) -> Iterator[tuple[BlockingConnection, list[BrokerQueue]]]:
+    by_broker: Mapping[str, list[BrokerQueue]] = defaultdict(list)
     for queue in queues:
         by_broker[queue.broker].append(queue)
     for broker, mine in by_broker.items():

@@ -11,22 +11,22 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.types import StructType
 
-from rocketwire.remoting.cluster import Cluster
+from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.spark.columns import kernel
 from rocketwire.spark.columns.kernel import Positions
 from rocketwire.spark.endpoint.options import EndpointOptions, endpoint_options
 from rocketwire.spark.endpoint.planning import BrokerPart, plan
-from rocketwire.spark.endpoint.pulling import Pulled, Puller
-from rocketwire.spark.endpoint.queues import at_time, bounds, check_offsets, mean_size, wanted_queues
-from rocketwire.spark.endpoint.session import Patience, Sleep, asked, source_errors
-from rocketwire.spark.read.rows import Damaged, Rows
-from rocketwire.spark.read.selecting import WantedRows
+from rocketwire.spark.endpoint.pulling import PulledMessages, Puller
+from rocketwire.spark.endpoint.queues import at_time, bounds, check_offsets, mean_size, requested_queues
+from rocketwire.spark.endpoint.session import RetryPauses, Sleep, asked, source_errors
+from rocketwire.spark.read.rows import DamagedPlace, Rows
+from rocketwire.spark.read.selecting import RowConditions
 from rocketwire.spark.request.option_parsing import options_for
 from rocketwire.spark.request.pushing import NarrowedReader
-from rocketwire.spark.request.ranges import asked_range, lost
-from rocketwire.spark.request.request import FOREVER, Request, request_of
+from rocketwire.spark.request.ranges import lost, requested_range
+from rocketwire.spark.request.request import FOREVER, ReadRequest, request_of
 from rocketwire.spark.stream.offsets import Ranges
-from rocketwire.store.records.walk import Stop
+from rocketwire.store.records.walk import WalkEnd
 
 _TOGETHER: Final = 2 << 20
 """Bytes of records that become one batch, about."""
@@ -62,7 +62,7 @@ class EndpointReader(NarrowedReader):
         if isinstance(partition, BrokerPart):  # else Spark's own partition of a plan without tasks
             yield from read(partition, self.request, self.endpoint)
 
-    def _plan(self, cluster: Cluster) -> list[BrokerPart]:
+    def _plan(self, cluster: BlockingCluster) -> list[BrokerPart]:
         options, group = self.request.options, self.endpoint.group
         ranges = snapshot(cluster, self.request, group)
         return plan(
@@ -73,15 +73,15 @@ class EndpointReader(NarrowedReader):
         )
 
 
-def snapshot(cluster: Cluster, request: Request, group: str) -> Ranges:
+def snapshot(cluster: BlockingCluster, request: ReadRequest, group: str) -> Ranges:
     """The requested offsets of each queue, within those that exist now."""
-    queues = wanted_queues(cluster, request)
+    queues = requested_queues(cluster, request)
     check_offsets(request, queues)
     there = bounds(cluster, queues)
     narrowed = request.narrowed
     found: Ranges = {}
     for queue, limits in there.items():
-        first, end = asked_range(request.options, queue.broker, queue.topic, queue.queue_id, limits)
+        first, end = requested_range(request.options, queue.broker, queue.topic, queue.queue_id, limits)
         found[queue] = max(first, narrowed.first_offset), min(end, narrowed.end_offset)
     if request.since > -FOREVER:
         since = at_time(cluster, found, request.since, group=group)
@@ -93,14 +93,14 @@ def snapshot(cluster: Cluster, request: Request, group: str) -> Ranges:
 
 
 def read(
-    part: BrokerPart, request: Request, endpoint: EndpointOptions, *, sleep: Sleep = time.sleep
+    part: BrokerPart, request: ReadRequest, endpoint: EndpointOptions, *, sleep: Sleep = time.sleep
 ) -> Iterator[pa.RecordBatch]:
     """The messages of some ranges of one broker's queues.
 
     Raises:
         SparkSourceError: the broker does not answer, or messages are damaged or gone.
     """
-    puller = Puller(endpoint, part.broker, Patience(sleep))
+    puller = Puller(endpoint, part.broker, RetryPauses(sleep))
     rows = _PulledRows(request, part.broker)
     try:
         with source_errors(endpoint):
@@ -114,16 +114,16 @@ def read(
 class _PulledRows:
     """Makes batches of pulled messages, each of several answers, since answers are small."""
 
-    def __init__(self, request: Request, broker: str) -> None:
+    def __init__(self, request: ReadRequest, broker: str) -> None:
         self._fail = request.options.fail_on_data_loss
         self._has_ids = request.has_ids
-        self._wanted = WantedRows(request, broker)
+        self._wanted = RowConditions(request, broker)
         self._rows = Rows(request, broker)
-        self._pulled: list[Pulled] = []
+        self._pulled: list[PulledMessages] = []
         self._size = 0
-        self._gone: Pulled | None = None
+        self._gone: PulledMessages | None = None
 
-    def take(self, pulled: Pulled) -> Iterator[pa.RecordBatch]:
+    def take(self, pulled: PulledMessages) -> Iterator[pa.RecordBatch]:
         """Batches, now or later."""
         if pulled.records is None:
             self._note_gone(pulled)
@@ -139,7 +139,7 @@ class _PulledRows:
         yield from self._rows.rest()
         self._tell_gone()
 
-    def _note_gone(self, gone: Pulled) -> None:
+    def _note_gone(self, gone: PulledMessages) -> None:
         """Remember missing messages; those of consecutive answers are reported together."""
         last = self._gone
         if last is not None and (last.queue, last.end) == (gone.queue, gone.first):
@@ -166,7 +166,7 @@ class _PulledRows:
         select = self._wanted.of_log if self._has_ids else self._wanted.of_entries
         yield from self._rows.of(buffer, select(buffer, places), None)
 
-    def _one_by_one(self, buffer: bytes, taken: list[Pulled]) -> Positions:
+    def _one_by_one(self, buffer: bytes, taken: list[PulledMessages]) -> Positions:
         """The places of the records, answer by answer: some are damaged, or there are gaps between their offsets."""
         found: list[Positions] = []
         start = 0
@@ -180,21 +180,21 @@ class _PulledRows:
             start = end
         return np.concatenate(found) if found else np.empty(0, np.int64)
 
-    def _of_answer(self, buffer: bytes, start: int, end: int, pulled: Pulled) -> Positions:
+    def _of_answer(self, buffer: bytes, start: int, end: int, pulled: PulledMessages) -> Positions:
         found: list[Positions] = []
         while start < end:
             most = pulled.end - pulled.first
             walked = kernel.walk(buffer, base=None, position=start, end=end, whole=True, most=most)
             found.append(walked.positions)
             start = walked.next
-            if start >= end or walked.stop is Stop.FULL:
+            if start >= end or walked.stop is WalkEnd.FULL:
                 continue
-            reason = walked.reason if walked.stop is Stop.DAMAGED else "it is cut short"
+            reason = walked.reason if walked.stop is WalkEnd.DAMAGED else "it is cut short"
             size = int.from_bytes(buffer[start : start + _SIZE], "big", signed=True)
             queue = pulled.queue
             offset = pulled.first + sum(map(len, found))
             what = f"{queue}, near offset {offset}: {reason}"
-            self._rows.damaged(Damaged(None, None, what, queue.topic, queue.queue_id))
+            self._rows.damaged(DamagedPlace(None, None, what, queue.topic, queue.queue_id))
             if size <= 0:
                 break
             start += size

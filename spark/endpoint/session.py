@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Final, TypeVar
 
-from rocketwire.remoting.cluster import Cluster
+from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.remoting.errors import NameServersInvalid, NoBroker, NoSuchTopic, NotReached, Refused, RemotingError
 from rocketwire.spark.endpoint.options import EndpointOptions
 from rocketwire.spark.errors import EndpointRefused, EndpointUnreachable, OptionInvalid, TopicUnknown
-from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.errors import WireError
+from rocketwire.wire.facts.codes import ResponseCode
 
 T = TypeVar("T")
 Sleep = Callable[[float], object]
@@ -32,7 +32,7 @@ def pause(failures: int) -> float:
     return min(_LONGEST_PAUSE, _PAUSE * 2.0 ** (failures - 1))
 
 
-class Patience:
+class RetryPauses:
     """The pauses between retries, and their number; a success resets them."""
 
     def __init__(self, sleep: Sleep = time.sleep) -> None:
@@ -40,11 +40,11 @@ class Patience:
         self._failures = 0
         self._refusals = 0
 
-    def renew(self) -> None:
+    def reset(self) -> None:
         """Reset after a success."""
         self._failures = self._refusals = 0
 
-    def bear(self, error: RemotingError) -> None:
+    def wait_after(self, error: RemotingError) -> None:
         """Wait because of an error that may pass.
 
         Raises:
@@ -61,33 +61,33 @@ class Patience:
         self._sleep(pause(self._failures + self._refusals))
 
 
-class Session:
+class EndpointSession:
     """Sends requests to an endpoint, on connections that are kept; a copy in another process has its own."""
 
     def __init__(self, endpoint: EndpointOptions, sleep: Sleep = time.sleep) -> None:
         self._endpoint = endpoint
         self._sleep = sleep
-        self._cluster: Cluster | None = None
+        self._cluster: BlockingCluster | None = None
 
-    def __reduce__(self) -> tuple[type[Session], tuple[EndpointOptions]]:
+    def __reduce__(self) -> tuple[type[EndpointSession], tuple[EndpointOptions]]:
         """Pickles the address, without connections."""
-        return Session, (self._endpoint,)
+        return EndpointSession, (self._endpoint,)
 
-    def asked(self, ask: Callable[[Cluster], T]) -> T:
+    def call(self, ask: Callable[[BlockingCluster], T]) -> T:
         """The result of some requests; all of them are repeated when a connection fails.
 
         Raises:
             SparkSourceError: it does not answer, or refuses.
         """
-        patience = Patience(self._sleep)
+        patience = RetryPauses(self._sleep)
         with source_errors(self._endpoint):
             while True:
                 try:
                     return self._ask(ask)
                 except RemotingError as error:
-                    patience.bear(error)
+                    patience.wait_after(error)
 
-    def _ask(self, ask: Callable[[Cluster], T]) -> T:
+    def _ask(self, ask: Callable[[BlockingCluster], T]) -> T:
         try:
             if self._cluster is None:
                 self._cluster = opened(self._endpoint)
@@ -103,24 +103,24 @@ class Session:
             self._cluster = None
 
 
-def asked(endpoint: EndpointOptions, ask: Callable[[Cluster], T], *, sleep: Sleep = time.sleep) -> T:
-    """The result of some requests to an endpoint, repeated as by `Session.asked`.
+def asked(endpoint: EndpointOptions, ask: Callable[[BlockingCluster], T], *, sleep: Sleep = time.sleep) -> T:
+    """The result of some requests to an endpoint, repeated as by `EndpointSession.asked`.
 
     Raises:
         SparkSourceError: it does not answer, or refuses.
     """
-    with contextlib.closing(Session(endpoint, sleep)) as session:
-        return session.asked(ask)
+    with contextlib.closing(EndpointSession(endpoint, sleep)) as session:
+        return session.call(ask)
 
 
-def opened(endpoint: EndpointOptions) -> Cluster:
+def opened(endpoint: EndpointOptions) -> BlockingCluster:
     """A new connection to the first name server that answers.
 
     Raises:
         NotReached: none does.
         NameServersInvalid: an address is invalid.
     """
-    return Cluster(endpoint.name_servers, timeout=endpoint.timeout, credentials=endpoint.credentials)
+    return BlockingCluster(endpoint.name_servers, timeout=endpoint.timeout, credentials=endpoint.credentials)
 
 
 @contextlib.contextmanager

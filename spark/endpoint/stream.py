@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, TypeVar
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
-from rocketwire.remoting.cluster import Cluster
+from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.spark.endpoint.options import endpoint_options
 from rocketwire.spark.endpoint.planning import BrokerPart, plan
-from rocketwire.spark.endpoint.queues import bounds, mean_size, wanted_queues
+from rocketwire.spark.endpoint.queues import bounds, mean_size, requested_queues
 from rocketwire.spark.endpoint.reading import read, snapshot
-from rocketwire.spark.endpoint.session import Session
+from rocketwire.spark.endpoint.session import EndpointSession
 from rocketwire.spark.request.ranges import REMOVED, lost
 from rocketwire.spark.request.request import FOREVER
-from rocketwire.spark.stream.offsets import MessageQueue, Offsets, Ranges, checked, shares
+from rocketwire.spark.stream.offsets import BrokerQueue, Offsets, Ranges, parse_offsets, shares
 from rocketwire.spark.stream.queue_stream import QueueStreamReader
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class EndpointStreamReader(QueueStreamReader[Cluster]):
+class EndpointStreamReader(QueueStreamReader[BlockingCluster]):
     """Reads from brokers as their queues grow."""
 
-    replaced = "Was the topic made anew? Begin with a new checkpointLocation, or set failOnDataLoss to false"
+    replaced_remedy = "Was the topic made anew? Begin with a new checkpointLocation, or set failOnDataLoss to false"
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
         """Take the options.
@@ -38,7 +38,7 @@ class EndpointStreamReader(QueueStreamReader[Cluster]):
         """
         super().__init__(options, schema)
         self._endpoint = endpoint_options(options)
-        self._session = Session(self._endpoint)
+        self._session = EndpointSession(self._endpoint)
 
     def partitions(self, start: dict, end: dict) -> list[BrokerPart]:  # type: ignore[type-arg]  # Spark's signature
         """The tasks that read the messages between two offsets.
@@ -46,7 +46,7 @@ class EndpointStreamReader(QueueStreamReader[Cluster]):
         Raises:
             SparkSourceError: the endpoint does not answer; messages are gone, and options make this an error.
         """
-        begun, ended = checked(start), checked(end)
+        begun, ended = parse_offsets(start), parse_offsets(end)
         wanted = {queue: stop for queue, stop in ended.items() if begun.get(queue) != stop}
         return self._ask(lambda cluster: self._plan(cluster, begun, wanted)) if wanted else []
 
@@ -63,17 +63,17 @@ class EndpointStreamReader(QueueStreamReader[Cluster]):
         """Close the connections."""
         self._session.close()
 
-    def _ask(self, ask: Callable[[Cluster], T]) -> T:
-        return self._session.asked(ask)
+    def _ask(self, ask: Callable[[BlockingCluster], T]) -> T:
+        return self._session.call(ask)
 
-    def _begin(self, source: Cluster) -> Offsets:
+    def _begin(self, source: BlockingCluster) -> Offsets:
         ranges = snapshot(source, self._request, self._endpoint.group)
         return {queue: first for queue, (first, _) in ranges.items()}
 
-    def _bounds(self, source: Cluster) -> Ranges:
-        return bounds(source, wanted_queues(source, self._request))
+    def _bounds(self, source: BlockingCluster) -> Ranges:
+        return bounds(source, requested_queues(source, self._request))
 
-    def _admitted(self, source: Cluster, ranges: Ranges, rows: int | None, size: int | None) -> Offsets:
+    def _admitted(self, source: BlockingCluster, ranges: Ranges, rows: int | None, size: int | None) -> Offsets:
         most = FOREVER if rows is None else rows
         if size is not None:
             most = min(most, size // self._mean_size(source, ranges))
@@ -81,10 +81,10 @@ class EndpointStreamReader(QueueStreamReader[Cluster]):
         parts = shares({queue: end - first for queue, (first, end) in ranges.items()}, max(1, most))
         return {queue: ranges[queue][0] + part for queue, part in parts.items()}
 
-    def _mean_size(self, cluster: Cluster, ranges: Ranges) -> int:
+    def _mean_size(self, cluster: BlockingCluster, ranges: Ranges) -> int:
         return mean_size(cluster, ranges, group=self._endpoint.group)
 
-    def _plan(self, cluster: Cluster, begun: Offsets, ended: Offsets) -> list[BrokerPart]:
+    def _plan(self, cluster: BlockingCluster, begun: Offsets, ended: Offsets) -> list[BrokerPart]:
         there = bounds(cluster, self._known(cluster, ended))
         fail = self._options.fail_on_data_loss
         ranges: Ranges = {}
@@ -97,7 +97,7 @@ class EndpointStreamReader(QueueStreamReader[Cluster]):
                 lost(what, fail=fail, remedy=REMOVED)
             if end > most:
                 what = f"{queue} ends at offset {most}, and messages up to {end} were there"
-                lost(what, fail=fail, remedy=self.replaced)
+                lost(what, fail=fail, remedy=self.replaced_remedy)
             first = max(first, least)
             ranges[queue] = first, max(first, min(end, most))
         return plan(
@@ -107,9 +107,9 @@ class EndpointStreamReader(QueueStreamReader[Cluster]):
             min_partitions=self._options.min_partitions,
         )
 
-    def _known(self, cluster: Cluster, queues: Offsets) -> list[MessageQueue]:
+    def _known(self, cluster: BlockingCluster, queues: Offsets) -> list[BrokerQueue]:
         """The offsets of queues that exist."""
-        known = set(wanted_queues(cluster, self._request))
+        known = set(requested_queues(cluster, self._request))
         for queue in queues.keys() - known:
             lost(f"{queue} is not there any more", fail=self._options.fail_on_data_loss, remedy=REMOVED)
         return sorted(known & queues.keys())

@@ -9,6 +9,6 @@ records the span as done. So a run can be stopped at any point, and the next one
 
 from __future__ import annotations
 
-from rocketwire.spark.export.exporting import Exported, Format, export
+from rocketwire.spark.export.exporting import ExportFormat, ExportResult, export
 
-__all__ = ["Exported", "Format", "export"]
+__all__ = ["ExportResult", "ExportFormat", "export"]

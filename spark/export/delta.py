@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from rocketwire.spark.errors import ExportImpossible, PackageMissing
 from rocketwire.spark.export.places import values
-from rocketwire.spark.export.table import Commit
+from rocketwire.spark.export.table import TableCommit
 from rocketwire.spark.schema import arrow_schema
 
 _PARTITIONS: Final = ["topic", "day"]
@@ -40,7 +40,7 @@ class DeltaTable:
         fields = [*arrow_schema(columns), pa.field("topic", pa.string()), pa.field("day", pa.date32())]
         self._schema = pa.schema(fields)
 
-    def add(self, commit: Commit) -> None:
+    def add(self, commit: TableCommit) -> None:
         """See Table: a commit is the transaction of an application, whose number the log keeps."""
         try:
             self._add(commit)
@@ -48,7 +48,7 @@ class DeltaTable:
             what = f"the Delta table in {self._folder} does not take files: {error}"
             raise ExportImpossible(what, "Export again: it goes on there") from error
 
-    def _add(self, commit: Commit) -> None:
+    def _add(self, commit: TableCommit) -> None:
         from deltalake.transaction import AddAction, CommitProperties, Transaction
 
         properties = CommitProperties(app_transactions=[Transaction(commit.export, commit.number)])

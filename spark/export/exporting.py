@@ -17,10 +17,10 @@ from rocketwire.spark.errors import ExportImpossible, OptionInvalid, SparkSource
 from rocketwire.spark.export.delta import DeltaTable
 from rocketwire.spark.export.iceberg import NEEDED as IN_ICEBERG
 from rocketwire.spark.export.iceberg import IcebergTable
-from rocketwire.spark.export.ledger import Finished, Ledger
+from rocketwire.spark.export.ledger import ExportedSpan, ExportLedger
 from rocketwire.spark.export.ranges import missing
-from rocketwire.spark.export.table import Table
-from rocketwire.spark.export.writing import NEEDED, TOLD, Task, told, write_span
+from rocketwire.spark.export.table import ExportTable
+from rocketwire.spark.export.writing import NEEDED, RESULT_SCHEMA, ExportTask, told, write_span
 from rocketwire.spark.plan.partitions import LogSpan
 from rocketwire.spark.plan.planning import plan
 from rocketwire.spark.request.options import ReadOptions
@@ -28,9 +28,9 @@ from rocketwire.spark.request.request import request_of
 from rocketwire.spark.schema import COLUMNS
 from rocketwire.spark.stores.opening import open_stores
 from rocketwire.spark.stores.snapshot import StoreSnapshot
-from rocketwire.store.archive.read.directory import State
-from rocketwire.store.archive.read.log import Log
-from rocketwire.store.archive.read.queues import Queue
+from rocketwire.store.offline.read.directory import StoreState
+from rocketwire.store.offline.read.log import CommitLogReader
+from rocketwire.store.offline.read.queues import QueueReader
 from rocketwire.wire.java import INT64_MAX, INT64_MIN
 
 #: Interval of checks for finished tasks, in seconds.
@@ -41,7 +41,7 @@ COMPRESSIONS: Final = ("zstd", "snappy", "gzip", "lz4", "none")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Format:
+class ExportFormat:
     """What the files are, besides Parquet.
 
     Attributes:
@@ -55,7 +55,7 @@ class Format:
     table: str | None = None
 
 
-class Bar(Protocol):
+class ProgressBar(Protocol):
     """Shows the progress of an export."""
 
     def advance(self, count: int) -> None:
@@ -64,7 +64,7 @@ class Bar(Protocol):
 
 
 @dataclass(slots=True, kw_only=True)
-class Exported:
+class ExportResult:
     """The result of an export.
 
     Attributes:
@@ -90,9 +90,9 @@ def export(
     to: str,
     *,
     compression: str = "zstd",
-    format: Format = Format(),  # noqa: A002 - Spark's name; it cannot change
-    bar: Callable[[int], AbstractContextManager[Bar]],
-) -> Exported:
+    format: ExportFormat = ExportFormat(),  # noqa: A002 - Spark's name; it cannot change
+    bar: Callable[[int], AbstractContextManager[ProgressBar]],
+) -> ExportResult:
     """Write the messages of stores that no earlier call wrote to Parquet files by topic and day.
 
     Args:
@@ -114,8 +114,8 @@ def export(
     options = replace(options, columns=tuple(dict.fromkeys((*columns, *NEEDED))))
     stores = open_stores(options)
     table = _table(format, folder, columns)
-    with Ledger(folder, _selection(options, columns, compression, format), table) as ledger:
-        done = Exported()
+    with ExportLedger(folder, _selection(options, columns, compression, format), table) as ledger:
+        done = ExportResult()
         ends = {store.broker: _dispatched(store) for store in stores}
         for store in stores:
             done.problems += _check(store, ledger)
@@ -123,13 +123,13 @@ def export(
         spans = list(_missing(plan(stores, request), ledger, ends))
         with bar(sum(span.end - span.start for span in spans)) as shown:
             if spans:
-                task = Task(request=request, columns=columns, run=str(ledger.run), compression=compression)
+                task = ExportTask(request=request, columns=columns, run=str(ledger.run), compression=compression)
                 look = _LOOK if table is None else _LOOK_OF_TABLES
                 _Run(session(), ledger, stores, task, spans, done, shown.advance, look).go()
     return done
 
 
-def _columns(wanted: Sequence[str], format: Format) -> tuple[str, ...]:  # noqa: A002
+def _columns(wanted: Sequence[str], format: ExportFormat) -> tuple[str, ...]:  # noqa: A002
     """The columns of files.
 
     Raises:
@@ -145,7 +145,7 @@ def _columns(wanted: Sequence[str], format: Format) -> tuple[str, ...]:  # noqa:
     return columns
 
 
-def _table(format: Format, folder: Path, columns: Sequence[str]) -> Table | None:  # noqa: A002
+def _table(format: ExportFormat, folder: Path, columns: Sequence[str]) -> ExportTable | None:  # noqa: A002
     """The table that gets the files; None without one.
 
     Raises:
@@ -164,7 +164,7 @@ def _selection(
     options: ReadOptions,
     columns: Sequence[str],
     compression: str,
-    format: Format,  # noqa: A002
+    format: ExportFormat,  # noqa: A002
 ) -> dict[str, Any]:
     """The options that must be the same in all runs, by the names of the command's options."""
     tables: dict[str, Any] = {}
@@ -188,16 +188,16 @@ def _dispatched(store: StoreSnapshot) -> int:
 
     It is read before the queues' ends, so that the queues contain all messages before it.
     """
-    if store.directory.state is not State.LIVE:
+    if store.directory.state is not StoreState.LIVE:
         return store.end
     end = 0
     for files in store.queue_files():
-        with Queue(files, log_start=store.start) as queue:
+        with QueueReader(files, log_start=store.start) as queue:
             end = max(end, queue.physical_end())
     return end
 
 
-def _check(store: StoreSnapshot, ledger: Ledger) -> Iterator[str]:
+def _check(store: StoreSnapshot, ledger: ExportLedger) -> Iterator[str]:
     """Refuse a store that is not the one exported before; report messages that it lost since.
 
     Raises:
@@ -211,7 +211,7 @@ def _check(store: StoreSnapshot, ledger: Ledger) -> Iterator[str]:
         raise ExportImpossible(f"{store.broker} ends before what was exported of it: it is another store now", remedy)
     offset, time = ledger.marks.get(store.broker, (-1, 0))
     if offset >= store.start:
-        with Log(store.directory.commit_log) as log:
+        with CommitLogReader(store.directory.commit_log) as log:
             found = log.store_time(offset)
             # A mark comes from a column in µs: times out of its range became its first or last one.
             if found is None or max(INT64_MIN, min(found * 1000, INT64_MAX)) // 1000 != time:
@@ -220,7 +220,7 @@ def _check(store: StoreSnapshot, ledger: Ledger) -> Iterator[str]:
         yield f"{store.broker}: bytes {done[-1][1]} to {store.start} of the log were removed before they were exported"
 
 
-def _missing(spans: Sequence[LogSpan], ledger: Ledger, ends: dict[str, int]) -> Iterator[LogSpan]:
+def _missing(spans: Sequence[LogSpan], ledger: ExportLedger, ends: dict[str, int]) -> Iterator[LogSpan]:
     """The parts of spans that are not done."""
     for span in spans:
         end = span.end if span.queues is None else min(span.end, ends[span.broker])
@@ -234,11 +234,11 @@ class _Run:
     def __init__(
         self,
         session: SparkSession,
-        ledger: Ledger,
+        ledger: ExportLedger,
         stores: Sequence[StoreSnapshot],
-        task: Task,
+        task: ExportTask,
         spans: Sequence[LogSpan],
-        done: Exported,
+        done: ExportResult,
         advance: Callable[[int], None],
         look: float,
     ) -> None:
@@ -280,8 +280,8 @@ class _Run:
 
     def _commit(self) -> None:
         """Commit what tasks report as done."""
-        finished: list[Finished] = []
-        for path in sorted(self._ledger.run.glob(f"*{TOLD}")):
+        finished: list[ExportedSpan] = []
+        for path in sorted(self._ledger.run.glob(f"*{RESULT_SCHEMA}")):
             found = told(path)
             path.unlink()
             if "error" in found:
@@ -296,7 +296,7 @@ class _Run:
             self._ledger.commit(finished)
             self._advance(sum(one.span[1] - one.span[0] for one in finished))
 
-    def _finished(self, span: LogSpan, found: Mapping[str, Any]) -> Finished:
+    def _finished(self, span: LogSpan, found: Mapping[str, Any]) -> ExportedSpan:
         done = self._done
         done.messages += found["rows"]
         done.files += len(found["files"])
@@ -304,7 +304,7 @@ class _Run:
         done.log_bytes += span.end - span.start
         done.damaged += found["damaged"]
         done.problems += found["damage"]
-        return Finished(
+        return ExportedSpan(
             broker=span.broker,
             span=(span.start, span.end),
             files=tuple((name, place) for name, place, _ in found["files"]),
@@ -312,5 +312,5 @@ class _Run:
         )
 
 
-def _write(task: Task, numbered: tuple[int, LogSpan]) -> None:
+def _write(task: ExportTask, numbered: tuple[int, LogSpan]) -> None:
     write_span(task, *numbered)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from rocketwire.spark.errors import ExportImpossible, PackageMissing
-from rocketwire.spark.export.table import Commit
+from rocketwire.spark.export.table import TableCommit
 from rocketwire.spark.schema import arrow_schema
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class IcebergTable:
             what = f"{self._what} has the columns {', '.join(found)}, not {', '.join(columns)}"
             raise ExportImpossible(what, "Export with the same columns, or to another table")
 
-    def add(self, commit: Commit) -> None:
+    def add(self, commit: TableCommit) -> None:
         """See Table: a snapshot names its commit."""
         name = f"{commit.export}-{commit.number}"
         try:

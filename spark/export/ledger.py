@@ -24,7 +24,7 @@ from typing import Any, Final, Self
 
 from rocketwire.spark.errors import ExportImpossible
 from rocketwire.spark.export.ranges import Range, merged
-from rocketwire.spark.export.table import Commit, Table
+from rocketwire.spark.export.table import ExportTable, TableCommit
 from rocketwire.store.disk.replacing import replace_file, sync_folder
 
 _NAME: Final = "_rocketwire"
@@ -35,13 +35,13 @@ _VERSION: Final = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
+class ExportedSpan:
     """A span of a broker's log that is completely written.
 
     Attributes:
         broker: Whose log it is.
         span: What of it is done.
-        files: What was written: names below `Ledger.run`, and below the export's folder.
+        files: What was written: names below `ExportLedger.run`, and below the export's folder.
         mark: Physical offset and store time (ms) of its last message; None without one.
     """
 
@@ -51,7 +51,7 @@ class Finished:
     mark: tuple[int, int] | None = None
 
 
-class Ledger:
+class ExportLedger:
     """The ledger of one export, locked until `close`.
 
     Attributes:
@@ -60,7 +60,7 @@ class Ledger:
         marks: Of each broker the last message that is done: its physical offset and store time (ms).
     """
 
-    def __init__(self, to: Path, selection: Mapping[str, Any], table: Table | None = None) -> None:
+    def __init__(self, to: Path, selection: Mapping[str, Any], table: ExportTable | None = None) -> None:
         """Open or create the ledger, and finish the commit that an earlier run began.
 
         Args:
@@ -149,7 +149,7 @@ class Ledger:
         """Ranges of the broker's log that are exported, merged."""
         return [(start, end) for start, end in self._done["brokers"].get(broker, [])]
 
-    def commit(self, finished: Sequence[Finished]) -> None:
+    def commit(self, finished: Sequence[ExportedSpan]) -> None:
         """Move files to their places and record spans as done, both or (after a kill, once opened again) none.
 
         Raises:
@@ -187,7 +187,7 @@ class Ledger:
         if self._table is not None and commit["moves"]:
             done = commit["done"]
             files = tuple(place for _, place in commit["moves"])
-            self._table.add(Commit(export=done["id"], number=done["commits"], files=files))
+            self._table.add(TableCommit(export=done["id"], number=done["commits"], files=files))
         self._write(_DONE, commit["done"])
         (self._folder / _COMMIT).unlink()
 

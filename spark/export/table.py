@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Commit:
+class TableCommit:
     """Files that come into a table together.
 
     Attributes:
@@ -21,10 +21,10 @@ class Commit:
     files: tuple[str, ...]
 
 
-class Table(Protocol):
+class ExportTable(Protocol):
     """A table, open."""
 
-    def add(self, commit: Commit) -> None:
+    def add(self, commit: TableCommit) -> None:
         """Add the files, unless the table has this commit already.
 
         Raises:

@@ -22,7 +22,7 @@ from rocketwire.spark.errors import ExportImpossible, SparkSourceError
 from rocketwire.spark.export.places import NO_VALUE, file_name, folder
 from rocketwire.spark.plan.partitions import LogSpan
 from rocketwire.spark.read.reading import read
-from rocketwire.spark.request.request import Request
+from rocketwire.spark.request.request import ReadRequest
 from rocketwire.spark.schema import CORRUPT_RECORD
 
 #: Bytes of rows that are buffered before they are written: mostly all of a span.
@@ -35,7 +35,7 @@ _NO_DICTIONARY: Final = frozenset(
     {"body", "message_id", "offset_message_id", "queue_offset", "physical_offset", "body_crc", "keys", "properties"}
 )
 #: The suffix of the reports that the driver collects.
-TOLD: Final = ".json"
+RESULT_SCHEMA: Final = ".json"
 
 #: Columns that are always read: they determine folders and marks, and distinguish messages from damage.
 NEEDED: Final = ("topic", "store_timestamp", "physical_offset", "file", CORRUPT_RECORD)
@@ -44,7 +44,7 @@ _Place = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class ExportTask:
     """The common parameters of all tasks of a run.
 
     Attributes:
@@ -54,13 +54,13 @@ class Task:
         compression: What pages of Parquet files are compressed with; `none` for nothing.
     """
 
-    request: Request
+    request: ReadRequest
     columns: tuple[str, ...]
     run: str
     compression: str
 
 
-def write_span(task: Task, number: int, span: LogSpan) -> None:
+def write_span(task: ExportTask, number: int, span: LogSpan) -> None:
     """Write the messages of a span, and report the span or the error in the file NUMBER.json."""
     work = Path(tempfile.mkdtemp(dir=task.run))
     try:
@@ -70,13 +70,13 @@ def write_span(task: Task, number: int, span: LogSpan) -> None:
     except OSError as error:
         what = f"{task.run} cannot be written: {error.strerror or error}"
         told = {"error": [ExportImpossible.__name__, what, "What is exported so far is kept"]}
-    new = work / f"{number}{TOLD}"
+    new = work / f"{number}{RESULT_SCHEMA}"
     new.write_text(json.dumps(told), encoding="utf-8")
     # A task that is repeated on another worker reports the same.
     new.replace(Path(task.run) / new.name)
 
 
-def _written(task: Task, span: LogSpan, work: Path) -> dict[str, Any]:
+def _written(task: ExportTask, span: LogSpan, work: Path) -> dict[str, Any]:
     files = _Files(task, span, work)
     damage: list[str] = []
     damaged = rows = 0
@@ -117,7 +117,7 @@ class _Files:
         written: Of each file its name below the folder of the run, its place below that of the export, and its size.
     """
 
-    def __init__(self, task: Task, span: LogSpan, work: Path) -> None:
+    def __init__(self, task: ExportTask, span: LogSpan, work: Path) -> None:
         self.written: list[tuple[str, str, int]] = []
         self._task = task
         self._span = span

@@ -112,12 +112,12 @@ class ArrowFile:
         self.size: int = self._file.size()
 
     def fetch(self, offset: int, length: int) -> bytes:
-        """See `FarFile.fetch`."""
+        """See `RemoteFile.fetch`."""
         found: bytes = self._file.read_at(length, offset)
         return found
 
     def size_now(self) -> int:
-        """See `FarFile.size_now`."""
+        """See `RemoteFile.size_now`."""
         info = self._files.get_file_info(self._path)
         if info.type is not fs.FileType.File:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self._path)
@@ -125,5 +125,5 @@ class ArrowFile:
         return found
 
     def close(self) -> None:
-        """See `FarFile.close`."""
+        """See `RemoteFile.close`."""
         self._file.close()

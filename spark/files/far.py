@@ -1,4 +1,4 @@
-"""Remote files of a store, for `store.archive`: `FarFiles` is the file system for its `discover`.
+"""Remote files of a store, for `store.offline`: `RemoteFiles` is the file system for its `discover`.
 
 A store is listed once, as a whole: a request for each queue's directory would take minutes. The holder of a
 store's lock cannot be found there, so a store that has the file `abort` is either in use or crashed.
@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-from rocketwire.spark.files.idle import Idle, Lent
+from rocketwire.spark.files.idle import BorrowedFile, IdleFiles
 from rocketwire.spark.files.read_ahead import ReadAhead
-from rocketwire.spark.files.remote import FoundFile, Remote
+from rocketwire.spark.files.remote import FoundFile, RemoteFileSystem
 from rocketwire.spark.files.schemes import connect
-from rocketwire.store.archive.read.file_system import Listing
-from rocketwire.store.disk.input_files import Entry
+from rocketwire.store.disk.input_files import DirectoryEntry
+from rocketwire.store.offline.read.file_system import Listing
 
 #: Bytes prefetched for a sequential reader: the option `prefetchBytes`.
 PREFETCH: Final = 8 << 20
@@ -26,7 +26,7 @@ _MOST_CONNECTED: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class FarFiles:
+class RemoteFiles:
     """The files behind a URL of scheme and place, such as `s3://bucket`; paths are URLs below it.
 
     Attributes:
@@ -38,13 +38,13 @@ class FarFiles:
     base: str
     options: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     prefetch: int = PREFETCH
-    _idle: Idle = field(default_factory=Idle, init=False, repr=False, compare=False)
+    _idle: IdleFiles = field(default_factory=IdleFiles, init=False, repr=False, compare=False)
 
-    def __reduce__(self) -> tuple[type[FarFiles], tuple[str, tuple[tuple[str, str], ...], int]]:
+    def __reduce__(self) -> tuple[type[RemoteFiles], tuple[str, tuple[tuple[str, str], ...], int]]:
         """Pickled without its caches."""
-        return FarFiles, (self.base, self.options, self.prefetch)
+        return RemoteFiles, (self.base, self.options, self.prefetch)
 
-    def remote(self) -> Remote:
+    def remote(self) -> RemoteFileSystem:
         """The connected file system; equal ones share it within this process.
 
         Raises:
@@ -56,12 +56,12 @@ class FarFiles:
     def listing(self, root: str) -> Listing:
         """See `FileSystem.listing`: a snapshot of everything below the root; files are opened again after it."""
         self._idle.clear()
-        return Picture(root, self.remote().below(root)).entries
+        return ListingSnapshot(root, self.remote().below(root)).entries
 
-    def open(self, path: str) -> Lent:
+    def open(self, path: str) -> BorrowedFile:
         """See `FileSystem.open`: as it was the last time, until the next listing."""
-        file = self._idle.take(path) or ReadAhead(path, self.remote().open(path), self.prefetch)
-        return Lent(file, self._idle)
+        file = self._idle.borrow(path) or ReadAhead(path, self.remote().open(path), self.prefetch)
+        return BorrowedFile(file, self._idle)
 
     def locked(self, path: str) -> bool:
         """See `FileSystem.locked`: it cannot be known."""
@@ -69,20 +69,20 @@ class FarFiles:
 
 
 @lru_cache(_MOST_CONNECTED)
-def _connected(process: int, base: str, options: tuple[tuple[str, str], ...]) -> Remote:  # noqa: ARG001 - a key only
+def _connected(process: int, base: str, options: tuple[tuple[str, str], ...]) -> RemoteFileSystem:  # noqa: ARG001 - a key only
     return connect(base, dict(options))
 
 
-class Picture:
+class ListingSnapshot:
     """A snapshot of everything below a directory."""
 
     def __init__(self, root: str, found: list[FoundFile]) -> None:
         self._root = root
-        self._directories: dict[str, dict[str, Entry]] = {}
+        self._directories: dict[str, dict[str, DirectoryEntry]] = {}
         for one in found:
             self._add(one)
 
-    def entries(self, url: str) -> list[Entry]:
+    def entries(self, url: str) -> list[DirectoryEntry]:
         """The content of a directory, by name.
 
         Raises:
@@ -101,4 +101,4 @@ class Picture:
             siblings = self._directories[parent] = {}
             self._add(FoundFile(parent, directory=True, size=0, modified=0))
         size = 0 if found.directory else found.size
-        siblings[name] = Entry(name, found.directory, not found.directory, size, size, found.modified)
+        siblings[name] = DirectoryEntry(name, found.directory, not found.directory, size, size, found.modified)

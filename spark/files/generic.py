@@ -123,13 +123,13 @@ class GenericFile:
         self.size = self.size_now()
 
     def fetch(self, offset: int, length: int) -> bytes:
-        """See `FarFile.fetch`."""
+        """See `RemoteFile.fetch`."""
         with _failures_as_oserror(self._path):
             found: bytes = self._files.cat_file(self._path, offset, offset + length)
         return found
 
     def size_now(self) -> int:
-        """See `FarFile.size_now`."""
+        """See `RemoteFile.size_now`."""
         with _failures_as_oserror(self._path):
             info = self._files.info(self._path)
         if info["type"] != "file" or info["size"] is None:
@@ -138,4 +138,4 @@ class GenericFile:
         return size
 
     def close(self) -> None:
-        """See `FarFile.close`: nothing is held."""
+        """See `RemoteFile.close`: nothing is held."""

@@ -19,7 +19,7 @@ _MOST_BYTES: Final = 32 << 20
 _MOST_FILES: Final = 256
 
 
-class Idle:
+class IdleFiles:
     """Idle files of one file system by path, those closed last at the end. Threads may share it, but no file in use."""
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class Idle:
         self._files: OrderedDict[str, ReadAhead] = OrderedDict()
         self._bytes = 0
 
-    def take(self, path: str) -> ReadAhead | None:
+    def borrow(self, path: str) -> ReadAhead | None:
         """Take an idle file, which then belongs to the caller; None without one."""
         with self._lock:
             file = self._files.pop(path, None)
@@ -35,7 +35,7 @@ class Idle:
                 self._bytes -= file.held
             return file
 
-    def give(self, file: ReadAhead) -> None:
+    def give_back(self, file: ReadAhead) -> None:
         """Keep a file for its next opening, if there is room and it never failed; else close it."""
         if file.failed:
             file.close()
@@ -65,10 +65,10 @@ class Idle:
         return file
 
 
-class Lent:
-    """A remote file until it is closed; then it is idle. As `store.archive.read.file_system.ReadableFile` has it."""
+class BorrowedFile:
+    """A remote file until it is closed; then it is idle. As `store.offline.read.file_system.ReadableFile` has it."""
 
-    def __init__(self, file: ReadAhead, owner: Idle) -> None:
+    def __init__(self, file: ReadAhead, owner: IdleFiles) -> None:
         self._lent: ReadAhead | None = file
         self._owner = owner
         self._path = file.path
@@ -77,7 +77,7 @@ class Lent:
         """See `ReadableFile.close`."""
         if self._lent is not None:
             file, self._lent = self._lent, None
-            self._owner.give(file)
+            self._owner.give_back(file)
 
     def size(self) -> int:
         """See `ReadableFile.size`."""

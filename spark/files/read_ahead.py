@@ -19,7 +19,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
-from rocketwire.spark.files.remote import FarFile
+from rocketwire.spark.files.remote import RemoteFile
 from rocketwire.spark.files.requests import requests
 
 #: Size and alignment of the smallest request for a place that was not expected. A request's delay is
@@ -47,14 +47,14 @@ class _Piece:
 
 
 class ReadAhead:
-    """A remote file, with the interface of `store.archive.read.file_system.ReadableFile`.
+    """A remote file, with the interface of `store.offline.read.file_system.ReadableFile`.
 
     Attributes:
         path: Its path.
         failed: Whether a request failed, ever.
     """
 
-    def __init__(self, path: str, file: FarFile, prefetch: int) -> None:
+    def __init__(self, path: str, file: RemoteFile, prefetch: int) -> None:
         """Read a file, with at most `prefetch` bytes in flight ahead of the reader; 0 for none."""
         self.path = path
         self.failed = False

@@ -17,7 +17,7 @@ class FoundFile(NamedTuple):
     modified: int
 
 
-class FarFile(Protocol):
+class RemoteFile(Protocol):
     """A file whose ranges can be fetched, by several threads at once."""
 
     size: int
@@ -44,7 +44,7 @@ class FarFile(Protocol):
         ...
 
 
-class Remote(Protocol):
+class RemoteFileSystem(Protocol):
     """A remote file system."""
 
     def children(self, url: str) -> list[FoundFile]:
@@ -63,7 +63,7 @@ class Remote(Protocol):
         """
         ...
 
-    def open(self, url: str) -> FarFile:
+    def open(self, url: str) -> RemoteFile:
         """A file.
 
         Raises:

@@ -17,10 +17,10 @@ from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from rocketwire.spark.errors import OptionInvalid, PathUnreadable
-from rocketwire.spark.files.far import PREFETCH, FarFiles
+from rocketwire.spark.files.far import PREFETCH, RemoteFiles
 from rocketwire.spark.files.schemes import known_region, unreadable
-from rocketwire.store.archive.read.file_system import LOCAL, ReadableFileSystem
 from rocketwire.store.disk.input_files import entries
+from rocketwire.store.offline.read.file_system import LOCAL, ReadableFileSystem
 
 _URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?=/)(?://([^/]*))?(.*)", re.DOTALL)
 
@@ -124,7 +124,7 @@ def _far(path: str, base: str, names: list[str], options: Mapping[str, str], pre
     if "@" in base:
         what = f"{base.partition('://')[0]}:// URLs may not carry names and passwords: files would be shown with them"
         raise OptionInvalid(what, "Give them as options, such as fs.access_key")
-    files = FarFiles(base, tuple(sorted(known_region(base, options).items())), prefetch)
+    files = RemoteFiles(base, tuple(sorted(known_region(base, options).items())), prefetch)
     try:
         found = sorted(_fitting(lambda url: _far_directories(files, url), base, names))
         if found and not any(map(has_magic, names)):
@@ -137,7 +137,7 @@ def _far(path: str, base: str, names: list[str], options: Mapping[str, str], pre
         yield Root(one, files)
 
 
-def _far_directories(files: FarFiles, url: str) -> list[str]:
+def _far_directories(files: RemoteFiles, url: str) -> list[str]:
     try:
         return [child.url.rpartition("/")[2] for child in files.remote().children(url) if child.directory]
     except FileNotFoundError:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from rocketwire.spark.errors import OptionInvalid, PackageMissing, PathUnreadable, SparkSourceError
 
 if TYPE_CHECKING:
-    from rocketwire.spark.files.remote import Remote
+    from rocketwire.spark.files.remote import RemoteFileSystem
 
 #: The function of `arrow` that connects to each scheme; Hadoop's users write s3a.
 _ARROW: Final = {"s3": "s3", "s3a": "s3", "s3n": "s3", "gs": "gs", "gcs": "gs", "hdfs": "hdfs"}
@@ -39,7 +39,7 @@ def scheme_of(url: str) -> str:
     return url.partition(":")[0].lower()
 
 
-def connect(base: str, options: Mapping[str, str]) -> Remote:
+def connect(base: str, options: Mapping[str, str]) -> RemoteFileSystem:
     """The file system behind a URL of scheme and place.
 
     Raises:
@@ -51,7 +51,7 @@ def connect(base: str, options: Mapping[str, str]) -> Remote:
     name = _ARROW.get(scheme, "generic")
     try:
         module = import_module(f"rocketwire.spark.files.{'arrow' if scheme in _ARROW else 'generic'}")
-        found: Remote = getattr(module, name)(base, options)
+        found: RemoteFileSystem = getattr(module, name)(base, options)
     except ImportError as error:
         raise _missing(scheme, error) from error
     except TypeError as error:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
-from rocketwire.spark.files.far import FarFiles
-from rocketwire.store.archive.read.file_system import ReadableFileSystem
+from rocketwire.spark.files.far import RemoteFiles
+from rocketwire.store.offline.read.file_system import ReadableFileSystem
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -29,7 +29,7 @@ def in_slices(files: ReadableFileSystem, ask: Callable[[Sequence[T]], Iterable[R
     Raises:
         Exception: what `ask` raised first, by the order of items; the others are not started then.
     """
-    if not isinstance(files, FarFiles) or not items[1:]:
+    if not isinstance(files, RemoteFiles) or not items[1:]:
         return [*ask(items)]
     size = max(1, len(items) // (AT_ONCE * _SLICES))
     slices = [items[at : at + size] for at in range(0, len(items), size)]

@@ -10,10 +10,10 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody names it
 from rocketwire.spark.history.consumptions import consumptions
 from rocketwire.wire.names import (
     DEAD_LETTER_PREFIX,
-    LATER_SYSTEM_TOPICS,
     RETRY_PREFIX,
     SYSTEM_TOPIC_PREFIX,
     SYSTEM_TOPICS,
+    SYSTEM_TOPICS_OF_5X,
 )
 
 _HIDDEN: Final = f"^({RETRY_PREFIX}|{DEAD_LETTER_PREFIX}|{SYSTEM_TOPIC_PREFIX})"
@@ -33,7 +33,7 @@ def delays(frame: DataFrame, hops: DataFrame | None = None) -> DataFrame:
             retries and dead letters in it are left out. A stream may be one if there are no hops.
         hops: What `hops` returns, for when messages were consumed.
     """
-    own = sorted(SYSTEM_TOPICS | LATER_SYSTEM_TOPICS)
+    own = sorted(SYSTEM_TOPICS | SYSTEM_TOPICS_OF_5X)
     sent = frame.where(~F.col("topic").rlike(_HIDDEN) & ~F.col("topic").isin(own)).select(
         "topic",
         "message_id",

@@ -8,7 +8,7 @@ from typing import Any, Final
 from pyspark.sql.types import ArrayType, BooleanType, DataType, IntegerType, LongType, StringType
 
 from rocketwire.wire.errors import TraceInvalid
-from rocketwire.wire.properties import words_of
+from rocketwire.wire.properties import split_keys
 from rocketwire.wire.trace import CONSUME_RESULTS, FIELD_SEP, MESSAGE_TYPES, REPORT_SEP, decode_traces
 
 #: The fields of a hop in a body, and their types; times are ms since 1970.
@@ -58,7 +58,7 @@ def _hops_of(report: bytes) -> list[dict[str, Any]]:
 
 def _name(hop: dict[str, Any]) -> None:
     """Give numbers their names, and make a list of the keys."""
-    hop["keys"] = words_of(hop.get("keys"))
+    hop["keys"] = split_keys(hop.get("keys"))
     if hop["time"] is not None and hop["time"] not in _TIMES:
         hop["time"] = None
     if "message_type" in hop:

@@ -36,7 +36,7 @@ _STATE: Final = "iceberg.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class ImportProgress:
     """What of a table is sent.
 
     Attributes:
@@ -51,12 +51,12 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
+class FileBatch:
     """Files that are sent together, and what is sent after them."""
 
     tasks: Sequence[FileScanTask]
     rows: int
-    after: Progress
+    after: ImportProgress
 
 
 def send_iceberg(
@@ -98,7 +98,7 @@ def send_iceberg(
     return rows
 
 
-def batches(table: Table, done: Progress, most: int, skipped: Iterable[str]) -> Iterator[Batch]:
+def batches(table: Table, done: ImportProgress, most: int, skipped: Iterable[str]) -> Iterator[FileBatch]:
     """What is to be sent, the oldest first.
 
     Args:
@@ -113,14 +113,14 @@ def batches(table: Table, done: Progress, most: int, skipped: Iterable[str]) -> 
     passed = {"replace", *skipped}  # a compaction changes no row
     for snapshot in _after(table, done.snapshot):
         operation = "append" if snapshot.summary is None else snapshot.summary.operation.value
-        whole = Progress(table=done.table, snapshot=snapshot.snapshot_id)
+        whole = ImportProgress(table=done.table, snapshot=snapshot.snapshot_id)
         if operation != "append":
             if operation not in passed:
                 raise ImportImpossible(
                     f"snapshot {snapshot.snapshot_id} of the table changed rows ({operation})",
                     f"With --option {_SKIP[operation]}=true it is passed over",
                 )
-            yield Batch(tasks=(), rows=0, after=whole)
+            yield FileBatch(tasks=(), rows=0, after=whole)
             done = whole
             continue
         scan = table.incremental_append_scan(
@@ -131,7 +131,7 @@ def batches(table: Table, done: Progress, most: int, skipped: Iterable[str]) -> 
             some = tasks[first : first + most]
             end = first + len(some)
             after = whole if end == len(tasks) else replace(done, files=end)
-            yield Batch(tasks=some, rows=sum(task.file.record_count for task in some), after=after)
+            yield FileBatch(tasks=some, rows=sum(task.file.record_count for task in some), after=after)
         done = whole
 
 
@@ -181,18 +181,18 @@ def _opened(catalog: str, name: str) -> Table:
 # --- the checkpoint
 
 
-def _progress(table: Table, checkpoint: Path) -> Progress:
+def _progress(table: Table, checkpoint: Path) -> ImportProgress:
     own = str(table.metadata.table_uuid)
     try:
-        found = Progress(**json.loads((checkpoint / _STATE).read_bytes()))
+        found = ImportProgress(**json.loads((checkpoint / _STATE).read_bytes()))
     except FileNotFoundError:
-        return Progress(table=own)
+        return ImportProgress(table=own)
     if found.table != own:
         raise ImportImpossible(f"{checkpoint} is the checkpoint of another table", "Name another folder")
     return found
 
 
-def _keep(checkpoint: Path, progress: Progress) -> None:
+def _keep(checkpoint: Path, progress: ImportProgress) -> None:
     """Replace the checkpoint; it is whole at any moment."""
     checkpoint.mkdir(parents=True, exist_ok=True)
     replace_file(checkpoint / _STATE, json.dumps(asdict(progress)).encode())
@@ -210,13 +210,13 @@ def _frame(session: SparkSession, table: Table, tasks: Sequence[FileScanTask]) -
         except Exception:  # noqa: BLE001, S112 - pyspark's error for a type without a counterpart has no class of its own
             continue
     schema = StructType(fields)
-    read = Reading(table, schema)
+    read = TableFileReader(table, schema)
     packed = [(pickle.dumps(task),) for task in tasks]
     files = session.createDataFrame(packed, "task binary").repartition(max(1, len(packed)))
     return files.mapInArrow(read, schema)
 
 
-class Reading:
+class TableFileReader:
     """Reads files in Spark's workers."""
 
     def __init__(self, table: Table, schema: StructType) -> None:

@@ -14,12 +14,12 @@ from typing import Final
 from rocketwire.spark.plan.partitions import Cache, LogSpan
 from rocketwire.spark.plan.walk_plan import parts_of_files, plan_walk
 from rocketwire.spark.request.ranges import log
-from rocketwire.spark.request.request import Request
+from rocketwire.spark.request.request import ReadRequest
 from rocketwire.spark.stores.snapshot import StoreSnapshot
-from rocketwire.store.archive.columns.extend import fit
-from rocketwire.store.archive.columns.manifest import ColumnsUnfit, Manifest, load
-from rocketwire.store.archive.columns.segment import OpenSegment
-from rocketwire.store.archive.read.directory import RowFile
+from rocketwire.store.offline.columns.extend import fit
+from rocketwire.store.offline.columns.manifest import ColumnsUnusable, Manifest, load
+from rocketwire.store.offline.columns.segment import OpenSegment
+from rocketwire.store.offline.read.directory import RowFile
 
 #: The most rows of a task.
 _MOST_ROWS: Final = 1 << 20
@@ -29,7 +29,7 @@ _MOST_COUNTED: Final = 1 << 24
 _LIGHTER: Final = 16
 
 
-def plan_cached(store: StoreSnapshot, request: Request, least: int, *, counts: bool) -> list[LogSpan] | None:
+def plan_cached(store: StoreSnapshot, request: ReadRequest, least: int, *, counts: bool) -> list[LogSpan] | None:
     """The tasks that read columns, and those that walk what is behind them; None, with a warning, if no columns fit.
 
     Args:
@@ -52,7 +52,7 @@ def plan_cached(store: StoreSnapshot, request: Request, least: int, *, counts: b
     return spans + plan_walk(store, request, max(1, least - len(spans)), [(edge, store.end)])
 
 
-def _fitting(store: StoreSnapshot, request: Request) -> tuple[Cache, Manifest] | None:
+def _fitting(store: StoreSnapshot, request: ReadRequest) -> tuple[Cache, Manifest] | None:
     """The columns that are of the store."""
     reasons: list[str] = []
     for folder in request.options.column_cache:
@@ -62,7 +62,7 @@ def _fitting(store: StoreSnapshot, request: Request) -> tuple[Cache, Manifest] |
                 fit(store.directory, manifest)
                 return Cache(folder, manifest.last, manifest.end, manifest.witness), manifest
             reasons.append(f"{folder}: there are none")
-        except (ColumnsUnfit, OSError) as error:
+        except (ColumnsUnusable, OSError) as error:
             reasons.append(f"{folder}: {error}")
     what = "; ".join(reasons)
     log.warning("the log of %s is read: no columns of the option columnCache fit (%s)", store.broker, what)
@@ -70,7 +70,7 @@ def _fitting(store: StoreSnapshot, request: Request) -> tuple[Cache, Manifest] |
 
 
 def _cuts(
-    store: StoreSnapshot, manifest: Manifest, folder: str, request: Request, least: int, *, most_rows: int
+    store: StoreSnapshot, manifest: Manifest, folder: str, request: ReadRequest, least: int, *, most_rows: int
 ) -> set[int]:
     """Physical offsets of records with which tasks begin: of a block that would be too much for the task before."""
     segments = [segment for segment, _ in manifest.within(store.start, manifest.end)]
@@ -82,7 +82,7 @@ def _cuts(
     cuts: set[int] = set()
     rows = 0
     for segment in segments:
-        with contextlib.suppress(ColumnsUnfit):  # a damaged block: its task will find it
+        with contextlib.suppress(ColumnsUnusable):  # a damaged block: its task will find it
             opened = OpenSegment(Path(folder), segment)
             for number in opened.blocks:
                 if rows and rows + opened.rows_of(number) > most:
@@ -92,12 +92,12 @@ def _cuts(
     return cuts
 
 
-def _log_of_task(request: Request) -> int:
+def _log_of_task(request: ReadRequest) -> int:
     """The bytes of log whose columns a task reads at most, but for those of one block, or of one file."""
     return request.options.max_bytes_per_partition * _LIGHTER
 
 
-def _spans(store: StoreSnapshot, request: Request, cache: Cache, edge: int, cuts: set[int]) -> Iterator[LogSpan]:
+def _spans(store: StoreSnapshot, request: ReadRequest, cache: Cache, edge: int, cuts: set[int]) -> Iterator[LogSpan]:
     together: list[tuple[RowFile, int, int]] = []
     for file, start, end in parts_of_files(store, request, store.start, edge):
         inside = sorted(cut for cut in cuts if start < cut < end)

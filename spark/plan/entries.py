@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rocketwire.spark.plan.partitions import QueueRange
-from rocketwire.store.archive.read.directory import RowFile
-from rocketwire.store.archive.read.entry_files import ENTRY, EntryFiles, entries_in
-from rocketwire.store.archive.read.opening import FileGone
-from rocketwire.store.archive.read.queues import BLANK_SIZE
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE
+from rocketwire.store.offline.read.directory import RowFile
+from rocketwire.store.offline.read.entry_files import ENTRY, EntryFiles, entries_in
+from rocketwire.store.offline.read.opening import FileGone
+from rocketwire.store.offline.read.queues import BLANK_SIZE
 
 #: Entries read at once when the next one that points to a message is searched.
 _RUN: Final = 16 * 1024

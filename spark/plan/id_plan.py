@@ -9,15 +9,15 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rocketwire.spark.plan.partitions import LogSpan
 from rocketwire.spark.plan.walk_plan import plan_walk
-from rocketwire.spark.request.request import Request
+from rocketwire.spark.request.request import ReadRequest
 from rocketwire.spark.stores.snapshot import StoreSnapshot
-from rocketwire.store.archive.read.directory import State
-from rocketwire.store.archive.read.index_files import Covered, look_up
+from rocketwire.store.offline.read.directory import StoreState
+from rocketwire.store.offline.read.index_files import IndexedPart, look_up
 from rocketwire.wire.errors import MessageIdInvalid
 from rocketwire.wire.message_id import parse_offset_message_id
 
 
-def plan_ids(store: StoreSnapshot, request: Request, least: int) -> list[LogSpan]:
+def plan_ids(store: StoreSnapshot, request: ReadRequest, least: int) -> list[LogSpan]:
     """The tasks that search messages by their ids.
 
     Raises:
@@ -32,8 +32,8 @@ def plan_ids(store: StoreSnapshot, request: Request, least: int) -> list[LogSpan
     assert ids is not None  # noqa: S101 - has_ids
     topics = store.topics()
     places = set(_places(ids))
-    covered: list[Covered] = []
-    if store.directory.state in (State.LIVE, State.AT_REST) and topics is not None:
+    covered: list[IndexedPart] = []
+    if store.directory.state in (StoreState.LIVE, StoreState.AT_REST) and topics is not None:
         wanted = sorted(filter(request.takes_topic, topics))
         found, covered = look_up(store.directory.index, [(topic, one) for topic in wanted for one in ids])
         places.update(found)
@@ -52,14 +52,14 @@ def _places(ids: Iterable[str]) -> Iterator[int]:
             continue
 
 
-def _check_tail(store: StoreSnapshot, request: Request, places: Iterable[int]) -> None:
+def _check_tail(store: StoreSnapshot, request: ReadRequest, places: Iterable[int]) -> None:
     """Report physical offsets in a missing part of the log's end."""
     behind = [place for place in places if place >= store.end]
     if behind and store.lost_tail is not None and min(behind) < store.lost_tail.end:
-        store.lost_tail.told(store.broker, request)
+        store.lost_tail.description(store.broker, request)
 
 
-def _gaps(store: StoreSnapshot, covered: Sequence[Covered]) -> Iterator[tuple[int, int]]:
+def _gaps(store: StoreSnapshot, covered: Sequence[IndexedPart]) -> Iterator[tuple[int, int]]:
     at = store.start
     for part in sorted(covered):
         if part.start > at:

@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 
 from pyspark.sql.datasource import InputPartition
 
-from rocketwire.store.archive.read.directory import RowFile, State
+from rocketwire.store.offline.read.directory import RowFile, StoreState
 
 
 class QueueRange(NamedTuple):
@@ -62,7 +62,7 @@ class LogSpan(InputPartition):
     """
 
     broker: str
-    state: State
+    state: StoreState
     start: int
     end: int
     files: tuple[RowFile, ...]

@@ -24,13 +24,13 @@ from rocketwire.spark.plan.entries import Entries, range_of
 from rocketwire.spark.plan.id_plan import plan_ids
 from rocketwire.spark.plan.partitions import LogSpan, QueueRange
 from rocketwire.spark.plan.walk_plan import plan_walk, store_time
-from rocketwire.spark.request.request import CLOCK_MARGIN, FOREVER, Request
+from rocketwire.spark.request.request import CLOCK_MARGIN, FOREVER, ReadRequest
 from rocketwire.spark.stores.snapshot import StoreSnapshot
-from rocketwire.store.archive.read.directory import State
-from rocketwire.store.archive.read.file_system import ReadableFileSystem
-from rocketwire.store.archive.read.log import Log
-from rocketwire.store.archive.read.queues import BLANK_SIZE
-from rocketwire.wire.names import LIGHT_PREFIX
+from rocketwire.store.offline.read.directory import StoreState
+from rocketwire.store.offline.read.file_system import ReadableFileSystem
+from rocketwire.store.offline.read.log import CommitLogReader
+from rocketwire.store.offline.read.queues import BLANK_SIZE
+from rocketwire.wire.names import LIGHT_QUEUE_PREFIX
 
 #: Number of entries sampled for the mean size of a queue's messages.
 _SAMPLED: Final = 8
@@ -42,7 +42,7 @@ _ENTRY_COST: Final = 64
 Ranges = Mapping[tuple[str, int], tuple[int, int]]
 
 
-def plan(stores: Sequence[StoreSnapshot], request: Request) -> list[LogSpan]:
+def plan(stores: Sequence[StoreSnapshot], request: ReadRequest) -> list[LogSpan]:
     """The tasks of a read.
 
     Raises:
@@ -55,7 +55,7 @@ def plan(stores: Sequence[StoreSnapshot], request: Request) -> list[LogSpan]:
     return _of_stores(stores, request, _plan_store)
 
 
-def plan_counts(stores: Sequence[StoreSnapshot], request: Request) -> list[LogSpan]:
+def plan_counts(stores: Sequence[StoreSnapshot], request: ReadRequest) -> list[LogSpan]:
     """The tasks that count messages of whole logs, from columns beside them where these fit.
 
     Raises:
@@ -66,7 +66,9 @@ def plan_counts(stores: Sequence[StoreSnapshot], request: Request) -> list[LogSp
 
 
 def _of_stores(
-    stores: Sequence[StoreSnapshot], request: Request, of_store: Callable[[StoreSnapshot, Request, int], list[LogSpan]]
+    stores: Sequence[StoreSnapshot],
+    request: ReadRequest,
+    of_store: Callable[[StoreSnapshot, ReadRequest, int], list[LogSpan]],
 ) -> list[LogSpan]:
     least = request.options.min_partitions
     total = sum(max(1, store.end - store.start) for store in stores)
@@ -77,7 +79,7 @@ def _of_stores(
     return spans
 
 
-def _plan_store(store: StoreSnapshot, request: Request, least: int) -> list[LogSpan]:
+def _plan_store(store: StoreSnapshot, request: ReadRequest, least: int) -> list[LogSpan]:
     if request.has_ids:
         return plan_ids(store, request, least)
     by_queues = request.needs_no_log or _worth_queues(request)
@@ -89,7 +91,7 @@ def _plan_store(store: StoreSnapshot, request: Request, least: int) -> list[LogS
         for (topic, queue_id), found in store.selected(request.options).items()
         if topic in topics and (request.queues is None or queue_id in request.queues)
     }
-    entries_only = request.needs_no_log and not any(topic.startswith(LIGHT_PREFIX) for topic, _ in ranges)
+    entries_only = request.needs_no_log and not any(topic.startswith(LIGHT_QUEUE_PREFIX) for topic, _ in ranges)
     if not entries_only and not _worth_queues(request):
         return _cached_or_walked(store, request, least)
     if not entries_only and (cached := _cached(store, request, least)) is not None:
@@ -99,12 +101,12 @@ def _plan_store(store: StoreSnapshot, request: Request, least: int) -> list[LogS
     return plan_ranges(store, narrowed, max_bytes=max_bytes, min_partitions=least, entries_only=entries_only)
 
 
-def _cached_or_walked(store: StoreSnapshot, request: Request, least: int, *, counts: bool = False) -> list[LogSpan]:
+def _cached_or_walked(store: StoreSnapshot, request: ReadRequest, least: int, *, counts: bool = False) -> list[LogSpan]:
     cached = _cached(store, request, least, counts=counts)
     return plan_walk(store, request, least) if cached is None else cached
 
 
-def _cached(store: StoreSnapshot, request: Request, least: int, *, counts: bool = False) -> list[LogSpan] | None:
+def _cached(store: StoreSnapshot, request: ReadRequest, least: int, *, counts: bool = False) -> list[LogSpan] | None:
     """The tasks that read columns beside the store; None if there are none that fit."""
     if not request.may_use_cache:
         return None
@@ -113,7 +115,7 @@ def _cached(store: StoreSnapshot, request: Request, least: int, *, counts: bool 
     return plan_cached(store, request, least, counts=counts)
 
 
-def _worth_queues(request: Request) -> bool:
+def _worth_queues(request: ReadRequest) -> bool:
     """Whether anything but times is restricted."""
     options, narrowed = request.options, request.narrowed
     return (
@@ -126,9 +128,9 @@ def _worth_queues(request: Request) -> bool:
     )
 
 
-def _topics_by_queues(store: StoreSnapshot, request: Request) -> frozenset[str] | None:
+def _topics_by_queues(store: StoreSnapshot, request: ReadRequest) -> frozenset[str] | None:
     """The selected topics, if consume queues point to all their messages; else None."""
-    if store.directory.state not in (State.LIVE, State.AT_REST):
+    if store.directory.state not in (StoreState.LIVE, StoreState.AT_REST):
         return None
     wanted = request.topics
     if wanted is None:
@@ -143,7 +145,7 @@ def _topics_by_queues(store: StoreSnapshot, request: Request) -> frozenset[str] 
     return with_queues if with_queues == wanted or (store.queues_complete and not deleted) else None
 
 
-def narrowed_ranges(store: StoreSnapshot, request: Request, ranges: Ranges) -> Ranges:
+def narrowed_ranges(store: StoreSnapshot, request: ReadRequest, ranges: Ranges) -> Ranges:
     """The parts of the ranges that can contain the filtered values and times; ranges without such a part are left out.
 
     Raises:
@@ -153,7 +155,7 @@ def narrowed_ranges(store: StoreSnapshot, request: Request, ranges: Ranges) -> R
     since, until = request.since - CLOCK_MARGIN, request.until + CLOCK_MARGIN
 
     def narrowed(some: Sequence[tuple[tuple[str, int], tuple[int, int]]]) -> Iterator[tuple[int, int]]:
-        with Log(store.directory.commit_log) as log:
+        with CommitLogReader(store.directory.commit_log) as log:
             for (topic, queue_id), (asked_first, asked_end) in some:
                 first, end = max(asked_first, least), min(asked_end, most)
                 queue = whole_queue(store, topic, queue_id)

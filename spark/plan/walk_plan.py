@@ -14,13 +14,13 @@ from typing import Final
 from rocketwire.spark.plan.entries import Entries
 from rocketwire.spark.plan.partitions import LogSpan, QueueRange
 from rocketwire.spark.request.ranges import lost
-from rocketwire.spark.request.request import CLOCK_MARGIN, FOREVER, Request
+from rocketwire.spark.request.request import CLOCK_MARGIN, FOREVER, ReadRequest
 from rocketwire.spark.stores.snapshot import StoreSnapshot
-from rocketwire.store.archive.read.directory import RowFile
-from rocketwire.store.archive.read.heads import LARGEST_HEAD, promised_size
-from rocketwire.store.archive.read.log import Log, LogFile
-from rocketwire.store.archive.read.opening import FileGone
-from rocketwire.store.archive.read.queues import Queue
+from rocketwire.store.offline.read.directory import RowFile
+from rocketwire.store.offline.read.heads import LARGEST_HEAD, promised_size
+from rocketwire.store.offline.read.log import CommitLogReader, LogFileReader
+from rocketwire.store.offline.read.opening import FileGone
+from rocketwire.store.offline.read.queues import QueueReader
 
 #: Number of queues (the largest) whose entries give starts of records.
 _ASKED: Final = 4
@@ -29,7 +29,7 @@ _NEAR: Final = 8
 
 
 def plan_walk(
-    store: StoreSnapshot, request: Request, least: int, parts: Sequence[tuple[int, int]] | None = None
+    store: StoreSnapshot, request: ReadRequest, least: int, parts: Sequence[tuple[int, int]] | None = None
 ) -> list[LogSpan]:
     """Spans of the log that are walked.
 
@@ -47,7 +47,7 @@ def plan_walk(
     low, high = _of_times(store, request, guides) if request.has_times else (store.start, store.end)
     wanted = [(store.start, store.end)] if parts is None else parts
     if store.lost_tail is not None and any(end >= store.end for _, end in wanted):
-        store.lost_tail.told(store.broker, request)
+        store.lost_tail.description(store.broker, request)
     clipped = [(max(start, low), min(end, high)) for start, end in wanted]
     total = sum(max(0, end - start) for start, end in clipped)
     size = max(1, min(request.options.max_bytes_per_partition, -(-total // least)))
@@ -55,7 +55,7 @@ def plan_walk(
 
 
 def _spans(
-    store: StoreSnapshot, request: Request, guides: Sequence[QueueRange], low: int, high: int, size: int
+    store: StoreSnapshot, request: ReadRequest, guides: Sequence[QueueRange], low: int, high: int, size: int
 ) -> Iterator[LogSpan]:
     for file, start, end in parts_of_files(store, request, low, high):
         places = [start, *_record_places(file, guides, start, end, size), end]
@@ -63,7 +63,9 @@ def _spans(
             yield LogSpan(broker=store.broker, state=store.directory.state, start=first, end=last, files=(file,))
 
 
-def parts_of_files(store: StoreSnapshot, request: Request, low: int, high: int) -> Iterator[tuple[RowFile, int, int]]:
+def parts_of_files(
+    store: StoreSnapshot, request: ReadRequest, low: int, high: int
+) -> Iterator[tuple[RowFile, int, int]]:
     """The files of the log with messages between two physical offsets, and which part of each this is.
 
     Raises:
@@ -87,7 +89,7 @@ def _record_places(file: RowFile, guides: Sequence[QueueRange], start: int, end:
         return
     readers = [Entries(guide) for guide in guides]
     try:
-        with LogFile(file) as opened:
+        with LogFileReader(file) as opened:
             reached = start
             while reached + size < end:
                 wanted = reached + size
@@ -104,7 +106,7 @@ def _record_places(file: RowFile, guides: Sequence[QueueRange], start: int, end:
 
 
 def _place_behind(
-    file: LogFile, guides: Sequence[QueueRange], readers: Sequence[Entries], wanted: int, near: int
+    file: LogFileReader, guides: Sequence[QueueRange], readers: Sequence[Entries], wanted: int, near: int
 ) -> int | None:
     best: int | None = None
     for guide, reader in zip(guides, readers, strict=True):
@@ -126,17 +128,17 @@ def _guides(store: StoreSnapshot) -> list[QueueRange]:
     """Whole ranges of the queues that have most room for entries."""
     guides = []
     for files in nlargest(_ASKED, store.queue_files(), key=lambda queue: queue.files[-1].end - queue.files[0].start):
-        with Queue(files, log_start=store.start) as queue:
+        with QueueReader(files, log_start=store.start) as queue:
             if queue.end > queue.min:
                 guides.append(QueueRange(files.topic, files.queue_id, files.path, queue.min, queue.end, files.files))
     return guides
 
 
-def _of_times(store: StoreSnapshot, request: Request, guides: Sequence[QueueRange]) -> tuple[int, int]:
+def _of_times(store: StoreSnapshot, request: ReadRequest, guides: Sequence[QueueRange]) -> tuple[int, int]:
     """The part of the log, from a record on, that can contain messages of the requested times."""
     since, until = request.since - CLOCK_MARGIN, request.until + CLOCK_MARGIN
     low, high = store.start, store.end
-    with Log(store.directory.commit_log) as log:
+    with CommitLogReader(store.directory.commit_log) as log:
         for file in store.directory.commit_log:
             first = log.store_time(file.start)
             if first is not None and first < since:
@@ -156,7 +158,7 @@ def _of_times(store: StoreSnapshot, request: Request, guides: Sequence[QueueRang
     return low, high
 
 
-def store_time(log: Log, place: int, otherwise: int) -> int:
+def store_time(log: CommitLogReader, place: int, otherwise: int) -> int:
     """When the message at a physical offset was stored, in ms; something else where none can be read.
 
     Raises:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
-class StoreReader(NarrowedReader):
+class StoreBatchReader(NarrowedReader):
     """Reads the messages of store directories that exist when it plans."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:

@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 from rocketwire.spark.columns.plain_arrays import of_numbers, of_texts, of_times, repeated
 from rocketwire.spark.plan.partitions import Cache, LogSpan
 from rocketwire.spark.read.rows import Rows
-from rocketwire.spark.read.selecting import WantedRows
+from rocketwire.spark.read.selecting import RowConditions
 from rocketwire.spark.read.walking import walked_part
 from rocketwire.spark.request.ranges import log
-from rocketwire.spark.request.request import Request
-from rocketwire.store.archive.columns.manifest import ColumnsUnfit, Manifest, load
-from rocketwire.store.archive.columns.segment import OpenSegment
+from rocketwire.spark.request.request import ReadRequest
+from rocketwire.store.offline.columns.manifest import ColumnsUnusable, Manifest, load
+from rocketwire.store.offline.columns.segment import OpenSegment
 
 _Columns = dict[str, NDArray[Any]]
 #: What the columns beside a store call otherwise than the schema does.
@@ -35,7 +35,7 @@ _NAMES: Final = {"store_size": "size", "tags": "tag"}
 _ALWAYS: Final = frozenset({"physical_offset", "size"})
 
 
-def cached(span: LogSpan, cache: Cache, request: Request, rows: Rows) -> Iterator[pa.RecordBatch]:
+def cached(span: LogSpan, cache: Cache, request: ReadRequest, rows: Rows) -> Iterator[pa.RecordBatch]:
     """The selected messages of a span.
 
     Raises:
@@ -46,7 +46,7 @@ def cached(span: LogSpan, cache: Cache, request: Request, rows: Rows) -> Iterato
     task = _Task(span, request, rows)
     try:
         yield from task.of_columns(fitting_manifest(cache), Path(cache.folder))
-    except ColumnsUnfit as unfit:
+    except ColumnsUnusable as unfit:
         log.warning("the log is read in place of the columns in %s: %s", cache.folder, unfit)
     yield from task.rest()
 
@@ -55,25 +55,25 @@ def fitting_manifest(cache: Cache) -> Manifest:
     """The manifest of columns that a plan found.
 
     Raises:
-        ColumnsUnfit: it is damaged, or others are there now.
+        ColumnsUnusable: it is damaged, or others are there now.
     """
     try:
         found = load(Path(cache.folder))
     except OSError as error:
-        raise ColumnsUnfit(str(error)) from error
+        raise ColumnsUnusable(str(error)) from error
     if found is None or (found.last, found.end, found.witness) != cache[1:]:
-        raise ColumnsUnfit("they were extended or made anew since the read was planned")
+        raise ColumnsUnusable("they were extended or made anew since the read was planned")
     return found
 
 
 class _Task:
     """One task. Everything before the physical offset `done` has been read."""
 
-    def __init__(self, span: LogSpan, request: Request, rows: Rows) -> None:
+    def __init__(self, span: LogSpan, request: ReadRequest, rows: Rows) -> None:
         self._span = span
         self._request = request
         self._rows = rows
-        self._wanted = WantedRows(request, span.broker)
+        self._wanted = RowConditions(request, span.broker)
         self._done = span.start
 
     def rest(self) -> Iterator[pa.RecordBatch]:

@@ -23,10 +23,10 @@ from rocketwire.spark.plan.partitions import LogSpan
 from rocketwire.spark.read.cached import fitting_manifest
 from rocketwire.spark.read.reading import read
 from rocketwire.spark.request.ranges import log
-from rocketwire.spark.request.request import Request
-from rocketwire.store.archive.columns.grouping import grouped
-from rocketwire.store.archive.columns.manifest import ColumnsUnfit, Manifest
-from rocketwire.store.archive.columns.segment import OpenSegment
+from rocketwire.spark.request.request import ReadRequest
+from rocketwire.store.offline.columns.grouping import grouped
+from rocketwire.store.offline.columns.manifest import ColumnsUnusable, Manifest
+from rocketwire.store.offline.columns.segment import OpenSegment
 from rocketwire.wire.java import INT32_MAX
 
 #: Columns of messages that are counted by.
@@ -52,7 +52,7 @@ class Counts(NamedTuple):
     messages: NDArray[np.int64]
 
 
-def counted(span: LogSpan, request: Request, unit: int) -> Counts | None:
+def counted(span: LogSpan, request: ReadRequest, unit: int) -> Counts | None:
     """How many of the selected messages of a task there are by topic, tags and time; None if there are none.
 
     Args:
@@ -69,7 +69,7 @@ def counted(span: LogSpan, request: Request, unit: int) -> Counts | None:
             manifest = fitting_manifest(span.cache)
             if not _damaged(span, manifest):
                 return _Cached(span, request, manifest, folder, unit).counts()
-        except ColumnsUnfit as unfit:
+        except ColumnsUnusable as unfit:
             log.warning("the log is read in place of the columns in %s: %s", folder, unfit)
             span = _walk(span)
     found: Counter[_Key] = Counter()
@@ -109,7 +109,7 @@ def _begins(minutes: NDArray[Any], unit: int) -> NDArray[np.int64]:
 class _Cached:
     """Counts the messages of a task in columns beside the store."""
 
-    def __init__(self, span: LogSpan, request: Request, manifest: Manifest, folder: Path, unit: int) -> None:
+    def __init__(self, span: LogSpan, request: ReadRequest, manifest: Manifest, folder: Path, unit: int) -> None:
         self._span = span
         self._request = request
         self._manifest = manifest
@@ -122,7 +122,7 @@ class _Cached:
         """How many there are; None if there are none.
 
         Raises:
-            ColumnsUnfit: a block is damaged.
+            ColumnsUnusable: a block is damaged.
         """
         for segment, end in self._manifest.within(self._span.start, self._span.end):
             self._of_segment(OpenSegment(self._folder, segment), end)

@@ -21,13 +21,13 @@ from rocketwire.spark.plan.partitions import LogSpan
 from rocketwire.spark.plan.planning import plan_counts
 from rocketwire.spark.read.counting import COUNTED, MINUTE_US, counted
 from rocketwire.spark.request.option_parsing import read_options
-from rocketwire.spark.request.options import Mode
+from rocketwire.spark.request.options import DamageMode
 from rocketwire.spark.request.request import request_of
 from rocketwire.spark.request.table_columns import check_table, schema_of, without
 from rocketwire.spark.request.values import text_of
 from rocketwire.spark.stores.opening import open_stores, source_error
 from rocketwire.store.errors import StoreError
-from rocketwire.wire.names import LIGHT_PREFIX
+from rocketwire.wire.names import LIGHT_QUEUE_PREFIX
 
 #: The columns, in the order of the schema.
 COLUMNS: Final[dict[str, DataType]] = {
@@ -91,11 +91,11 @@ class CountsReader(DataSourceReader):
         self.unit = _unit(options)
         found = read_options(without(options, "columns", _PER))
         for topic in found.topics:
-            if topic.startswith(LIGHT_PREFIX):
+            if topic.startswith(LIGHT_QUEUE_PREFIX):
                 what = f"messages of the light topic {topic} are stored, and counted, with other topics"
                 raise OptionInvalid(what, "Count the rows of its messages: leave out the option table")
         # Damage is no message, and where columns are read it is not looked for.
-        self.request = request_of(replace(found, columns=COUNTED, mode=Mode.DROPMALFORMED))
+        self.request = request_of(replace(found, columns=COUNTED, mode=DamageMode.DROPMALFORMED))
 
     def partitions(self) -> list[InputPartition]:
         """Examine the stores, and split their logs into tasks.

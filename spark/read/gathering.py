@@ -15,19 +15,19 @@ from rocketwire.spark.columns import kernel
 from rocketwire.spark.columns.kernel import Positions
 from rocketwire.spark.plan.entries import Entries
 from rocketwire.spark.plan.partitions import LogSpan, QueueRange
-from rocketwire.spark.read.rows import Damaged, Rows
-from rocketwire.spark.read.selecting import WantedRows
+from rocketwire.spark.read.rows import DamagedPlace, Rows
+from rocketwire.spark.read.selecting import RowConditions
 from rocketwire.spark.read.walking import BLOCK, MOST_ROWS
 from rocketwire.spark.request.ranges import lost
-from rocketwire.spark.request.request import Request
+from rocketwire.spark.request.request import ReadRequest
 from rocketwire.spark.request.topics import is_hidden
-from rocketwire.store.archive.read.directory import RowFile
-from rocketwire.store.archive.read.heads import LARGEST_HEAD, promised_size
-from rocketwire.store.archive.read.log import Log
-from rocketwire.store.archive.read.opening import FileGone
 from rocketwire.store.layout.consume_queue import HIGHEST_EXT_ADDRESS
+from rocketwire.store.offline.read.directory import RowFile
+from rocketwire.store.offline.read.heads import LARGEST_HEAD, promised_size
+from rocketwire.store.offline.read.log import CommitLogReader
+from rocketwire.store.offline.read.opening import FileGone
 from rocketwire.wire.java import string_hash
-from rocketwire.wire.names import LIGHT_PREFIX
+from rocketwire.wire.names import LIGHT_QUEUE_PREFIX
 
 #: Bytes between two messages that cost less to read than a second call.
 _NEAR: Final = 32 << 10
@@ -52,7 +52,7 @@ class Found(NamedTuple):
         return Found(self.place[chosen], self.size[chosen], self.queue_offset[chosen], self.queue[chosen])
 
 
-def entries_of(span: LogSpan, request: Request) -> Found:
+def entries_of(span: LogSpan, request: ReadRequest) -> Found:
     """The entries of a span, in the order of the queues, without those excluded by their tags code.
 
     Raises:
@@ -82,7 +82,7 @@ def entries_of(span: LogSpan, request: Request) -> Found:
     return found_all
 
 
-def _tags_codes(request: Request) -> NDArray[np.int64] | None:
+def _tags_codes(request: ReadRequest) -> NDArray[np.int64] | None:
     """Hashes of the requested tags; None if hashes do not suffice."""
     tags = request.narrowed.tags
     # Tags that are not UTF-8 are shown with replacement characters, but hashed as Java does.
@@ -91,7 +91,7 @@ def _tags_codes(request: Request) -> NDArray[np.int64] | None:
     return np.array([string_hash(tag) for tag in tags], np.int64)
 
 
-def outside(span: LogSpan, found: Found, request: Request) -> tuple[Found, NDArray[np.intp]]:
+def outside(span: LogSpan, found: Found, request: ReadRequest) -> tuple[Found, NDArray[np.intp]]:
     """The entries that point into the log's files, with the numbers of these; the others are lost.
 
     Raises:
@@ -112,7 +112,7 @@ def outside(span: LogSpan, found: Found, request: Request) -> tuple[Found, NDArr
     return found.take(inside), numbers[inside]
 
 
-def gathered(span: LogSpan, request: Request, rows: Rows) -> Iterator[pa.RecordBatch]:
+def gathered(span: LogSpan, request: ReadRequest, rows: Rows) -> Iterator[pa.RecordBatch]:
     """The selected messages of a span's queues.
 
     Raises:
@@ -123,8 +123,8 @@ def gathered(span: LogSpan, request: Request, rows: Rows) -> Iterator[pa.RecordB
     found, numbers = outside(span, entries_of(span, request), request)
     order = np.argsort(found.place, kind="stable")
     found, numbers = found.take(order), numbers[order]
-    wanted = WantedRows(request, span.broker)
-    with Log(span.files) as log:
+    wanted = RowConditions(request, span.broker)
+    with CommitLogReader(span.files) as log:
         reader = _Reader(span, request, rows, log)
         for part, file in _parts(span, log, found, numbers):
             view, positions = reader.read(part, file)
@@ -140,7 +140,9 @@ class _Part(NamedTuple):
     run: NDArray[np.intp]
 
 
-def _parts(span: LogSpan, log: Log, found: Found, numbers: NDArray[np.intp]) -> Iterator[tuple[_Part, RowFile]]:
+def _parts(
+    span: LogSpan, log: CommitLogReader, found: Found, numbers: NDArray[np.intp]
+) -> Iterator[tuple[_Part, RowFile]]:
     if not len(numbers):
         return
     ends = np.array([file.end for file in span.files], np.int64)
@@ -178,14 +180,14 @@ def _parts(span: LogSpan, log: Log, found: Found, numbers: NDArray[np.intp]) -> 
             total += lengths[at]
 
 
-def _expect(log: Log, file: RowFile, reads: Iterable[tuple[int, int]]) -> None:
+def _expect(log: CommitLogReader, file: RowFile, reads: Iterable[tuple[int, int]]) -> None:
     try:
         log.opened(file).expect(reads)
     except FileGone:
         return  # the reader of the record reports it
 
 
-def _lengths(log: Log, found: Found) -> NDArray[np.int64]:
+def _lengths(log: CommitLogReader, found: Found) -> NDArray[np.int64]:
     """The sizes to read for messages; a large size that its message does not confirm becomes that of a head."""
     lengths = found.size
     for number in np.flatnonzero(lengths > BLOCK).tolist():
@@ -203,9 +205,9 @@ def _lengths(log: Log, found: Found) -> NDArray[np.int64]:
 class _Reader:
     """Reads parts, and checks which of their entries point to their messages."""
 
-    def __init__(self, span: LogSpan, request: Request, rows: Rows, log: Log) -> None:
+    def __init__(self, span: LogSpan, request: ReadRequest, rows: Rows, log: CommitLogReader) -> None:
         self._queues: Sequence[QueueRange] = span.queues or ()
-        self._light = np.array([queue.topic.startswith(LIGHT_PREFIX) for queue in self._queues], bool)
+        self._light = np.array([queue.topic.startswith(LIGHT_QUEUE_PREFIX) for queue in self._queues], bool)
         self._queue_ids = np.array([queue.queue_id for queue in self._queues], np.int32)
         self._request = request
         self._rows = rows
@@ -266,7 +268,7 @@ class _Reader:
                 gone.append(f"{queue.topic}, queue {queue.queue_id}, offset {offset}")
                 continue
             reason = f"the queue's entry leads to what is not its message of {size} bytes"
-            self._rows.damaged(Damaged(file.path, place, reason, queue.topic, queue.queue_id, offset, size))
+            self._rows.damaged(DamagedPlace(file.path, place, reason, queue.topic, queue.queue_id, offset, size))
         if gone:
             what = f"{len(gone)} messages are no longer in {file.path}, which was cut or removed (first: {gone[0]})"
             lost(what, fail=self._request.options.fail_on_data_loss)

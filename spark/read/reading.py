@@ -15,21 +15,21 @@ from rocketwire.spark.columns.plain_arrays import of_numbers, of_texts, repeated
 from rocketwire.spark.plan.partitions import LogSpan
 from rocketwire.spark.read.gathering import entries_of, gathered, outside
 from rocketwire.spark.read.rows import Rows
-from rocketwire.spark.read.selecting import WantedRows
+from rocketwire.spark.read.selecting import RowConditions
 from rocketwire.spark.read.walking import MOST_ROWS, walked
 from rocketwire.spark.request.ranges import lost
-from rocketwire.spark.request.request import Request
+from rocketwire.spark.request.request import ReadRequest
 from rocketwire.spark.stores.opening import source_error
-from rocketwire.store.archive.read.log import Log
-from rocketwire.store.archive.read.opening import FileGone
 from rocketwire.store.errors import StoreError
+from rocketwire.store.offline.read.log import CommitLogReader
+from rocketwire.store.offline.read.opening import FileGone
 
 #: Batches of fewer rows, and of fewer bytes, are merged.
 _FEW: Final = 4096
 _SMALL: Final = 1 << 20
 
 
-def read(span: LogSpan, request: Request) -> Iterator[pa.RecordBatch]:
+def read(span: LogSpan, request: ReadRequest) -> Iterator[pa.RecordBatch]:
     """The rows of one task, in batches of some MiB at most, with the requested columns.
 
     Raises:
@@ -86,7 +86,7 @@ def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
-def _entries(span: LogSpan, request: Request, rows: Rows) -> Iterator[pa.RecordBatch]:
+def _entries(span: LogSpan, request: ReadRequest, rows: Rows) -> Iterator[pa.RecordBatch]:
     """Rows from consume queues alone, without reading the log."""
     found, numbers = outside(span, entries_of(span, request), request)
     queues = span.queues or ()
@@ -109,10 +109,10 @@ def _entries(span: LogSpan, request: Request, rows: Rows) -> Iterator[pa.RecordB
         yield rows.made_of(columns, len(files))
 
 
-def _at_places(span: LogSpan, request: Request, rows: Rows) -> Iterator[pa.RecordBatch]:
+def _at_places(span: LogSpan, request: ReadRequest, rows: Rows) -> Iterator[pa.RecordBatch]:
     """Rows of the records at possible places: a place without one belonged to another message, or that is gone."""
-    wanted = WantedRows(request, span.broker)
-    with Log(span.files) as log:
+    wanted = RowConditions(request, span.broker)
+    with CommitLogReader(span.files) as log:
         for place in span.places or ():
             file = log.file_of(place)
             try:

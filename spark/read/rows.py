@@ -11,9 +11,9 @@ from rocketwire.spark.columns import kernel
 from rocketwire.spark.columns.kernel import Positions
 from rocketwire.spark.columns.plain_arrays import repeated
 from rocketwire.spark.errors import RecordMalformed
-from rocketwire.spark.request.options import Mode
+from rocketwire.spark.request.options import DamageMode
 from rocketwire.spark.request.ranges import log
-from rocketwire.spark.request.request import Request
+from rocketwire.spark.request.request import ReadRequest
 from rocketwire.spark.schema import CORRUPT_RECORD, arrow_schema
 from rocketwire.store.records.columns import Buffer
 
@@ -23,7 +23,7 @@ _INFLATE: Final = "its body cannot be inflated"
 _FIELDS: Final = ("queue_id", "queue_offset", "physical_offset", "store_size")
 
 
-class Damaged(NamedTuple):
+class DamagedPlace(NamedTuple):
     """A place of the log without a valid message: the values that are certain, and what is wrong."""
 
     file: str | None
@@ -38,13 +38,13 @@ class Damaged(NamedTuple):
 class Rows:
     """Makes the batches of one task."""
 
-    def __init__(self, request: Request, broker: str) -> None:
+    def __init__(self, request: ReadRequest, broker: str) -> None:
         self.schema = arrow_schema(request.columns)
         self._columns = request.columns
         self._options = request.options
         self._broker = broker
         self._of_records = [name for name in request.columns if name in kernel.RECORD_COLUMNS]
-        self._damaged: list[Damaged] = []
+        self._damaged: list[DamagedPlace] = []
         self._passed_over = 0
 
     def of(self, buffer: Buffer, positions: Positions, file: str | None) -> Iterator[pa.RecordBatch]:
@@ -62,15 +62,15 @@ class Rows:
             yield from self._batches(buffer, positions, file)
         yield from self._of_damaged()
 
-    def damaged(self, place: Damaged) -> None:
+    def damaged(self, place: DamagedPlace) -> None:
         """Remember a damaged place: its row comes with the next batches, or at `rest`.
 
         Raises:
             RecordMalformed: `mode` makes this an error.
         """
-        if self._options.mode is Mode.FAILFAST:
+        if self._options.mode is DamageMode.FAILFAST:
             raise RecordMalformed(self._told(place), _REMEDY)
-        if self._options.mode is Mode.PERMISSIVE:
+        if self._options.mode is DamageMode.PERMISSIVE:
             self._damaged.append(place)
             return
         self._passed_over += 1
@@ -128,9 +128,9 @@ class Rows:
             codes.tolist(), *(head.tolist() for head in heads), strict=True
         ):
             topic = topics[code].decode("utf-8", "replace")
-            self.damaged(Damaged(file, place, reason, topic, queue_id, queue_offset, size))
+            self.damaged(DamagedPlace(file, place, reason, topic, queue_id, queue_offset, size))
 
-    def _told(self, place: Damaged) -> str:
+    def _told(self, place: DamagedPlace) -> str:
         at = "" if place.physical_offset is None else f" at physical offset {place.physical_offset}"
         return f"{place.file or self._broker}{at}: {place.reason}"
 
@@ -142,7 +142,7 @@ class Rows:
         for field in self.schema:
             if field.name == "broker":
                 columns["broker"] = self._constant(field, self._broker, len(places))
-            elif field.name in (*Damaged._fields, CORRUPT_RECORD):
+            elif field.name in (*DamagedPlace._fields, CORRUPT_RECORD):
                 name = "reason" if field.name == CORRUPT_RECORD else field.name
                 columns[field.name] = pa.array([getattr(place, name) for place in places], field.type)
         yield self.made_of(columns, len(places))

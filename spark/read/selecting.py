@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 
 from rocketwire.spark.columns import kernel
 from rocketwire.spark.columns.kernel import Positions
-from rocketwire.spark.request.ranges import asked_offset
-from rocketwire.spark.request.request import FOREVER, Request
-from rocketwire.spark.request.values import EARLIEST, LATEST, AskedOffsets
+from rocketwire.spark.request.ranges import requested_offset
+from rocketwire.spark.request.request import FOREVER, ReadRequest
+from rocketwire.spark.request.values import EARLIEST, LATEST, RequestedOffsets
 from rocketwire.store.records.columns import Buffer
 
 _MOST_KNOWN: Final = 4096
 
 
-class WantedRows:
+class RowConditions:
     """The conditions of a request for the records of one store."""
 
-    def __init__(self, request: Request, broker: str) -> None:
+    def __init__(self, request: ReadRequest, broker: str) -> None:
         self._request = request
         self._broker = broker
         self._topics: dict[bytes, bool] = {}
@@ -30,7 +30,7 @@ class WantedRows:
         self._tags = None if narrowed.tags is None else frozenset(tag.encode() for tag in narrowed.tags)
         self._queues = None if request.queues is None else np.array(sorted(request.queues), np.int64)
         self._offsets = (narrowed.first_offset, narrowed.end_offset) != (0, FOREVER)
-        self._edges: list[tuple[AskedOffsets, bool]] = [
+        self._edges: list[tuple[RequestedOffsets, bool]] = [
             (edge, is_start)
             for edge, is_start in ((options.starting_offsets, True), (options.ending_offsets, False))
             if isinstance(edge, dict)
@@ -120,7 +120,7 @@ class WantedRows:
                 topic = name.decode("utf-8", "replace")
                 numbers = {number for tables in edge.values() for number in tables.get(topic, {})}
                 for number in numbers:
-                    asked = asked_offset(edge, self._broker, topic, number)
+                    asked = requested_offset(edge, self._broker, topic, number)
                     here = (codes == code) & (queue_ids == number)
                     if asked is None or asked == (EARLIEST if is_start else LATEST):
                         continue

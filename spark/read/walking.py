@@ -13,17 +13,17 @@ import pyarrow as pa
 
 from rocketwire.spark.columns import kernel
 from rocketwire.spark.plan.partitions import LogSpan
-from rocketwire.spark.read.rows import Damaged, Rows
-from rocketwire.spark.read.selecting import WantedRows
-from rocketwire.spark.request.options import Mode
+from rocketwire.spark.read.rows import DamagedPlace, Rows
+from rocketwire.spark.read.selecting import RowConditions
+from rocketwire.spark.request.options import DamageMode
 from rocketwire.spark.request.ranges import lost
-from rocketwire.spark.request.request import Request
-from rocketwire.store.archive.read.heads import LARGEST_HEAD, promised_size
-from rocketwire.store.archive.read.log import LogFile
-from rocketwire.store.archive.read.opening import FileGone
-from rocketwire.store.archive.read.salvage import next_record
-from rocketwire.store.archive.read.scan import next_place
-from rocketwire.store.records.walk import Stop
+from rocketwire.spark.request.request import ReadRequest
+from rocketwire.store.offline.read.heads import LARGEST_HEAD, promised_size
+from rocketwire.store.offline.read.log import LogFileReader
+from rocketwire.store.offline.read.opening import FileGone
+from rocketwire.store.offline.read.salvage import next_record
+from rocketwire.store.offline.read.scan import next_place
+from rocketwire.store.records.walk import WalkEnd
 
 #: Bytes read at once: few enough to stay in the processor's cache until they are rows, and enough for thousands of
 #: these.
@@ -35,7 +35,7 @@ _LENGTHS: Final = "its lengths do not fit together"
 _HOLE: Final = "nothing was ever written here, but behind it"
 
 
-def walked(span: LogSpan, request: Request, rows: Rows) -> Iterator[pa.RecordBatch]:
+def walked(span: LogSpan, request: ReadRequest, rows: Rows) -> Iterator[pa.RecordBatch]:
     """The selected messages of a span.
 
     Raises:
@@ -43,16 +43,16 @@ def walked(span: LogSpan, request: Request, rows: Rows) -> Iterator[pa.RecordBat
         DataLost: a file was removed or cut, and options make this an error.
         RecordMalformed: something is damaged, and options make this an error.
     """
-    yield from walked_part(span, request, rows, WantedRows(request, span.broker))
+    yield from walked_part(span, request, rows, RowConditions(request, span.broker))
     yield from rows.rest()
 
 
-def walked_part(span: LogSpan, request: Request, rows: Rows, wanted: WantedRows) -> Iterator[pa.RecordBatch]:
+def walked_part(span: LogSpan, request: ReadRequest, rows: Rows, wanted: RowConditions) -> Iterator[pa.RecordBatch]:
     """The same of a span that is a part of a task's: the caller asks `rows` for the rest at the end."""
     for file in span.files:
         start, end = max(span.start, file.start), min(span.end, file.end)
         try:
-            with LogFile(file) as opened:
+            with LogFileReader(file) as opened:
                 opened.expect([(start, end - start)])
                 yield from _Walk(opened, request, rows, wanted).run(start, end)
         except FileGone:
@@ -63,7 +63,7 @@ def walked_part(span: LogSpan, request: Request, rows: Rows, wanted: WantedRows)
 class _Walk:
     """The walk over one file."""
 
-    def __init__(self, file: LogFile, request: Request, rows: Rows, wanted: WantedRows) -> None:
+    def __init__(self, file: LogFileReader, request: ReadRequest, rows: Rows, wanted: RowConditions) -> None:
         self._file = file
         self._request = request
         self._rows = rows
@@ -81,16 +81,16 @@ class _Walk:
             with memoryview(self._buffer) as view:
                 filled = self._file.read_into(at, view[:length])
                 whole = filled < length or at + length == self._file.end
-                position, stop, reason = 0, Stop.FULL, ""
-                while stop is Stop.FULL:
+                position, stop, reason = 0, WalkEnd.FULL, ""
+                while stop is WalkEnd.FULL:
                     positions, position, stop, reason = kernel.walk(
                         view, base=at, position=position, end=filled, whole=whole, most=MOST_ROWS
                     )
                     positions = positions[positions < end - at]
                     yield from self._rows.of(view, self._wanted.of_log(view, positions), self._file.path)
-            if stop is Stop.MORE:
+            if stop is WalkEnd.MORE:
                 at = self._more(at, position, end)
-            elif stop is Stop.BLANK or at + position >= end:
+            elif stop is WalkEnd.BLANK or at + position >= end:
                 at = None
             else:
                 at = self._past(at + position, end, stop, reason, short=filled < length)
@@ -103,22 +103,22 @@ class _Walk:
         # Not even one fits: room for it is made only if its head is valid.
         size = promised_size(bytes(self._buffer[:LARGEST_HEAD]), 0, at)
         if size is None or size == self._size:
-            return self._past(at, end, Stop.DAMAGED, _LENGTHS, short=False)
+            return self._past(at, end, WalkEnd.DAMAGED, _LENGTHS, short=False)
         self._size = size
         return at
 
-    def _past(self, here: int, end: int, stop: Stop, reason: str, *, short: bool) -> int | None:
+    def _past(self, here: int, end: int, stop: WalkEnd, reason: str, *, short: bool) -> int | None:
         """Where to continue behind bytes that are no record; None at the end."""
         self._size = 0
-        unwritten = stop is Stop.UNWRITTEN
+        unwritten = stop is WalkEnd.UNWRITTEN
         following = next_record(self._file, here + 1) if unwritten else next_place(self._file, here)
         following = None if following is None or following >= end else following
         if following is None and (unwritten or short or self._ends_in_zeros(end)):
             what = f"{self._file.path} has nothing from physical offset {here} to {end}: it was cut, or never written"
             lost(what, fail=self._request.options.fail_on_data_loss)
         # A damaged record has no topic. If topics are restricted, it is unknown whether it belonged to them.
-        elif not self._request.is_restricted or self._request.options.mode is Mode.FAILFAST:
-            self._rows.damaged(Damaged(self._file.path, here, _HOLE if unwritten else reason))
+        elif not self._request.is_restricted or self._request.options.mode is DamageMode.FAILFAST:
+            self._rows.damaged(DamagedPlace(self._file.path, here, _HOLE if unwritten else reason))
         return following
 
     def _ends_in_zeros(self, end: int) -> bool:

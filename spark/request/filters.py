@@ -22,11 +22,11 @@ from pyspark.sql.datasource import (
     LessThanOrEqual,
 )
 
-from rocketwire.spark.request.request import FOREVER, Narrowed
+from rocketwire.spark.request.request import FOREVER, PushedFilters
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
-#: Columns whose sets of values narrow a read, and the field of `Narrowed` for each.
+#: Columns whose sets of values narrow a read, and the field of `PushedFilters` for each.
 _SETS: Final = {
     "topic": "topics",
     "queue_id": "queues",
@@ -37,9 +37,9 @@ _SETS: Final = {
 _Bounds = tuple[int, int]
 
 
-def narrowed_by(filters: Iterable[Filter]) -> Narrowed:
+def narrowed_by(filters: Iterable[Filter]) -> PushedFilters:
     """The values that pass all of these filters."""
-    found = Narrowed()
+    found = PushedFilters()
     for one in filters:
         path: tuple[str, ...] = getattr(one, "attribute", ())
         column = path[0] if len(path) == 1 else ""
@@ -68,7 +68,7 @@ def _values(one: Filter) -> list[Any] | None:
     return None
 
 
-def _by_set(found: Narrowed, name: str, one: Filter) -> Narrowed:
+def _by_set(found: PushedFilters, name: str, one: Filter) -> PushedFilters:
     values = _values(one)
     if values is None:
         return found

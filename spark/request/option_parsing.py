@@ -13,8 +13,8 @@ from pyspark.sql.types import StringType, StructType
 from rocketwire.spark.errors import OptionInvalid
 from rocketwire.spark.files.far import PREFETCH
 from rocketwire.spark.request import values
-from rocketwire.spark.request.options import Mode, ReadOptions
-from rocketwire.spark.request.values import AskedOffsets
+from rocketwire.spark.request.options import DamageMode, ReadOptions
+from rocketwire.spark.request.values import RequestedOffsets
 from rocketwire.spark.schema import COLUMNS, CORRUPT_RECORD, DEFAULT_COLUMNS
 from rocketwire.wire.java import INT32_MAX
 
@@ -103,7 +103,7 @@ def read_options(options: Mapping[str, str]) -> ReadOptions:
             values.size("maxBytesPerTrigger", given["maxBytesPerTrigger"]) if "maxBytesPerTrigger" in given else None
         ),
         column_cache=values.words("columnCache", given["columnCache"]) if "columnCache" in given else (),
-        mode=_mode(given.get("mode", Mode.PERMISSIVE.name)),
+        mode=_mode(given.get("mode", DamageMode.PERMISSIVE.name)),
         fail_on_data_loss=_boolean(given, "failOnDataLoss", default=True),
         decompress=_boolean(given, "decompress", default=True),
         verify_checksums=_boolean(given, "verifyChecksums", default=True),
@@ -144,7 +144,7 @@ def stream_options_for(options: Mapping[str, str], schema: StructType) -> ReadOp
     Raises:
         OptionInvalid: as `options_for`; or an option says where to stop, or selects a table other than messages.
     """
-    table = wanted_table(options)
+    table = requested_table(options)
     if table != MESSAGES:
         raise OptionInvalid(f"table={table} cannot be read as a stream", "Use spark.read in place of readStream")
     found = options_for(options, schema)
@@ -156,7 +156,7 @@ def stream_options_for(options: Mapping[str, str], schema: StructType) -> ReadOp
     return found
 
 
-def wanted_table(options: Mapping[str, str]) -> str:
+def requested_table(options: Mapping[str, str]) -> str:
     """What the option `table` selects, one of `TABLES`: a row per message, per queue, or counts of messages.
 
     Raises:
@@ -220,7 +220,7 @@ def _queues(given: Mapping[str, str]) -> frozenset[int] | None:
     return frozenset(values.whole("queues", text, most=INT32_MAX) for text in values.words("queues", given["queues"]))
 
 
-def _offsets(given: Mapping[str, str], name: str) -> str | AskedOffsets | None:
+def _offsets(given: Mapping[str, str], name: str) -> str | RequestedOffsets | None:
     return values.offsets(name, given[name]) if name in given else None
 
 
@@ -228,11 +228,11 @@ def _boolean(given: Mapping[str, str], name: str, *, default: bool) -> bool:
     return values.boolean(name, given[name]) if name in given else default
 
 
-def _mode(text: str) -> Mode:
+def _mode(text: str) -> DamageMode:
     try:
-        return Mode[text.strip().upper()]
+        return DamageMode[text.strip().upper()]
     except KeyError:
-        values.invalid("mode", text, f"It is {', '.join(Mode.__members__)}")
+        values.invalid("mode", text, f"It is {', '.join(DamageMode.__members__)}")
 
 
 def _columns(text: str | None) -> tuple[str, ...]:

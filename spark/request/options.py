@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 
 from rocketwire.spark.files.far import PREFETCH
 from rocketwire.spark.request.topics import is_hidden
-from rocketwire.spark.request.values import AskedOffsets
+from rocketwire.spark.request.values import RequestedOffsets
 from rocketwire.spark.schema import DEFAULT_COLUMNS
-from rocketwire.wire.names import LIGHT_PREFIX
+from rocketwire.wire.names import LIGHT_QUEUE_PREFIX
 
 
-class Mode(enum.Enum):
+class DamageMode(enum.Enum):
     """How damaged places of the log are handled."""
 
     PERMISSIVE = "a row of it, with what is certain"
@@ -55,8 +55,8 @@ class ReadOptions:
     topics: tuple[str, ...] = ()
     topic_pattern: str | None = None
     queues: frozenset[int] | None = None
-    starting_offsets: str | AskedOffsets | None = None
-    ending_offsets: str | AskedOffsets | None = None
+    starting_offsets: str | RequestedOffsets | None = None
+    ending_offsets: str | RequestedOffsets | None = None
     starting_timestamp: int | None = None
     ending_timestamp: int | None = None
     columns: tuple[str, ...] = DEFAULT_COLUMNS
@@ -67,7 +67,7 @@ class ReadOptions:
     max_offsets_per_trigger: int | None = None
     max_bytes_per_trigger: int | None = None
     column_cache: tuple[str, ...] = ()
-    mode: Mode = Mode.PERMISSIVE
+    mode: DamageMode = DamageMode.PERMISSIVE
     fail_on_data_loss: bool = True
     decompress: bool = True
     verify_checksums: bool = True
@@ -79,6 +79,6 @@ class ReadOptions:
         """Whether messages of a topic are read. Light queues point to other topics' messages: read by name only."""
         if self.topics:
             return topic in self.topics
-        if topic.startswith(LIGHT_PREFIX) or (not self.include_system_topics and is_hidden(topic)):
+        if topic.startswith(LIGHT_QUEUE_PREFIX) or (not self.include_system_topics and is_hidden(topic)):
             return False
         return self.topic_pattern is None or re.fullmatch(self.topic_pattern, topic) is not None

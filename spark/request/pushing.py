@@ -18,7 +18,7 @@ from typing import Any
 from pyspark.sql.datasource import DataSourceReader, Filter
 
 from rocketwire.spark.request.filters import narrowed_by
-from rocketwire.spark.request.request import Request
+from rocketwire.spark.request.request import ReadRequest
 
 
 class _PushFilters:
@@ -39,7 +39,7 @@ class NarrowedReader(DataSourceReader):
 
     pushFilters: Any  # noqa: N815 - Spark's name
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: ReadRequest) -> None:
         self.request = request
         self.pushFilters = _PushFilters(self)
 

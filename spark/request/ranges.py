@@ -7,7 +7,7 @@ from typing import Final
 
 from rocketwire.spark.errors import DataLost
 from rocketwire.spark.request.options import ReadOptions
-from rocketwire.spark.request.values import EARLIEST, LATEST, AskedOffsets
+from rocketwire.spark.request.values import EARLIEST, LATEST, RequestedOffsets
 
 log: Final = logging.getLogger("rocketwire.spark")
 _REMEDY: Final = "Set failOnDataLoss to false to read what is left, or ask for other offsets"
@@ -26,7 +26,7 @@ def lost(what: str, *, fail: bool, remedy: str = _REMEDY) -> None:
     log.warning("%s; going on, as failOnDataLoss is false", what)
 
 
-def asked_offset(option: str | AskedOffsets | None, broker: str, topic: str, queue_id: int) -> int | None:
+def requested_offset(option: str | RequestedOffsets | None, broker: str, topic: str, queue_id: int) -> int | None:
     """What startingOffsets or endingOffsets says of a queue: an offset, EARLIEST, LATEST, or None for nothing."""
     if option is None or isinstance(option, str):
         return {None: None, "earliest": EARLIEST, "latest": LATEST}[option]
@@ -37,7 +37,7 @@ def asked_offset(option: str | AskedOffsets | None, broker: str, topic: str, que
     return None
 
 
-def asked_range(
+def requested_range(
     options: ReadOptions, broker: str, topic: str, queue_id: int, bounds: tuple[int, int]
 ) -> tuple[int, int]:
     """Requested queue offsets within bounds, from the first up to, not including, the end.
@@ -46,8 +46,8 @@ def asked_range(
         DataLost: a requested offset is out of bounds, and options make this an error.
     """
     least, most = bounds
-    first = asked_offset(options.starting_offsets, broker, topic, queue_id)
-    end = asked_offset(options.ending_offsets, broker, topic, queue_id)
+    first = requested_offset(options.starting_offsets, broker, topic, queue_id)
+    end = requested_offset(options.ending_offsets, broker, topic, queue_id)
     first = least if first is None or first == EARLIEST else most if first == LATEST else first
     end = most if end is None or end == LATEST else least if end == EARLIEST else end
     where = f"{topic}, queue {queue_id} of {broker} has the offsets from {least} to {most}"

@@ -8,7 +8,7 @@ from typing import Final
 from rocketwire.spark.request.options import ReadOptions
 from rocketwire.spark.schema import CACHED_COLUMNS, CORRUPT_RECORD, QUEUE_COLUMNS
 from rocketwire.wire.java import INT64_MAX
-from rocketwire.wire.names import LIGHT_PREFIX
+from rocketwire.wire.names import LIGHT_QUEUE_PREFIX
 
 FOREVER: Final = INT64_MAX
 #: Store times rise along the log, but for a clock that was set back by so much (ms).
@@ -16,7 +16,7 @@ CLOCK_MARGIN: Final = 60_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Narrowed:
+class PushedFilters:
     """The restrictions by filters; None, and the defaults, for no restriction. It may let more pass than the filters.
 
     Attributes:
@@ -38,11 +38,11 @@ class Narrowed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class ReadRequest:
     """The parameters of a read: everything that a worker has to know besides its partition."""
 
     options: ReadOptions
-    narrowed: Narrowed = field(default_factory=Narrowed)
+    narrowed: PushedFilters = field(default_factory=PushedFilters)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -102,7 +102,7 @@ class Request:
         """Whether there are other restrictions than leaving out hidden topics."""
         options, narrowed = self.options, self.narrowed
         named = self.topics is not None or options.topic_pattern is not None or self.queues is not None
-        return named or self.has_offsets or self.has_times or narrowed != Narrowed()
+        return named or self.has_offsets or self.has_times or narrowed != PushedFilters()
 
     @property
     def needs_no_log(self) -> bool:
@@ -119,10 +119,10 @@ class Request:
             and CACHED_COLUMNS.issuperset({*self.columns} - {CORRUPT_RECORD})
             and not self.has_ids
             # The messages of light queues are stored with other topics.
-            and not any(topic.startswith(LIGHT_PREFIX) for topic in self.topics or ())
+            and not any(topic.startswith(LIGHT_QUEUE_PREFIX) for topic in self.topics or ())
         )
 
 
-def request_of(options: ReadOptions) -> Request:
+def request_of(options: ReadOptions) -> ReadRequest:
     """The request of these options, without filters."""
-    return Request(options=options)
+    return ReadRequest(options=options)

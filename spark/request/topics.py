@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from rocketwire.wire.names import DEAD_LETTER_PREFIX, LIGHT_PREFIX, RETRY_PREFIX, is_system_topic_of_any_version
+from rocketwire.wire.names import DEAD_LETTER_PREFIX, LIGHT_QUEUE_PREFIX, RETRY_PREFIX, is_system_topic_of_any_version
 
-_OF_GROUPS: Final = (RETRY_PREFIX, DEAD_LETTER_PREFIX, LIGHT_PREFIX)
+_OF_GROUPS: Final = (RETRY_PREFIX, DEAD_LETTER_PREFIX, LIGHT_QUEUE_PREFIX)
 
 
 def is_hidden(topic: str) -> bool:

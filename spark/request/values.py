@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import Any, Final, NoReturn
 
 from rocketwire.spark.errors import OptionInvalid
-from rocketwire.wire.java import INT32_MAX, INT64_MAX, natural_number
+from rocketwire.wire.java import INT32_MAX, INT64_MAX, parse_natural_number
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
@@ -21,7 +21,7 @@ _UNITS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 #: As in Spark's Kafka source.
 EARLIEST, LATEST = -2, -1
 #: Queue offsets by topic and queue, of each broker that is named; None stands for the only one, or for all.
-AskedOffsets = dict[str | None, dict[str, dict[int, int]]]
+RequestedOffsets = dict[str | None, dict[str, dict[int, int]]]
 
 
 def invalid(option: str, text: object, remedy: str) -> NoReturn:
@@ -74,7 +74,7 @@ def whole(option: str, text: str, *, least: int = 0, most: int = INT64_MAX) -> i
     Raises:
         OptionInvalid: it is none, or out of bounds.
     """
-    number = natural_number(text.strip(), most)
+    number = parse_natural_number(text.strip(), most)
     if number is None or number < least:
         invalid(option, text, f"It is a whole number from {least} to {most}")
     return number
@@ -88,7 +88,7 @@ def size(option: str, text: str) -> int:
     """
     stripped = text.strip().lower()
     digits = stripped.rstrip("bikmgt ")
-    number = natural_number(digits)
+    number = parse_natural_number(digits)
     unit = stripped[len(digits) :].strip().removesuffix("b").removesuffix("i")
     if not number or unit not in _UNITS:
         invalid(option, text, "It is a number of bytes, or one like 512k, 128m or 1g")
@@ -103,7 +103,7 @@ def moment(option: str, text: str) -> int:
     """
     stripped = text.strip()
     if len(stripped) >= _MS_DIGITS:
-        number = natural_number(stripped)
+        number = parse_natural_number(stripped)
         if number is not None:
             return number
     try:
@@ -113,7 +113,7 @@ def moment(option: str, text: str) -> int:
         invalid(option, text, "It is ISO 8601, as 2026-01-31T09:30:00+01:00, or ms since 1970 (11 digits at least)")
 
 
-def offsets(option: str, text: str) -> str | AskedOffsets:
+def offsets(option: str, text: str) -> str | RequestedOffsets:
     """`earliest`, `latest`, or JSON: {topic: {queue: offset}}, of several brokers {broker: {topic: {queue: offset}}}.
 
     An offset of -2 stands for the earliest, -1 for the latest.
@@ -144,7 +144,7 @@ def _tables(value: object) -> list[object]:
 def _queues(queues: Mapping[str, Any]) -> dict[int, int]:
     found: dict[int, int] = {}
     for queue_id, offset in queues.items():
-        number = natural_number(queue_id, INT32_MAX)
+        number = parse_natural_number(queue_id, INT32_MAX)
         if number is None or isinstance(offset, bool) or not isinstance(offset, int):
             raise TypeError
         if not EARLIEST <= offset <= INT64_MAX:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 from rocketwire.spark.stores.snapshot import StoreSnapshot
-from rocketwire.store.archive.read.log import Block, LogFile
-from rocketwire.store.archive.read.opening import FileGone
+from rocketwire.store.offline.read.log import LogFileReader, RecordBlock
+from rocketwire.store.offline.read.opening import FileGone
 
 
-def lags(store: StoreSnapshot, topic: str, queue_id: int) -> bool:
+def is_lagging(store: StoreSnapshot, topic: str, queue_id: int) -> bool:
     """Whether the log has messages of a queue behind that of its last entry.
 
     The log is walked from the queue's last message on.
@@ -26,7 +26,7 @@ def lags(store: StoreSnapshot, topic: str, queue_id: int) -> bool:
         if file.end <= start or file.start >= store.end:
             continue
         try:
-            with LogFile(file) as log:
+            with LogFileReader(file) as log:
                 blocks = log.blocks(max(start, file.start), check_crc=False)
                 if any(_has(block, topic.encode(), queue_id, most) for block in blocks):
                     return True
@@ -46,7 +46,7 @@ def _last_place(store: StoreSnapshot, topic: str, queue_id: int) -> int:
             return store.start
 
 
-def _has(block: Block, topic: bytes, queue_id: int, least: int) -> bool:
+def _has(block: RecordBlock, topic: bytes, queue_id: int, least: int) -> bool:
     records = block.records
     chosen = np.flatnonzero((records.queue_id == queue_id) & (records.queue_offset >= least))
     places = zip(records.topic_position[chosen].tolist(), records.topic_length[chosen].tolist(), strict=True)

@@ -12,13 +12,13 @@ from heapq import nlargest
 from typing import Final, NamedTuple
 
 from rocketwire.spark.files.together import in_slices
-from rocketwire.store.archive.read.directory import Directory, QueueFiles, RowFile, State
-from rocketwire.store.archive.read.log import Block, LogFile
-from rocketwire.store.archive.read.opening import FileGone
-from rocketwire.store.archive.read.queues import Queue
-from rocketwire.store.archive.read.salvage import WholeRecord, next_record, record_at
-from rocketwire.store.archive.read.scan import is_written
-from rocketwire.store.records.walk import Stop
+from rocketwire.store.offline.read.directory import QueueFiles, RowFile, StoreDirectory, StoreState
+from rocketwire.store.offline.read.log import LogFileReader, RecordBlock
+from rocketwire.store.offline.read.opening import FileGone
+from rocketwire.store.offline.read.queues import QueueReader
+from rocketwire.store.offline.read.salvage import WholeRecord, next_record, record_at
+from rocketwire.store.offline.read.scan import is_written
+from rocketwire.store.records.walk import WalkEnd
 
 #: Number of queues that are read for their newest record.
 _ASKED: Final = 16
@@ -42,7 +42,7 @@ class LogEnd(NamedTuple):
     queued: int = -1
 
 
-def log_end(directory: Directory) -> LogEnd:
+def log_end(directory: StoreDirectory) -> LogEnd:
     """Find the end.
 
     Raises:
@@ -54,30 +54,30 @@ def log_end(directory: Directory) -> LogEnd:
     newest = _newest(directory)
     queued = max(newest, default=-1)
     try:
-        with LogFile(last) as file:
+        with LogFileReader(last) as file:
             return LogEnd(_end_in(file, directory, _known_record(file, newest)), last, queued)
     except FileGone:
         return LogEnd(last.start, last, queued)
 
 
-def _end_in(file: LogFile, directory: Directory, known: WholeRecord | None) -> int:
+def _end_in(file: LogFileReader, directory: StoreDirectory, known: WholeRecord | None) -> int:
     """Where the file ends, by a walk that begins behind a known record; None begins with the file."""
     end, torn = (file.start, None) if known is None else (known.end, _torn_start(known))
     while True:
-        stop = Stop.UNWRITTEN
+        stop = WalkEnd.UNWRITTEN
         for block in () if file.read(end, len(_NOTHING)) == _NOTHING else file.blocks(end, block=_BLOCK):
             end, stop = block.next, block.stop
             torn = _torn(block) if len(block.records.position) else torn
-        if stop is Stop.BLANK:
+        if stop is WalkEnd.BLANK:
             return file.end
-        if directory.state is State.AT_REST and stop is Stop.UNWRITTEN:
+        if directory.state is StoreState.AT_REST and stop is WalkEnd.UNWRITTEN:
             return end
-        if directory.state is State.LIVE:
+        if directory.state is StoreState.LIVE:
             return end if torn is None else torn
         # A crash may have lost pages before others.
         found = next_record(file, end + 1)
         if found is None:
-            return file.end if directory.state is State.AT_REST else end if torn is None else torn
+            return file.end if directory.state is StoreState.AT_REST else end if torn is None else torn
         end = found
 
 
@@ -87,7 +87,7 @@ def _torn_start(known: WholeRecord) -> int | None:
     return message.physical_offset if message.properties.endswith(b"\0") else None
 
 
-def _torn(block: Block) -> int | None:
+def _torn(block: RecordBlock) -> int | None:
     """Where the last record of a block begins, if its last bytes may not be written yet."""
     records = block.records
     behind = int(records.position[-1]) + int(records.size[-1])
@@ -95,13 +95,13 @@ def _torn(block: Block) -> int | None:
     return int(records.physical_offset[-1]) if ends_with_zero else None
 
 
-def _known_record(file: LogFile, newest: Sequence[int]) -> WholeRecord | None:
+def _known_record(file: LogFileReader, newest: Sequence[int]) -> WholeRecord | None:
     """The newest record of a file that a queue points to."""
     places = sorted((place for place in newest if place > file.start), reverse=True)
     return next((known for known in (record_at(file, place) for place in places) if known is not None), None)
 
 
-def _newest(directory: Directory) -> list[int]:
+def _newest(directory: StoreDirectory) -> list[int]:
     """The physical offsets in the newest entries of the queues read."""
     written = [queue for queue in directory.queues if queue.files]
     return in_slices(directory.files, _newest_of, nlargest(_ASKED, written, key=lambda queue: queue.files[-1].modified))
@@ -109,7 +109,7 @@ def _newest(directory: Directory) -> list[int]:
 
 def _newest_of(queues: Sequence[QueueFiles]) -> Iterator[int]:
     for files in queues:
-        with Queue(files) as queue:
+        with QueueReader(files) as queue:
             try:
                 if queue.end > queue.first:
                     yield queue.entry(queue.end - 1)[0]

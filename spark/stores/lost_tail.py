@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 from rocketwire.spark.files.together import in_slices
 from rocketwire.spark.request.ranges import lost
-from rocketwire.spark.request.request import CLOCK_MARGIN, Request
+from rocketwire.spark.request.request import CLOCK_MARGIN, ReadRequest
 from rocketwire.spark.stores.log_end import LogEnd
-from rocketwire.store.archive.read.ahead import EntriesAhead, entries_ahead
-from rocketwire.store.archive.read.config import checkpoint
-from rocketwire.store.archive.read.directory import Directory, RowFile, State
-from rocketwire.store.archive.read.log import LogFile
 from rocketwire.store.disk.segment import file_name
 from rocketwire.store.errors import StoreUnreadable
+from rocketwire.store.offline.read.ahead import EntriesAhead, entries_ahead
+from rocketwire.store.offline.read.config import checkpoint
+from rocketwire.store.offline.read.directory import RowFile, StoreDirectory, StoreState
+from rocketwire.store.offline.read.log import LogFileReader
 
 
 class LostTail(NamedTuple):
@@ -38,7 +38,7 @@ class LostTail(NamedTuple):
     what: str
     queues: tuple[EntriesAhead, ...]
 
-    def told(self, broker: str, request: Request) -> None:
+    def description(self, broker: str, request: ReadRequest) -> None:
         """Report it, if requested messages may be lost.
 
         Raises:
@@ -59,7 +59,7 @@ class LostTail(NamedTuple):
         lost(what, fail=request.options.fail_on_data_loss, remedy=remedy)
 
 
-def lost_tail(directory: Directory, end: LogEnd, *, complete: bool) -> LostTail | None:
+def lost_tail(directory: StoreDirectory, end: LogEnd, *, complete: bool) -> LostTail | None:
     """The missing part behind a log's end; None if nothing is missing, or if it cannot be known.
 
     Args:
@@ -71,7 +71,7 @@ def lost_tail(directory: Directory, end: LogEnd, *, complete: bool) -> LostTail 
         StoreUnreadable: a file cannot be read.
     """
     file = end.file
-    if directory.state is not State.AT_REST or file is None:
+    if directory.state is not StoreState.AT_REST or file is None:
         return None
     if end.offset < file.end and end.queued < end.offset:
         return None
@@ -88,7 +88,7 @@ def lost_tail(directory: Directory, end: LogEnd, *, complete: bool) -> LostTail 
     return LostTail(end.offset, max((queue.end for queue in queues), default=end.offset), file, what, tuple(queues))
 
 
-def _missing(directory: Directory, file: RowFile, end: LogEnd) -> str:
+def _missing(directory: StoreDirectory, file: RowFile, end: LogEnd) -> str:
     if end.offset < file.end:
         return f"{file.path} has nothing behind it"
     if file.size != directory.commit_log[0].size:
@@ -96,7 +96,7 @@ def _missing(directory: Directory, file: RowFile, end: LogEnd) -> str:
     return f"{directory.root}/commitlog/{file_name(file.end)} is missing"
 
 
-def _flushed(directory: Directory) -> int:
+def _flushed(directory: StoreDirectory) -> int:
     """The store time (ms) up to which the log is on the disk by the checkpoint; 0 without one."""
     try:
         times = checkpoint(directory)
@@ -105,12 +105,12 @@ def _flushed(directory: Directory) -> int:
     return 0 if times is None else times.commit_log
 
 
-def _takes(request: Request, queue: EntriesAhead) -> bool:
+def _takes(request: ReadRequest, queue: EntriesAhead) -> bool:
     return request.takes_topic(queue.topic) and (request.queues is None or queue.queue_id in request.queues)
 
 
 def _newest_time(file: RowFile) -> int:
     """The newest store time (ms) of a log file's records; 0 without one."""
-    with LogFile(file) as opened:
+    with LogFileReader(file) as opened:
         blocks = opened.blocks(check_crc=False)
         return max((int(block.records.store_timestamp.max(initial=0)) for block in blocks), default=0)

@@ -9,16 +9,16 @@ from rocketwire.spark.errors import NotAStore, OptionInvalid, PathUnreadable, Sp
 from rocketwire.spark.files.schemes import unreadable
 from rocketwire.spark.request.options import ReadOptions
 from rocketwire.spark.request.topics import is_hidden
-from rocketwire.spark.request.values import AskedOffsets, nearest
+from rocketwire.spark.request.values import RequestedOffsets, nearest
 from rocketwire.spark.stores.roots import StoreRoot, open_roots
 from rocketwire.spark.stores.snapshot import StoreSnapshot
-from rocketwire.store.archive.read.config import table
-from rocketwire.store.archive.read.directory import Directory, RowFile, discover
-from rocketwire.store.archive.read.log import LogFile
-from rocketwire.store.archive.read.opening import FileGone
-from rocketwire.store.archive.read.queues import Queue
 from rocketwire.store.errors import StoreError, StoreForeign, StoreUnreadable
 from rocketwire.store.layout.record import SMALLEST
+from rocketwire.store.offline.read.config import table
+from rocketwire.store.offline.read.directory import RowFile, StoreDirectory, discover
+from rocketwire.store.offline.read.log import LogFileReader
+from rocketwire.store.offline.read.opening import FileGone
+from rocketwire.store.offline.read.queues import QueueReader
 from rocketwire.wire.facts.record import BLANK_MAGIC, MAGIC_AT, MAGIC_V1, MAGIC_V2, PHYSICAL_OFFSET_AT
 
 _A_ROOT: Final = "Name the directory that a broker's storePathRootDir names: it holds commitlog and consumequeue"
@@ -65,7 +65,7 @@ def source_error(error: StoreError) -> SparkSourceError:
     return PathUnreadable(str(error), _READABLE)
 
 
-def _check_log(directory: Directory) -> None:
+def _check_log(directory: StoreDirectory) -> None:
     """Refuse a store that keeps its messages in another way, or elsewhere."""
     if any(name.startswith(_DLEDGER) for name in directory.others) and not directory.commit_log:
         what = f"{directory.root} is the store of a DLedger group, whose log is of another form"
@@ -85,7 +85,7 @@ def _unknown_magic(first: RowFile) -> int | None:
     """The magic number of a file's first two records, if it is unknown: damage hardly changes both alike."""
     at, magics = first.start, []
     try:
-        with LogFile(first) as file:
+        with LogFileReader(first) as file:
             for _ in range(2):
                 head = file.read(at, SMALLEST)
                 size = int.from_bytes(head[:MAGIC_AT])
@@ -99,9 +99,9 @@ def _unknown_magic(first: RowFile) -> int | None:
     return magics[0] if magics[0] == magics[1] and magics[0] not in _MAGICS else None
 
 
-def _has_messages(directory: Directory) -> Iterable[bool]:
+def _has_messages(directory: StoreDirectory) -> Iterable[bool]:
     for files in directory.queues:
-        with Queue(files) as queue:
+        with QueueReader(files) as queue:
             yield len(queue) > 0
 
 
@@ -152,7 +152,7 @@ def _have_topics(stores: Sequence[StoreSnapshot], options: ReadOptions) -> bool:
     return all(any(topic in store.directory.topics for store in stores) for topic in options.topics)
 
 
-def _check_offsets(asked: AskedOffsets, queues: dict[str, set[int]], brokers: list[str]) -> None:
+def _check_offsets(asked: RequestedOffsets, queues: dict[str, set[int]], brokers: list[str]) -> None:
     for broker, topics in asked.items():
         if broker is not None and broker not in brokers:
             raise OptionInvalid(f"offsets are given of {broker}, which no store is", f"They are {', '.join(brokers)}")

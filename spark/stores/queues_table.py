@@ -32,13 +32,13 @@ from rocketwire.spark.request.table_columns import check_table, schema_of, witho
 from rocketwire.spark.request.values import nearest
 from rocketwire.spark.stores.opening import source_error
 from rocketwire.spark.stores.roots import open_roots
-from rocketwire.store.archive.read.config import offsets
-from rocketwire.store.archive.read.directory import Directory, QueueFiles, RowFile, discover
-from rocketwire.store.archive.read.file_system import ReadableFileSystem
-from rocketwire.store.archive.read.log import Log
-from rocketwire.store.archive.read.opening import FileGone
-from rocketwire.store.archive.read.queues import BLANK_SIZE, Queue
 from rocketwire.store.errors import StoreError
+from rocketwire.store.offline.read.config import offsets
+from rocketwire.store.offline.read.directory import QueueFiles, RowFile, StoreDirectory, discover
+from rocketwire.store.offline.read.file_system import ReadableFileSystem
+from rocketwire.store.offline.read.log import CommitLogReader
+from rocketwire.store.offline.read.opening import FileGone
+from rocketwire.store.offline.read.queues import BLANK_SIZE, QueueReader
 from rocketwire.wire.java import INT64_MAX
 
 #: The columns, named as `rocketwire store list --json` names them, in the order of the schema with `columns` = `*`.
@@ -143,7 +143,7 @@ class QueuesReader(DataSourceReader):
                 raise TopicUnknown(f"there is no topic {name}", remedy)
         return found
 
-    def _partitions(self, broker: str, directory: Directory) -> Iterator[QueuesPartition]:
+    def _partitions(self, broker: str, directory: StoreDirectory) -> Iterator[QueuesPartition]:
         queues = [one for one in directory.queues if one.files and self._takes(one)]
         committed: dict[str, _Committed] = {}
         if "lags" in self.columns:
@@ -185,12 +185,12 @@ class QueuesReader(DataSourceReader):
         yield pa.RecordBatch.from_arrays(columns, schema=kinds)
 
     def _rows(self, partition: QueuesPartition, queues: Sequence[QueueFiles]) -> Iterator[dict[str, object]]:
-        with Log(partition.log) as log:
+        with CommitLogReader(partition.log) as log:
             for files in queues:
                 yield self._row(partition, files, log)
 
-    def _row(self, partition: QueuesPartition, files: QueueFiles, log: Log) -> dict[str, object]:
-        with Queue(files, log_start=partition.log_start) as queue:
+    def _row(self, partition: QueuesPartition, files: QueueFiles, log: CommitLogReader) -> dict[str, object]:
+        with QueueReader(files, log_start=partition.log_start) as queue:
             number = files.queue_id
             taken = [
                 (group, by_queue[number])
@@ -216,7 +216,7 @@ class QueuesReader(DataSourceReader):
         return row
 
 
-def _bytes(queue: Queue) -> int:
+def _bytes(queue: QueueReader) -> int:
     """The sizes of the messages' records."""
     total = 0
     for _, entries in queue.blocks(queue.min, queue.end):
@@ -225,7 +225,7 @@ def _bytes(queue: Queue) -> int:
     return total
 
 
-def _store_time(queue: Queue, offset: int, log: Log) -> int | None:
+def _store_time(queue: QueueReader, offset: int, log: CommitLogReader) -> int | None:
     """When the message of an offset was stored, in µs; None without one, or if the log has no record of it."""
     if not queue.min <= offset < queue.end:
         return None

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from rocketwire.spark.errors import OptionInvalid
 from rocketwire.spark.files.roots import canonical, resolve
 from rocketwire.spark.request.options import ReadOptions
-from rocketwire.store.archive.read.file_system import ReadableFileSystem
+from rocketwire.store.offline.read.file_system import ReadableFileSystem
 
 
 class StoreRoot(NamedTuple):

@@ -11,14 +11,14 @@ from functools import cached_property
 
 from rocketwire.spark.files.together import in_slices
 from rocketwire.spark.request.options import ReadOptions
-from rocketwire.spark.request.ranges import asked_range
+from rocketwire.spark.request.ranges import requested_range
 from rocketwire.spark.stores.log_end import log_end
 from rocketwire.spark.stores.lost_tail import LostTail, lost_tail
-from rocketwire.store.archive.read.config import topic_names
-from rocketwire.store.archive.read.directory import Directory, QueueFiles, State
-from rocketwire.store.archive.read.opening import FileGone
-from rocketwire.store.archive.read.queues import BLANK_SIZE, Queue
 from rocketwire.store.errors import StoreUnreadable
+from rocketwire.store.offline.read.config import topic_names
+from rocketwire.store.offline.read.directory import QueueFiles, StoreDirectory, StoreState
+from rocketwire.store.offline.read.opening import FileGone
+from rocketwire.store.offline.read.queues import BLANK_SIZE, QueueReader
 
 
 class StoreSnapshot:
@@ -30,7 +30,7 @@ class StoreSnapshot:
         start, end: Physical offsets: where the commit log's first file begins, and where its last whole record ends.
     """
 
-    def __init__(self, broker: str, directory: Directory) -> None:
+    def __init__(self, broker: str, directory: StoreDirectory) -> None:
         """Take a snapshot of the store.
 
         Raises:
@@ -58,7 +58,7 @@ class StoreSnapshot:
         """Whether consume queues point to every message: not after a crash, nor with 5.x's other kinds of queues."""
         directory = self.directory
         return (
-            directory.state in (State.LIVE, State.AT_REST)
+            directory.state in (StoreState.LIVE, StoreState.AT_REST)
             and bool(self._files)
             and not any(queue.files for queue in directory.batch_queues)
             and not any("consumequeue" in name.lower() for name in directory.others)
@@ -85,14 +85,14 @@ class StoreSnapshot:
         """The files of a consume queue; None when it has none."""
         return self._files.get((topic, queue_id))
 
-    def queue(self, topic: str, queue_id: int) -> Queue:
+    def queue(self, topic: str, queue_id: int) -> QueueReader:
         """A consume queue, open.
 
         Raises:
             KeyError: there is none.
             StoreUnreadable: a file cannot be read.
         """
-        return Queue(self._files[topic, queue_id], log_start=self.start)
+        return QueueReader(self._files[topic, queue_id], log_start=self.start)
 
     def bounds(self, topic: str, queue_id: int) -> tuple[int, int]:
         """Queue offsets: of the first message that is in the log, and behind the last one; 0 and 0 without a queue.
@@ -111,8 +111,8 @@ class StoreSnapshot:
         with self.queue(topic, queue_id) as queue:
             return queue.min, self._end_of(queue)
 
-    def _end_of(self, queue: Queue) -> int:
-        if self.directory.state is State.AT_REST or queue.end == queue.min:
+    def _end_of(self, queue: QueueReader) -> int:
+        if self.directory.state is StoreState.AT_REST or queue.end == queue.min:
             return queue.end
         try:
             # A broker may write an entry before its message, and a crash may lose the message and keep the entry.
@@ -132,7 +132,7 @@ class StoreSnapshot:
             DataLost: a requested offset does not exist, and options make this an error.
         """
         return {
-            (topic, queue_id): asked_range(options, self.broker, topic, queue_id, bounds)
+            (topic, queue_id): requested_range(options, self.broker, topic, queue_id, bounds)
             for (topic, queue_id), bounds in self.selected_bounds(options).items()
         }
 

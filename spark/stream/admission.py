@@ -13,8 +13,8 @@ from rocketwire.spark.plan.partitions import QueueRange
 from rocketwire.spark.plan.planning import weight_of, whole_queue
 from rocketwire.spark.request.options import ReadOptions
 from rocketwire.spark.stores.snapshot import StoreSnapshot
-from rocketwire.spark.stream.offsets import MessageQueue, Offsets, Ranges, shares
-from rocketwire.store.archive.read.log import Log
+from rocketwire.spark.stream.offsets import BrokerQueue, Offsets, Ranges, shares
+from rocketwire.store.offline.read.log import CommitLogReader
 
 #: Number of entries whose sizes are added up at once.
 _BLOCK: Final = 16 * 1024
@@ -75,21 +75,21 @@ def admitted(stores: Sequence[StoreSnapshot], ranges: Ranges, rows: int | None, 
     return ends | (taken if size is None else _by_size(waiting, size, oldest))
 
 
-def _oldest(stores: Mapping[str, StoreSnapshot], waiting: Mapping[MessageQueue, QueueRange]) -> MessageQueue:
+def _oldest(stores: Mapping[str, StoreSnapshot], waiting: Mapping[BrokerQueue, QueueRange]) -> BrokerQueue:
     """The queue whose next message was stored first."""
-    first: dict[str, tuple[int, MessageQueue]] = {}
+    first: dict[str, tuple[int, BrokerQueue]] = {}
     for queue, found in waiting.items():
         with Entries(found) as entries:
             begins = entries.entry(found.first)[0], queue
         first[queue.broker] = min(begins, first.get(queue.broker, begins))
     times = []
     for broker, (place, queue) in first.items():
-        with Log(stores[broker].directory.commit_log) as log:
+        with CommitLogReader(stores[broker].directory.commit_log) as log:
             times.append((log.store_time(place) or 0, queue))
     return min(times)[1]
 
 
-def _by_size(waiting: Mapping[MessageQueue, QueueRange], size: int, oldest: MessageQueue) -> Offsets:
+def _by_size(waiting: Mapping[BrokerQueue, QueueRange], size: int, oldest: BrokerQueue) -> Offsets:
     taken = {queue: found.end for queue, found in waiting.items()}
     with Entries(waiting[oldest]) as entries:
         _, own, _ = entries.written(waiting[oldest].first, waiting[oldest].first + 1)

@@ -13,14 +13,14 @@ from typing import NamedTuple
 from rocketwire.spark.plan.entries import Entries
 from rocketwire.spark.plan.planning import whole_queue
 from rocketwire.spark.stores.snapshot import StoreSnapshot
-from rocketwire.spark.stream.offsets import LastRead, MessageQueue, Offsets
-from rocketwire.store.archive.read.heads import LARGEST_HEAD, head_marks
-from rocketwire.store.archive.read.log import Log
-from rocketwire.store.archive.read.opening import FileGone
-from rocketwire.store.archive.read.queues import BLANK_SIZE
+from rocketwire.spark.stream.offsets import BrokerQueue, LastRead, Offsets
+from rocketwire.store.offline.read.heads import LARGEST_HEAD, head_marks
+from rocketwire.store.offline.read.log import CommitLogReader
+from rocketwire.store.offline.read.opening import FileGone
+from rocketwire.store.offline.read.queues import BLANK_SIZE
 
 
-class Difference(NamedTuple):
+class ReplacedStore(NamedTuple):
     """A store that does not have the message that was read last.
 
     Attributes:
@@ -32,7 +32,7 @@ class Difference(NamedTuple):
     what: str
 
 
-def differences(stores: Iterable[StoreSnapshot], read: Mapping[str, LastRead]) -> list[Difference]:
+def replaced_stores(stores: Iterable[StoreSnapshot], read: Mapping[str, LastRead]) -> list[ReplacedStore]:
     """The stores that are not those of which these messages were read.
 
     Raises:
@@ -44,7 +44,7 @@ def differences(stores: Iterable[StoreSnapshot], read: Mapping[str, LastRead]) -
         if last is None or last.physical_offset < store.start:
             continue
         place = last.physical_offset
-        with Log(store.directory.commit_log) as log:
+        with CommitLogReader(store.directory.commit_log) as log:
             is_gone = log.file_of(place) is None and place < store.end
             try:
                 there = last if is_gone else _message_at(log, place)
@@ -53,11 +53,11 @@ def differences(stores: Iterable[StoreSnapshot], read: Mapping[str, LastRead]) -
         if there != last:
             now = f"the log ends at {store.end} now" if place >= store.end else "the log has another one there now"
             what = f"the message at physical offset {place} of {store.broker} was read before, and {now}"
-            found.append(Difference(store.broker, what))
+            found.append(ReplacedStore(store.broker, what))
     return found
 
 
-def newest(stores: Iterable[StoreSnapshot], before: Mapping[MessageQueue, int], ends: Offsets) -> dict[str, LastRead]:
+def newest(stores: Iterable[StoreSnapshot], before: Mapping[BrokerQueue, int], ends: Offsets) -> dict[str, LastRead]:
     """Of each broker the message farthest in the log of those between `before` and `ends`, if there is one.
 
     A queue that is not in `before` counts from its first message on.
@@ -77,7 +77,7 @@ def newest(stores: Iterable[StoreSnapshot], before: Mapping[MessageQueue, int], 
 
 
 def _newest_of(store: StoreSnapshot, places: Sequence[int]) -> LastRead | None:
-    with Log(store.directory.commit_log) as log:
+    with CommitLogReader(store.directory.commit_log) as log:
         for place in sorted(places, reverse=True):
             try:
                 message = _message_at(log, place)
@@ -89,7 +89,7 @@ def _newest_of(store: StoreSnapshot, places: Sequence[int]) -> LastRead | None:
     return None
 
 
-def _last_place(store: StoreSnapshot, queue: MessageQueue, end: int) -> int | None:
+def _last_place(store: StoreSnapshot, queue: BrokerQueue, end: int) -> int | None:
     """Where the last message before an offset is in the log; None if the log has none."""
     _, topic, queue_id = queue
     whole = whole_queue(store, topic, queue_id)
@@ -103,7 +103,7 @@ def _last_place(store: StoreSnapshot, queue: MessageQueue, end: int) -> int | No
     return place if 0 < size < BLANK_SIZE else None
 
 
-def _message_at(log: Log, place: int) -> LastRead | None:
+def _message_at(log: CommitLogReader, place: int) -> LastRead | None:
     """The message there; None if the log has no valid one."""
     marks = head_marks(log.read(place, LARGEST_HEAD), place)
     return None if marks is None else LastRead(place, *marks)

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple, TypeVar
 
 from rocketwire.spark.errors import OptionInvalid
-from rocketwire.wire.java import INT32_MAX, natural_number
+from rocketwire.wire.java import INT32_MAX, parse_natural_number
 
 
-class MessageQueue(NamedTuple):
+class BrokerQueue(NamedTuple):
     """A queue of a topic at a broker."""
 
     broker: str
@@ -34,9 +34,9 @@ class LastRead(NamedTuple):
 
 
 #: Of each queue the offset of its next message.
-Offsets = dict[MessageQueue, int]
+Offsets = dict[BrokerQueue, int]
 #: Of each queue the offsets from the first up to, not including, the end.
-Ranges = dict[MessageQueue, tuple[int, int]]
+Ranges = dict[BrokerQueue, tuple[int, int]]
 Nested = dict[str, dict[str, dict[str, int]]]
 _Key = TypeVar("_Key")
 _LAST: Final = "@last"
@@ -60,7 +60,7 @@ def nested(offsets: Offsets, last: Mapping[str, LastRead] | None = None) -> Nest
     }
 
 
-def checked(kept: object) -> Offsets:
+def parse_offsets(kept: object) -> Offsets:
     """Parse offsets of a checkpoint.
 
     Raises:
@@ -68,7 +68,7 @@ def checked(kept: object) -> Offsets:
     """
     try:
         return {
-            MessageQueue(broker, topic, _number(queue_id)): _offset(offset)
+            BrokerQueue(broker, topic, _number(queue_id)): _offset(offset)
             for broker, topics in _table(kept)
             for topic, queues in _table(topics)
             if topic != _LAST
@@ -123,7 +123,7 @@ def _message(value: object) -> LastRead:
 
 
 def _number(text: str) -> int:
-    number = natural_number(text, INT32_MAX)
+    number = parse_natural_number(text, INT32_MAX)
     if number is None:
         raise ValueError(f"{text!r} is no queue")
     return number

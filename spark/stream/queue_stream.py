@@ -18,7 +18,16 @@ from rocketwire.spark.request.option_parsing import stream_options_for
 from rocketwire.spark.request.ranges import lost
 from rocketwire.spark.request.request import request_of
 from rocketwire.spark.stream.admission import default_limit, limits
-from rocketwire.spark.stream.offsets import LastRead, MessageQueue, Nested, Offsets, Ranges, checked, last_read, nested
+from rocketwire.spark.stream.offsets import (
+    BrokerQueue,
+    LastRead,
+    Nested,
+    Offsets,
+    Ranges,
+    last_read,
+    nested,
+    parse_offsets,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -36,7 +45,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Gen
         replaced: The remedy for a queue that has fewer messages than were read of it.
     """
 
-    replaced: ClassVar[str]
+    replaced_remedy: ClassVar[str]
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
         """Take the options.
@@ -70,7 +79,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Gen
         Raises:
             SparkSourceError: the source cannot be read; messages are gone, and options make this an error.
         """
-        begun, last = self._ended[1:] if start == self._ended[0] else (checked(start), last_read(start))
+        begun, last = self._ended[1:] if start == self._ended[0] else (parse_offsets(start), last_read(start))
         ends, last = self._ask(lambda source: self._ends(source, begun, last, limit))
         found = self._ended[0] if (ends, last) == self._ended[1:] else nested(ends, last)
         self._ended = found, ends, last
@@ -115,11 +124,11 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Gen
         """Of each broker the message farthest in its log, of those between two offsets."""
         return {}
 
-    def _is_lagging(self, source: Source, queue: MessageQueue) -> bool:  # noqa: ARG002 - for those who can tell
+    def _is_lagging(self, source: Source, queue: BrokerQueue) -> bool:  # noqa: ARG002 - for those who can tell
         """Whether missing entries of a queue will be written again."""
         return False
 
-    def _named(self, queue: MessageQueue) -> str:
+    def _named(self, queue: BrokerQueue) -> str:
         return str(queue)
 
     def _begun(self, source: Source) -> tuple[Offsets, Last]:
@@ -165,7 +174,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow, Gen
                 if self._is_lagging(source, queue):
                     continue
                 what = f"{self._named(queue)} ends at offset {most}, and was read up to {first}"
-                lost(what, fail=self._options.fail_on_data_loss, remedy=self.replaced)
+                lost(what, fail=self._options.fail_on_data_loss, remedy=self.replaced_remedy)
                 first = least
             found[queue] = first, max(first, end)
         return found

@@ -16,15 +16,15 @@ from rocketwire.spark.plan.partitions import LogSpan
 from rocketwire.spark.plan.planning import narrowed_ranges, plan_ranges
 from rocketwire.spark.read.reading import read
 from rocketwire.spark.request.ranges import REMOVED, lost
-from rocketwire.spark.stores.lagging import lags
+from rocketwire.spark.stores.lagging import is_lagging
 from rocketwire.spark.stores.opening import open_stores, source_error
 from rocketwire.spark.stores.snapshot import StoreSnapshot
 from rocketwire.spark.stream.admission import admitted
-from rocketwire.spark.stream.last_read import differences, newest
-from rocketwire.spark.stream.offsets import MessageQueue, Offsets, Ranges, checked, last_read
+from rocketwire.spark.stream.last_read import newest, replaced_stores
+from rocketwire.spark.stream.offsets import BrokerQueue, Offsets, Ranges, last_read, parse_offsets
 from rocketwire.spark.stream.queue_stream import Last, QueueStreamReader, without
-from rocketwire.store.archive.read.directory import State
 from rocketwire.store.errors import StoreError
+from rocketwire.store.offline.read.directory import StoreState
 
 _WAIT: Final = "Wait until it is ready, and start the query again"
 _OTHERWISE: Final = "Use spark.read in place of readStream, or read from the running broker: option namesrv"
@@ -35,7 +35,7 @@ Stores = list[StoreSnapshot]
 class StoreStreamReader(QueueStreamReader[Stores]):
     """Reads the messages of store directories as they are appended."""
 
-    replaced = "Was the store replaced? Begin with a new checkpointLocation, or set failOnDataLoss to false"
+    replaced_remedy = "Was the store replaced? Begin with a new checkpointLocation, or set failOnDataLoss to false"
 
     def partitions(self, start: dict, end: dict) -> list[InputPartition]:  # type: ignore[type-arg] # Spark's signature
         """The tasks that read the messages between two offsets.
@@ -43,7 +43,7 @@ class StoreStreamReader(QueueStreamReader[Stores]):
         Raises:
             SparkSourceError: a store cannot be read; messages are gone, and options make this an error.
         """
-        begun, ended = checked(start), checked(end)
+        begun, ended = parse_offsets(start), parse_offsets(end)
         return self._ask(lambda stores: self._plan(stores, *self._of_these(stores, start, begun, end, ended)))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -69,7 +69,7 @@ class StoreStreamReader(QueueStreamReader[Stores]):
             narrowed = narrowed_ranges(store, self._request, ranges)
             for (topic, queue_id), (_, end) in ranges.items():
                 first, _ = narrowed.get((topic, queue_id), (end, end))
-                found[MessageQueue(store.broker, topic, queue_id)] = first
+                found[BrokerQueue(store.broker, topic, queue_id)] = first
         return found
 
     def _check_queues(self, store: StoreSnapshot) -> None:
@@ -82,7 +82,7 @@ class StoreStreamReader(QueueStreamReader[Stores]):
         directory = store.directory
         elsewhere = any("consumequeue" in name.lower() for name in directory.others)
         # A live broker may be about to create its first queue, or to rebuild all of them.
-        none_is_due = elsewhere or directory.state is not State.LIVE
+        none_is_due = elsewhere or directory.state is not StoreState.LIVE
         if store.end > store.start and none_is_due and next(store.queue_files(), None) is None:
             raise NotAStore(f"{directory.root} has messages and no consume queues, which a stream follows", _OTHERWISE)
         for topic in self._options.topics:
@@ -91,7 +91,7 @@ class StoreStreamReader(QueueStreamReader[Stores]):
 
     def _bounds(self, source: Stores) -> Ranges:
         return {
-            MessageQueue(store.broker, topic, queue_id): bounds
+            BrokerQueue(store.broker, topic, queue_id): bounds
             for store in source
             for (topic, queue_id), bounds in store.selected_bounds(self._options).items()
         }
@@ -100,18 +100,18 @@ class StoreStreamReader(QueueStreamReader[Stores]):
         return admitted(source, ranges, rows, size)
 
     def _replaced(self, source: Stores, last: Last) -> frozenset[str]:
-        found = differences(source, last)
+        found = replaced_stores(source, last)
         for difference in found:
-            lost(difference.what, fail=self._options.fail_on_data_loss, remedy=self.replaced)
+            lost(difference.what, fail=self._options.fail_on_data_loss, remedy=self.replaced_remedy)
         return frozenset(difference.broker for difference in found)
 
     def _last(self, source: Stores, begun: Offsets, ends: Offsets) -> Last:
         return newest(source, begun, ends)
 
-    def _is_lagging(self, source: Stores, queue: MessageQueue) -> bool:
-        return any(lags(store, queue.topic, queue.queue_id) for store in source if store.broker == queue.broker)
+    def _is_lagging(self, source: Stores, queue: BrokerQueue) -> bool:
+        return any(is_lagging(store, queue.topic, queue.queue_id) for store in source if store.broker == queue.broker)
 
-    def _named(self, queue: MessageQueue) -> str:
+    def _named(self, queue: BrokerQueue) -> str:
         return f"{queue.topic}, queue {queue.queue_id} of {queue.broker}"
 
     def _of_these(
@@ -153,9 +153,9 @@ class StoreStreamReader(QueueStreamReader[Stores]):
         known = {store.broker for store in stores}
         for broker in {queue.broker for queue in offsets} - known:
             what = f"the checkpoint has offsets of {broker}, and none of the stores is of that broker"
-            lost(what, fail=self._options.fail_on_data_loss, remedy=self.replaced)
+            lost(what, fail=self._options.fail_on_data_loss, remedy=self.replaced_remedy)
 
-    def _there(self, store: StoreSnapshot, queue: MessageQueue, first: int | None, end: int) -> tuple[int, int]:
+    def _there(self, store: StoreSnapshot, queue: BrokerQueue, first: int | None, end: int) -> tuple[int, int]:
         """The part of a range that the store has: all of it, except for lost messages."""
         least, most = store.bounds(queue.topic, queue.queue_id)
         if first is None or first > end:  # the queue was recorded, or created again: see `_ranges`
@@ -163,9 +163,9 @@ class StoreStreamReader(QueueStreamReader[Stores]):
         where = f"{self._named(queue)} has the offsets from {least} to {most}"
         fail = self._options.fail_on_data_loss
         if end > most:
-            if store.directory.state is State.LIVE and lags(store, queue.topic, queue.queue_id):
+            if store.directory.state is StoreState.LIVE and is_lagging(store, queue.topic, queue.queue_id):
                 raise PathUnreadable(f"{where}: the broker fills its queues anew after a crash", _WAIT)
-            lost(f"{where}: those up to {end} were there before", fail=fail, remedy=self.replaced)
+            lost(f"{where}: those up to {end} were there before", fail=fail, remedy=self.replaced_remedy)
         if first < least:
             lost(f"{where}: those from {first} on were to be read", fail=fail, remedy=REMOVED)
         return max(least, first), min(end, most)

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 from zlib import crc32
 
-from rocketwire.store.append.drafts import Appended, Draft
+from rocketwire.store.append.drafts import AppendResult, Draft
 from rocketwire.store.errors import PropertiesTooLong
 from rocketwire.store.index.key_column import PythonKeyColumn
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT
@@ -27,7 +27,7 @@ from rocketwire.store.layout.record import record_head
 from rocketwire.store.log.commit_log import CommitLog
 from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.queues.queues import QueueTable
-from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.facts.record import BODY_CRC_MASK, MAX_PROPERTIES_LENGTH
 from rocketwire.wire.hosts import HOST_V4_SIZE, HOST_V6_SIZE
 
@@ -55,7 +55,7 @@ class AppendLoop:
         self._head_v6 = record_head(HOST_V6_SIZE, len(store_host))
 
     def append(  # noqa: C901, PLR0912, PLR0915 - one loop, see above
-        self, drafts: Sequence[Draft], results: list[Appended], touched: set[ConsumeQueue], now: int
+        self, drafts: Sequence[Draft], results: list[AppendResult], touched: set[ConsumeQueue], now: int
     ) -> None:
         """Append drafts in their order, from the first one that has no entry in `results` on.
 
@@ -110,12 +110,12 @@ class AppendLoop:
                     sys_flag |= SysFlag.BORN_HOST_V6
                 end = at + size
                 wanted = 1
-                if draft.together > 1:
+                if draft.group_size > 1:
                     following = drafts[len(results) + 1]
                     behind = get_queue((following.topic, following.queue_id))
                     if behind is queue:
-                        wanted = draft.together
-                    of_two = draft.together == 2 and len(following.properties) <= MAX_PROPERTIES_LENGTH
+                        wanted = draft.group_size
+                    of_two = draft.group_size == 2 and len(following.properties) <= MAX_PROPERTIES_LENGTH
                     if not of_two or behind is None or behind is queue or not _has_room(behind, pending):
                         self._write(parts, entries, pending)
                         end += self.size_behind(drafts, len(results), topic_field)
@@ -168,7 +168,7 @@ class AppendLoop:
                         columns += (0, None, None, at, now)
                     else:
                         columns += (queue.index_prefix_hash, draft.unique_key, draft.keys, at, now)
-                results.append(_new_appended(Appended, (at, size, offset)))
+                results.append(_new_appended(AppendResult, (at, size, offset)))
                 at += size
         finally:
             self._write(parts, entries, pending)
@@ -198,7 +198,7 @@ class AppendLoop:
             PropertiesTooLong: one of them cannot be stored.
         """
         first = drafts[number]
-        others = drafts[number + 1 : number + first.together]
+        others = drafts[number + 1 : number + first.group_size]
         longest = max(len(draft.properties) for draft in others)
         if longest > MAX_PROPERTIES_LENGTH:
             raise PropertiesTooLong(longest, MAX_PROPERTIES_LENGTH)

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 
 from rocketwire import native
 from rocketwire.store.append.append_loop import AppendLoop
-from rocketwire.store.append.drafts import Appended, Draft
+from rocketwire.store.append.drafts import AppendResult, Draft
 from rocketwire.store.disk.files import FileSystem
-from rocketwire.store.disk.gone import trouble
+from rocketwire.store.disk.path_errors import store_error_for
 from rocketwire.store.errors import StoreError, StoreNotWritable, StoreUnreadable
-from rocketwire.store.index.key_index import Index
+from rocketwire.store.index.key_index import KeyIndex
 from rocketwire.store.log.checkpoint import Checkpoint
 from rocketwire.store.log.commit_log import CommitLog
 from rocketwire.store.queues.consume_queue import ConsumeQueue
@@ -28,7 +28,7 @@ class Appender:
         self,
         log: CommitLog,
         queues: QueueTable,
-        index: Index | None,
+        index: KeyIndex | None,
         checkpoint: Checkpoint,
         files: FileSystem,
         *,
@@ -45,16 +45,16 @@ class Appender:
         self._loops = [twin.append]
         if native.kernel is not None:
             make, size_behind = native.kernel.AppendLoop, twin.size_behind
-            loop = make(log, queues.by_key, queues.create, keys, store_host, Draft, Appended, size_behind)
+            loop = make(log, queues.by_key, queues.create, keys, store_host, Draft, AppendResult, size_behind)
             self._loops.insert(0, loop.append)
 
-    def append(self, drafts: Sequence[Draft], touched: set[ConsumeQueue]) -> list[Appended]:
+    def append(self, drafts: Sequence[Draft], touched: set[ConsumeQueue]) -> list[AppendResult]:
         """Append drafts in their order; those after the first that did not fit are not appended.
 
         The queues that got messages are added to `touched`.
         """
         now = self._clock()
-        results: list[Appended] = []
+        results: list[AppendResult] = []
         self.error = None
         try:
             if now <= self._checkpoint.claimed:
@@ -68,7 +68,7 @@ class Appender:
         except StoreError as error:
             self.error = error
         except OSError as error:
-            self.error = trouble(error, self._log.segments.directory, self._files)
+            self.error = store_error_for(error, self._log.segments.directory, self._files)
         finally:
             if results:
                 self._log.timestamp = now

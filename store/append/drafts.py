@@ -12,7 +12,7 @@ class Draft(msgspec.Struct, gc=False):
 
     `tags_code` is the Java hash of the tag (ignored for the schedule topic, where the store computes the time of
     delivery); `unique_key` and `keys` are what the index gets: the values of UNIQ_KEY and KEYS in the properties.
-    `together` is how many drafts are one batch, or belong together though they are for one queue each; it is set on
+    `group_size` is how many drafts are one batch, or belong together though they are for one queue each; it is set on
     the first of them, and 0 on all others.
     """
 
@@ -29,10 +29,10 @@ class Draft(msgspec.Struct, gc=False):
     tags_code: int = 0
     unique_key: str | None = None
     keys: str | None = None
-    together: int = 0
+    group_size: int = 0
 
 
-class Appended(NamedTuple):
+class AppendResult(NamedTuple):
     """Where a draft was stored: the record's physical offset and size, and its queue offset."""
 
     physical_offset: int

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from typing import Final
 
 from rocketwire.store.disk.files import FileSystem
-from rocketwire.store.disk.gone import trouble
+from rocketwire.store.disk.path_errors import store_error_for
 from rocketwire.store.errors import FlushDelayed, FlushFailed, StoreGone, SyncFailed
-from rocketwire.store.index.key_index import Index
+from rocketwire.store.index.key_index import KeyIndex
 from rocketwire.store.log.checkpoint import Checkpoint
 from rocketwire.store.log.commit_log import CommitLog
 from rocketwire.store.queues.queues import QueueTable
@@ -37,7 +37,7 @@ class Flusher:
         settings: StoreSettings,
         log: CommitLog,
         queues: QueueTable,
-        index: Index | None,
+        index: KeyIndex | None,
         checkpoint: Checkpoint,
         files: FileSystem,
         *,
@@ -60,7 +60,7 @@ class Flusher:
         """Flush the log up to `offset` at least; raises FlushFailed or FlushDelayed."""
         self._guarded(lambda: self._flush_log(offset))
 
-    def flush_due(self, now: int) -> None:
+    def flush_by_interval(self, now: int) -> None:
         """Flush what is due `now` ms after the store was opened; raises FlushFailed or FlushDelayed."""
         self._guarded(lambda: self._flush_due(now))
 
@@ -75,7 +75,7 @@ class Flusher:
     def _flush_log(self, offset: int) -> None:
         # In this order, so that every message of this time is before this physical offset.
         timestamp = self._last_timestamp()
-        claim = self._checkpoint.claim(timestamp)
+        claim = self._checkpoint.begin_proof(timestamp)
         position = self._log.position
         self._log.flush_to(offset)
         if timestamp and self._log.flushed >= position:
@@ -100,7 +100,7 @@ class Flusher:
 
     def _save_checkpoint(self) -> None:
         timestamp = self._last_timestamp()
-        claim = self._checkpoint.claim(timestamp)
+        claim = self._checkpoint.begin_proof(timestamp)
         self._queues.flush(0)
         if timestamp:
             self._checkpoint.prove_consume_queue(timestamp, claim)
@@ -124,7 +124,7 @@ class Flusher:
             self._failed()
             raise self.error from error
         except OSError as error:
-            refused = trouble(error, str(self._settings.root), self._files)
+            refused = store_error_for(error, str(self._settings.root), self._files)
             raise refused if isinstance(refused, StoreGone) else FlushDelayed(refused.path, refused.reason) from error
 
 

@@ -43,10 +43,10 @@ _ADVISE_UNSUPPORTED = frozenset({errno.EINVAL, errno.ENOSYS})
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
-class Ahead(Protocol):
+class PageFaulter(Protocol):
     """Allocates pages and faults them in ahead of the writer; what it cannot do is left out."""
 
-    def ask(self, mapping: mmap.mmap, path: str, start: int, length: int, /) -> None:
+    def populate(self, mapping: mmap.mmap, path: str, start: int, length: int, /) -> None:
         """Begin with a range that starts at a page, in place of the range asked for before.
 
         The range must hold zeros, and must not be written until the next call leaves it out: zeros are written there.
@@ -122,7 +122,7 @@ class FileSystem(Protocol):
         """
         ...
 
-    def ahead(self) -> Ahead | None:
+    def page_faulter(self) -> PageFaulter | None:
         """A helper that populates in a thread of its own; None where the writer has to do it all."""
         ...
 
@@ -345,10 +345,10 @@ class RealFileSystem:
             raise
         return True
 
-    def ahead(self) -> Ahead | None:
+    def page_faulter(self) -> PageFaulter | None:
         """See FileSystem."""
         kernel = native.kernel
-        return kernel.Ahead() if kernel is not None and hasattr(kernel, "Ahead") else None
+        return kernel.Ahead() if kernel is not None and hasattr(kernel, "PageFaulter") else None
 
     def clear(self, fd: int, offset: int, length: int) -> None:
         """See FileSystem."""

@@ -18,7 +18,7 @@ OFFSET_DIGITS: Final = 20
 """Digits in the name of a file of a row: the offset of its first byte (Apache: UtilAll.offset2FileName)."""
 TIME_DIGITS: Final = 17
 """Digits in the name of an index file: when it was made, to the ms (Apache: UtilAll.timeMillisToHumanString)."""
-IGNORED: Final = "not a file of a store; ignored"
+IGNORED_FILE_REMARK: Final = "not a file of a store; ignored"
 """What commands say of such a file."""
 _MOST_NAMED: Final = 5
 

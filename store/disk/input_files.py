@@ -86,7 +86,7 @@ class InputFile:
         """Does nothing: the kernel reads ahead by itself."""
 
 
-class Entry(NamedTuple):
+class DirectoryEntry(NamedTuple):
     """An entry of a directory; `size` and `allocated` (on the disk) are in bytes, `modified` in ms.
 
     For a directory these three are 0: there may be very many, and they are not needed.
@@ -100,13 +100,13 @@ class Entry(NamedTuple):
     modified: int
 
 
-def entries(path: str) -> list[Entry]:
+def entries(path: str) -> list[DirectoryEntry]:
     """What is in a directory, by name. What vanishes meanwhile is left out.
 
     Raises:
         OSError: it is not there, may not be read, or is no directory.
     """
-    found: list[Entry] = []
+    found: list[DirectoryEntry] = []
     with os.scandir(path) as listing:
         for item in listing:
             try:
@@ -115,11 +115,11 @@ def entries(path: str) -> list[Entry]:
             except FileNotFoundError:
                 continue
             if status is None:
-                found.append(Entry(item.name, directory, regular=False, size=0, allocated=0, modified=0))
+                found.append(DirectoryEntry(item.name, directory, regular=False, size=0, allocated=0, modified=0))
             else:
                 allocated, modified = status.st_blocks * 512, status.st_mtime_ns // 1_000_000
                 regular = stat.S_ISREG(status.st_mode)
-                found.append(Entry(item.name, directory, regular, status.st_size, allocated, modified))
+                found.append(DirectoryEntry(item.name, directory, regular, status.st_size, allocated, modified))
     return sorted(found)
 
 

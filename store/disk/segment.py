@@ -14,7 +14,7 @@ from typing import Final
 
 from rocketwire.store.disk.files import NO_ROOM, FileSystem
 from rocketwire.store.disk.foreign import OFFSET_DIGITS
-from rocketwire.store.disk.gone import gone
+from rocketwire.store.disk.path_errors import missing_path_error
 from rocketwire.store.errors import DiskFull, StoreGone, StoreUnreadable
 
 #: Ranges of so many bytes of a scattered file are not read page by page, which takes 20 times as long.
@@ -86,12 +86,12 @@ class Segment:
         return self.start + self.size
 
     @property
-    def mapped(self) -> bool:
+    def is_mapped(self) -> bool:
         """Whether this object holds the mapping."""
         return self._mapping is not None
 
     @property
-    def keeps_open(self) -> bool:
+    def keeps_descriptor(self) -> bool:
         """Whether a descriptor is kept for the next flush."""
         return self._kept is not None
 
@@ -125,18 +125,18 @@ class Segment:
         try:
             fd = self._files.open(self.path)
         except FileNotFoundError as error:
-            raise gone(self.path, self._files) from error
+            raise missing_path_error(self.path, self._files) from error
         try:
             yield fd
         finally:
             self._files.close(fd)
 
     @property
-    def there(self) -> bool:
+    def exists(self) -> bool:
         """Whether there is a file of this name."""
         return self._files.identity(self.path) is not None
 
-    def check_there(self) -> None:
+    def check_exists(self) -> None:
         """Check that the file still has its name: what is written to a removed file is lost with the process.
 
         Raises:
@@ -144,7 +144,7 @@ class Segment:
         """
         found = self._files.identity(self.path)
         if found is None:
-            raise gone(self.path, self._files)
+            raise missing_path_error(self.path, self._files)
         if self._identity is not None and found != self._identity:
             raise StoreGone(self.path, replaced=True)
 
@@ -158,7 +158,7 @@ class Segment:
         try:
             self._files.close(self._files.create(self.path, self.size, head))
         except FileNotFoundError as error:
-            raise gone(self.path.rpartition("/")[0], self._files) from error
+            raise missing_path_error(self.path.rpartition("/")[0], self._files) from error
         except OSError as error:
             if error.errno not in NO_ROOM:
                 raise
@@ -210,7 +210,7 @@ class Segment:
         with self._opened() as fd:
             self._reserve_at(fd, start, length)
 
-    def touch(self, start: int, length: int) -> None:
+    def populate(self, start: int, length: int) -> None:
         """Make sure that a reserved range, in which nothing was written yet, can be written through the mapping.
 
         Raises:
@@ -223,8 +223,8 @@ class Segment:
         except OSError as error:
             raise DiskFull(self.path, f"a page was refused ({error.strerror or error})") from error
 
-    def touch_written(self, start: int, length: int) -> None:
-        """As `touch`, for a range that may hold something; does nothing where the kernel cannot.
+    def populate_written(self, start: int, length: int) -> None:
+        """As `populate`, for a range that may hold something; does nothing where the kernel cannot.
 
         Raises:
             DiskFull: the file system gave no page in spite of the reservation.
@@ -245,13 +245,13 @@ class Segment:
             if together:
                 mapping.madvise(mmap.MADV_RANDOM)
 
-    def read_ahead(self, start: int, length: int) -> None:
+    def prefetch(self, start: int, length: int) -> None:
         """Start reading a range that is wanted soon into the page cache, for a scattered file."""
         at = start - start % mmap.PAGESIZE
         with contextlib.suppress(OSError):
             self.mapping.madvise(mmap.MADV_WILLNEED, at, start + length - at)
 
-    def read_singly(self, start: int) -> None:
+    def disable_read_ahead_from(self, start: int) -> None:
         """Turn off read-ahead for pages that begin at or after `start`, and on for those before.
 
         A page that is faulted in for writing is read first: then the kernel would read, and zero, megabytes of the
@@ -284,12 +284,12 @@ class Segment:
         """
         descriptor = self._kept
         try:
-            self.check_there()
+            self.check_exists()
             descriptor = descriptor or _Descriptor(self.path, self._files)
         except FileNotFoundError as error:  # just now
             if self._removed:
                 return
-            raise gone(self.path, self._files) from error
+            raise missing_path_error(self.path, self._files) from error
         except StoreGone:
             if self._removed:
                 return

@@ -13,7 +13,7 @@ from collections.abc import Callable, Container, Iterator
 
 from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.disk.foreign import OFFSET_DIGITS, store_names
-from rocketwire.store.disk.gone import gone
+from rocketwire.store.disk.path_errors import missing_path_error
 from rocketwire.store.disk.segment import Segment, file_name
 from rocketwire.store.errors import StoreForeign
 
@@ -37,7 +37,7 @@ class Segments:
         "directory",
         "file_size",
         "parents",
-        "unsynced",
+        "directory_unsynced",
     )
 
     def __init__(
@@ -54,7 +54,7 @@ class Segments:
         self.directory = directory
         self.file_size = file_size
         #: Whether a file was created or removed since the directory was synced.
-        self.unsynced = False
+        self.directory_unsynced = False
         self._files = files
         self.parents = parents
         self._scattered = scattered
@@ -135,7 +135,7 @@ class Segments:
         if not 0 <= index < len(row):
             return None
         segment = row[index]
-        if not segment.mapped:
+        if not segment.is_mapped:
             self._note_mapped(segment)
         return segment
 
@@ -150,7 +150,7 @@ class Segments:
 
     def pin(self, segment: Segment) -> None:
         """Map a file and keep it mapped until `unmap_all`: the one being written."""
-        fresh = not segment.mapped
+        fresh = not segment.is_mapped
         segment.mapping  # noqa: B018 - maps at first use
         self._mapped.pop(segment.start, None)
         if fresh and self._on_map is not None:
@@ -171,13 +171,13 @@ class Segments:
                 moved away could not be put back.
         """
         if self._row:
-            self._row[-1].check_there()
+            self._row[-1].check_exists()
         else:
             self._make_directory()
         segment = self._segment(start)
         segment.create(head)
         self._row.append(segment)
-        self.unsynced = True
+        self.directory_unsynced = True
         return segment
 
     def _make_directory(self) -> None:
@@ -185,22 +185,22 @@ class Segments:
         try:
             self._files.make_directory(self.directory, durable=not self.parents, within=within)
         except FileNotFoundError as error:
-            raise gone(self.directory, self._files) from error
+            raise missing_path_error(self.directory, self._files) from error
 
     def sync_directory(self, done: Container[str] = ()) -> None:
         """Sync the directory, so that it is durable which files there are. Safe in a thread.
 
         Parents that are `done`, since the first file was made, are left out.
         """
-        if self.unsynced:
+        if self.directory_unsynced:
             # Cleared first: a change meanwhile sets it again.
-            self.unsynced = False
+            self.directory_unsynced = False
             try:
                 for directory in (*self.parents, self.directory):
                     if directory not in done:
                         self._files.sync_directory(directory)
             except OSError:
-                self.unsynced = True
+                self.directory_unsynced = True
                 raise
 
     def truncate(self, offset: int, *, clear: bool) -> None:
@@ -211,7 +211,7 @@ class Segments:
             last = self._row[-1]
             last.clear_from(offset - last.start)
 
-    def take_first(self) -> Segment:
+    def detach_first(self) -> Segment:
         """Take the oldest file out of the row; it is there until it is removed."""
         first, *rest = self._row
         self._row = rest
@@ -219,7 +219,7 @@ class Segments:
         first.unmap()
         return first
 
-    def put_back(self, first: Segment) -> None:
+    def reattach(self, first: Segment) -> None:
         """Put the file that was taken last back into the row: it could not be removed."""
         self._row = [first, *self._row]
 
@@ -229,11 +229,11 @@ class Segments:
         Raises:
             OSError: it cannot be removed, and is still in the row.
         """
-        first = self.take_first()
+        first = self.detach_first()
         try:
             first.remove()
         except OSError:
-            self.put_back(first)
+            self.reattach(first)
             raise
 
     def sync_removal(self) -> None:
@@ -247,7 +247,7 @@ class Segments:
     def _forget(self, segment: Segment) -> None:
         self._mapped.pop(segment.start, None)
         segment.remove()
-        self.unsynced = True
+        self.directory_unsynced = True
 
     def unmap_all(self) -> None:
         """Forget every mapping; views handed out stay valid."""

@@ -10,17 +10,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rocketwire import native
-from rocketwire.store.index.key_column import KeyColumn, Keys, hashed
+from rocketwire.store.index.key_column import KeyColumn, KeyRows, hash_keys
 from rocketwire.store.log.commit_log import CommitLog
-from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.facts import properties as names
+from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.java import string_hash
-from rocketwire.wire.properties import reader_of
+from rocketwire.wire.properties import property_reader
 
 if TYPE_CHECKING:
     from mmap import mmap
 
-    from rocketwire.store.records.columns import Records
+    from rocketwire.store.records.columns import RecordColumns
 
 #: Messages read from the log by one step, which takes 0.6 ms, each with so many values in a row: see
 #: store.index.key_column.
@@ -29,8 +29,8 @@ _VALUES: Final = 5
 #: Keys taken from the column by one step, and how many may be pending. The kernel takes all, what comes in 0.3 s
 #: or more: a thread beside a busy event loop may have to wait some ms for each step's begin and end.
 _TAKEN, _MOST_PENDING = (1024, 1 << 16) if native.kernel is None else (1 << 19, 1 << 19)
-_unique_key_of: Final = reader_of(names.UNIQ_KEY.encode())
-_keys_of: Final = reader_of(names.KEYS.encode())
+_unique_key_of: Final = property_reader(names.UNIQ_KEY.encode())
+_keys_of: Final = property_reader(names.KEYS.encode())
 
 
 class IndexBacklog:
@@ -62,21 +62,21 @@ class IndexBacklog:
         start = self.keys.start
         return self.behind and (start is None or start > self.next_offset)
 
-    def take(self) -> tuple[Keys | None, int]:
+    def take(self) -> tuple[KeyRows | None, int]:
         """Keys of some messages, and the value of `next_offset` once these are in the index."""
         taken = self.keys.take(self.next_offset, _TAKEN)
         if taken is not None:
-            keys = Keys(*taken)
+            keys = KeyRows(*taken)
             return keys, keys.end
         if not self.behind:
             return None, self.next_offset
         values: list[Any] = []
         end = self._read_log(values)
-        return (hashed(values, end) if values else None), end
+        return (hash_keys(values, end) if values else None), end
 
     def _read_log(self, values: list[Any]) -> int:
         """Take messages from the log itself; return the physical offset of the next one."""
-        from rocketwire.store.records.walk import Stop, walk  # noqa: PLC0415 - needs numpy, as the index files do
+        from rocketwire.store.records.walk import WalkEnd, walk  # noqa: PLC0415 - needs numpy, as the index files do
 
         log = self._log
         end = max(self.next_offset, log.start)
@@ -99,11 +99,11 @@ class IndexBacklog:
             )
             self._add_values(values, buffer, walked.records)
             end = segment.start + walked.position
-            if walked.stop is not Stop.FULL and end < limit:
+            if walked.stop is not WalkEnd.FULL and end < limit:
                 end = log.next_file(end)
         return min(end, limit)
 
-    def _add_values(self, values: list[Any], buffer: mmap, records: Records) -> None:
+    def _add_values(self, values: list[Any], buffer: mmap, records: RecordColumns) -> None:
         from rocketwire.store.records.columns import topics_of  # noqa: PLC0415 - see _read_log
 
         codes, topics = topics_of(buffer, records)

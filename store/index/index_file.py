@@ -80,7 +80,7 @@ class IndexFile:
         self._segment.create()
         try:
             self._segment.reserve(HEADER_SIZE + slots * SLOT_SIZE + ENTRY_SIZE, _WINDOW)
-            self._segment.touch(0, self._segment.reserved)
+            self._segment.populate(0, self._segment.reserved)
         except BaseException:
             self._segment.remove()
             raise
@@ -120,7 +120,7 @@ class IndexFile:
         )
 
     @property
-    def full(self) -> bool:
+    def is_full(self) -> bool:
         """Whether no entry fits any more."""
         return self.entry_count >= self._entries
 
@@ -147,7 +147,7 @@ class IndexFile:
         self._write_header()
         return count
 
-    def pass_over(self, offset: int, timestamp: int) -> None:
+    def extend_header_to(self, offset: int, timestamp: int) -> None:
         """Move the header's end to a message (stored at a time in ms) behind the last entry; those between have no key.
 
         Apache, too, counts the messages up to the header's end as indexed.
@@ -163,9 +163,9 @@ class IndexFile:
             if segment.reserved == 0:
                 # An existing file, whose slots may be holes.
                 segment.reserve(start + length, _WINDOW)
-                segment.touch_written(0, start)
+                segment.populate_written(0, start)
             segment.reserve(start + length, _WINDOW)
-            segment.touch(start, segment.reserved - start)
+            segment.populate(start, segment.reserved - start)
 
     def count_at_end(self, offset: int) -> int:
         """How many of the newest entries are of the record at a physical offset."""
@@ -217,7 +217,7 @@ class IndexFile:
         for stop in range(newest + 1, 1, -_BLOCK):
             count = min(_BLOCK, stop - 1)
             at = self._entry_at(stop - count)
-            self._segment.read_ahead(at, count * ENTRY_SIZE)
+            self._segment.prefetch(at, count * ENTRY_SIZE)
             most_here = most - len(found)
             times = self.begin_timestamp, begin, end
             offsets, older = scan_entries(self._segment.view, at, count, key_hash, most_here, *times)

@@ -12,13 +12,13 @@ from typing import Any, Final, NamedTuple
 
 from rocketwire import native
 from rocketwire.store.index.key_hash import positive_hashes
-from rocketwire.wire.properties import words_of
+from rocketwire.wire.properties import split_keys
 
 #: Values of a message in a group: hash of `topic#`, unique key, keys, physical offset, store timestamp.
 _VALUES: Final = 5
 
 
-class Keys(NamedTuple):
+class KeyRows(NamedTuple):
     """Keys to be entered into the index, as rows of 64-bit numbers: hash, physical offset, store timestamp in ms.
 
     They are those of the messages before `end` in the log, of which the last one may have none.
@@ -70,7 +70,7 @@ class PythonKeyColumn:
         return 0
 
     def take(self, end: int, most: int) -> tuple[memoryview, memoryview, memoryview, int, int, int] | None:
-        """Keys (see `Keys`) of the groups that continue at `end` in the log, of about `most` messages at most.
+        """Keys (see `KeyRows`) of the groups that continue at `end` in the log, of about `most` messages at most.
 
         None if there are none. Groups before `end` are dropped.
         """
@@ -87,7 +87,7 @@ class PythonKeyColumn:
             if stop > end:
                 values += group
                 end = stop
-        return (*hashed(values, end),) if values else None
+        return (*hash_keys(values, end),) if values else None
 
     def close(self) -> None:
         """Drop all groups, and ignore what is added from now on."""
@@ -95,7 +95,7 @@ class PythonKeyColumn:
         self._groups.clear()
 
 
-def hashed(values: list[Any], end: int) -> Keys:
+def hash_keys(values: list[Any], end: int) -> KeyRows:
     """The keys of messages, of each its unique key first; `values` are those of one message at least.
 
     Raises:
@@ -107,7 +107,7 @@ def hashed(values: list[Any], end: int) -> Keys:
     hashes = positive_hashes(prefixes, keys)
     rows = (hashes, np.array(offsets, np.int64), np.array(timestamps, np.int64))
     views = [memoryview(row.tobytes()).cast("q") for row in rows]
-    return Keys(views[0], views[1], views[2], end, values[-2], values[-1])
+    return KeyRows(views[0], views[1], views[2], end, values[-2], values[-1])
 
 
 def _flatten(values: list[Any]) -> tuple[list[int], list[str], list[int], list[int]]:
@@ -120,7 +120,7 @@ def _flatten(values: list[Any]) -> tuple[list[int], list[str], list[int], list[i
         return prefixes, unique, offsets, timestamps
     out: tuple[list[int], list[str], list[int], list[int]] = ([], [], [], [])
     for prefix, single, several, offset, timestamp in zip(prefixes, unique, words, offsets, timestamps, strict=True):
-        keys = [*([] if single is None else [single]), *words_of(several)]
+        keys = [*([] if single is None else [single]), *split_keys(several)]
         for key in keys:
             out[0].append(prefix)
             out[1].append(key)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 from rocketwire import native
 from rocketwire.store.disk.foreign import TIME_DIGITS, store_names
-from rocketwire.store.disk.gone import trouble
+from rocketwire.store.disk.path_errors import store_error_for
 from rocketwire.store.errors import DiskFull, StoreForeign, StoreGone, StoreNotWritable, StoreUnreadable
 from rocketwire.store.index.index_backlog import IndexBacklog
 from rocketwire.store.index.key_hash import positive_hash
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from rocketwire.store.disk.files import FileSystem
     from rocketwire.store.index.index_file import IndexFile
-    from rocketwire.store.index.key_column import Keys, PythonKeyColumn
+    from rocketwire.store.index.key_column import KeyRows, PythonKeyColumn
     from rocketwire.store.log.checkpoint import Checkpoint
     from rocketwire.store.log.commit_log import CommitLog
     from rocketwire.store.settings import StoreSettings
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 #: The most offsets a query returns (maxMsgsNumBatch).
-MOST_FOUND: Final = 64
+MAX_MATCHES: Final = 64
 _OBSTACLES: Final = (DiskFull, StoreGone, StoreNotWritable, StoreUnreadable)
 #: So many keys take 0.7 ms, longer than starting and joining a thread.
 _MUCH: Final = 1 << 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class IndexMatches:
     """Physical offsets, newest file first, and how far the newest index file reaches."""
 
     offsets: list[int]
@@ -55,7 +55,7 @@ class Found:
     last_offset: int
 
 
-class Index:
+class KeyIndex:
     """All index files of a store. `dispatch` and `find` may run in a thread."""
 
     def __init__(self, settings: StoreSettings, files: FileSystem, log: CommitLog, clock: Callable[[], int]) -> None:
@@ -114,7 +114,7 @@ class Index:
         Its last time alone is no proof: a file whose header never reached the disk has none, and another may have been
         begun and filled in the millisecond in which the proven one ended.
         """
-        if self._removed or not file.full or (self._row and self._row[-1].end_timestamp >= checkpoint.index):
+        if self._removed or not file.is_full or (self._row and self._row[-1].end_timestamp >= checkpoint.index):
             return False
         return file.begin_timestamp < checkpoint.index >= file.end_timestamp
 
@@ -130,7 +130,7 @@ class Index:
         if self._removed:
             # Else a power cut could bring them back, when other messages are at those physical offsets.
             self._files.sync_directory(self._directory)
-        proven = max((file.end_timestamp for file in self._row if file.full), default=0)
+        proven = max((file.end_timestamp for file in self._row if file.is_full), default=0)
         if checkpoint.index > proven:
             # Else it would prove the files that replace those that are gone.
             checkpoint.index = proven
@@ -194,7 +194,7 @@ class Index:
             self._give_up(error)
             return False
         except OSError as error:
-            raise trouble(error, self._directory, self._files) from error
+            raise store_error_for(error, self._directory, self._files) from error
         self._backlog.next_offset = max(self._backlog.next_offset, end)
         return self._backlog.behind
 
@@ -207,18 +207,18 @@ class Index:
         self._given_up = True
         self._backlog.keys.close()
 
-    def _put(self, keys: Keys) -> None:
+    def _put(self, keys: KeyRows) -> None:
         hashes, offsets, timestamps = keys[:3]
         if not self._row:
             self._roll()
         done = self._already_put(offsets)
         while done < len(hashes):
-            if self._row[-1].full:
+            if self._row[-1].is_full:
                 self._roll()
             done += self._row[-1].put(hashes[done:], offsets[done:], timestamps[done:])
-            if self._row[-1].full:
+            if self._row[-1].is_full:
                 self._full.append(self._row[-1])
-        if self._row[-1].full and keys.last_offset > self._row[-1].end_offset:
+        if self._row[-1].is_full and keys.last_offset > self._row[-1].end_offset:
             # As with Apache, the next message makes the next file, whether it has keys or not.
             self._roll()
         self._done = (keys.last_offset, keys.last_timestamp)
@@ -257,16 +257,16 @@ class Index:
         if former is not None:
             former.unmap()
 
-    def find(self, topic: str, key: str, most: int, begin: int, end: int) -> Found:
+    def find(self, topic: str, key: str, most: int, begin: int, end: int) -> IndexMatches:
         """Offsets of the records with a key (or another key of the same hash), stored between two times in ms.
 
         Only what is indexed is found: see `catch_up`.
         """
         with self._lock:
             if not self._row:
-                return Found(offsets=[], last_timestamp=0, last_offset=0)
+                return IndexMatches(offsets=[], last_timestamp=0, last_offset=0)
             key_hash = positive_hash(f"{topic}#{key}")
-            most = min(most, MOST_FOUND)
+            most = min(most, MAX_MATCHES)
             offsets: list[int] = []
             newest = self._row[-1]
             for file in reversed(self._row):
@@ -276,9 +276,9 @@ class Index:
                         file.unmap()
                 if file.begin_timestamp < begin or len(offsets) >= most:
                     break
-            return Found(offsets=offsets, last_timestamp=newest.end_timestamp, last_offset=newest.end_offset)
+            return IndexMatches(offsets=offsets, last_timestamp=newest.end_timestamp, last_offset=newest.end_offset)
 
-    def take_before(self, offset: int) -> list[IndexFile]:
+    def detach_before(self, offset: int) -> list[IndexFile]:
         """Forget the files whose last message is before an offset of the log, but not the newest: to be removed."""
         with self._lock:
             count = 0
@@ -305,7 +305,7 @@ class Index:
                 while self._dispatch():
                     pass
             if self._row:
-                self._row[-1].pass_over(*self._done)
+                self._row[-1].extend_header_to(*self._done)
             for file in [*self._full, *self._row[-1:]]:
                 file.sync()
             for file in self._row:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from rocketwire.store.index.key_index import Index
+from rocketwire.store.index.key_index import KeyIndex
 from rocketwire.store.layout.record import store_timestamp
 from rocketwire.wire.facts.record import MAX_PROPERTIES_LENGTH
 
@@ -30,7 +30,7 @@ class QueryResult:
 
 
 def query(
-    index: Index,
+    index: KeyIndex,
     record_at: Callable[[int], memoryview | None],
     topic: str,
     key: str,

@@ -11,7 +11,7 @@ from typing import Final
 
 import construct as cs
 
-from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.facts.record import (
     BORN_HOST_AT,
     MAGIC_AT,

@@ -48,7 +48,7 @@ class Checkpoint:
             times = CHECKPOINT_STRUCT.pack(self.commit_log, self.consume_queue, self.index)
             self._files.write(self._path, times.ljust(FILE_SIZE, b"\0"))
 
-    def claim(self, timestamp: int) -> int:
+    def begin_proof(self, timestamp: int) -> int:
         """Begin to flush messages stored up to a time in ms; return the claim to pass to `prove_...`."""
         with self._lock:
             self.claimed = max(self.claimed, timestamp - _MARGIN)

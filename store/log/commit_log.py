@@ -18,7 +18,7 @@ import threading
 from typing import Final
 
 from rocketwire.native import LogTail
-from rocketwire.store.disk.files import Ahead, FileSystem
+from rocketwire.store.disk.files import FileSystem, PageFaulter
 from rocketwire.store.disk.segment import Segment, whole_pages
 from rocketwire.store.disk.segments import Segments
 from rocketwire.store.errors import RecordTooLarge, StoreError, StoreForeign
@@ -54,7 +54,7 @@ class CommitLog(LogTail):
         self._current: Segment | None = None
         self._ahead: Segment | None = None
         self._flushing = threading.Lock()
-        self._helper = None if sync_flush else files.ahead()
+        self._helper = None if sync_flush else files.page_faulter()
 
     def load(self) -> None:
         """Find the files. Recovery finds the end of the log (`resume`).
@@ -114,7 +114,7 @@ class CommitLog(LogTail):
         if size > most:
             raise RecordTooLarge(size, most)
         current = self._current
-        self.check_there()
+        self.check_exists()
         if current is not None and self.position + size + BLANK_SIZE > current.end:
             self._close_current(current)
             current = None
@@ -126,10 +126,10 @@ class CommitLog(LogTail):
         ready = min(current.reserved, whole_pages(max(at + size + BLANK_SIZE, at + self._prefault)))
         if self._helper is not None:
             self._ask_for_more(self._helper, current, at, ready)
-        current.touch(at, ready - at)
+        current.populate(at, ready - at)
         self.limit = current.start + ready - BLANK_SIZE
 
-    def check_there(self) -> None:
+    def check_exists(self) -> None:
         """Check that the newest file with messages still has its name. Safe in a thread.
 
         Raises:
@@ -137,14 +137,14 @@ class CommitLog(LogTail):
         """
         segment = self._current or self.segments.find_unmapped(self.position - 1)
         if segment is not None:
-            segment.check_there()
+            segment.check_exists()
 
-    def _ask_for_more(self, helper: Ahead, current: Segment, at: int, ready: int) -> None:
+    def _ask_for_more(self, helper: PageFaulter, current: Segment, at: int, ready: int) -> None:
         """Have the helper fault in what follows `ready`; what is before belongs to the writer from now on."""
         with contextlib.suppress(StoreError, OSError):  # reported when the file is needed
             self._reserve(current, at, min(ready + _AHEAD, current.size))
         if ready < current.size:
-            helper.ask(current.mapping, current.path, ready, min(ready + _AHEAD, current.reserved) - ready)
+            helper.populate(current.mapping, current.path, ready, min(ready + _AHEAD, current.reserved) - ready)
         else:
             helper.stop()
 
@@ -153,7 +153,7 @@ class CommitLog(LogTail):
         before = current.reserved
         current.reserve(upto, _WINDOW)
         if current.reserved > before:
-            current.read_singly(at)
+            current.disable_read_ahead_from(at)
 
     def _stop_helper(self) -> None:
         if self._helper is not None:
@@ -175,7 +175,7 @@ class CommitLog(LogTail):
     def _next_segment(self) -> Segment:
         if self._ahead is None:
             self._ahead = self.segments.append(self.position)
-        elif not self._ahead.there:
+        elif not self._ahead.exists:
             self._ahead.create()  # nothing is in it yet
         segment = self._ahead
         self._enter(segment)  # if that fails, the file is still the next one
@@ -242,7 +242,7 @@ class CommitLog(LogTail):
         """
         with self._flushing:
             segments = self.segments
-            segments.unsynced = len(segments) > 0
+            segments.directory_unsynced = len(segments) > 0
             segments.sync_directory()
             for number in range(len(segments)):
                 segment = segments[number]

@@ -18,14 +18,14 @@ _STEP: Final = 256
 _HEAD: Final = 128
 
 
-class Scanned(NamedTuple):
+class ScanResult(NamedTuple):
     """Whole records that hold the bytes, in the log's order, and where the next part begins."""
 
     records: list[memoryview]
     next_offset: int
 
 
-def scan(log: CommitLog, offset: int, end: int, needle: bytes) -> Scanned:
+def scan(log: CommitLog, offset: int, end: int, needle: bytes) -> ScanResult:
     """Search some of the records between two physical offsets.
 
     Args:
@@ -34,12 +34,12 @@ def scan(log: CommitLog, offset: int, end: int, needle: bytes) -> Scanned:
         end: Where the search ends: `next_offset` is this then, or more.
         needle: What the records hold.
     """
-    from rocketwire.store.records.walk import Stop, walk  # noqa: PLC0415 - needs numpy, the start of an empty store does not
+    from rocketwire.store.records.walk import WalkEnd, walk  # noqa: PLC0415 - needs numpy, the start of an empty store does not
 
     offset = max(offset, log.start)
     segment = log.segments.find(offset)
     if segment is None:
-        return Scanned([], log.next_file(offset))
+        return ScanResult([], log.next_file(offset))
     buffer = segment.mapping
     walked = walk(
         buffer,
@@ -60,7 +60,7 @@ def scan(log: CommitLog, offset: int, end: int, needle: bytes) -> Scanned:
             found.append(segment.view[starts[number] : record_end])
         at = record_end
     following = segment.start + walked.position
-    return Scanned(found, following if walked.stop is Stop.FULL else log.next_file(following))
+    return ScanResult(found, following if walked.stop is WalkEnd.FULL else log.next_file(following))
 
 
 def file_before(log: CommitLog, timestamp: int) -> int:

@@ -91,7 +91,7 @@ class ConsumeQueue(QueueEntries):
             StoreForeign: a file does not belong there.
         """
         self._segments.load(SIZE_SETTING, remedy=_REMEDY)
-        self._segments.unsynced = self._uncertain = not clean
+        self._segments.directory_unsynced = self._uncertain = not clean
         self.min = self.first_offset
         last = self._segments.last
         if last is None:
@@ -114,7 +114,7 @@ class ConsumeQueue(QueueEntries):
         at = self.end * ENTRY_SIZE
         segment = segments.last
         if segment is not None:
-            segment.check_there()
+            segment.check_exists()
         if segment is None:
             segment = segments.append(at - at % segments.file_size, AHEAD)
         elif at == segment.end:
@@ -127,21 +127,21 @@ class ConsumeQueue(QueueEntries):
             self._window = min(2 * self._window, _MOST_WINDOW)
         segment.reserve(min(start + entries * ENTRY_SIZE, segment.size), self._window)
         segments.pin(segment)
-        segment.touch(start, segment.reserved - start)
+        segment.populate(start, segment.reserved - start)
         self.buffer = segment.mapping
         self.position = start
         self.limit = segment.reserved - segment.reserved % ENTRY_SIZE
 
-    def hold(self) -> None:
+    def ensure_mapped(self) -> None:
         """Check that the file being written is there; if not, the next append checks again before it writes.
 
         Raises:
             StoreGone: it is not.
         """
         segment = self._segments.last
-        if segment is not None and segment.mapped:
+        if segment is not None and segment.is_mapped:
             try:
-                segment.check_there()
+                segment.check_exists()
             except StoreGone:
                 self.limit = 0
                 raise
@@ -216,7 +216,7 @@ class ConsumeQueue(QueueEntries):
         return True
 
     def _cut(self, end: int) -> None:
-        self.park()
+        self.unmap()
         at = end * ENTRY_SIZE
         self._segments.truncate(at, clear=True)
         first = self._segments.first
@@ -260,7 +260,7 @@ class ConsumeQueue(QueueEntries):
         end = self.end
         if end == self._flushed and not self._cut_unsynced:
             return
-        if self._segments.unsynced:
+        if self._segments.directory_unsynced:
             self._segments.sync_directory(done)
             done.update(self._segments.parents)
         at = self._flushed * ENTRY_SIZE
@@ -270,7 +270,7 @@ class ConsumeQueue(QueueEntries):
         self._flushed = max(self._flushed, end)
         self._cut_unsynced = False  # only recovery cuts, never during a flush
 
-    def park(self) -> None:
+    def unmap(self) -> None:
         """Drop the mappings; the next append or read maps the files again."""
         self.buffer = bytearray()
         self.position = self.limit = 0
@@ -283,7 +283,7 @@ class ConsumeQueue(QueueEntries):
         Raises:
             OSError: a file cannot be removed; the queue keeps it and those after it.
         """
-        self.park()
+        self.unmap()
         while self._segments.first is not None:
             self._segments.remove_first()
             self.min = max(self.min, self.first_offset)

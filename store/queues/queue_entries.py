@@ -64,7 +64,7 @@ class QueueEntries(QueueTail):
         end = min(self.end * ENTRY_SIZE - segment.start, segment.size)
         if start < end and at // _READ_AHEAD != self._read_block:
             self._read_block = at // _READ_AHEAD
-            segment.read_ahead(start, min(_READ_AHEAD, end - start))
+            segment.prefetch(start, min(_READ_AHEAD, end - start))
         return segment.view[start : min(start + most * ENTRY_SIZE, end)]
 
     def file_range(self, offset: int) -> tuple[int, int]:

@@ -16,12 +16,12 @@ from rocketwire.wire.facts.record import MAX_TOPIC_LENGTH_V1
 from rocketwire.wire.names import DEAD_LETTER_PREFIX, RETRY_PREFIX, SCHEDULE_TOPIC
 
 #: Bytes of a directory's name.
-LONGEST_NAME: Final = 255
+MAX_NAME_BYTES: Final = 255
 #: Queues whose counts are taken at once.
 _COUNTED: Final = 1024
 
 
-def usable(topic: str, longest: int) -> bool:
+def is_directory_name(topic: str, longest: int) -> bool:
     """Whether a topic can be the name of a directory; in a damaged log a topic may be any bytes."""
     return 0 < len(topic.encode()) <= longest and topic not in {".", ".."} and "/" not in topic
 
@@ -44,10 +44,10 @@ class QueueTable:
         self.by_key: dict[tuple[str, int], ConsumeQueue] = {}
         self.dirty: set[ConsumeQueue] = set()
         #: Topics whose directory held nothing at the start.
-        self.empty: set[str] = set()
+        self.empty_topics: set[str] = set()
         #: Topics whose queues 5.x counts in batches: this broker does not use them.
         self.batch_topics: frozenset[str] = frozenset()
-        self.removed = Event[[]]()
+        self.on_queue_removed = Event[[]]()
         self._settings = settings
         self._files = files
         self._mapped: OrderedDict[ConsumeQueue, None] = OrderedDict()
@@ -75,7 +75,7 @@ class QueueTable:
                 continue
             names = self._files.names(f"{root}/{topic}")
             if not names:
-                self.empty.add(topic)
+                self.empty_topics.add(topic)
             for name in names:
                 if _is_number(name):
                     queue = self._new((topic, int(name)))
@@ -102,11 +102,11 @@ class QueueTable:
         self._mapped.move_to_end(queue)
         if len(self._mapped) > self._most_mapped:
             oldest, _ = self._mapped.popitem(last=False)
-            oldest.park()
+            oldest.unmap()
 
-    def takes(self, topic: str) -> bool:
+    def accepts_topic(self, topic: str) -> bool:
         """Whether a topic of the log may have consume queues."""
-        return usable(topic, LONGEST_NAME) and topic not in self.batch_topics
+        return is_directory_name(topic, MAX_NAME_BYTES) and topic not in self.batch_topics
 
     def physical_start(self, topic: str) -> int:
         """Physical offset of the oldest message in the queues of a topic; -1 when they have none."""
@@ -126,8 +126,10 @@ class QueueTable:
         if topic in self.batch_topics:
             raise TopicUnusable(topic, "its queues are 5.x's of batches (CQType BatchCQ)")
         if longest is None:
-            longest = LONGEST_NAME if topic.startswith((RETRY_PREFIX, DEAD_LETTER_PREFIX)) else MAX_TOPIC_LENGTH_V1
-        if not usable(topic, longest) and not (usable(topic, LONGEST_NAME) and self._has(topic)):
+            longest = MAX_NAME_BYTES if topic.startswith((RETRY_PREFIX, DEAD_LETTER_PREFIX)) else MAX_TOPIC_LENGTH_V1
+        if not is_directory_name(topic, longest) and not (
+            is_directory_name(topic, MAX_NAME_BYTES) and self._has(topic)
+        ):
             raise TopicUnusable(topic)
         queue = self._new((topic, queue_id))
         self.by_key[topic, queue_id] = queue
@@ -142,12 +144,12 @@ class QueueTable:
     def __len__(self) -> int:
         return len(self.by_key)
 
-    def has_arrived(self, topic: str, queues: int) -> bool:
+    def has_new_counts(self, topic: str, queues: int) -> bool:
         """Whether one of a topic's queues, the first so many, has counts that were not taken yet."""
         found = (self.by_key.get((topic, queue_id)) for queue_id in range(queues))
         return any(queue is not None and queue.arrived for queue in found)
 
-    def take_arrived(self) -> Iterator[list[tuple[str, int, int]]]:
+    def take_counts(self) -> Iterator[list[tuple[str, int, int]]]:
         """Take the counts of what was appended since the last call: topics, messages and bytes of their queues.
 
         They come in parts, between which the caller may let others run. A part takes 0.2 ms if all its queues grew.
@@ -201,7 +203,7 @@ class QueueTable:
         try:
             queue.remove()
         finally:
-            self.removed()
+            self.on_queue_removed()
         del self.by_key[queue.key]
         self.dirty.discard(queue)
         self._files.remove_directory(queue.directory)
@@ -216,4 +218,4 @@ class QueueTable:
         """Drop all mappings and descriptors."""
         self._mapped.clear()
         for queue in self:
-            queue.park()
+            queue.unmap()

@@ -47,11 +47,11 @@ class FetchStatus(enum.Enum):
     NO_MESSAGE_IN_QUEUE = "NO_MESSAGE_IN_QUEUE"
 
 
-class Fetched(msgspec.Struct, gc=False):
+class FetchResult(msgspec.Struct, gc=False):
     """The result: `count` records of `size` bytes in `chunks`; the reader continues at `next_offset`.
 
-    `far_behind`: the last entry scanned is further behind the log's end than the page cache is expected to hold; then
-    `looked_at` is the number of bytes of the records that were read, whether or not they are among the chunks.
+    `is_far_behind`: the last entry scanned is further behind the log's end than the page cache is expected to hold; then
+    `scanned_bytes` is the number of bytes of the records that were read, whether or not they are among the chunks.
     """
 
     status: FetchStatus
@@ -61,8 +61,8 @@ class Fetched(msgspec.Struct, gc=False):
     chunks: list[memoryview] = []
     count: int = 0
     size: int = 0
-    far_behind: bool = False
-    looked_at: int = 0
+    is_far_behind: bool = False
+    scanned_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,14 +85,14 @@ def fetch(
     accept: Callable[[int], bool] | None,
     matches: Callable[[bytes], bool] | None = None,
     most_text: int = ANY_TEXT,
-) -> Fetched:
+) -> FetchResult:
     """Messages of a queue from `offset` on, at most `most`.
 
     `accept` is called with the tags code of each, `matches` with the property text of those that remain, up to the
     message with which the texts exceed `most_text` bytes.
     """
     if queue is None or not queue.end:
-        return Fetched(FetchStatus.NO_MESSAGE_IN_QUEUE, 0, 0, 0)
+        return FetchResult(FetchStatus.NO_MESSAGE_IN_QUEUE, 0, 0, 0)
     low, high = queue.min, queue.end
     if not low <= offset < high:
         return _outside(low, high, offset)
@@ -103,10 +103,10 @@ def fetch(
         newest = _newest_records and _newest_records(log, queue, offset, wanted, limits.memory, limits.bytes_in_memory)
         if newest:
             chunks, count, size = newest
-            return Fetched(FetchStatus.FOUND, offset + count, low, high, chunks, count, size)
+            return FetchResult(FetchStatus.FOUND, offset + count, low, high, chunks, count, size)
     entries = queue.entries(offset, wanted)
     if entries is None:
-        return Fetched(FetchStatus.OFFSET_FOUND_NULL, queue.file_range(offset)[1], low, high)
+        return FetchResult(FetchStatus.OFFSET_FOUND_NULL, queue.file_range(offset)[1], low, high)
     if everything:
         found = _fetch_plain(log, queue, offset, limits, entries)
         if found is not None:
@@ -121,20 +121,20 @@ def fetch(
     return _fetch_each(log, queue, offset, most, limits, accept, matches, most_text, entries)
 
 
-def _outside(low: int, high: int, offset: int) -> Fetched:
+def _outside(low: int, high: int, offset: int) -> FetchResult:
     """The result for an offset outside of a queue."""
     if offset < low == high:
         # All of it is gone. As in 4.9.7 the reader continues at once; after OFFSET_TOO_SMALL it would wait 10 s.
-        return Fetched(FetchStatus.MESSAGE_WAS_REMOVING, high, low, high)
+        return FetchResult(FetchStatus.MESSAGE_WAS_REMOVING, high, low, high)
     if offset < low:
-        return Fetched(FetchStatus.OFFSET_TOO_SMALL, low, low, high)
+        return FetchResult(FetchStatus.OFFSET_TOO_SMALL, low, low, high)
     status = FetchStatus.OFFSET_OVERFLOW_ONE if offset == high else FetchStatus.OFFSET_OVERFLOW_BADLY
-    return Fetched(status, high, low, high)
+    return FetchResult(status, high, low, high)
 
 
 def _fetch_plain(
     log: CommitLog, queue: ConsumeQueue, offset: int, limits: FetchLimits, entries: memoryview
-) -> Fetched | None:
+) -> FetchResult | None:
     """All records of some entries, if they are within the limits, in memory and in one file; else None."""
     count = len(entries) // ENTRY_SIZE
     first = ENTRY_STRUCT.unpack_from(entries)[0]
@@ -148,7 +148,7 @@ def _fetch_plain(
     size = sum(map(len, chunks))
     if size > limits.bytes_in_memory:
         return None
-    return Fetched(FetchStatus.FOUND, offset + count, queue.min, queue.end, chunks, count, size)
+    return FetchResult(FetchStatus.FOUND, offset + count, queue.min, queue.end, chunks, count, size)
 
 
 def _fetch_matching(
@@ -160,7 +160,7 @@ def _fetch_matching(
     matches: Callable[[bytes], bool],
     most_text: int,
     entries: memoryview,
-) -> Fetched | None:
+) -> FetchResult | None:
     """Messages chosen by their property text, if all entries' records are in memory and in one file; else None."""
     first = ENTRY_STRUCT.unpack_from(entries)[0]
     segment = log.segments.find(first)
@@ -189,7 +189,7 @@ def _fetch_matching(
             size += record_size
     chunks.append(view[run_start:run_end])
     status = FetchStatus.FOUND if count else FetchStatus.NO_MATCHED_MESSAGE
-    return Fetched(status, offset + scanned, queue.min, queue.end, [each for each in chunks if each], count, size)
+    return FetchResult(status, offset + scanned, queue.min, queue.end, [each for each in chunks if each], count, size)
 
 
 def _fetch_each(  # noqa: C901, PLR0912 - one loop, see above
@@ -202,7 +202,7 @@ def _fetch_each(  # noqa: C901, PLR0912 - one loop, see above
     matches: Callable[[bytes], bool] | None,
     most_text: int,
     entries: memoryview,
-) -> Fetched:
+) -> FetchResult:
     log_end = log.position
     status = FetchStatus.NO_MATCHED_MESSAGE
     chunks: list[memoryview] = []
@@ -249,7 +249,7 @@ def _fetch_each(  # noqa: C901, PLR0912 - one loop, see above
         skip_until = -1
         count += 1
         size += record_size
-    return Fetched(
+    return FetchResult(
         status,
         offset + scanned,
         queue.min,

@@ -10,13 +10,13 @@ import struct
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from rocketwire.store.index.key_index import Index
+from rocketwire.store.index.key_index import KeyIndex
 from rocketwire.store.index.query import QueryResult, query
 from rocketwire.store.layout.record import SMALLEST
 from rocketwire.store.log.commit_log import CommitLog
-from rocketwire.store.log.log_scan import Scanned, file_before, scan
+from rocketwire.store.log.log_scan import ScanResult, file_before, scan
 from rocketwire.store.queues.queues import QueueTable
-from rocketwire.store.read.fetch import ANY_TEXT, Fetched, FetchLimits, fetch
+from rocketwire.store.read.fetch import ANY_TEXT, FetchLimits, FetchResult, fetch
 from rocketwire.store.read.times import offset_by_time, store_time
 from rocketwire.wire.facts.record import END_OF_FILE_BLANK, MAGIC_V1, MAGIC_V2
 
@@ -36,7 +36,7 @@ class LogPart(NamedTuple):
 class StoreReader:
     """The reading half of a store, over its log, queues and index (None: it keeps none)."""
 
-    def __init__(self, log: CommitLog, queues: QueueTable, index: Index | None, limits: FetchLimits) -> None:
+    def __init__(self, log: CommitLog, queues: QueueTable, index: KeyIndex | None, limits: FetchLimits) -> None:
         self._log = log
         self._queues = queues
         self._index = index
@@ -95,7 +95,7 @@ class StoreReader:
         accept: Callable[[int], bool] | None = None,
         matches: Callable[[bytes], bool] | None = None,
         most_text: int = ANY_TEXT,
-    ) -> Fetched:
+    ) -> FetchResult:
         """Messages of a queue from an offset on, with 4.9.7's semantics: see `fetch.fetch`.
 
         Args:
@@ -185,7 +185,7 @@ class StoreReader:
             offset = queue.file_range(offset)[1]
         return queue.end, b""
 
-    def scan(self, offset: int, end: int, needle: bytes) -> Scanned:
+    def scan(self, offset: int, end: int, needle: bytes) -> ScanResult:
         """Some of the log's records between two physical offsets that contain certain bytes: see `log_scan.scan`."""
         return scan(self._log, offset, end, needle)
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rocketwire.store.layout.record import HOST_BITS, HOST_FORMS, SMALLEST, head_dtype
-from rocketwire.store.records.columns import NOTHING, Buffer, Records, by_length, gather
+from rocketwire.store.records.columns import NO_RECORDS, Buffer, RecordColumns, by_length, gather
 from rocketwire.store.records.lost_pages import PAGE, has_lost_page
 from rocketwire.wire.facts.record import (
     BODY_CRC_MASK,
@@ -42,7 +42,7 @@ _MAGIC_WORD, _SYS_FLAG_WORD = (_PLACES[name][1] // _WORD.itemsize for name in ("
 _USUAL_MAGIC, _USUAL_HOST_BITS = (int(np.array(value, ">i4").view(_WORD)) for value in (MAGIC_V1, HOST_BITS))
 
 
-class Batch:
+class CheckedRecords:
     """Records whose positions and sizes are known, checked step by step; each step cuts them at the first bad one.
 
     Attributes:
@@ -63,9 +63,9 @@ class Batch:
         self._octets = np.frombuffer(buffer, np.uint8)
         self._base = base
         self._believed = believed
-        self.records = NOTHING
+        self.records = NO_RECORDS
         if len(positions):
-            self.records = Records(gather(self._octets, positions, _HEAD_V4), {"position": positions})
+            self.records = RecordColumns(gather(self._octets, positions, _HEAD_V4), {"position": positions})
 
     @property
     def count(self) -> int:
@@ -91,7 +91,7 @@ class Batch:
             if self.count:
                 step()
         if not self.count:
-            self.records = NOTHING
+            self.records = NO_RECORDS
 
     def keep(self, good: NDArray[np.bool_], reason: Callable[[int], str]) -> None:
         """Cut the records at the first one that is not good; `reason` gives the cause for its index."""

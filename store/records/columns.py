@@ -34,7 +34,7 @@ _FIELDS: Final[dict[str, tuple[str, type[np.signedinteger[Any]]]]] = {
 _BEHIND_A_HOST: Final = ("store_timestamp", "reconsume_times", "prepared_offset", "body_length")
 
 
-class Records:
+class RecordColumns:
     """Whole records in the order of the log: columns of one length, in native byte order.
 
     Positions are those in the buffer; times are in ms, lengths in bytes. Columns that stand in the records' heads are
@@ -91,13 +91,13 @@ class Records:
         for name in _BEHIND_A_HOST:
             getattr(self, name)[chosen] = heads[_FIELDS[name][0]]
 
-    def part(self, chosen: slice | NDArray[np.intp] | NDArray[np.bool_]) -> Records:
+    def part(self, chosen: slice | NDArray[np.intp] | NDArray[np.bool_]) -> RecordColumns:
         """Some of them."""
-        return Records(self.heads[chosen], {name: column[chosen] for name, column in self._columns.items()})
+        return RecordColumns(self.heads[chosen], {name: column[chosen] for name, column in self._columns.items()})
 
 
 #: No records.
-NOTHING: Final = Records(
+NO_RECORDS: Final = RecordColumns(
     np.empty(0, _HEAD),
     {
         "position": np.empty(0, np.int64),
@@ -130,7 +130,7 @@ class _Codes(dict[bytes, int]):
         return code
 
 
-def topics_of(buffer: Buffer, records: Records) -> tuple[NDArray[np.int32], list[str]]:
+def topics_of(buffer: Buffer, records: RecordColumns) -> tuple[NDArray[np.int32], list[str]]:
     """A code for each record's topic, and the topics by their codes."""
     codes = np.empty(len(records.position), np.int32)
     known = _Codes()

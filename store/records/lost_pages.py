@@ -2,7 +2,7 @@
 
 A body has a CRC, but properties have none. So recovery rejects properties of which the part on one page is all zero,
 and the last record's if they end with a zero byte. Sends with zero bytes in properties are refused here, but Apache's
-brokers accept them: when such a message is stored once more, separators are put around its properties (`fenced`).
+brokers accept them: when such a message is stored once more, separators are put around its properties (`guard_against_lost_pages`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def has_lost_page(text: bytes, at: int) -> bool:
     return False
 
 
-def fenced(properties: bytes) -> bytes | None:
+def guard_against_lost_pages(properties: bytes) -> bytes | None:
     """The same properties as text that recovery accepts at any position; None if there is no such text.
 
     If it begins or ends with zeros, an empty item is added there, which readers skip; then no part on one page is all

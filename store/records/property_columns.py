@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rocketwire.store.records.columns import Buffer, Records, gather
+from rocketwire.store.records.columns import Buffer, RecordColumns, gather
 from rocketwire.wire.facts import properties as names
 from rocketwire.wire.facts.properties import ITEM_SEP, KEY_SEP, NAME_SEP
 from rocketwire.wire.java import INT32_MAX
@@ -37,7 +37,7 @@ class HashedTexts(NamedTuple):
     length: NDArray[np.int64]
 
 
-class Properties(NamedTuple):
+class HashedProperties(NamedTuple):
     """Of a batch: tags in the order of their records, one a record at most; keys in the order they are indexed."""
 
     tags: HashedTexts
@@ -67,7 +67,7 @@ class _Powers:
 _powers: Final = _Powers()
 
 
-def hashed_properties(buffer: Buffer, records: Records) -> Properties:
+def hashed_properties(buffer: Buffer, records: RecordColumns) -> HashedProperties:
     """Read the properties of a batch of records."""
     rows = _rows(buffer, records)
     if rows is not None:
@@ -79,7 +79,7 @@ def hashed_properties(buffer: Buffer, records: Records) -> Properties:
     return _Parser(*_units(parts, records.properties_length)).properties()
 
 
-def _rows(buffer: Buffer, records: Records) -> NDArray[np.uint8] | None:
+def _rows(buffer: Buffer, records: RecordColumns) -> NDArray[np.uint8] | None:
     """A row for each text, with a separator behind it and at its end; None if lengths differ much, or not ASCII."""
     lengths = records.properties_length
     count = len(lengths)
@@ -141,18 +141,18 @@ class _Parser:
         weighted = units * _powers(_INVERSE, len(units))[: len(units)]
         self._sums: NDArray[np.uint32] = np.concatenate([np.zeros(1, np.uint32), np.cumsum(weighted, dtype=np.uint32)])
 
-    def properties(self) -> Properties:
+    def properties(self) -> HashedProperties:
         """Tags and keys of all records."""
         tags = self._texts(*self._last(names.TAGS))
         unique = self._last(names.UNIQ_KEY)
         words = self._words(*self._last(names.KEYS))
         if not len(words[0]):
-            return Properties(tags, self._texts(*unique))
+            return HashedProperties(tags, self._texts(*unique))
         if not len(unique[0]):
-            return Properties(tags, self._texts(*words))
+            return HashedProperties(tags, self._texts(*words))
         record, start, end = (np.concatenate(columns) for columns in zip(unique, words, strict=True))
         order = np.argsort(record, kind="stable")
-        return Properties(tags, self._texts(record[order], start[order], end[order]))
+        return HashedProperties(tags, self._texts(record[order], start[order], end[order]))
 
     def _last(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Records that have a property, and where the last value of each begins and ends."""

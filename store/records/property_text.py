@@ -10,7 +10,7 @@ from rocketwire.store.layout.record import HOST_BITS, head_of, properties_of
 from rocketwire.wire.facts import properties as names
 from rocketwire.wire.facts.record import MAGIC_AT, MAGIC_V1, SYS_FLAG_AT
 from rocketwire.wire.java import string_hash
-from rocketwire.wire.properties import reader_of
+from rocketwire.wire.properties import property_reader
 
 _MOST_TAGS: Final = 10_000
 _BODY_AT: Final = head_of(0).size
@@ -21,8 +21,8 @@ _FRONT: Final = struct.Struct(
 ).unpack_from
 #: The lengths of topic (one byte in version 1) and properties (two).
 _LENGTHS: Final = 1 + 2
-_tags_of: Final = reader_of(names.TAGS.encode())
-_delay_of: Final = reader_of(names.DELAY.encode())
+_tags_of: Final = property_reader(names.TAGS.encode())
+_delay_of: Final = property_reader(names.DELAY.encode())
 
 
 def property_text(mapping: mmap.mmap, at: int, end: int) -> bytes:

@@ -16,17 +16,17 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from rocketwire.store.layout.record import SMALLEST
-from rocketwire.store.records.checked_batch import Batch
-from rocketwire.store.records.columns import NOTHING, Buffer, Records
+from rocketwire.store.records.checked_batch import CheckedRecords
+from rocketwire.store.records.columns import NO_RECORDS, Buffer, RecordColumns
 from rocketwire.wire.facts.record import BLANK_MAGIC, END_OF_FILE_BLANK, MAGIC_V1, MAGIC_V2
 
 #: Records a call takes by default: few enough to stay in the processor's cache from the first look to the CRC.
-MOST: Final = 2048
+MAX_RECORDS: Final = 2048
 _BLANK_SIZE: Final[int] = END_OF_FILE_BLANK.sizeof()
 _SIZE_AND_MAGIC: Final = struct.Struct(">ii")
 
 
-class Stop(enum.Enum):
+class WalkEnd(enum.Enum):
     """Why a walk ended."""
 
     MORE = "the buffer ends inside a record"
@@ -36,12 +36,12 @@ class Stop(enum.Enum):
     FULL = "as many records as were asked for"
 
 
-class Walked(NamedTuple):
+class WalkResult(NamedTuple):
     """The result of a walk: whole records, where the next one begins, why it ended there, and if DAMAGED the cause."""
 
-    records: Records
+    records: RecordColumns
     position: int
-    stop: Stop
+    stop: WalkEnd
     reason: str
 
 
@@ -54,8 +54,8 @@ def walk(
     whole: bool,
     check_crc: bool = True,
     lost_pages: bool = False,
-    most: int = MOST,
-) -> Walked:
+    most: int = MAX_RECORDS,
+) -> WalkResult:
     """Read records from a position of a buffer on, until something else comes.
 
     Args:
@@ -72,15 +72,15 @@ def walk(
     end = len(buffer) if end is None else end
     starts, position, stop, reason = _chain(buffer, position, end, most, whole=whole)
     if not starts:
-        return Walked(NOTHING, position, stop, reason)
-    batch = Batch(buffer, np.array(starts, np.int64), base)
+        return WalkResult(NO_RECORDS, position, stop, reason)
+    batch = CheckedRecords(buffer, np.array(starts, np.int64), base)
     batch.check(check_crc=check_crc, lost_pages=lost_pages)
     if batch.reason:
-        return Walked(batch.records, starts[batch.count], Stop.DAMAGED, batch.reason)
-    return Walked(batch.records, position, stop, reason)
+        return WalkResult(batch.records, starts[batch.count], WalkEnd.DAMAGED, batch.reason)
+    return WalkResult(batch.records, position, stop, reason)
 
 
-def _chain(buffer: Buffer, position: int, end: int, most: int, *, whole: bool) -> tuple[list[int], int, Stop, str]:
+def _chain(buffer: Buffer, position: int, end: int, most: int, *, whole: bool) -> tuple[list[int], int, WalkEnd, str]:
     """Where records begin, by their sizes and magic numbers alone; where the next one begins, and why it is left."""
     unpack = _SIZE_AND_MAGIC.unpack_from
     starts: list[int] = []
@@ -90,23 +90,23 @@ def _chain(buffer: Buffer, position: int, end: int, most: int, *, whole: bool) -
     for _ in range(most):
         if position > last:
             if not whole:
-                return starts, position, Stop.MORE, ""
-            return starts, position, Stop.DAMAGED, "its file ends without an end-of-file blank"
+                return starts, position, WalkEnd.MORE, ""
+            return starts, position, WalkEnd.DAMAGED, "its file ends without an end-of-file blank"
         size, magic = unpack(buffer, position)
         if (magic != MAGIC_V1 and magic != MAGIC_V2) or size < SMALLEST or size > end - position:  # noqa: PLR1714 - fast
             break
         add(position)
         position += size
     else:
-        return starts, position, Stop.FULL, ""
+        return starts, position, WalkEnd.FULL, ""
     if magic == BLANK_MAGIC:
-        return starts, position, Stop.BLANK, ""
+        return starts, position, WalkEnd.BLANK, ""
     if size == 0:
-        return starts, position, Stop.UNWRITTEN, ""
+        return starts, position, WalkEnd.UNWRITTEN, ""
     if magic not in (MAGIC_V1, MAGIC_V2):
-        return starts, position, Stop.DAMAGED, f"its magic number {magic & 0xFFFFFFFF:08X} is unknown"
+        return starts, position, WalkEnd.DAMAGED, f"its magic number {magic & 0xFFFFFFFF:08X} is unknown"
     if size < SMALLEST:
-        return starts, position, Stop.DAMAGED, f"its size {size} is less than the smallest record's {SMALLEST}"
+        return starts, position, WalkEnd.DAMAGED, f"its size {size} is less than the smallest record's {SMALLEST}"
     if whole:
-        return starts, position, Stop.DAMAGED, f"its size {size} is more than the {end - position} left in its file"
-    return starts, position, Stop.MORE, ""
+        return starts, position, WalkEnd.DAMAGED, f"its size {size} is more than the {end - position} left in its file"
+    return starts, position, WalkEnd.MORE, ""

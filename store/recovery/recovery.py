@@ -34,7 +34,7 @@ NONE_DELETED: Final[Mapping[str, int]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recovered:
+class RecoveryResult:
     """The result of recovery: it read `records` from `start` to `end`, the last stored at `last_timestamp` (ms).
 
     `clean`: the last stop was a clean one.
@@ -56,7 +56,7 @@ def recover(
     clean: bool,
     topics: Callable[[], Container[str] | None],
     dead_before: Mapping[str, int] = NONE_DELETED,
-) -> Recovered:
+) -> RecoveryResult:
     """Recover a loaded log and loaded queues.
 
     Args:
@@ -76,7 +76,7 @@ def recover(
     if not len(log.segments):
         queues.remove_all()
         log.resume(0, flushed=0, clear=False)
-        return Recovered(start=0, end=0, records=0, last_timestamp=0, clean=clean)
+        return RecoveryResult(start=0, end=0, records=0, last_timestamp=0, clean=clean)
     topics = functools.cache(topics)
     _finish_deletions(queues, dead_before)
     from rocketwire.store.recovery.replay import (  # noqa: PLC0415 - needs numpy, an empty store does not
@@ -108,7 +108,9 @@ def recover(
     queues.truncate(done.end)
     log.resume(done.end, flushed=done.end if clean else start, clear=not clean or done.damaged)
     queues.correct_min(log.start)
-    return Recovered(start=start, end=done.end, records=done.records, last_timestamp=done.last_timestamp, clean=clean)
+    return RecoveryResult(
+        start=start, end=done.end, records=done.records, last_timestamp=done.last_timestamp, clean=clean
+    )
 
 
 def _finish_deletions(queues: QueueTable, dead_before: Mapping[str, int]) -> None:

@@ -20,12 +20,12 @@ from rocketwire.store.layout.consume_queue import ENTRY, ENTRY_SIZE, ENTRY_STRUC
 from rocketwire.store.layout.derive import dtype_fields
 from rocketwire.store.log.commit_log import CommitLog
 from rocketwire.store.queues.consume_queue import ConsumeQueue
-from rocketwire.store.queues.queues import LONGEST_NAME, QueueTable
-from rocketwire.store.records.columns import Records, topics_of
+from rocketwire.store.queues.queues import MAX_NAME_BYTES, QueueTable
+from rocketwire.store.records.columns import RecordColumns, topics_of
 from rocketwire.store.records.property_text import TagCodes, delivery_time
-from rocketwire.store.records.walk import Stop, walk
+from rocketwire.store.records.walk import WalkEnd, walk
 from rocketwire.store.settings import StoreSettings
-from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.names import SCHEDULE_TOPIC, is_system_topic_of_any_version
 
 #: Records that are read at once: many, so that each queue gets long runs.
@@ -51,7 +51,7 @@ class KnownTopics(NamedTuple):
     dead_before: Mapping[str, int]
 
 
-class Replayed(NamedTuple):
+class ReplayResult(NamedTuple):
     """What was read: where the log ends, how many records there are, and when the last was stored (ms).
 
     `damaged`: it ends in damage. `found`: there was a part of a log where the replay began.
@@ -73,7 +73,7 @@ def replay(
     start: int,
     dispatch_from: int,
     topics: KnownTopics,
-) -> Replayed:
+) -> ReplayResult:
     """Read a loaded log from a record on to its end; records at or behind `dispatch_from` get their queue entries.
 
     Args:
@@ -96,7 +96,7 @@ def replay(
     position = start - files[number].start
     count = last_timestamp = 0
     found = False
-    held: tuple[mmap.mmap, Records] | None = None
+    held: tuple[mmap.mmap, RecordColumns] | None = None
     while True:
         segment = files[number]
         walked = walk(
@@ -108,7 +108,7 @@ def replay(
             lost_pages=not clean,
             most=_BATCH,
         )
-        found = found or len(walked.records.position) > 0 or walked.stop is Stop.BLANK
+        found = found or len(walked.records.position) > 0 or walked.stop is WalkEnd.BLANK
         if len(walked.records.position):
             if held is not None:
                 dispatch.add(*held)
@@ -116,14 +116,14 @@ def replay(
             held = segment.mapping, walked.records
             count += len(walked.records.position)
         position = walked.position
-        if walked.stop is Stop.BLANK and number + 1 < len(files):
+        if walked.stop is WalkEnd.BLANK and number + 1 < len(files):
             segment.unmap()
             number += 1
             position = 0
-        elif walked.stop is not Stop.FULL:
+        elif walked.stop is not WalkEnd.FULL:
             break
     end = segment.start + position
-    damaged = walked.stop is Stop.DAMAGED
+    damaged = walked.stop is WalkEnd.DAMAGED
     if held is not None:
         buffer, records = held
         if not clean and position and records.properties_length[-1] and segment.mapping[position - 1] == 0:
@@ -135,7 +135,7 @@ def replay(
         if len(records.position):
             last_timestamp = int(records.store_timestamp[-1])
             dispatch.add(buffer, records)
-    return Replayed(end, count, last_timestamp, damaged, found)
+    return ReplayResult(end, count, last_timestamp, damaged, found)
 
 
 class _Runs(NamedTuple):
@@ -144,12 +144,12 @@ class _Runs(NamedTuple):
     Run i is of `queues[i]` and goes from `bounds[i]` to `bounds[i + 1]`.
     """
 
-    records: Records
+    records: RecordColumns
     queues: list[tuple[str, int]]
     bounds: list[int]
 
 
-def _runs(buffer: mmap.mmap, records: Records, dead_before: Mapping[str, int]) -> _Runs:
+def _runs(buffer: mmap.mmap, records: RecordColumns, dead_before: Mapping[str, int]) -> _Runs:
     # Half and rolled back messages, which have this bit, are not for consumers; no queue has an id below 0.
     chosen = np.flatnonzero((records.sys_flag & SysFlag.TRANSACTION_PREPARED == 0) & (records.queue_id >= 0))
     records = records.part(chosen)
@@ -193,7 +193,7 @@ class _Dispatch:
         #: By topic the physical offset of the oldest message that its queues point to.
         self._alive_since: dict[str, int] = {}
 
-    def add(self, buffer: mmap.mmap, records: Records) -> None:
+    def add(self, buffer: mmap.mmap, records: RecordColumns) -> None:
         """Take the next records of the log."""
         known = int(np.searchsorted(records.physical_offset, self._dispatch_from))
         if known:
@@ -213,14 +213,14 @@ class _Dispatch:
                     self._ends[queue] = queue.physical_end()
                 lost = self._ends[queue] <= place and _believed(queue, offset)
             else:
-                lost = offset >= 0 and self._queues.takes(key[0]) and not self._deleted(key[0])
+                lost = offset >= 0 and self._queues.accepts_topic(key[0]) and not self._deleted(key[0])
                 lost = lost and not self._made_anew(key[0], place)
             if lost:
                 raise QueueIncomplete
 
     def _deleted(self, topic: str) -> bool:
         """Whether a topic with messages in the log was deleted: 4.9 leaves it an empty directory, 5.x none."""
-        if topic in self._queues.empty:
+        if topic in self._queues.empty_topics:
             return True
         topics = self._topics.existing()
         return topics is not None and topic not in topics and not is_system_topic_of_any_version(topic)
@@ -242,9 +242,9 @@ class _Dispatch:
         for key, offset, start, stop in zip(queues, first_offsets, bounds[:-1], bounds[1:], strict=True):
             queue = self._queues.by_key.get(key)
             if queue is None:
-                if not self._queues.takes(key[0]) or (self._clean and self._deleted(key[0])):
+                if not self._queues.accepts_topic(key[0]) or (self._clean and self._deleted(key[0])):
                     continue
-                queue = self._queues.create(*key, longest=LONGEST_NAME)
+                queue = self._queues.create(*key, longest=MAX_NAME_BYTES)
             self._put_run(queue, offset, packed[start * ENTRY_SIZE : stop * ENTRY_SIZE])
             self._queues.dirty.add(queue)
 

@@ -56,7 +56,7 @@ class ChangesFile:
         self._lost = False
 
     @property
-    def left(self) -> list[dict[str, Any]]:
+    def unsaved_changes(self) -> list[dict[str, Any]]:
         """The changes that a killed process noted, in their order, which the table that was loaded lacks."""
         return [loads(each) for each in self._left]
 
@@ -66,7 +66,7 @@ class ChangesFile:
         entries = former + current if marks & set(former) else current if marks & set(current) else []
         return [each for each in entries if not each.startswith(_MARK)]
 
-    def note(self, change: dict[str, Any]) -> None:
+    def append_change(self, change: dict[str, Any]) -> None:
         """Write a change. When that fails a kill would lose it; it is logged."""
         self._add(dumps(change))
 
@@ -100,7 +100,7 @@ class ChangesFile:
         self._files.rename(self._next, self._path)
         return len(data)
 
-    def begin(self) -> None:
+    def begin_text(self) -> None:
         """Note that a text is about to be made, which has all changes so far and maybe some of the following ones."""
         if self._pending and not self._lost:
             return  # what is on the disk may be the text before, which the former file belongs on
@@ -119,7 +119,7 @@ class ChangesFile:
         self._left = []
         self._lost = False
 
-    def follow(self, text: bytes) -> None:
+    def note_text(self, text: bytes) -> None:
         """Note the text that was made, before it is written."""
         self._pending = True
         self._bases.append(crc32c(text))
@@ -131,11 +131,11 @@ class ChangesFile:
         if self._size is not None:
             self._add(mark)
 
-    def written(self) -> None:
+    def note_written(self) -> None:
         """Note that the text is written; safe in another thread than the rest."""
         self._pending = False
 
-    def drop(self) -> None:
+    def remove(self) -> None:
         """Remove the files: the text that was written has all changes.
 
         Raises:

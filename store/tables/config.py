@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 from rocketwire.store.disk.files import FileSystem
-from rocketwire.store.disk.gone import gone
+from rocketwire.store.disk.path_errors import missing_path_error
 from rocketwire.store.errors import ConfigInvalid, StoreNotWritable
 from rocketwire.wire.errors import WireError
 
@@ -87,7 +87,7 @@ def save(path: str, files: FileSystem, data: bytes) -> None:
             files.remove(path)
         files.replace(path, data)
     except FileNotFoundError as error:
-        raise gone(path.rpartition("/")[0], files) from error
+        raise missing_path_error(path.rpartition("/")[0], files) from error
     except OSError as error:
         raise StoreNotWritable(path, error.strerror or str(error)) from error
 

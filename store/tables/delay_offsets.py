@@ -57,7 +57,7 @@ class DelayOffsetTable(SavedTable):
             self._table[level] = offset
             self._changed()
 
-    def belongs_to(self, log_offset: int) -> None:
+    def set_log_offset(self, log_offset: int) -> None:
         """Set the physical offset that the offsets belong to."""
         if self._others.get(_LOG_OFFSET) != log_offset:
             self._others[_LOG_OFFSET] = log_offset

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from rocketwire.store.disk.files import FileSystem, RealFileSystem
-from rocketwire.store.disk.gone import trouble
+from rocketwire.store.disk.path_errors import store_error_for
 from rocketwire.store.tables import config
 from rocketwire.wire.bodies.fastjson import dumps_pretty, loads
 from rocketwire.wire.errors import BodyInvalid
@@ -78,7 +78,7 @@ class DeletedTopics:
             self._files.write(temporary, _text(kept), durable=False)
             self._files.rename(temporary, self._path)
         except OSError as error:
-            raise trouble(error, self._path, self._files) from error
+            raise store_error_for(error, self._path, self._files) from error
         self._deletions = kept
 
     def finish(self, topic: str) -> None:

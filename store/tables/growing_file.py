@@ -34,7 +34,7 @@ _LONGEST_TAIL: Final = 256
 """The text behind the table is padded with blanks to so many bytes, so that a shorter one overwrites it whole."""
 
 
-class Saving(NamedTuple):
+class PendingBackup(NamedTuple):
     """What `save` has to flush: the text up to a position, since one complete write, and the text behind it."""
 
     end: int
@@ -52,7 +52,7 @@ class _Lacks(NamedTuple):
 class GrowingFile:
     """One such file. `table` is the name of its table.
 
-    It grows once it was adopted or written as a whole; until then `grows` is false, and `add` must not be called.
+    It grows once it was adopted or written as a whole; until then `can_grow` is false, and `add` must not be called.
     """
 
     def __init__(self, path: str, table: str, files: FileSystem) -> None:
@@ -75,16 +75,16 @@ class GrowingFile:
         self._stale = False
 
     @property
-    def grows(self) -> bool:
+    def can_grow(self) -> bool:
         """Whether entries can be added."""
         return self._end > 0
 
     @property
-    def kept(self) -> bool:
+    def has_backup(self) -> bool:
         """Whether a flushed text is in .bak, so that a complete write need not be flushed."""
         return self._kept
 
-    def adopt(self, text: bytes, names: Sequence[str]) -> bool:
+    def adopt_text(self, text: bytes, names: Sequence[str]) -> bool:
         """Use the existing file: its text, and the names of its outermost object; return whether it was growing."""
         grew = names[-1:] == [_VERSION_NAME]
         if grew:
@@ -95,7 +95,7 @@ class GrowingFile:
         self._empty = text[end - 1 : end] == _OPEN
         return grew
 
-    def stale(self) -> None:
+    def require_whole_write(self) -> None:
         """Make the next write a complete one that drops what is in the file: .bak has newer content."""
         self._end = 0
         self._stale = True
@@ -153,7 +153,7 @@ class GrowingFile:
             b"".join((_OPEN, *(each + b"," for each in others), self._table, b",".join(entries))), version
         )
 
-    def clear(self, removed: Collection[bytes], count: int, version: bytes) -> bool:
+    def rewrite_without(self, removed: Collection[bytes], count: int, version: bytes) -> bool:
         """Write the file without entries that were replaced later, and without those of these keys, in quotes.
 
         False: the remaining entries would not be as many as expected, so nothing was done.
@@ -197,11 +197,11 @@ class GrowingFile:
         self._size = self._end + len(tail)
         self._tail = tail
 
-    def saving(self) -> Saving | None:
-        """What `save` has to flush; None when the file itself is flushed, or is to be written."""
-        return Saving(self._end, self._tail, self._writings) if self._kept and self._end else None
+    def backup_to_save(self) -> PendingBackup | None:
+        """What `save_backup` has to flush; None when the file itself is flushed, or is to be written."""
+        return PendingBackup(self._end, self._tail, self._writings) if self._kept and self._end else None
 
-    def save(self, saving: Saving) -> bool:
+    def save_backup(self, saving: PendingBackup) -> bool:
         """Write the text as it was into .bak and flush it. Blocking; safe in a thread, while entries are added.
 
         False: the complete file was written meanwhile, so nothing was done.

@@ -11,7 +11,7 @@ from typing import Final
 
 from rocketwire.store.disk.files import FileSystem, RealFileSystem
 from rocketwire.store.tables import config
-from rocketwire.wire.bodies.fastjson import in_steps, loads
+from rocketwire.wire.bodies.fastjson import encode_in_steps, loads
 from rocketwire.wire.errors import BodyInvalid
 
 _TABLE: Final = "configTable"
@@ -34,7 +34,7 @@ class KeyValueFile:
 
     def encode(self, tables: dict[str, dict[str, str]]) -> Generator[None, None, bytes]:
         """Encode the file's text, in steps between which values may change: each has its value of some moment."""
-        return in_steps({_TABLE: tables})
+        return encode_in_steps({_TABLE: tables})
 
     def write(self, text: bytes) -> None:
         """Replace the file's text. Blocking; safe in a thread.

@@ -46,7 +46,7 @@ class OffsetTable(SavedTable):
         self._order = list(table)
         #: Keys of the broker's own groups, whose offsets must be saved as of one moment.
         self._own: set[str] = set()
-        self.most = most
+        self.max_offsets = most
 
     @classmethod
     def open(cls, path: str | Path, files: FileSystem | None = None, *, most: int = _UNLIMITED) -> OffsetTable:
@@ -70,8 +70,8 @@ class OffsetTable(SavedTable):
         if queues is not None and queue_id in queues:
             queues[queue_id] = offset
             self._changed()
-        elif self._count >= self.most or len(key) > _LONGEST_KEY:
-            raise OffsetsTooMany(self.most)
+        elif self._count >= self.max_offsets or len(key) > _LONGEST_KEY:
+            raise OffsetsTooMany(self.max_offsets)
         else:
             self._put(key, queue_id, offset)
 
@@ -98,7 +98,7 @@ class OffsetTable(SavedTable):
         offset = -1 if queues is None else queues.get(queue_id, -1)
         return offset if offset >= 0 else None
 
-    def of(self, group: str, topic: str) -> dict[int, int]:
+    def queue_offsets(self, group: str, topic: str) -> dict[int, int]:
         """A group's offsets in a topic by queue id, none if it has none; must not be changed."""
         return self._table.get(topic + _SEPARATOR + group, {})
 

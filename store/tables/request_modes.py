@@ -11,7 +11,7 @@ from rocketwire.store.tables.saved_table import SavedTable
 from rocketwire.store.tables.unknown_fields import UnknownFields, load_body
 from rocketwire.wire.bodies._shapes import to_builtins
 from rocketwire.wire.bodies.assignment import MessageRequestModes, SetMessageRequestModeRequestBody
-from rocketwire.wire.bodies.fastjson import in_steps
+from rocketwire.wire.bodies.fastjson import encode_in_steps
 
 _TABLE: Final = "messageRequestModeMap"
 
@@ -62,4 +62,4 @@ class RequestModeTable(SavedTable):
         return self._unknown.restore(to_builtins(self.modes))
 
     def _text(self) -> Generator[None, None, bytes]:
-        return in_steps(self._document(), newer=True)
+        return encode_in_steps(self._document(), newer=True)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.tables import config
-from rocketwire.wire.bodies.fastjson import in_steps
+from rocketwire.wire.bodies.fastjson import encode_in_steps
 
 
 class TableText(NamedTuple):
@@ -104,7 +104,7 @@ class SavedTable(ABC):
         return TableText((yield from self._text()), changes)
 
     def _text(self) -> Generator[None, None, bytes]:
-        return in_steps(self._document())
+        return encode_in_steps(self._document())
 
     def write(self, text: TableText) -> None:
         """Write a text from `encode` and flush it. Blocking; safe in a thread.

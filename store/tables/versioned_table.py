@@ -19,11 +19,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from rocketwire.store.disk.files import FileSystem
-from rocketwire.store.disk.gone import trouble
+from rocketwire.store.disk.path_errors import store_error_for
 from rocketwire.store.errors import ConfigInvalid, StoreGone, StoreNotWritable
 from rocketwire.store.event import Event
 from rocketwire.store.tables import config
-from rocketwire.store.tables.growing_file import GrowingFile, Saving
+from rocketwire.store.tables.growing_file import GrowingFile, PendingBackup
 from rocketwire.store.tables.unknown_fields import UnknownFields, read_body
 from rocketwire.wire.bodies._shapes import to_builtins
 from rocketwire.wire.bodies.fastjson import dumps, dumps_pretty, pretty_entry
@@ -67,7 +67,7 @@ def load_table(path: str, table: str, files: FileSystem, body: type[W]) -> Loade
     if found is None:
         return Loaded(saved=body(), unknown=UnknownFields({}, {}), file=file, grew=False)
     (saved, unknown, names, text), source = found
-    grew = source == path and file.adopt(text, names)
+    grew = source == path and file.adopt_text(text, names)
     if grew:
         try:
             newer = config.load(path + ".bak", files, decode)
@@ -75,7 +75,7 @@ def load_table(path: str, table: str, files: FileSystem, body: type[W]) -> Loade
             newer = None
         if newer is not None and _counter(newer[0]) > _counter(saved):
             log.warning("%(file)s is older than %(file)s.bak, which is taken instead", {"file": path})
-            file.stale()
+            file.require_whole_write()
             saved, unknown, *_ = newer
     return Loaded(saved=saved, unknown=unknown, file=file, grew=grew)
 
@@ -250,7 +250,7 @@ class VersionedTable(ABC, Generic[C, W]):
             if not self._add():
                 self._write_whole()
         except (OSError, StoreGone) as error:
-            failure = trouble(error, self._path, self._files) if isinstance(error, OSError) else error
+            failure = store_error_for(error, self._path, self._files) if isinstance(error, OSError) else error
             self._lost_folder = isinstance(failure, StoreGone)
             raise failure from error
         self._dirty = self._lost_folder = False
@@ -260,12 +260,12 @@ class VersionedTable(ABC, Generic[C, W]):
 
     def _add(self) -> bool:
         """Append what changed; false if the file has to be written completely."""
-        if not self._file.grows:
+        if not self._file.can_grow:
             return False
         entries = [self._entry(name, self._configs[name]) for name in self._unwritten]
         version = self._version_text()
         try:
-            if entries or not (self._removed and self._file.kept):
+            if entries or not (self._removed and self._file.has_backup):
                 self._file.add(entries, version)
         except OSError as error:
             self._log_failure(error)
@@ -274,7 +274,7 @@ class VersionedTable(ABC, Generic[C, W]):
         if not self._removed and self._entries <= 2 * len(self._configs) + _FEW:
             return True
         try:
-            cleared = self._file.clear({dumps(name) for name in self._removed}, len(self._configs), version)
+            cleared = self._file.rewrite_without({dumps(name) for name in self._removed}, len(self._configs), version)
         except FileNotFoundError as error:  # the file is not as it was left
             self._log_failure(error)
             return False
@@ -306,12 +306,12 @@ class VersionedTable(ABC, Generic[C, W]):
     def _version_text(self) -> bytes:
         return pretty_entry(_VERSION, self._unknown.restore({_VERSION: to_builtins(self._version)})[_VERSION], 1)
 
-    def saving(self) -> tuple[Saving, DataVersion] | None:
+    def saving(self) -> tuple[PendingBackup, DataVersion] | None:
         """What `save` has to flush; None when that is done. Call it where changes are made."""
-        saving = None if self._dirty or self._saved == self._version else self._file.saving()
+        saving = None if self._dirty or self._saved == self._version else self._file.backup_to_save()
         return None if saving is None else (saving, self._version)
 
-    def save(self, saving: tuple[Saving, DataVersion]) -> None:
+    def save(self, saving: tuple[PendingBackup, DataVersion]) -> None:
         """Write the table as it was into .bak and flush it. Blocking; safe in a thread.
 
         Raises:
@@ -321,10 +321,10 @@ class VersionedTable(ABC, Generic[C, W]):
         text, version = saving
         try:
             with self._saving:
-                if version.counter >= self._saved.counter and self._file.save(text):
+                if version.counter >= self._saved.counter and self._file.save_backup(text):
                     self._saved = version
         except OSError as error:
-            raise trouble(error, self._path, self._files) from error
+            raise store_error_for(error, self._path, self._files) from error
 
     def finish(self) -> None:
         """Write the file in the form of Apache's broker and flush it, if it changed. Blocking.

@@ -25,7 +25,7 @@ _ZERO: Final = bytes(EXTENSION_AT - CHECK_STRUCT.size)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Extension:
+class TimerCheckpointExtension:
     """The extension of rocketwire: see layout.timer_check."""
 
     log_place: int
@@ -34,7 +34,7 @@ class Extension:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
+class TimerCheckpoint:
     """The content of the file: see layout.timer_check. `extension` is None if it is void."""
 
     last_read_time: int = 0
@@ -44,10 +44,10 @@ class Check:
     state_version: int = 0
     timestamp: int = 0
     counter: int = 0
-    extension: Extension | None = None
+    extension: TimerCheckpointExtension | None = None
 
 
-class Ends(NamedTuple):
+class StartPositions(NamedTuple):
     """Where the commit log and the timer's queue ended at the start, before anything was appended; `now` is in ms."""
 
     log: int
@@ -55,7 +55,7 @@ class Ends(NamedTuple):
     now: int
 
 
-def believed(check: Check | None, *, newest: int, log_end: int) -> Check:
+def plausible_checkpoint(check: TimerCheckpoint | None, *, newest: int, log_end: int) -> TimerCheckpoint:
     """The check, or an empty one if it has no checksum and its values are impossible.
 
     Args:
@@ -64,27 +64,27 @@ def believed(check: Check | None, *, newest: int, log_end: int) -> Check:
         log_end: Where the last file of the timer log ends.
     """
     if check is None:
-        return Check()
+        return TimerCheckpoint()
     can_be = 0 <= check.last_read_time <= newest and 0 <= check.last_log_flushed <= log_end
-    return check if check.extension is not None or (can_be and check.last_queue_offset >= 0) else Check()
+    return check if check.extension is not None or (can_be and check.last_queue_offset >= 0) else TimerCheckpoint()
 
 
-def read_check(path: str, files: FileSystem) -> Check | None:
+def read_checkpoint(path: str, files: FileSystem) -> TimerCheckpoint | None:
     """The content of the file; None when there is none, or it is too short.
 
     Raises:
         OSError: it cannot be read.
     """
     data = files.read(path)
-    return None if data is None else decode_check(data)
+    return None if data is None else decode_checkpoint(data)
 
 
-def decode_check(data: bytes) -> Check | None:
+def decode_checkpoint(data: bytes) -> TimerCheckpoint | None:
     """Decode the file; None when it is too short, or nothing was ever written."""
     if len(data) < FILE_SIZE or not any(data):
         return None
     values = CHECK_STRUCT.unpack_from(data)
-    return Check(
+    return TimerCheckpoint(
         last_read_time=values[0],
         last_log_flushed=values[1],
         last_queue_offset=values[2],
@@ -96,11 +96,11 @@ def decode_check(data: bytes) -> Check | None:
     )
 
 
-def _extension(data: bytes) -> Extension | None:
+def _extension(data: bytes) -> TimerCheckpointExtension | None:
     magic, crc, log_place, precision, clean = EXTENSION_STRUCT.unpack_from(data, EXTENSION_AT)
     if magic != EXTENSION_MAGIC or crc != _crc(data):
         return None
-    return Extension(log_place=log_place, precision=precision, clean=clean == 1)
+    return TimerCheckpointExtension(log_place=log_place, precision=precision, clean=clean == 1)
 
 
 def _crc(data: bytes) -> int:
@@ -108,7 +108,7 @@ def _crc(data: bytes) -> int:
     return to_int32(zlib.crc32(data[EXTENSION_AT + 8 : EXTENSION_AT + EXTENSION_STRUCT.size], head))
 
 
-def encode_check(check: Check) -> bytes:
+def encode_checkpoint(check: TimerCheckpoint) -> bytes:
     """The beginning of the file; zeros follow."""
     head = CHECK_STRUCT.pack(
         check.last_read_time,
@@ -127,13 +127,13 @@ def encode_check(check: Check) -> bytes:
     return head + _ZERO + EXTENSION_STRUCT.pack(EXTENSION_MAGIC, _crc(data), *fields)
 
 
-def write_check(path: str, files: FileSystem, check: Check) -> None:
+def write_checkpoint(path: str, files: FileSystem, check: TimerCheckpoint) -> None:
     """Write and flush it. Blocking; safe in a thread.
 
     Raises:
         OSError: it could not be written.
     """
-    data = encode_check(check)
+    data = encode_checkpoint(check)
     if files.size(path) != FILE_SIZE:
         config.make_folder(path, files)
         files.write(path, data.ljust(FILE_SIZE, b"\0"))

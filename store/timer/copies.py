@@ -47,7 +47,7 @@ _AT_ONCE: Final = 256
 Key = tuple[str, str, str, int | None]
 
 
-class Copy(NamedTuple):
+class RecordCopy(NamedTuple):
     """What was stored for the record at `prepared_offset`; 0 if the copy does not name its record.
 
     A committed message has the physical offset of its half message there, where no timer record is.
@@ -58,7 +58,7 @@ class Copy(NamedTuple):
     record: memoryview
 
 
-def find_copies(store: MessageStore, start: int, end: int) -> Iterator[list[Copy]]:
+def find_copies(store: MessageStore, start: int, end: int) -> Iterator[list[RecordCopy]]:
     """The copies between two physical offsets, a part of the log at a time; a record or file begins at `start`."""
     while start < end:
         scanned = store.scan(start, end, NEEDLE)
@@ -66,9 +66,9 @@ def find_copies(store: MessageStore, start: int, end: int) -> Iterator[list[Copy
         start = scanned.next_offset
 
 
-def _copy(record: memoryview) -> Copy:
+def _copy(record: memoryview) -> RecordCopy:
     head = head_fields(record)
-    return Copy(head[_PHYSICAL], head[_PREPARED], record)
+    return RecordCopy(head[_PHYSICAL], head[_PREPARED], record)
 
 
 def head_fields(record: memoryview) -> tuple[int, ...]:
@@ -114,7 +114,7 @@ class ForeignCopies:
         self._places: defaultdict[Key, list[int]] = defaultdict(list)
         self._newest = 0
 
-    def add(self, copy: Copy) -> None:
+    def add(self, copy: RecordCopy) -> None:
         """Add a copy."""
         self._places[key_of_copy(copy.record)].append(copy.physical_offset)
         self._newest = max(self._newest, store_timestamp(copy.record))

@@ -21,7 +21,7 @@ from rocketwire.store.disk.segments import Segments
 from rocketwire.store.errors import DiskFull
 from rocketwire.store.layout.timer_log import BLANK_SIZE, NO_UNIT, UNIT_SIZE, UNIT_STRUCT, blank
 from rocketwire.store.timer.unit_access import due_units, settle_units
-from rocketwire.store.timer.units import DueUnit, Unit
+from rocketwire.store.timer.units import DueTimerUnit, TimerUnit
 
 SIZE_SETTING: Final = "mappedFileSizeTimerLog"
 _REMEDY: Final = "remove the timer's files (timerlog/, timerwheel, config/timercheck): they are made anew from the log"
@@ -104,8 +104,8 @@ class TimerLog:
             try:
                 last.reserve(upto, _WINDOW)
                 segments.pin(last)
-                last.read_singly(at)
-                last.touch_written(before, last.reserved - before)
+                last.disable_read_ahead_from(at)
+                last.populate_written(before, last.reserved - before)
             except DiskFull:
                 last.reserved = before  # also if the space is allocated and touching a page of it failed
                 count = (before - BLANK_SIZE - at) // UNIT_SIZE
@@ -118,7 +118,7 @@ class TimerLog:
         if last is not None:
             start = last.end
             at = self.units_a_file * UNIT_SIZE
-            if not last.mapped:
+            if not last.is_mapped:
                 segments_view = self.segments.find(last.start)
                 assert segments_view is last  # noqa: S101 - it is the newest
             last.mapping[at : at + BLANK_SIZE] = blank(last.size - at)
@@ -145,14 +145,14 @@ class TimerLog:
 
     # --- single units ---
 
-    def unit(self, position: int) -> Unit | None:
+    def unit(self, position: int) -> TimerUnit | None:
         """The unit at a position; None when the log has none there."""
         if not self.start <= position < self.end:
             return None
         mapping = self.mapping_of(position)
-        return Unit(position, *UNIT_STRUCT.unpack_from(mapping, position - self._low)[1:])
+        return TimerUnit(position, *UNIT_STRUCT.unpack_from(mapping, position - self._low)[1:])
 
-    def last_unit(self) -> Unit | None:
+    def last_unit(self) -> TimerUnit | None:
         """The newest unit; None for an empty log."""
         end = self.end
         if end > self.start and end % self.segments.file_size == 0:
@@ -168,15 +168,15 @@ class TimerLog:
             self._low, self._high = segment.start, segment.end
         return self._mapping
 
-    def due_units(self, positions: array[int]) -> list[DueUnit]:
+    def due_units(self, positions: array[int]) -> list[DueTimerUnit]:
         """The units at some positions, where the log has units.
 
         Raises:
             IndexError: no unit can begin at one of them.
         """
-        units: list[DueUnit] = []
+        units: list[DueTimerUnit] = []
         while left := positions[len(units) :]:
-            found = due_units(DueUnit, self.mapping_of(left[0]), self._low, left)
+            found = due_units(DueTimerUnit, self.mapping_of(left[0]), self._low, left)
             if not found:
                 raise IndexError(left[0])
             units += found
@@ -202,7 +202,7 @@ class TimerLog:
                 raise IndexError(position)
         return counts
 
-    def rewrite(self, unit: Unit) -> None:
+    def rewrite(self, unit: TimerUnit) -> None:
         """Overwrite a unit in place, with other fields."""
         at = unit.position - unit.position % self.segments.file_size
         mapping = self.mapping_of(unit.position)
@@ -213,22 +213,22 @@ class TimerLog:
         """Mark the file that begins at a position for the next sync: it was written through its mapping."""
         self._unsynced.add(position)
 
-    def chain(self, position: int) -> list[Unit]:
+    def chain(self, position: int) -> list[TimerUnit]:
         """The units from a position backwards, newest first, waiting or not."""
-        units: list[Unit] = []
+        units: list[TimerUnit] = []
         while position != NO_UNIT:
             part, position = self.part_of_chain(position, _WHOLE)
             units += part
         return units
 
-    def part_of_chain(self, position: int, most: int) -> tuple[list[Unit], int]:
+    def part_of_chain(self, position: int, most: int) -> tuple[list[TimerUnit], int]:
         """Units from a position backwards, `most` at most and of one file, and the next position, or NO_UNIT."""
-        units: list[Unit] = []
+        units: list[TimerUnit] = []
         if not self.start <= position < self.end:
             return units, NO_UNIT
         mapping = memoryview(self.mapping_of(position))
         low = self._low
-        add, unpack, make, row = units.append, _FIELDS.unpack_from, tuple.__new__, Unit
+        add, unpack, make, row = units.append, _FIELDS.unpack_from, tuple.__new__, TimerUnit
         for _ in range(min(most, self.units_a_file)):
             fields = unpack(mapping, position - low)
             add(make(row, (position, *fields)))

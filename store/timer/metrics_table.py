@@ -12,7 +12,7 @@ from typing import Any, Final
 from rocketwire.store.disk.files import FileSystem, RealFileSystem
 from rocketwire.store.tables import config
 from rocketwire.store.tables.saved_table import SavedTable
-from rocketwire.wire.bodies.fastjson import dumps, in_steps, loads
+from rocketwire.wire.bodies.fastjson import dumps, encode_in_steps, loads
 from rocketwire.wire.errors import BodyInvalid
 
 _VERSION: Final = "dataVersion"
@@ -69,7 +69,7 @@ class TimerMetricsTable(SavedTable):
         return dumps(self._document())
 
     def _text(self) -> Generator[None, None, bytes]:
-        return in_steps(self._document(), pretty=False)
+        return encode_in_steps(self._document(), pretty=False)
 
     def _document(self) -> dict[str, Any]:
         return {_VERSION: self._version, _TABLE: self._counts}

@@ -1,7 +1,7 @@
 """Packing messages into units of the timer log: which slot each goes into, and how a slot's units are chained.
 
 A message goes into a slot less than one lap of the wheel after the slot to be read next. Only when the clock was set
-back can slots that hold units be farther away, and take the place of an earlier slot; `make_way` moves them.
+back can slots that hold units be farther away, and take the place of an earlier slot; `free_blocked_slot` moves them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from rocketwire.store.errors import DiskFull, WheelFull
 from rocketwire.store.layout.timer_log import NO_UNIT, UNIT_SIZE, UNIT_STRUCT, WAITS, UnitMagic
 from rocketwire.store.timer.log import TimerLog
-from rocketwire.store.timer.units import Waiting
+from rocketwire.store.timer.units import TimerRecord
 from rocketwire.store.timer.wheel import Slot, TimerWheel, empty
 from rocketwire.wire.java import INT32_MAX
 
@@ -26,7 +26,7 @@ _DELETE: Final = int(UnitMagic.DELETE)
 _DELAY_MAX: Final = INT32_MAX
 
 
-class Slots(Protocol):
+class SlotSource(Protocol):
     """What `pack` needs of the index."""
 
     precision: int
@@ -40,7 +40,7 @@ class Slots(Protocol):
         ...
 
 
-class Packed(NamedTuple):
+class PackedUnits(NamedTuple):
     """Units to be appended at the end of the timer log.
 
     Attributes:
@@ -58,7 +58,7 @@ class Packed(NamedTuple):
     blocked: int | None
 
 
-def rolled(ahead: int, window: int, precision: int) -> int:
+def roll_delay(ahead: int, window: int, precision: int) -> int:
     """How long in ms a message that is due in `ahead` ms, and at least `window` slots, waits before it rolls.
 
     That is a window, or half of one if the next round would else be a short one.
@@ -67,7 +67,7 @@ def rolled(ahead: int, window: int, precision: int) -> int:
     return window // 2 * precision if ahead - whole < window // 3 * precision else whole
 
 
-def pack(index: Slots, waiting: Sequence[Waiting], write_time: int) -> Packed:
+def pack(index: SlotSource, waiting: Sequence[TimerRecord], write_time: int) -> PackedUnits:
     """Pack messages up to the first whose slot cannot be written; `write_time` (ms) is the start of a slot.
 
     Raises:
@@ -86,7 +86,10 @@ def pack(index: Slots, waiting: Sequence[Waiting], write_time: int) -> Packed:
     for out, physical_offset, size, topic_hash, deletes in waiting:
         magic, delay = _DEFAULT, out - write_time
         # A round that ends in the message's own slot would be useless: it would only be late, behind its markers.
-        if delay >= far and (write_time + (lap := rolled(delay, window, precision))) // precision < out // precision:
+        if (
+            delay >= far
+            and (write_time + (lap := roll_delay(delay, window, precision))) // precision < out // precision
+        ):
             magic, delay = _DEFAULT | _ROLL, lap
         number = (write_time + delay) // precision
         if number * precision < read_time:
@@ -111,10 +114,10 @@ def pack(index: Slots, waiting: Sequence[Waiting], write_time: int) -> Packed:
         entered.append((position, number * precision))
         position += UNIT_SIZE
         at += UNIT_SIZE
-    return Packed(rows[:at], entered, [Slot._make(fields) for fields in slots.values()], hashes, blocked)
+    return PackedUnits(rows[:at], entered, [Slot._make(fields) for fields in slots.values()], hashes, blocked)
 
 
-def _take(index: Slots, number: int, slots: dict[int, list[int]], *, first: bool) -> list[int] | None:
+def _take(index: SlotSource, number: int, slots: dict[int, list[int]], *, first: bool) -> list[int] | None:
     try:
         slot = index.slot_to_put(number)
     except DiskFull:
@@ -127,7 +130,7 @@ def _take(index: Slots, number: int, slots: dict[int, list[int]], *, first: bool
     return fields
 
 
-def make_way(index: TimerIndex) -> int:
+def free_blocked_slot(index: TimerIndex) -> int:
     """Free the slot that the last `put` could not use, if units of a later lap are in it: they roll in an earlier slot.
 
     That slot is at least half a lap, and less than one, later than the slot to be read next: so it comes before the

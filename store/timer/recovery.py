@@ -35,11 +35,11 @@ from rocketwire.store.layout.timer_log import (
     WAITS,
     UnitMagic,
 )
-from rocketwire.store.timer.check import Check, Ends, believed
+from rocketwire.store.timer.check import StartPositions, TimerCheckpoint, plausible_checkpoint
 from rocketwire.store.timer.copies import ForeignCopies, Key, find_copies, is_copy_of, key_of_copy, keys_of_record
 from rocketwire.store.timer.unit_table import ByRecord, UnitTable
-from rocketwire.store.timer.units import Unit, fits, is_timer_record, slot_of, topic_hash_of
-from rocketwire.store.timer.wheel_rebuild import behind_a_lap, bring_nearer, leads_to_all, rebuild
+from rocketwire.store.timer.units import TimerUnit, is_timer_record, slot_of, topic_hash_of, unit_matches_record
+from rocketwire.store.timer.wheel_rebuild import is_over_a_lap_late, leads_to_all, pull_slots_forward, rebuild
 from rocketwire.wire.java import INT64_MAX
 from rocketwire.wire.names import TIMER_TOPIC
 
@@ -58,7 +58,7 @@ _AT_ONCE: Final = 512
 _NOWHERE: Final = INT64_MAX
 
 
-class Recovery:
+class TimerRecovery:
     """One recovery; `steps` does it.
 
     Attributes:
@@ -74,15 +74,15 @@ class Recovery:
         self,
         log: TimerLog,
         wheel: TimerWheel,
-        check: Check | None,
+        check: TimerCheckpoint | None,
         store: MessageStore,
         precision: int,
-        ends: Ends,
+        ends: StartPositions,
         begin_anew: Callable[[], None],
     ) -> None:
         self._log = log
         self._wheel = wheel
-        self._check = believed(check, newest=ends.now + wheel.slots * precision, log_end=log.files_end)
+        self._check = plausible_checkpoint(check, newest=ends.now + wheel.slots * precision, log_end=log.files_end)
         self._store = store
         self._begin_anew = begin_anew
         self._precision = precision
@@ -112,7 +112,7 @@ class Recovery:
         check = self._check
         # A check with neither was written by a recovery that was rebuilding everything, and was stopped.
         known = bool(check.last_log_flushed or check.last_queue_offset or units.end == self._log.start)
-        complete = check != Check() and known and check.last_log_flushed <= units.end
+        complete = check != TimerCheckpoint() and known and check.last_log_flushed <= units.end
         trusted = trusted and check.last_log_flushed == units.end and leads_to_all(self._wheel, units)
         if not (trusted and complete):
             self.repaired = True
@@ -150,13 +150,13 @@ class Recovery:
         place = self._store.place(_QUEUE, queue_offset)
         return _NOWHERE if place is None else place
 
-    def _is_whole(self, unit: Unit) -> bool:
+    def _is_whole(self, unit: TimerUnit) -> bool:
         """Whether a unit fits its record; one whose record the log has lost is handled later."""
         if unit.outcome == FILLER:
             return True
         if not self._store.log.start <= unit.physical_offset < self._ends.log:
             return True
-        return fits(unit, self._store.record_at(unit.physical_offset))
+        return unit_matches_record(unit, self._store.record_at(unit.physical_offset))
 
     # --- the outcomes of the units ---
 
@@ -168,8 +168,8 @@ class Recovery:
         self.stale = int(np.count_nonzero(stale))
         self._drop(stale)
         units.settle_doubles()
-        bring_nearer(units, self._wheel.slots, self._ends.now // self._precision)
-        behind = behind_a_lap(units, self._wheel.slots)
+        pull_slots_forward(units, self._wheel.slots, self._ends.now // self._precision)
+        behind = is_over_a_lap_late(units, self._wheel.slots)
         complete = complete and not behind.any()
         if not complete:
             self._begin_anew()
@@ -204,7 +204,7 @@ class Recovery:
                 doubtful[index] = True
         outcome[doubtful] = WAITS
 
-    def _may_be_undone(self, marker: Unit) -> bool:
+    def _may_be_undone(self, marker: TimerUnit) -> bool:
         return marker.slot_time >= self.read_time and self._is_whole(marker)
 
     def _drop(self, which: NDArray[np.bool_]) -> None:

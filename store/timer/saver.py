@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from rocketwire.store.disk.gone import trouble
+from rocketwire.store.disk.path_errors import store_error_for
 from rocketwire.store.errors import FlushDelayed, FlushFailed, StoreGone, SyncFailed
-from rocketwire.store.timer.check import Check, Extension, read_check, write_check
+from rocketwire.store.timer.check import TimerCheckpoint, TimerCheckpointExtension, read_checkpoint, write_checkpoint
 
 if TYPE_CHECKING:
     from rocketwire.store.disk.files import FileSystem
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rocketwire.store.timer.wheel import TimerWheel
 
 
-class Snapshot(NamedTuple):
+class TimerSnapshot(NamedTuple):
     """What has to be flushed: the timer's progress, and the files of the timer log that were written.
 
     Attributes:
@@ -39,7 +39,7 @@ class Snapshot(NamedTuple):
     number: int = 0
 
 
-class Saver:
+class TimerFilesSaver:
     """The writer of one store's timer files.
 
     Attributes:
@@ -48,7 +48,7 @@ class Saver:
     """
 
     def __init__(self, settings: StoreSettings, log: TimerLog, wheel: TimerWheel, files: FileSystem) -> None:
-        self.check: Check | None = None
+        self.check: TimerCheckpoint | None = None
         self.saved = 0
         self._path = settings.timer_check
         self._root = str(settings.root)
@@ -64,20 +64,20 @@ class Saver:
         Raises:
             OSError: it cannot be read.
         """
-        self.check = read_check(self._path, self._files)
+        self.check = read_checkpoint(self._path, self._files)
 
-    def differs(self, snapshot: Snapshot, *, clean: bool = False) -> bool:
+    def differs(self, snapshot: TimerSnapshot, *, clean: bool = False) -> bool:
         """Whether the file differs from the snapshot; no file and an empty snapshot do not differ."""
         if clean and self.check is not None and (self.check.extension is None or not self.check.extension.clean):
             return True
-        check = self.check or Check(last_read_time=snapshot.read_time)
+        check = self.check or TimerCheckpoint(last_read_time=snapshot.read_time)
         said = check.last_read_time, check.last_log_flushed, check.last_queue_offset
         return said != (snapshot.read_time, snapshot.timer_log_end, snapshot.queue_offset)
 
-    def check_of(self, snapshot: Snapshot, *, clean: bool = False) -> Check:
+    def check_of(self, snapshot: TimerSnapshot, *, clean: bool = False) -> TimerCheckpoint:
         """The file's next content. The data version's counter changes, so that slaves notice it."""
-        former = self.check or Check()
-        return Check(
+        former = self.check or TimerCheckpoint()
+        return TimerCheckpoint(
             last_read_time=snapshot.read_time,
             last_log_flushed=snapshot.timer_log_end,
             last_queue_offset=snapshot.queue_offset,
@@ -85,10 +85,10 @@ class Saver:
             state_version=former.state_version,
             timestamp=snapshot.read_time,
             counter=former.counter + 1,
-            extension=Extension(log_place=snapshot.log_end, precision=self._precision, clean=clean),
+            extension=TimerCheckpointExtension(log_place=snapshot.log_end, precision=self._precision, clean=clean),
         )
 
-    def save(self, snapshot: Snapshot, *, clean: bool) -> None:
+    def save(self, snapshot: TimerSnapshot, *, clean: bool) -> None:
         """Flush a snapshot; at a `clean` stop with the wheel. Blocking; safe in a thread, one call at a time.
 
         Raises:
@@ -101,7 +101,7 @@ class Saver:
             if clean:
                 self._wheel.sync()
                 self._files.sync_directory(self._root)
-            write_check(self._path, self._files, check)
+            write_checkpoint(self._path, self._files, check)
         self.check = check
         self.saved = snapshot.number
 
@@ -127,7 +127,7 @@ class Saver:
             extension=None,
         )
         with self._refusals([]):
-            write_check(self._path, self._files, check)
+            write_checkpoint(self._path, self._files, check)
         self.check = check
 
     @contextlib.contextmanager
@@ -144,5 +144,5 @@ class Saver:
             raise
         except OSError as error:
             self._log.put_back(segments)
-            refused = trouble(error, self._path, self._files)
+            refused = store_error_for(error, self._path, self._files)
             raise refused if isinstance(refused, StoreGone) else FlushDelayed(refused.path, refused.reason) from error

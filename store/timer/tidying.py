@@ -19,7 +19,7 @@ from rocketwire.store.errors import DiskFull
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
 from rocketwire.store.layout.timer_log import FILLER, NO_COPY, NO_UNIT, UNIT_SIZE, UNIT_STRUCT, WAITS, UnitMagic
 from rocketwire.store.timer.unit_table import UnitTable
-from rocketwire.store.timer.units import Unit
+from rocketwire.store.timer.units import TimerUnit
 from rocketwire.store.timer.wheel import Slot
 from rocketwire.wire.java import INT64_MAX
 from rocketwire.wire.names import TIMER_TOPIC
@@ -94,7 +94,7 @@ class _Tidying:
         wanted = np.isin(numbers, settled) & (numbers * index.precision >= index.read_time)
         return zip(numbers[wanted].tolist(), positions[wanted].tolist(), strict=True)
 
-    def _append_anew(self, number: int, waiting: list[Unit]) -> None:
+    def _append_anew(self, number: int, waiting: list[TimerUnit]) -> None:
         index = self._index
         index.wheel.reserve(number)
         if not waiting:
@@ -106,12 +106,12 @@ class _Tidying:
         for unit in reversed(waiting):
             last = self._append(unit._replace(previous=last))
             first = last if first == NO_UNIT else first
-            count += -1 if unit.deletes else 1
+            count += -1 if unit.cancels else 1
         index.wheel.put(Slot(number, first, last, count, 0))
 
     def _append_filler(self, number: int) -> int:
         return self._append(
-            Unit(
+            TimerUnit(
                 position=NO_UNIT,
                 previous=NO_UNIT,
                 magic=UnitMagic.DEFAULT | UnitMagic.DELETE,
@@ -125,6 +125,6 @@ class _Tidying:
             )
         )
 
-    def _append(self, unit: Unit) -> int:
+    def _append(self, unit: TimerUnit) -> int:
         self._index.log.make_room(1)
         return self._index.log.append(UNIT_STRUCT.pack(UNIT_SIZE, *unit[1:]))

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Final
 
 from rocketwire.store.errors import DiskFull
 from rocketwire.store.layout.timer_log import NO_UNIT
-from rocketwire.store.timer.check import Check, Ends
+from rocketwire.store.timer.check import StartPositions, TimerCheckpoint
 from rocketwire.store.timer.log import TimerLog
 from rocketwire.store.timer.packing import pack
-from rocketwire.store.timer.saver import Saver, Snapshot
-from rocketwire.store.timer.units import Unit, Waiting, slot_of
+from rocketwire.store.timer.saver import TimerFilesSaver, TimerSnapshot
+from rocketwire.store.timer.units import TimerRecord, TimerUnit, slot_of
 from rocketwire.store.timer.wheel import Slot, TimerWheel, empty
 from rocketwire.wire.names import TIMER_TOPIC
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rocketwire.store.settings import StoreSettings
     from rocketwire.store.store import MessageStore
 
-__all__ = ["Snapshot", "TimerIndex"]
+__all__ = ["TimerSnapshot", "TimerIndex"]
 
 #: Units that are read of a slot at once.
 _PART: Final = 128
@@ -68,8 +68,8 @@ class TimerIndex:
         self._taken = 0
         self._already: set[int] = set()
         self._store = store
-        self._saver = Saver(settings, self.log, self.wheel, files)
-        self._ends = Ends(store.max_physical_offset, store.max_offset(TIMER_TOPIC, 0), now)
+        self._saver = TimerFilesSaver(settings, self.log, self.wheel, files)
+        self._ends = StartPositions(store.max_physical_offset, store.max_offset(TIMER_TOPIC, 0), now)
 
     @classmethod
     def open(cls, settings: StoreSettings, store: MessageStore, files: FileSystem, *, now: int) -> TimerIndex:
@@ -104,9 +104,9 @@ class TimerIndex:
         ends, saver = self._ends, self._saver
         if not self.needs_recovery:
             return
-        from rocketwire.store.timer.recovery import Recovery  # noqa: PLC0415 - needs numpy, most stores need no timer
+        from rocketwire.store.timer.recovery import TimerRecovery  # noqa: PLC0415 - needs numpy, most stores need no timer
 
-        recovery = Recovery(self.log, self.wheel, saver.check, self._store, self.precision, ends, saver.begin_anew)
+        recovery = TimerRecovery(self.log, self.wheel, saver.check, self._store, self.precision, ends, saver.begin_anew)
         yield from recovery.steps()
         self.read_time = recovery.read_time
         self.queue_offset = recovery.queue_offset
@@ -138,7 +138,7 @@ class TimerIndex:
         """Make the slot of a time in ms the next to be read; forwards only past slots of which no unit waits."""
         self.read_time = slot_of(time, self.precision)
 
-    def put(self, waiting: Sequence[Waiting], write_time: int) -> list[tuple[int, int]]:
+    def put(self, waiting: Sequence[TimerRecord], write_time: int) -> list[tuple[int, int]]:
         """Enter messages in their order; return position and start of the slot in ms of each.
 
         A message due in a slot before `read_time` goes into the slot of `write_time`. The caller moves `queue_offset`.
@@ -169,7 +169,7 @@ class TimerIndex:
                 raise
         return entered
 
-    def _put_together(self, waiting: Sequence[Waiting], write_time: int) -> list[tuple[int, int]]:
+    def _put_together(self, waiting: Sequence[TimerRecord], write_time: int) -> list[tuple[int, int]]:
         """Enter messages that all fit into the timer log's file; raises when not even the first has a slot."""
         rows, entered, slots, hashes, self.blocked = pack(self, waiting, write_time)
         if entered:
@@ -195,16 +195,16 @@ class TimerIndex:
 
     # --- reading and settling ---
 
-    def waiting_in(self, slot_ms: int) -> list[Unit]:
+    def waiting_in(self, slot_ms: int) -> list[TimerUnit]:
         """The units of a slot, given by its start in ms, that wait: newest first."""
         return [unit for part in self.walk(slot_ms) for unit in part]
 
-    def walk(self, slot_ms: int) -> Iterator[list[Unit]]:
+    def walk(self, slot_ms: int) -> Iterator[list[TimerUnit]]:
         """As `waiting_in`, some milliseconds' worth at a time; between two parts messages may be put and settled."""
         slot = self.wheel.get(slot_ms // self.precision)
         return iter(()) if slot is None else self._walk(slot)
 
-    def _walk(self, slot: Slot) -> Iterator[list[Unit]]:
+    def _walk(self, slot: Slot) -> Iterator[list[TimerUnit]]:
         number, precision, position = slot.time, self.precision, slot.last_position
         while position != NO_UNIT:
             part, position = self.log.part_of_chain(position, _PART)
@@ -250,11 +250,11 @@ class TimerIndex:
 
     # --- the disk ---
 
-    def check_now(self) -> Check:
+    def check_now(self) -> TimerCheckpoint:
         """The progress that config/timercheck will hold when it is saved."""
         return self._saver.check_of(self._snapshot())
 
-    def snapshot(self) -> Snapshot | None:
+    def snapshot(self) -> TimerSnapshot | None:
         """What `save` has to flush; None when nothing changed since the last one.
 
         The store's log has to be flushed up to its `log_end` before it is saved.
@@ -264,14 +264,14 @@ class TimerIndex:
             return None
         return self._take(snapshot)
 
-    def _take(self, snapshot: Snapshot) -> Snapshot:
+    def _take(self, snapshot: TimerSnapshot) -> TimerSnapshot:
         self._taken += 1
         return snapshot._replace(segments=self.log.take_unsynced(), number=self._taken)
 
-    def _snapshot(self) -> Snapshot:
-        return Snapshot(self._store.max_physical_offset, self.read_time, self.log.end, self.queue_offset, [])
+    def _snapshot(self) -> TimerSnapshot:
+        return TimerSnapshot(self._store.max_physical_offset, self.read_time, self.log.end, self.queue_offset, [])
 
-    def save(self, snapshot: Snapshot) -> None:
+    def save(self, snapshot: TimerSnapshot) -> None:
         """Flush a snapshot. Blocking; safe in a thread, one call at a time.
 
         Raises:

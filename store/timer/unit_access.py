@@ -13,7 +13,7 @@ from typing import Final
 from rocketwire import native
 from rocketwire.store.layout.derive import field_offsets
 from rocketwire.store.layout.timer_log import UNIT, UNIT_SIZE, UNIT_STRUCT, WAITS, UnitMagic
-from rocketwire.store.timer.units import DueUnit
+from rocketwire.store.timer.units import DueTimerUnit
 
 _OFFSETS: Final = field_offsets(UNIT)
 _OUTCOME_AT: Final = _OFFSETS["outcome"]
@@ -26,18 +26,18 @@ _DELETE: Final = int(UnitMagic.DELETE)
 
 
 def due_units_by_python(
-    kind: type[DueUnit], mapping: mmap.mmap | bytearray, low: int, positions: array[int]
-) -> list[DueUnit]:
+    kind: type[DueTimerUnit], mapping: mmap.mmap | bytearray, low: int, positions: array[int]
+) -> list[DueTimerUnit]:
     """Read units.
 
     Args:
-        kind: DueUnit.
+        kind: DueTimerUnit.
         mapping: The file.
         low: Position of its first byte.
         positions: Positions of the units.
     """
     last = len(mapping) - UNIT_SIZE
-    found: list[DueUnit] = []
+    found: list[DueTimerUnit] = []
     for position in positions:
         if not 0 <= position - low <= last:
             break

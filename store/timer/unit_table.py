@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from rocketwire.store.layout import timer_log
 from rocketwire.store.layout.timer_log import FILLER, NO_RECORD, UNIT_SIZE, UnitMagic
 from rocketwire.store.timer.log import TimerLog
-from rocketwire.store.timer.units import Unit
+from rocketwire.store.timer.units import TimerUnit
 
 _UNIT: Final = np.dtype(timer_log.UNIT_DTYPE)
 #: Units that are checked in one step.
@@ -48,7 +48,7 @@ class UnitTable:
         self,
         *,
         strict_from: int,
-        is_whole: Callable[[Unit], bool],
+        is_whole: Callable[[TimerUnit], bool],
         oldest: int,
         first_offset: int,
         copies_from: int,
@@ -83,10 +83,10 @@ class UnitTable:
         self._gather()
 
     def _count_strictly(
-        self, rows: NDArray[Any], position: int, strict_from: int, is_whole: Callable[[Unit], bool]
+        self, rows: NDArray[Any], position: int, strict_from: int, is_whole: Callable[[TimerUnit], bool]
     ) -> int:
         for number in range(max(0, -(-(strict_from - position) // UNIT_SIZE)), len(rows)):
-            if not is_whole(Unit(position + number * UNIT_SIZE, *rows[number].tolist()[1:])):
+            if not is_whole(TimerUnit(position + number * UNIT_SIZE, *rows[number].tolist()[1:])):
                 return number
         return len(rows)
 
@@ -162,7 +162,7 @@ class UnitTable:
         """Bytes of a file of the log: positions of it begin at multiples."""
         return self._log.segments.file_size
 
-    def unit(self, index: int) -> Unit:
+    def unit(self, index: int) -> TimerUnit:
         """One of them, as in the log."""
         unit = self._log.unit(int(self.position[index]))
         assert unit is not None  # noqa: S101 - it was read there

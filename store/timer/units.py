@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from rocketwire.store.layout.record import properties_of, topic_of
 from rocketwire.store.layout.timer_log import WAITS, UnitMagic
 from rocketwire.wire.facts.properties import REAL_TOPIC, TIMER_OUT_MS
-from rocketwire.wire.java import natural_number, string_hash
+from rocketwire.wire.java import parse_natural_number, string_hash
 from rocketwire.wire.names import TIMER_TOPIC
 from rocketwire.wire.properties import decode_stored_properties
 
@@ -28,25 +28,25 @@ _LAST: Final = _GRID - 1
 _TOPIC: Final = TIMER_TOPIC.encode()
 
 
-class Waiting(NamedTuple):
+class TimerRecord(NamedTuple):
     """A timer record, as `TimerIndex.put` takes it.
 
     Attributes:
-        out: Its TIMER_OUT_MS: a time in ms since 1970, from which its due time follows (`due`).
+        out: Its TIMER_OUT_MS: a time in ms since 1970, from which its due time follows (`due_time`).
         physical_offset: Physical offset of the record.
         record_size: Its size in bytes.
         topic_hash: Java's hash of the topic it is to be delivered to.
         deletes: Whether it is a marker, that cancels another message.
     """
 
-    out: int
+    out_time: int
     physical_offset: int
     record_size: int
     topic_hash: int
-    deletes: bool
+    cancels: bool
 
 
-class Unit(NamedTuple):
+class TimerUnit(NamedTuple):
     """A unit, by its position in the timer log; the other fields are those of layout.timer_log."""
 
     position: int
@@ -70,12 +70,12 @@ class Unit(NamedTuple):
         return bool(self.magic & _ROLL)
 
     @property
-    def deletes(self) -> bool:
+    def cancels(self) -> bool:
         """Whether the record cancels another one."""
         return bool(self.magic & _DELETE)
 
 
-class DueUnit(NamedTuple):
+class DueTimerUnit(NamedTuple):
     """The fields of a unit that delivery needs.
 
     Attributes:
@@ -103,7 +103,7 @@ def out_time(due: int) -> int:
     return due if due % _GRID else due - 1
 
 
-def due(out: int, precision: int) -> int:
+def due_time(out: int, precision: int) -> int:
     """When a message with that TIMER_OUT_MS is due, in ms; never before the requested time.
 
     That is the requested time, or 1 ms later if that ends in 9. A value of Apache's is a multiple of its precision, and
@@ -130,7 +130,7 @@ def topic_hash_of(record: memoryview) -> int:
     return string_hash(_properties(record).get(REAL_TOPIC, ""))
 
 
-def fits(unit: Unit, record: memoryview | None) -> bool:
+def unit_matches_record(unit: TimerUnit, record: memoryview | None) -> bool:
     """Whether a unit fits its record.
 
     A waiting unit is due before the record's time only if it rolls: else it belongs to a record that the log has lost,
@@ -141,7 +141,7 @@ def fits(unit: Unit, record: memoryview | None) -> bool:
     properties = _properties(record)
     if string_hash(properties.get(REAL_TOPIC, "")) != unit.topic_hash:
         return False
-    out = natural_number(properties.get(TIMER_OUT_MS, ""))
+    out = parse_natural_number(properties.get(TIMER_OUT_MS, ""))
     return unit.outcome != WAITS or (out is not None and (out > unit.slot_time) is unit.rolls)
 
 

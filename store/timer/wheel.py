@@ -88,7 +88,7 @@ class TimerWheel:
         start = window * _WINDOW
         length = min(_WINDOW, self._size - start)
         self._segment.reserve_range(start, length)
-        self._segment.touch_written(start, length)
+        self._segment.populate_written(start, length)
         self._reserved.add(window)
 
     def put(self, slot: Slot) -> None:

@@ -19,7 +19,7 @@ _SLOT: Final = np.dtype(SLOT_DTYPE)
 _STEP: Final = 4096
 
 
-def bring_nearer(units: UnitTable, slots: int, now: int) -> None:
+def pull_slots_forward(units: UnitTable, slots: int, now: int) -> None:
     """Make units that wait for a lap (`slots`) or longer roll earlier: else they block units due a lap earlier.
 
     A change to a smaller precision leaves such units. `now` is a slot number; all units of a slot roll together.
@@ -29,7 +29,7 @@ def bring_nearer(units: UnitTable, slots: int, now: int) -> None:
         units.roll_at(far, now + slots // 2 + units.number[far] % (slots // 4), now)
 
 
-def behind_a_lap(units: UnitTable, slots: int) -> NDArray[np.bool_]:
+def is_over_a_lap_late(units: UnitTable, slots: int) -> NDArray[np.bool_]:
     """Which waiting units are in slots whose place in the wheel (of `slots` places) a later slot needs."""
     waits = units.waits
     if not waits.any():

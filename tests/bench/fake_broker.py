@@ -10,7 +10,7 @@ from typing import Self
 
 from rocketwire.wire.frame import Frame, decode_frame, encode_frame
 from rocketwire.wire.header import Header
-from rocketwire.wire.message import Message, encode_record
+from rocketwire.wire.message import MessageRecord, encode_record
 
 Answer = tuple[int, dict[str, str], bytes]
 """Response code, extFields, body."""
@@ -19,7 +19,7 @@ Answer = tuple[int, dict[str, str], bytes]
 def record(offset: int, *, stored: int = 1, body: bytes = b"x" * 100, properties: bytes = b"") -> bytes:
     """A record of queue 0 that was born at 1 ms and stored at `stored` ms."""
     return encode_record(
-        Message(
+        MessageRecord(
             topic="T",
             queue_id=0,
             flag=0,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bench.spark.tables import Row, sources
-from bench.spark.usage import Cost
+from bench.spark.tables import BenchRow, sources
+from bench.spark.usage import ActionCost
 
 MIB = 1 << 20
 
@@ -13,9 +13,19 @@ def cells(line: str) -> list[str]:
 
 
 def test_sources_are_held_to_the_base_turn_by_turn() -> None:
-    base = Row(what="count: theirs", size=8 * MIB, base="count: theirs", costs=[Cost(4, 8), Cost(2, 2), Cost(1, 6)])
-    ours = Row(what="count: ours", size=8 * MIB, base="count: theirs", costs=[Cost(1, 2), Cost(1, 1), Cost(2, 1)])
-    never = Row(what="count: never", size=8 * MIB, base="count: theirs")
+    base = BenchRow(
+        what="count: theirs",
+        size=8 * MIB,
+        base="count: theirs",
+        costs=[ActionCost(4, 8), ActionCost(2, 2), ActionCost(1, 6)],
+    )
+    ours = BenchRow(
+        what="count: ours",
+        size=8 * MIB,
+        base="count: theirs",
+        costs=[ActionCost(1, 2), ActionCost(1, 1), ActionCost(2, 1)],
+    )
+    never = BenchRow(what="count: never", size=8 * MIB, base="count: theirs")
     head, _, *lines = sources([base, ours, never], 800, "theirs").splitlines()
     assert cells(head)[-2:] == ["speed / theirs", "theirs CPU / CPU"]
     assert [cells(line) for line in lines] == [

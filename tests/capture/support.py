@@ -15,10 +15,10 @@ import trio
 
 from rocketwire.capture.file.events import Event
 from rocketwire.capture.file.load import load
-from rocketwire.capture.file.writer import Writer
+from rocketwire.capture.file.writer import RecordingWriter
 from rocketwire.capture.record import listeners
-from rocketwire.capture.record.proxy import Proxy, Upstream
-from rocketwire.capture.record.relay import Options
+from rocketwire.capture.record.proxy import RecordingProxy, Upstream
+from rocketwire.capture.record.relay import RecordingOptions
 from rocketwire.wire.addresses import Address, parse_address
 from rocketwire.wire.connection import FrameReader
 from rocketwire.wire.frame import Frame, encode_frame
@@ -48,7 +48,7 @@ def recording(
     path: Path,
     *upstream: str,
     listen: Address = LOCAL,
-    options: Options | None = None,
+    options: RecordingOptions | None = None,
     tls: ssl.SSLContext | None = None,
 ) -> Iterator[Recording]:
     ready = threading.Event()
@@ -60,12 +60,12 @@ def recording(
         ready.set()
 
     async def run() -> None:
-        with Writer(str(path)) as writer, trio.CancelScope() as scope:
+        with RecordingWriter(str(path)) as writer, trio.CancelScope() as scope:
             state["stop"] = (trio.lowlevel.current_trio_token(), scope)
-            proxy = Proxy(
+            proxy = RecordingProxy(
                 Upstream(name_servers=tuple(map(parse_address, upstream)), tls=tls),
                 writer,
-                options=options or Options(),
+                options=options or RecordingOptions(),
                 now=lambda: (time.monotonic_ns() - began) // 1000,
                 warn=state["warnings"].append,
             )

@@ -8,30 +8,43 @@ from typing import Any
 import pytest
 
 from rocketwire.capture.contents.bodies import body_value
-from rocketwire.capture.contents.frames import Frame, decoded
+from rocketwire.capture.contents.frames import RecordedFrame, decoded
 from rocketwire.capture.contents.shown import Item, items_of
-from rocketwire.capture.file.events import Ended, Event, Left, Opened, Role, Sent, Side, Started, Stopped, Unreadable
+from rocketwire.capture.file.events import (
+    ConnectionOpened,
+    CutParts,
+    Event,
+    FrameSent,
+    RecordingStarted,
+    RecordingStopped,
+    Role,
+    StreamEnded,
+    StreamSource,
+    UnreadableBytes,
+)
 from rocketwire.wire.batch import BatchItem, encode_batch
-from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, RequestCode, SysFlag
-from rocketwire.wire.message import Message, encode_record
+from rocketwire.wire.facts.codes import FLAG_ONEWAY, FLAG_RESPONSE, RequestCode, SysFlag
+from rocketwire.wire.message import MessageRecord, encode_record
 from tests.capture.support import request
 
 
-def sent(data: bytes, *, time: int = 0, source: Side = Side.CLIENT, connection: int = 1, left: int = 0) -> Sent:
-    return Sent(time=time, connection=connection, source=source, left=Left(left), size=len(data), data=data)
+def sent(
+    data: bytes, *, time: int = 0, source: StreamSource = StreamSource.CLIENT, connection: int = 1, left: int = 0
+) -> FrameSent:
+    return FrameSent(time=time, connection=connection, source=source, left=CutParts(left), size=len(data), data=data)
 
 
-def frames(*events: Event) -> list[Frame]:
-    return [each for each in decoded(events) if isinstance(each, Frame)]
+def frames(*events: Event) -> list[RecordedFrame]:
+    return [each for each in decoded(events) if isinstance(each, RecordedFrame)]
 
 
 def test_an_answer_has_the_name_of_its_request() -> None:
     found = frames(
         sent(request(RequestCode.SEND_MESSAGE_V2, {"a": "P", "b": "T", "z": "?"}, opaque=5)),
         sent(request(RequestCode.PULL_MESSAGE, {"topic": "U", "consumerGroup": "G"}, opaque=5), connection=2),
-        sent(request(RequestCode.CHECK_TRANSACTION_STATE, opaque=5), source=Side.SERVER),
-        sent(request(0, opaque=5, flag=FLAG_RESPONSE), source=Side.SERVER, time=1500),
-        sent(request(0, opaque=5, flag=FLAG_RESPONSE), source=Side.SERVER, connection=2, time=2500),
+        sent(request(RequestCode.CHECK_TRANSACTION_STATE, opaque=5), source=StreamSource.SERVER),
+        sent(request(0, opaque=5, flag=FLAG_RESPONSE), source=StreamSource.SERVER, time=1500),
+        sent(request(0, opaque=5, flag=FLAG_RESPONSE), source=StreamSource.SERVER, connection=2, time=2500),
         sent(request(0, opaque=5, flag=FLAG_RESPONSE)),
         sent(request(0, opaque=5, flag=FLAG_RESPONSE)),
     )
@@ -48,7 +61,7 @@ def test_an_answer_has_the_name_of_its_request() -> None:
 
 def test_oneway_requests_get_no_answer() -> None:
     oneway = sent(request(RequestCode.UNREGISTER_CLIENT, opaque=5, flag=FLAG_ONEWAY))
-    assert frames(oneway, sent(request(0, opaque=5, flag=FLAG_RESPONSE), source=Side.SERVER))[1].request is None
+    assert frames(oneway, sent(request(0, opaque=5, flag=FLAG_RESPONSE), source=StreamSource.SERVER))[1].request is None
 
 
 def test_unknown_codes_have_numbers() -> None:
@@ -57,7 +70,7 @@ def test_unknown_codes_have_numbers() -> None:
 
 def record(**values: Any) -> bytes:
     usual: dict[str, Any] = {"topic": "T", "queue_id": 0, "body": b"b", "store_host": ("10.0.0.1", 1)}
-    return encode_record(Message(**usual | values))
+    return encode_record(MessageRecord(**usual | values))
 
 
 @pytest.mark.parametrize(
@@ -100,15 +113,15 @@ def test_batches_are_taken_apart() -> None:
 
 
 def test_every_event_is_shown() -> None:
-    started = Started(time=0, wall=1000, upstream="a:1", program="p", bodies=True, secrets=False)
+    started = RecordingStarted(time=0, wall=1000, upstream="a:1", program="p", bodies=True, secrets=False)
     events: list[Event] = [
         started,
-        Opened(time=5000, connection=1, role=Role.BROKER, client="c:1", server="s:2"),
+        ConnectionOpened(time=5000, connection=1, role=Role.BROKER, client="c:1", server="s:2"),
         sent(b"no frame"),
-        sent(request(34, {"x": "***"}), left=Left.ACCOUNT | Left.BODY),
-        Unreadable(time=6, connection=1, source=Side.SERVER, size=3, data=b"abc"),
-        Ended(time=7, connection=1, source=Side.SERVER, reason="reset"),
-        Stopped(time=8),
+        sent(request(34, {"x": "***"}), left=CutParts.ACCOUNT | CutParts.BODY),
+        UnreadableBytes(time=6, connection=1, source=StreamSource.SERVER, size=3, data=b"abc"),
+        StreamEnded(time=7, connection=1, source=StreamSource.SERVER, reason="reset"),
+        RecordingStopped(time=8),
     ]
     items = list(items_of(events))
     assert [each.what for each in items] == [

@@ -10,17 +10,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire.capture.errors import NotARecording, RecordingUnwritable
-from rocketwire.capture.file.events import Ended, Event, Left, Opened, Role, Sent, Side, Started, Stopped, Unreadable
+from rocketwire.capture.file.events import (
+    ConnectionOpened,
+    CutParts,
+    Event,
+    FrameSent,
+    RecordingStarted,
+    RecordingStopped,
+    Role,
+    StreamEnded,
+    StreamSource,
+    UnreadableBytes,
+)
 from rocketwire.capture.file.layout import EVENT, encode_block, encode_event, encode_head
 from rocketwire.capture.file.reader import events_of
-from rocketwire.capture.file.writer import Writer
+from rocketwire.capture.file.writer import RecordingWriter
 
 TIMES = st.integers(0, 2**64 - 1)
 NUMBERS = st.integers(0, 2**32 - 1)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
-SIDES = st.sampled_from(Side)
+SIDES = st.sampled_from(StreamSource)
 STARTED = st.builds(
-    Started,
+    RecordingStarted,
     time=TIMES,
     wall=st.integers(-(2**63), 2**63 - 1),
     upstream=TEXTS,
@@ -29,20 +40,20 @@ STARTED = st.builds(
     secrets=st.booleans(),
 )
 OTHERS = st.one_of(
-    st.builds(Opened, time=TIMES, connection=NUMBERS, role=st.sampled_from(Role), client=TEXTS, server=TEXTS),
+    st.builds(ConnectionOpened, time=TIMES, connection=NUMBERS, role=st.sampled_from(Role), client=TEXTS, server=TEXTS),
     st.builds(
-        Sent,
+        FrameSent,
         time=TIMES,
         connection=NUMBERS,
         source=SIDES,
-        left=st.integers(0, 7).map(Left),
+        left=st.integers(0, 7).map(CutParts),
         size=NUMBERS,
         data=st.binary(max_size=80),
     ),
-    st.builds(Unreadable, time=TIMES, connection=NUMBERS, source=SIDES, size=NUMBERS, data=st.binary(max_size=30)),
-    st.builds(Ended, time=TIMES, connection=NUMBERS, source=SIDES, reason=TEXTS),
+    st.builds(UnreadableBytes, time=TIMES, connection=NUMBERS, source=SIDES, size=NUMBERS, data=st.binary(max_size=30)),
+    st.builds(StreamEnded, time=TIMES, connection=NUMBERS, source=SIDES, reason=TEXTS),
 )
-STOPPED = st.builds(Stopped, time=TIMES)
+STOPPED = st.builds(RecordingStopped, time=TIMES)
 BLOCKS = st.lists(st.lists(OTHERS, min_size=1, max_size=4), min_size=1, max_size=4)
 
 
@@ -56,7 +67,9 @@ def written(blocks: list[list[Event]]) -> tuple[bytes, list[int]]:
 
 
 @given(started=STARTED, blocks=BLOCKS, stopped=STOPPED)
-def test_what_is_written_is_read(started: Started, blocks: list[list[Event]], stopped: Stopped) -> None:
+def test_what_is_written_is_read(
+    started: RecordingStarted, blocks: list[list[Event]], stopped: RecordingStopped
+) -> None:
     whole: list[list[Event]] = [[started], *blocks, [stopped]]
     complaints: list[str] = []
     assert events_of(written(whole)[0], complaints.append) == [each for block in whole for each in block]
@@ -64,7 +77,9 @@ def test_what_is_written_is_read(started: Started, blocks: list[list[Event]], st
 
 
 @given(started=STARTED, blocks=BLOCKS)
-def test_of_a_file_cut_at_any_byte_all_whole_blocks_are_read(started: Started, blocks: list[list[Event]]) -> None:
+def test_of_a_file_cut_at_any_byte_all_whole_blocks_are_read(
+    started: RecordingStarted, blocks: list[list[Event]]
+) -> None:
     whole: list[list[Event]] = [[started], *blocks]
     data, ends = written(whole)
     for size in range(len(data)):
@@ -81,7 +96,7 @@ def test_of_a_file_cut_at_any_byte_all_whole_blocks_are_read(started: Started, b
 
 @given(started=STARTED, blocks=BLOCKS, stopped=STOPPED, where=st.data())
 def test_a_flipped_bit_costs_its_block_only(
-    started: Started, blocks: list[list[Event]], stopped: Stopped, where: st.DataObject
+    started: RecordingStarted, blocks: list[list[Event]], stopped: RecordingStopped, where: st.DataObject
 ) -> None:
     whole: list[list[Event]] = [[started], *blocks, [stopped]]
     data, ends = written(whole)
@@ -109,7 +124,7 @@ def test_a_later_version_is_refused() -> None:
 
 def test_events_of_later_versions_are_skipped() -> None:
     unknown = EVENT.build({"kind": 99, "time": 1, "connection": 1, "content": b"new"})
-    stopped = Stopped(time=2)
+    stopped = RecordingStopped(time=2)
     complaints: list[str] = []
     data = encode_head() + encode_block(0, unknown + encode_event(stopped))
     assert events_of(data, complaints.append) == [stopped]
@@ -117,7 +132,7 @@ def test_events_of_later_versions_are_skipped() -> None:
 
 
 def test_a_missing_block_is_reported() -> None:
-    data = encode_head() + b"".join(encode_block(n, encode_event(Stopped(time=n))) for n in (0, 2))
+    data = encode_head() + b"".join(encode_block(n, encode_event(RecordingStopped(time=n))) for n in (0, 2))
     complaints: list[str] = []
     assert len(events_of(data, complaints.append)) == 2
     assert any("blocks 1 to 1 are missing" in line for line in complaints)
@@ -125,22 +140,22 @@ def test_a_missing_block_is_reported() -> None:
 
 def test_the_file_is_new_and_the_owners(tmp_path: Path) -> None:
     path = tmp_path / "session"
-    with Writer(str(path)) as writer:
-        writer.add(Stopped(time=5))
+    with RecordingWriter(str(path)) as writer:
+        writer.add(RecordingStopped(time=5))
         assert path.read_bytes() == encode_head()
         writer.flush()
-        assert events_of(path.read_bytes(), lambda _: None) == [Stopped(time=5)]
+        assert events_of(path.read_bytes(), lambda _: None) == [RecordingStopped(time=5)]
         writer.flush()
     assert writer.written == path.stat().st_size
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     with pytest.raises(RecordingUnwritable, match="exists already"):
-        Writer(str(path))
+        RecordingWriter(str(path))
     with pytest.raises(RecordingUnwritable, match="No such file"):
-        Writer(str(tmp_path / "none" / "session"))
+        RecordingWriter(str(tmp_path / "none" / "session"))
 
 
 def test_a_full_block_is_written_at_once(tmp_path: Path) -> None:
     path = tmp_path / "session"
-    with Writer(str(path)) as writer:
-        writer.add(Unreadable(time=0, connection=1, source=Side.CLIENT, size=1, data=bytes(300 << 10)))
+    with RecordingWriter(str(path)) as writer:
+        writer.add(UnreadableBytes(time=0, connection=1, source=StreamSource.CLIENT, size=1, data=bytes(300 << 10)))
         assert path.stat().st_size > 300 << 10

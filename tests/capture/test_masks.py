@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 
-from rocketwire.capture.contents.frames import Frame
-from rocketwire.capture.file.events import Left, Sent, Side
+from rocketwire.capture.contents.frames import RecordedFrame
+from rocketwire.capture.file.events import CutParts, FrameSent, StreamSource
 from rocketwire.capture.replay.compare import differences
 from rocketwire.capture.replay.masks import masked, masked_text
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.header import Header
-from rocketwire.wire.message import Message, encode_record
+from rocketwire.wire.message import MessageRecord, encode_record
 
 
-def frame(code: int, header: Header, body: bytes = b"", asked: Frame | None = None) -> Frame:
-    sent = Sent(time=0, connection=1, source=Side.SERVER, left=Left(0), size=0, data=b"")
-    return Frame(2, sent, header, body, 0, asked or frame(code, Header(code=code, opaque=1), asked=_NONE))
+def frame(code: int, header: Header, body: bytes = b"", asked: RecordedFrame | None = None) -> RecordedFrame:
+    sent = FrameSent(time=0, connection=1, source=StreamSource.SERVER, left=CutParts(0), size=0, data=b"")
+    return RecordedFrame(2, sent, header, body, 0, asked or frame(code, Header(code=code, opaque=1), asked=_NONE))
 
 
 _NONE: Any = object()
@@ -82,7 +82,7 @@ def test_each_field_that_differs_is_told() -> None:
 def test_records_are_compared_by_their_fields() -> None:
     def record(**values: Any) -> bytes:
         usual: dict[str, Any] = {"topic": "T", "queue_id": 0, "body": b"1795426251194", "properties": b"TAGS\x01a\x02"}
-        return encode_record(Message(**usual | values))
+        return encode_record(MessageRecord(**usual | values))
 
     code = RequestCode.PULL_MESSAGE
     moved = record(store_timestamp=5, store_host=("10.0.0.1", 1), physical_offset=77, born_host=("10.0.0.9", 2))

@@ -15,39 +15,46 @@ import pytest
 import trio
 import trustme
 
-from rocketwire.capture.contents.frames import Frame, decoded
+from rocketwire.capture.contents.frames import RecordedFrame, decoded
 from rocketwire.capture.errors import CannotListen, RecordingUnwritable
-from rocketwire.capture.file.events import Ended, Opened, Role, Side, Started, Stopped
+from rocketwire.capture.file.events import (
+    ConnectionOpened,
+    RecordingStarted,
+    RecordingStopped,
+    Role,
+    StreamEnded,
+    StreamSource,
+)
 from rocketwire.capture.file.load import load
-from rocketwire.capture.file.writer import Writer
+from rocketwire.capture.file.writer import RecordingWriter
 from rocketwire.capture.record.listeners import listen, listen_for_broker, port_of
-from rocketwire.capture.record.proxy import Proxy, Upstream
-from rocketwire.capture.record.relay import Options
+from rocketwire.capture.record.proxy import RecordingProxy, Upstream
+from rocketwire.capture.record.relay import RecordingOptions
 from rocketwire.capture.record.routes import broker_addresses
-from rocketwire.remoting.cluster import Cluster
+from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.wire.addresses import Address, parse_address
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from tests.capture.support import LOCAL, Peer, recording, request
 from tests.cli.endpoint import real_endpoint
 from tests.server.proxy.process import ProxyProcess
 
 
-def frames_of(path: Path) -> list[Frame]:
-    return [each for each in decoded(load(str(path), lambda _: None)) if isinstance(each, Frame)]
+def frames_of(path: Path) -> list[RecordedFrame]:
+    return [each for each in decoded(load(str(path), lambda _: None)) if isinstance(each, RecordedFrame)]
 
 
 def test_clients_reach_name_server_and_broker_through_it(tmp_path: Path) -> None:
     path = tmp_path / "session"
     with real_endpoint(tmp_path / "store") as endpoint, recording(path, str(endpoint.name_server)) as running:
-        cluster = Cluster(str(running.address))
+        cluster = BlockingCluster(str(running.address))
         (connection,) = cluster.all_brokers().values()
         assert connection.address[1] != endpoint.broker.port
         connection.ask(RequestCode.GET_BROKER_CONFIG)
         cluster.close()
     events = running.events()
-    assert isinstance(events[0], Started)
-    assert isinstance(events[-1], Stopped)
-    opened = [each for each in events if isinstance(each, Opened)]
+    assert isinstance(events[0], RecordingStarted)
+    assert isinstance(events[-1], RecordingStopped)
+    opened = [each for each in events if isinstance(each, ConnectionOpened)]
     assert [(each.role, each.server) for each in opened] == [
         (Role.NAME_SERVER, str(endpoint.name_server)),
         (Role.BROKER, str(endpoint.broker)),
@@ -65,13 +72,16 @@ def test_it_records_what_passes_to_rocketwires_proxy(tmp_path: Path) -> None:
     with real_endpoint(tmp_path / "store") as endpoint:
         behind = ProxyProcess(str(endpoint.name_server))
         try:
-            with recording(tmp_path / "session", behind.names) as running, Cluster(str(running.address)) as cluster:
+            with (
+                recording(tmp_path / "session", behind.names) as running,
+                BlockingCluster(str(running.address)) as cluster,
+            ):
                 (connection,) = cluster.all_brokers().values()
                 assert connection.address[1] != parse_address(behind.broker).port
                 connection.ask(RequestCode.GET_BROKER_CONFIG)
         finally:
             behind.stop()
-    opened = [(each.role, each.server) for each in running.events() if isinstance(each, Opened)]
+    opened = [(each.role, each.server) for each in running.events() if isinstance(each, ConnectionOpened)]
     assert opened == [(Role.NAME_SERVER, behind.names), (Role.BROKER, behind.broker)]
     assert [each.code_name for each in frames_of(tmp_path / "session") if each.header.is_response] == [
         "GET_BROKER_CLUSTER_INFO",
@@ -102,7 +112,7 @@ def test_the_vip_port_leads_to_the_brokers(tmp_path: Path) -> None:
         client.close()
         thread.join(60)
         vip_address = f"127.0.0.1:{port_of(vip)}"
-    opened = [each for each in running.events() if isinstance(each, Opened)]
+    opened = [each for each in running.events() if isinstance(each, ConnectionOpened)]
     assert [(each.role, each.server) for each in opened[1:]] == [(Role.BROKER, vip_address)]
 
 
@@ -139,8 +149,8 @@ def test_each_side_can_end_while_the_other_sends(tmp_path: Path) -> None:
         assert client.sock.recv(1) == b""
         client.close()
         thread.join(60)
-    ends = [each for each in running.events() if isinstance(each, Ended)]
-    assert [(each.source, each.reason) for each in ends] == [(Side.CLIENT, ""), (Side.SERVER, "")]
+    ends = [each for each in running.events() if isinstance(each, StreamEnded)]
+    assert [(each.source, each.reason) for each in ends] == [(StreamSource.CLIENT, ""), (StreamSource.SERVER, "")]
 
 
 def test_a_reader_that_does_not_read_stops_the_sender(tmp_path: Path) -> None:
@@ -196,8 +206,8 @@ def test_a_server_that_is_not_there_ends_the_connection(tmp_path: Path) -> None:
         client = Peer.to(running.address)
         assert client.sock.recv(1) == b""
         client.close()
-    (end,) = [each for each in running.events() if isinstance(each, Ended)]
-    assert end.source is Side.SERVER
+    (end,) = [each for each in running.events() if isinstance(each, StreamEnded)]
+    assert end.source is StreamSource.SERVER
     assert "refused" in end.reason
 
 
@@ -218,12 +228,12 @@ def test_a_client_that_resets_its_connection_ends_it(tmp_path: Path) -> None:
             time.sleep(0.05)
         client.close()
         assert ended.wait(60)
-    ends = [each for each in running.events() if isinstance(each, Ended)]
-    assert ends[0].source is Side.CLIENT
+    ends = [each for each in running.events() if isinstance(each, StreamEnded)]
+    assert ends[0].source is StreamSource.CLIENT
     assert "reset" in ends[0].reason
 
 
-def frames_of_growing(path: Path) -> list[Frame]:
+def frames_of_growing(path: Path) -> list[RecordedFrame]:
     try:
         return frames_of(path)
     except Exception:  # noqa: BLE001 - nothing is flushed yet
@@ -255,13 +265,15 @@ def test_an_address_in_use_is_told(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_ends_the_recording_with_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    writer = Writer(str(tmp_path / "session"))
+    writer = RecordingWriter(str(tmp_path / "session"))
 
     def full(*_: object) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("rocketwire.capture.file.writer.os.write", full)
-    proxy = Proxy(Upstream(name_servers=(LOCAL,)), writer, options=Options(), now=lambda: 1, warn=print)
+    proxy = RecordingProxy(
+        Upstream(name_servers=(LOCAL,)), writer, options=RecordingOptions(), now=lambda: 1, warn=print
+    )
     with pytest.raises(RecordingUnwritable, match="No space left"):
         trio.run(partial(proxy.run, listen(LOCAL), host="127.0.0.1", wall=0, program="", ready=lambda _: None))
     with pytest.raises(RecordingUnwritable):
@@ -282,4 +294,4 @@ def test_clients_get_the_address_by_which_they_reach_the_proxy(wildcard: str, tm
         broker.close()
         client.close()
     assert parse_address(told).host == "127.0.0.1"
-    assert all(each.client.startswith("127.0.0.1:") for each in running.events() if isinstance(each, Opened))
+    assert all(each.client.startswith("127.0.0.1:") for each in running.events() if isinstance(each, ConnectionOpened))

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketwire.capture.file.events import Event, Left, Role, Sent, Side, Unreadable
-from rocketwire.capture.record.relay import Options, Relay
+from rocketwire.capture.file.events import CutParts, Event, FrameSent, Role, StreamSource, UnreadableBytes
+from rocketwire.capture.record.relay import RecordedConnection, RecordingOptions
 from rocketwire.wire.bodies import decode_body, encode_body
 from rocketwire.wire.bodies.route import BrokerData, ClusterInfo, TopicRouteData
-from rocketwire.wire.codes import FLAG_RESPONSE, RequestCode
+from rocketwire.wire.facts.codes import FLAG_RESPONSE, RequestCode
 from rocketwire.wire.frame import decode_frame, encode_frame
 from rocketwire.wire.header import Header
 from tests.capture.support import request
@@ -29,24 +29,24 @@ class Connection:
 
     def __init__(self, role: Role = Role.NAME_SERVER, **options: bool) -> None:
         self.events: list[Event] = []
-        self.relay = Relay(
+        self.relay = RecordedConnection(
             7,
             role,
             add=self.events.append,
             now=lambda: len(self.events),
             local=lambda address: LOCAL if address == ADDRESS else address,
-            options=Options(**options),
+            options=RecordingOptions(**options),
         )
 
     def client(self, data: bytes) -> bytes:
-        return self.relay.passed(Side.CLIENT, data)
+        return self.relay.passed(StreamSource.CLIENT, data)
 
     def server(self, data: bytes) -> bytes:
-        return self.relay.passed(Side.SERVER, data)
+        return self.relay.passed(StreamSource.SERVER, data)
 
     @property
-    def sent(self) -> list[Sent]:
-        return [each for each in self.events if isinstance(each, Sent)]
+    def sent(self) -> list[FrameSent]:
+        return [each for each in self.events if isinstance(each, FrameSent)]
 
 
 def answer(body: bytes = b"", *, code: int = 0, opaque: int = 1, form: int = 0, **fields: Any) -> bytes:
@@ -110,12 +110,12 @@ def test_bytes_that_are_no_frames_pass_but_are_not_recorded(role: Role) -> None:
     data = asked + b"\xff" * 100_000
     assert connection.client(data) == data
     assert connection.client(b"more") == b"more"
-    assert connection.server(b"\0\0\0") + connection.relay.ended(Side.SERVER) == b"\0\0\0"
-    unreadable = [each for each in connection.events if isinstance(each, Unreadable)]
+    assert connection.server(b"\0\0\0") + connection.relay.ended(StreamSource.SERVER) == b"\0\0\0"
+    unreadable = [each for each in connection.events if isinstance(each, UnreadableBytes)]
     assert [(each.size, each.data) for each in unreadable] == [(100_000, b""), (4, b""), (3, b"")]
     told = Connection(role, secrets=True)
     told.client(data)
-    assert isinstance(told.events[-1], Unreadable)
+    assert isinstance(told.events[-1], UnreadableBytes)
     assert told.events[-1].data == b"\xff" * 100_000
 
 
@@ -123,7 +123,7 @@ def test_a_header_that_cannot_be_read_passes() -> None:
     connection = Connection()
     data = b"\0\0\0\x08\0\0\0\x04nope"
     assert connection.server(data) == data
-    assert isinstance(connection.events[0], Unreadable)
+    assert isinstance(connection.events[0], UnreadableBytes)
 
 
 @FORMS
@@ -135,13 +135,13 @@ def test_signatures_pass_but_are_masked_in_the_recording(form: int) -> None:
     refused = answer(code=1, remark="Check signature failed for accessKey=the-user", form=form)
     assert connection.server(refused) == refused
     first, second = connection.sent
-    assert first.left == Left.ACCOUNT
+    assert first.left == CutParts.ACCOUNT
     assert first.size == len(asked)
     header, body, found = decode_frame(first.data)
     assert header.ext == {"AccessKey": "***", "Signature": "***", "topic": "T"}
     assert (body, found) == (b"password=1", form)  # what applications send is theirs
     assert decode_frame(second.data).header.remark == "Check signature failed for accessKey=***"
-    assert second.left == Left.SECRETS
+    assert second.left == CutParts.SECRETS
     told = Connection(Role.BROKER, secrets=True)
     told.client(asked)
     assert told.sent[0].data == asked
@@ -164,7 +164,7 @@ def test_secrets_of_administration_are_masked(code: int, body: bytes, shown: obj
     connection.client(request(code))
     assert connection.server(answer(body)) == answer(body)
     assert json.loads(bytes(decode_frame(connection.sent[1].data).body)) == shown
-    assert connection.sent[1].left == Left.SECRETS
+    assert connection.sent[1].left == CutParts.SECRETS
 
 
 def test_secrets_of_settings_and_headers_are_masked() -> None:
@@ -174,7 +174,7 @@ def test_secrets_of_settings_and_headers_are_masked() -> None:
     first, second = connection.sent
     assert decode_frame(first.data).body == b"a=1\ntls.server.keyPassword=***\nb=2\n"
     assert decode_frame(second.data).header.ext == {"accessKey": "***", "secretKey": "***"}
-    assert first.left == second.left == Left.SECRETS
+    assert first.left == second.left == CutParts.SECRETS
 
 
 def test_a_body_that_mentions_secrets_and_cannot_be_read_is_left_out() -> None:
@@ -197,5 +197,5 @@ def test_bodies_can_be_left_out() -> None:
     asked = request(10, {"topic": "T"}, b"private")
     connection.client(asked)
     (sent,) = connection.sent
-    assert (sent.left, sent.size) == (Left.BODY, len(asked))
+    assert (sent.left, sent.size) == (CutParts.BODY, len(asked))
     assert decode_frame(sent.data) == (decode_frame(asked).header, b"", 0)

@@ -7,23 +7,31 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.capture.contents.frames import Frame, decoded
+from rocketwire.capture.contents.frames import RecordedFrame, decoded
 from rocketwire.capture.errors import CannotReplay
-from rocketwire.capture.file.events import Event, Left, Opened, Role, Sent, Side, Started
-from rocketwire.capture.record.relay import Options
-from rocketwire.capture.replay.compare import Difference
-from rocketwire.capture.replay.player import Outcome, Player, Target
-from rocketwire.capture.replay.requests import Places, prepared
+from rocketwire.capture.file.events import (
+    ConnectionOpened,
+    CutParts,
+    Event,
+    FrameSent,
+    RecordingStarted,
+    Role,
+    StreamSource,
+)
+from rocketwire.capture.record.relay import RecordingOptions
+from rocketwire.capture.replay.compare import AnswerDifference
+from rocketwire.capture.replay.player import RecordingPlayer, ReplayOutcome, ReplayTarget
+from rocketwire.capture.replay.requests import OffsetTranslation, prepared
 from rocketwire.capture.replay.targets import target_of
-from rocketwire.remoting.cluster import Cluster
+from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.remoting.credentials import Credentials, Signer
 from rocketwire.remoting.errors import NotReached
 from rocketwire.wire.addresses import Address, parse_address
-from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, RequestCode
+from rocketwire.wire.facts.codes import FLAG_ONEWAY, FLAG_RESPONSE, RequestCode
 from rocketwire.wire.frame import decode_frame, encode_frame
 from rocketwire.wire.header import Header
 from rocketwire.wire.message_id import offset_message_id
-from rocketwire.wire.signature import Secret
+from rocketwire.wire.signature import SecretKey
 from tests.capture.support import Peer, recording, request
 from tests.capture.test_proxy import accepting
 from tests.cli.endpoint import Addresses, real_endpoint
@@ -53,12 +61,12 @@ PULL = {
 }
 
 
-WHOLE = Left(0)
+WHOLE = CutParts(0)
 
 
-def replayed(events: list[Event], endpoint: Addresses) -> tuple[list[Difference], Outcome]:
-    target = Target(name_server=endpoint.name_server, brokers=lambda: {"other": endpoint.broker}, timeout=5)
-    player = Player(list(decoded(events)), target, speed=None)
+def replayed(events: list[Event], endpoint: Addresses) -> tuple[list[AnswerDifference], ReplayOutcome]:
+    target = ReplayTarget(name_server=endpoint.name_server, brokers=lambda: {"other": endpoint.broker}, timeout=5)
+    player = RecordingPlayer(list(decoded(events)), target, speed=None)
     return list(player.differences()), player.outcome
 
 
@@ -69,7 +77,7 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> list[Event]:
     with real_endpoint(folder / "store") as endpoint, recording(folder / "s", str(endpoint.name_server)) as running:
         name_server = Peer.to(running.address)
         name_server.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "TBW102"})
-        cluster = Cluster(str(running.address))
+        cluster = BlockingCluster(str(running.address))
         (connection,) = cluster.all_brokers().values()
         broker = Peer.to(Address(host=connection.address[0], port=connection.address[1]))
         for number in range(2):
@@ -90,7 +98,7 @@ def test_a_fresh_server_gives_the_same_answers(events: list[Event], tmp_path: Pa
     with real_endpoint(tmp_path) as endpoint:
         found, outcome = replayed(events, endpoint)
     assert found == []
-    assert outcome == Outcome(sent=6, compared=6)
+    assert outcome == ReplayOutcome(sent=6, compared=6)
     assert not outcome.failed
 
 
@@ -125,12 +133,12 @@ def test_an_endpoint_that_is_not_there_is_told(events: list[Event]) -> None:
         replayed(events, Addresses(nowhere, nowhere))
 
 
-def made(*frames: tuple[Side, bytes], left: Left = WHOLE) -> list[Event]:
+def made(*frames: tuple[StreamSource, bytes], left: CutParts = WHOLE) -> list[Event]:
     """A recording of one connection."""
-    started = Started(time=0, wall=0, upstream="", program="", bodies=True, secrets=False)
-    opened = Opened(time=0, connection=1, role=Role.NAME_SERVER, client="", server="")
+    started = RecordingStarted(time=0, wall=0, upstream="", program="", bodies=True, secrets=False)
+    opened = ConnectionOpened(time=0, connection=1, role=Role.NAME_SERVER, client="", server="")
     sent = [
-        Sent(time=n, connection=1, source=side, left=left, size=len(data), data=data)
+        FrameSent(time=n, connection=1, source=side, left=left, size=len(data), data=data)
         for n, (side, data) in enumerate(frames)
     ]
     return [started, opened, *sent]
@@ -158,7 +166,12 @@ def test_questions_of_the_endpoint_are_answered_as_recorded() -> None:
         sock.sendall(answer(0))
 
     address, thread = accepting(serve)
-    events = made((Side.CLIENT, request(34)), (Side.SERVER, asked), (Side.CLIENT, reply), (Side.SERVER, answer(0)))
+    events = made(
+        (StreamSource.CLIENT, request(34)),
+        (StreamSource.SERVER, asked),
+        (StreamSource.CLIENT, reply),
+        (StreamSource.SERVER, answer(0)),
+    )
     found, outcome = replayed(events, alone(address))
     thread.join(60)
     assert found == []
@@ -170,7 +183,9 @@ def test_an_answer_that_does_not_come_is_a_difference() -> None:
         Peer(sock).frame()
 
     address, _ = accepting(serve)
-    found, outcome = replayed(made((Side.CLIENT, request(34)), (Side.SERVER, answer(0))), alone(address))
+    found, outcome = replayed(
+        made((StreamSource.CLIENT, request(34)), (StreamSource.SERVER, answer(0))), alone(address)
+    )
     (difference,) = found
     assert (difference.field, difference.recorded, difference.replayed) == ("answer", "SUCCESS", "connection closed")
     assert outcome.failed
@@ -181,7 +196,7 @@ def test_requests_without_their_body_are_not_sent() -> None:
         assert sock.recv(1) == b""
 
     address, thread = accepting(serve)
-    events = made((Side.CLIENT, request(34)), (Side.SERVER, answer(0)), left=Left.BODY)
+    events = made((StreamSource.CLIENT, request(34)), (StreamSource.SERVER, answer(0)), left=CutParts.BODY)
     found, outcome = replayed(events, alone(address))
     thread.join(60)
     assert found == []
@@ -199,10 +214,12 @@ def test_masked_answers_are_compared_with_masks() -> None:
         sock.recv(1)
 
     address, _ = accepting(serve)
-    events = made((Side.CLIENT, request(54)), (Side.SERVER, answer(0, body=shown)))
+    events = made((StreamSource.CLIENT, request(54)), (StreamSource.SERVER, answer(0, body=shown)))
     masked = events[-1]
-    assert isinstance(masked, Sent)
-    events[-1] = Sent(time=5, connection=1, source=Side.SERVER, left=Left.SECRETS, size=masked.size, data=masked.data)
+    assert isinstance(masked, FrameSent)
+    events[-1] = FrameSent(
+        time=5, connection=1, source=StreamSource.SERVER, left=CutParts.SECRETS, size=masked.size, data=masked.data
+    )
     assert replayed(events, alone(address))[0] == []
 
 
@@ -211,35 +228,35 @@ def test_a_recording_without_requests_cannot_be_replayed() -> None:
         replayed(made(), alone("127.0.0.1:1"))
 
 
-def frame_of(data: bytes, left: Left = WHOLE, asked: Frame | None = None) -> Frame:
+def frame_of(data: bytes, left: CutParts = WHOLE, asked: RecordedFrame | None = None) -> RecordedFrame:
     header, body, form = decode_frame(data)
-    sent = Sent(time=0, connection=1, source=Side.CLIENT, left=left, size=len(data), data=data)
-    return Frame(1, sent, header, bytes(body), form, asked)
+    sent = FrameSent(time=0, connection=1, source=StreamSource.CLIENT, left=left, size=len(data), data=data)
+    return RecordedFrame(1, sent, header, bytes(body), form, asked)
 
 
 @pytest.mark.parametrize("form", [0, 1])
 def test_requests_are_signed_anew(form: int) -> None:
     data = request(34, {"AccessKey": "***", "Signature": "***", "x": "1"}, b"body", form=form)
-    frame = frame_of(data, Left.ACCOUNT)
-    unsigned = decode_frame(prepared(frame, None, Places()))
+    frame = frame_of(data, CutParts.ACCOUNT)
+    unsigned = decode_frame(prepared(frame, None, OffsetTranslation()))
     assert unsigned.header.ext == {"x": "1"}
-    signed = decode_frame(prepared(frame, Signer(Credentials(access_key="me", secret_key="s")), Places()))
+    signed = decode_frame(prepared(frame, Signer(Credentials(access_key="me", secret_key="s")), OffsetTranslation()))
     assert signed.header.ext is not None
     assert signed.header.ext["AccessKey"] == "me"
-    assert Secret("s").signed(signed.header.ext, b"body")
+    assert SecretKey("s").verify(signed.header.ext, b"body")
     assert (bytes(signed.body), signed.serialize_type) == (b"body", form)
 
 
 def test_requests_that_need_no_change_are_sent_byte_for_byte() -> None:
     data = b"\0\0\0\x27\0\0\0\x20" + b'{"code":34, "opaque":1,"flag":0}' + b"abc"
-    assert prepared(frame_of(data), None, Places()) == data
+    assert prepared(frame_of(data), None, OffsetTranslation()) == data
 
 
 def test_places_of_messages_are_learnt_from_answers_to_sends() -> None:
     host = bytes(8)
     asked = frame_of(request(RequestCode.SEND_BATCH_MESSAGE))
     ids = [",".join(offset_message_id(host, place) for place in places) for places in ((10, 20), (100, 200))]
-    places = Places()
+    places = OffsetTranslation()
     places.learn(frame_of(answer(ext={"msgId": ids[0]}), asked=asked), {"msgId": ids[1]}, b"")
     assert [places.now(each) for each in ("10", "20", "30")] == ["100", "200", "30"]
     ended = frame_of(request(RequestCode.END_TRANSACTION, {"commitLogOffset": "20", "tranStateTableOffset": "1"}))
@@ -262,11 +279,11 @@ def test_brokers_are_found_by_name_by_the_vip_port_too() -> None:
 def test_without_bodies_the_headers_are_compared(tmp_path: Path) -> None:
     with (
         real_endpoint(tmp_path / "store") as endpoint,
-        recording(tmp_path / "s", str(endpoint.name_server), options=Options(bodies=False)) as running,
+        recording(tmp_path / "s", str(endpoint.name_server), options=RecordingOptions(bodies=False)) as running,
     ):
         peer = Peer.to(running.address)
         peer.ask(RequestCode.GET_BROKER_CLUSTER_INFO)
         peer.close()
     with real_endpoint(tmp_path / "other") as endpoint:
         found, outcome = replayed(running.events(), endpoint)
-    assert (found, outcome) == ([], Outcome(sent=1, compared=1))
+    assert (found, outcome) == ([], ReplayOutcome(sent=1, compared=1))

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.remoting.admin.offsets import commit
-from rocketwire.remoting.connection import Connection
+from rocketwire.remoting.admin.offsets import commit_offset
+from rocketwire.remoting.connection import BlockingConnection
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body, encode_body
 from rocketwire.wire.bodies.client import ConsumeType, MessageModel, MessageQueue
 from rocketwire.wire.bodies.online import ConsumerRunningInfo, ProcessQueueInfo, ResetOffsetBody
 from rocketwire.wire.bodies.route import RegisterBrokerBody, encode_registration
 from rocketwire.wire.bodies.topic import TopicConfig, TopicConfigSerializeWrapper
-from rocketwire.wire.codes import FLAG_RESPONSE, RequestCode
 from rocketwire.wire.connection import FrameReader
+from rocketwire.wire.facts.codes import FLAG_RESPONSE, RequestCode
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header, decode_header
 from rocketwire.wire.headers.route import RegisterBrokerRequestHeader
@@ -58,15 +58,15 @@ class Administered:
         fields = SendMessageRequestHeader(
             producer_group="P", topic=topic, queue_id=queue, sys_flag=0, born_timestamp=NOW, flag=0
         )
-        with Connection("broker", self.broker) as broker:
+        with BlockingConnection("broker", self.broker) as broker:
             for number in range(count):
                 answer = broker.answer(broker.send(RequestCode.SEND_MESSAGE_V2, fields, b"message %d" % number))
                 assert answer.code == 0, answer
 
     def commit(self, group: str, topic: str, offsets: Mapping[int, int]) -> None:
         """Commit a group's offsets by queue, as a member does."""
-        with Connection("broker", self.broker) as broker:
-            commit(broker, group, topic, offsets)
+        with BlockingConnection("broker", self.broker) as broker:
+            commit_offset(broker, group, topic, offsets)
 
     @contextlib.contextmanager
     def second_broker(
@@ -85,7 +85,7 @@ class Administered:
         )
         table = {topic: TopicConfig(topic_name=topic) for topic in topics}
         body = RegisterBrokerBody(topic_config_serialize_wrapper=TopicConfigSerializeWrapper(topic_config_table=table))
-        with Connection("name server", self.name_server) as connection:
+        with BlockingConnection("name server", self.name_server) as connection:
             data = encode_registration(body, compressed=False)
             assert connection.ask(RequestCode.REGISTER_BROKER, fields, body=data).code == 0
             yield

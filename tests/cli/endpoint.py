@@ -18,8 +18,8 @@ from rocketwire.server.serving import serve
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.route import BrokerData, ClusterInfo, QueueData, TopicRouteData
-from rocketwire.wire.codes import FLAG_RESPONSE, RequestCode
 from rocketwire.wire.connection import FrameReader
+from rocketwire.wire.facts.codes import FLAG_RESPONSE, RequestCode
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header, decode_header
 from tests.cli.store.support import Ran

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from rocketwire.remoting.admin.groups import put_group
-from rocketwire.remoting.admin.offsets import commit
+from rocketwire.remoting.admin.offsets import commit_offset
 from rocketwire.remoting.admin.topics import put_topic
-from rocketwire.remoting.connection import Connection
+from rocketwire.remoting.connection import BlockingConnection
 from rocketwire.remoting.credentials import Credentials
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.bodies.topic import TopicConfig
@@ -63,11 +63,11 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     file = Path(folder / "plain_acl.yml")
     file.write_text(ACCOUNTS)
     with real_endpoint(folder / "store", acl_enable=True, acl_file=str(file)) as endpoint:
-        with Connection("broker", endpoint.broker, credentials=ADMIN) as broker:
+        with BlockingConnection("broker", endpoint.broker, credentials=ADMIN) as broker:
             for topic in ("Orders", "More"):
                 put_topic(broker, TopicConfig(topic_name=topic))
             put_group(broker, SubscriptionGroupConfig(group_name="orders"))
-            commit(broker, "orders", "Orders", {0: 0})
+            commit_offset(broker, "orders", "Orders", {0: 0})
         yield str(endpoint.name_server)
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from rocketwire.cli.attempts import Attempts
-from rocketwire.cli.mistake import Unsuccessful
-from rocketwire.remoting.admin.brokers import Broker
+from rocketwire.cli.attempts import ServerAttempts
+from rocketwire.cli.errors import CommandFailed
+from rocketwire.remoting.admin.brokers import RegisteredBroker
 from rocketwire.remoting.errors import AccessDenied, NotReached, Refused
 from rocketwire.wire.errors import BodyInvalid
 
@@ -31,13 +31,13 @@ def fail(error: Exception | None) -> None:
         ([UNREACHED, REFUSED], False, 1),
         ([REFUSED], False, 1),
         ([BodyInvalid("not a body")], True, 1),
-        ([Unsuccessful("not there")], True, 1),
+        ([CommandFailed("not there")], True, 1),
     ],
 )
 def test_exit_codes(
     capsys: pytest.CaptureFixture[str], errors: Sequence[Exception | None], found: bool, code: int
 ) -> None:
-    attempts = Attempts()
+    attempts = ServerAttempts()
     for number, error in enumerate(errors):
         with attempts.at(f"broker {number}"):
             fail(error)
@@ -47,14 +47,14 @@ def test_exit_codes(
 
 
 def test_a_server_is_named_once(capsys: pytest.CaptureFixture[str]) -> None:
-    with Attempts().at("name server h:1"):
+    with ServerAttempts().at("name server h:1"):
         fail(NotReached("name server h:1", "cannot be reached"))
     assert capsys.readouterr().err == "rocketwire: name server h:1: cannot be reached\n"
 
 
 def test_servers_that_failed_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
-    attempts = Attempts()
-    brokers = [Broker(cluster="C", name=name, broker_id=0, address="h:1") for name in ("a", "b")]
+    attempts = ServerAttempts()
+    brokers = [RegisteredBroker(cluster="C", name=name, broker_id=0, address="h:1") for name in ("a", "b")]
     with attempts.at("broker a"):
         fail(UNREACHED)
     assert [each.name for each in attempts.left(brokers)] == ["b"]
@@ -63,6 +63,6 @@ def test_servers_that_failed_are_left_out(capsys: pytest.CaptureFixture[str]) ->
 
 @pytest.mark.parametrize("error", [AccessDenied("broker h:1", 1, "AclException: no"), KeyError("a bug")])
 def test_other_errors_end_the_command(error: Exception) -> None:
-    attempts = Attempts()
+    attempts = ServerAttempts()
     with pytest.raises(type(error)), attempts.at("broker a"):
         fail(error)

@@ -21,7 +21,7 @@ from rocketwire.cli import known_names, main
 from rocketwire.cli.run import COMPLETE
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.route import TopicList
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from tests.cli.endpoint import FakeServer, Told, fake_server
 
 ROOT = Path(__file__).resolve().parents[2]

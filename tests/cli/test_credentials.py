@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from rocketwire.cli.online import NEED_CREDENTIALS
-from rocketwire.remoting.connection import Connection
+from rocketwire.remoting.connection import BlockingConnection
 from rocketwire.remoting.credentials import Credentials
 from rocketwire.server.core.clocks.clock import system_clock
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.headers.admin import CreateTopicRequestHeader
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.properties import encode_properties
@@ -61,7 +61,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     file = Path(folder / "plain_acl.yml")
     file.write_text(ACCOUNTS)
     with real_endpoint(folder / "store", acl_enable=True, acl_file=str(file)) as endpoint:
-        with Connection("broker", endpoint.broker, credentials=ADMIN) as broker:
+        with BlockingConnection("broker", endpoint.broker, credentials=ADMIN) as broker:
             for topic in ("T", "%RETRY%G", "%DLQ%G"):
                 broker.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, new_topic(topic))
             broker.ask(RequestCode.SEND_MESSAGE, waiting_message("T"))

@@ -9,13 +9,13 @@ import click
 import pytest
 
 from rocketwire.cli import known_names
-from rocketwire.cli.mistake import Mistake, NoSuchGroup
-from rocketwire.cli.online import Endpoint, online
+from rocketwire.cli.errors import CommandError, NoSuchGroup
+from rocketwire.cli.online import ClusterAccess, online
 from rocketwire.cli.run import run
 from rocketwire.remoting.errors import Refused
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.route import TopicList
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from tests.cli.endpoint import Answers, Command, FakeServer, Told, fake_server
 
 NAMES = TopicList(topic_list=("T", "Orders", "Users", "%RETRY%mailers", "%RETRY%printers"))
@@ -77,7 +77,7 @@ def test_an_endpoint_that_is_slow_to_tell_is_not_waited_for(
         (Refused("broker", 206, "not on line"), "broker answered code 206: not on line; did you mean mailers?"),
         (Refused("broker", 1, "other"), "broker answered code 1: other"),
         (NoSuchGroup("printer", "no printer"), "no printer; did you mean printers?"),
-        (Mistake("other"), "other"),
+        (CommandError("other"), "other"),
     ],
 )
 def test_a_refusal_without_a_name_is_about_the_options(
@@ -87,18 +87,18 @@ def test_a_refusal_without_a_name_is_about_the_options(
     @click.option("--topic")
     @click.option("--group")
     @online
-    def refused(endpoint: Endpoint, topic: str, group: str) -> None:
+    def refused(endpoint: ClusterAccess, topic: str, group: str) -> None:
         raise error
 
     code = run(refused, ["--topic", "Order", "--group", "mailer", "--namesrv", server.address])
-    assert code == (2 if type(error) is Mistake else 1)
+    assert code == (2 if type(error) is CommandError else 1)
     assert capsys.readouterr().err == f"rocketwire: {said}\n"
 
 
 def test_without_the_option_a_refusal_stays(server: FakeServer, capsys: pytest.CaptureFixture[str]) -> None:
     @click.command
     @online
-    def refused(endpoint: Endpoint) -> None:
+    def refused(endpoint: ClusterAccess) -> None:
         raise Refused("broker", 17, "no topic")
 
     assert run(refused, ["--namesrv", server.address]) == 1

@@ -55,7 +55,7 @@ def test_help_imports_no_command() -> None:
     assert sorted(commands) == [
         "rocketwire.cli",
         "rocketwire.cli.lazy",
-        "rocketwire.cli.mistake",
+        "rocketwire.cli.errors",
         "rocketwire.cli.program",
         "rocketwire.cli.run",
         "rocketwire.cli.terminal",

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import pytest
 
-from rocketwire.cli.online import Endpoint, online
+from rocketwire.cli.online import ClusterAccess, online
 from rocketwire.cli.run import run
 from rocketwire.remoting.credentials import Credentials
 
@@ -26,7 +26,7 @@ tls = "any"
 [wrong]
 tls = "yes"
 """
-Named = Callable[..., Endpoint]
+Named = Callable[..., ClusterAccess]
 
 
 @pytest.fixture
@@ -36,13 +36,13 @@ def profiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "rocketwire" / "profiles.toml").write_text(PROFILES)
 
 
-def named(*options: str) -> Endpoint:
+def named(*options: str) -> ClusterAccess:
     """The endpoint that a command gets."""
-    found: list[Endpoint] = []
+    found: list[ClusterAccess] = []
 
     @click.command
     @online
-    def command(endpoint: Endpoint) -> None:
+    def command(endpoint: ClusterAccess) -> None:
         found.append(endpoint)
 
     assert run(command, options) == 0
@@ -54,7 +54,7 @@ def refused(capsys: pytest.CaptureFixture[str], *options: str) -> str:
 
     @click.command
     @online
-    def command(endpoint: Endpoint) -> None:
+    def command(endpoint: ClusterAccess) -> None:
         pytest.fail("it runs")
 
     assert run(command, options) == 2
@@ -62,7 +62,7 @@ def refused(capsys: pytest.CaptureFixture[str], *options: str) -> str:
 
 
 def test_without_anything_it_is_the_default() -> None:
-    assert named() == Endpoint(name_servers="127.0.0.1:9876", credentials=None, tls=None, timeout=15)
+    assert named() == ClusterAccess(name_servers="127.0.0.1:9876", credentials=None, tls=None, timeout=15)
     assert named("--timeout", "2.5").timeout == 2.5
 
 

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire.cli import table
-from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.errors import CommandError
 from rocketwire.cli.output import count_of, number, size
 from rocketwire.cli.run import INTERRUPTED, run
-from rocketwire.cli.table import Column, clean, cut, displayed, lines, output_width, print_facts, print_table
+from rocketwire.cli.table import TableColumn, clean, cut, displayed, lines, output_width, print_facts, print_table
 from rocketwire.cli.times import parsed, shown
 from rocketwire.remoting.errors import NoSuchTopic, NotReached, Refused
 from rocketwire.store.errors import StoreUnreadable
@@ -36,7 +36,7 @@ def test_times_may_have_a_zone_or_none() -> None:
     assert parsed("--since", "00000001000") == 1000
     assert parsed("--since", "1971") == parsed("--since", "1971-01-01") == 31_536_000_000
     for text in ("", "now", "99999999", "1970-01-01T25:00", "-5", "0000", "20260", "1795251788", "9" * 19):
-        with pytest.raises(Mistake, match="expected ISO 8601"):
+        with pytest.raises(CommandError, match="expected ISO 8601"):
             parsed("--since", text)
 
 
@@ -86,14 +86,14 @@ def test_a_cut_text_fits(text: str, width: int) -> None:
 
 @given(st.lists(st.tuples(texts, texts, texts), max_size=8), st.integers(20, 90))
 def test_a_table_fits_its_width(rows: list[tuple[str, str, str]], width: int) -> None:
-    columns = (Column("ONE", least=4), Column("TWO", least=4, right=True), Column("THREE", least=5))
+    columns = (TableColumn("ONE", least=4), TableColumn("TWO", least=4, right=True), TableColumn("THREE", least=5))
     made = list(lines(columns, rows, width))
     assert len(made) == len(rows) + 1
     assert all(displayed(line) <= width for line in made)
 
 
 def test_the_widest_column_gives_way_first() -> None:
-    columns = (Column("A", least=3), Column("B", least=3), Column("C", least=3, right=True))
+    columns = (TableColumn("A", least=3), TableColumn("B", least=3), TableColumn("C", least=3, right=True))
     assert list(lines(columns, [("a" * 4, "b" * 30, "7")], 20)) == [
         "A     B" + " " * 12 + "C",
         "aaaa  bbbbbbbbbb…  7",
@@ -101,7 +101,7 @@ def test_the_widest_column_gives_way_first() -> None:
 
 
 def test_texts_are_made_narrower_after_all_others() -> None:
-    columns = (Column("KEYS", least=4), Column("BODY", least=4, text=True))
+    columns = (TableColumn("KEYS", least=4), TableColumn("BODY", least=4, text=True))
     rows = [("k" * 20, "b" * 10)]
     assert list(lines(columns, rows, 24))[-1] == "k" * 11 + "…" + "  " + "b" * 10
     assert list(lines(columns, rows, 12))[-1] == "kkk…  bbbbb…"
@@ -109,12 +109,12 @@ def test_texts_are_made_narrower_after_all_others() -> None:
 
 def test_later_rows_are_cut_to_the_first_ones() -> None:
     rows = [("a",)] * 100 + [("longer",)]
-    assert list(lines((Column("TITLE"),), rows, 80))[-1] == "long…"
+    assert list(lines((TableColumn("TITLE"),), rows, 80))[-1] == "long…"
 
 
 def test_without_a_terminal_nothing_is_cut() -> None:
     assert output_width() is None
-    columns = (Column("A", least=3), Column("B", spare=1), Column("T (UTC)", least=16, time=True))
+    columns = (TableColumn("A", least=3), TableColumn("B", spare=1), TableColumn("T (UTC)", least=16, time=True))
     rows = [("a" * 300, "b" * 300, "2026-01-31 09:30:00.123")] * 200 + [("a" * 301, "b", "")]
     made = list(lines(columns, rows, None))
     assert made[1] == "  ".join(rows[0])
@@ -122,10 +122,10 @@ def test_without_a_terminal_nothing_is_cut() -> None:
 
 
 TIMED = (
-    Column("TOPIC", least=6),
-    Column("SIZE", right=True, spare=2),
-    Column("BORN (UTC)", least=16, time=True, spare=1),
-    Column("STORED (UTC)", least=16, time=True),
+    TableColumn("TOPIC", least=6),
+    TableColumn("SIZE", right=True, spare=2),
+    TableColumn("BORN (UTC)", least=16, time=True, spare=1),
+    TableColumn("STORED (UTC)", least=16, time=True),
 )
 
 
@@ -150,7 +150,7 @@ def test_times_are_cut_first_and_spare_columns_left_out(width: int, line: str, w
 
 def test_what_is_left_out_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(table, "output_width", lambda: 20)
-    print_table((Column("LONG TITLE"), Column("OTHER TITLE", spare=1)), [("1", "2")])
+    print_table((TableColumn("LONG TITLE"), TableColumn("OTHER TITLE", spare=1)), [("1", "2")])
     print_facts([("state", "a text that is longer than the line"), ("", "more")])
     caught = capsys.readouterr()
     assert caught.out.splitlines() == [
@@ -186,7 +186,7 @@ def test_ctrl_c_ends_quietly(capsys: pytest.CaptureFixture[str]) -> None:
         (Refused("broker b", 13, "no"), 1, "broker b answered code 13: no"),
         (NotReached("broker b", "no answer"), 3, "broker b: no answer"),
         (NoSuchTopic("T", "n:1"), 1, "topic T: the name server n:1 knows no such topic"),
-        (Mistake("wrong"), 2, "wrong"),
+        (CommandError("wrong"), 2, "wrong"),
     ],
 )
 def test_errors_are_one_line(error: Exception, code: int, line: str, capsys: pytest.CaptureFixture[str]) -> None:

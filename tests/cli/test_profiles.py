@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.errors import CommandError
 from rocketwire.cli.profiles import Profile, read_profile
 
 
@@ -19,7 +19,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_without_a_file_there_is_no_profile(file: Path) -> None:
     assert read_profile(None) == Profile()
-    with pytest.raises(Mistake, match=f"--profile a: there is no file {file}"):
+    with pytest.raises(CommandError, match=f"--profile a: there is no file {file}"):
         read_profile("a")
 
 
@@ -27,7 +27,7 @@ def test_profiles_have_names(file: Path) -> None:
     file.write_text('[default]\nnamesrv = "a:1"\n[b]\naccess-key = "k"\nsecret-key = "s"\ntls = true\n')
     assert read_profile(None) == Profile(namesrv="a:1")
     assert read_profile("b") == Profile(access_key="k", secret_key="s", tls="1")
-    with pytest.raises(Mistake, match="no such section; did you mean default"):
+    with pytest.raises(CommandError, match="no such section; did you mean default"):
         read_profile("defalt")
 
 
@@ -42,5 +42,5 @@ def test_profiles_have_names(file: Path) -> None:
 )
 def test_a_wrong_file_is_a_mistake(file: Path, content: str, said: str) -> None:
     file.write_text(content)
-    with pytest.raises(Mistake, match=said):
+    with pytest.raises(CommandError, match=said):
         read_profile(None)

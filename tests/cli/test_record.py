@@ -18,7 +18,7 @@ import pytest
 
 from rocketwire.cli import main
 from rocketwire.wire.addresses import Address
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from tests.capture.support import Peer, recording
 from tests.cli.endpoint import Command, real_endpoint
 from tests.cli.store.support import Ran

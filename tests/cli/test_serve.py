@@ -11,10 +11,10 @@ import pytest
 
 from rocketwire.cli import main, serve
 from rocketwire.cli.environment import check_options
-from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.errors import CommandError
 from rocketwire.server.configuration import ServerConfig
 from rocketwire.server.net import addresses
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from tests.server.processes import Caller, Process, process
 
 FREE_PORTS = ("--namesrv", "127.0.0.1:0", "--broker", "127.0.0.1:0")
@@ -26,8 +26,8 @@ def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
 
 
-def options(*arguments: str) -> serve.Options:
-    return serve.Options(**serve.command.make_context("serve", list(arguments)).params)
+def options(*arguments: str) -> serve.ServeOptions:
+    return serve.ServeOptions(**serve.command.make_context("serve", list(arguments)).params)
 
 
 def configured(*arguments: str) -> ServerConfig:
@@ -71,7 +71,7 @@ def test_name_server_and_broker_may_be_processes_of_their_own() -> None:
     ],
 )
 def test_roles_that_do_not_go_together(arguments: tuple[str, ...], told: str) -> None:
-    with pytest.raises(Mistake, match=re.escape(told)):
+    with pytest.raises(CommandError, match=re.escape(told)):
         configured(*arguments)
 
 
@@ -144,7 +144,7 @@ def test_a_variable_of_nothing_is_a_mistake(monkeypatch: pytest.MonkeyPatch, nam
     monkeypatch.setenv(name, "")
     configured()
     monkeypatch.setenv(name, "1")
-    with pytest.raises(Mistake, match=re.escape(f"{name}: {line}")):
+    with pytest.raises(CommandError, match=re.escape(f"{name}: {line}")):
         configured()
 
 
@@ -272,7 +272,7 @@ def test_keys_that_change_nothing_are_warned_of(tmp_path: Path) -> None:
     ],
 )
 def test_each_mistake_is_one_line_that_says_what_is_allowed(arguments: tuple[str, ...], line: str) -> None:
-    with pytest.raises(Mistake) as caught:
+    with pytest.raises(CommandError) as caught:
         configured(*arguments)
     assert str(caught.value) == line
 
@@ -287,7 +287,7 @@ def test_fault_rules_are_kept_in_their_order() -> None:
 def test_a_file_that_java_would_refuse_is_named(tmp_path: Path) -> None:
     file = tmp_path / "broker.conf"
     file.write_text("a=\\u12\n")
-    with pytest.raises(Mistake, match=r"broker\.conf: .*four hexadecimal digits"):
+    with pytest.raises(CommandError, match=r"broker\.conf: .*four hexadecimal digits"):
         configured("-c", str(file))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rocketwire.cli import settings_file
-from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.errors import CommandError
 from rocketwire.cli.settings_file import MOST_BYTES, read_settings_file
 
 
@@ -32,7 +32,7 @@ def test_too_much_is_one_line(tmp_path: Path) -> None:
     file = tmp_path / "broker.conf"
     file.write_bytes(bytes(MOST_BYTES + 1))
     for path in (str(file), "/dev/zero"):
-        with pytest.raises(Mistake, match=rf"-c {path}: longer than {MOST_BYTES} bytes"):
+        with pytest.raises(CommandError, match=rf"-c {path}: longer than {MOST_BYTES} bytes"):
             read_settings_file("-c", path)
 
 
@@ -51,7 +51,7 @@ def test_a_pipe_is_read_until_it_is_closed(pipe: Path) -> None:
 
 def test_a_pipe_that_nobody_writes_is_one_line(pipe: Path) -> None:
     began = time.monotonic()
-    with pytest.raises(Mistake, match=r"-c .*/pipe: nobody writes to it"):
+    with pytest.raises(CommandError, match=r"-c .*/pipe: nobody writes to it"):
         read_settings_file("-c", str(pipe))
     assert time.monotonic() - began >= settings_file.NO_WRITER_SECONDS
 
@@ -63,7 +63,7 @@ def test_a_writer_that_says_nothing_is_waited_for_and_given_up(
     monkeypatch.setattr(settings_file, "_SAY_AFTER_SECONDS", 0.1)
     silent = os.open(pipe, os.O_RDWR)
     try:
-        with pytest.raises(Mistake, match=r"it was not closed within 0\.3 s"):
+        with pytest.raises(CommandError, match=r"it was not closed within 0\.3 s"):
             read_settings_file("-c", str(pipe))
     finally:
         os.close(silent)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from rocketwire.cli import main
 from rocketwire.cli.terminal import EscapingStream, drawing, escape_controls, escaping_terminals
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from tests.cli.endpoint import Answers, Told, fake_server, real_endpoint
 from tests.cli.store.terminal import Terminal
 

@@ -20,11 +20,11 @@ from typing import Self
 
 import pytest
 
-from rocketwire.cli.top.sample import GROUPS_AT_ONCE, TOPICS_AT_ONCE, Offsets, Place, Sample, Sampler
-from rocketwire.cli.top.screen import GROUPS, TOPICS, State
-from rocketwire.cli.top.traffic import Meter, Traffic
-from rocketwire.remoting.cluster import Cluster
-from rocketwire.wire.codes import RequestCode
+from rocketwire.cli.top.sample import GROUPS_AT_ONCE, TOPICS_AT_ONCE, ClusterSample, GroupOffsets, QueuePlace, Sampler
+from rocketwire.cli.top.screen import GROUPS, TOPICS, ScreenState
+from rocketwire.cli.top.traffic import ClusterTraffic, RateMeter
+from rocketwire.remoting.cluster import BlockingCluster
+from rocketwire.wire.facts.codes import RequestCode
 from tests.cli.endpoint import Addresses, Answers, Command, Told, fake_server, real_endpoint
 from tests.server.processes import ROOT, Caller
 
@@ -191,7 +191,7 @@ def test_ctrl_c_ends_it(endpoint: Addresses) -> None:
 
 
 def test_rates_are_means_of_ten_seconds() -> None:
-    meter = Meter()
+    meter = RateMeter()
     rates = [meter.rate]
     seen = [(0, 100), (5, 200), *((time_, 200) for time_ in range(6, 30)), (31, 50), (32, 60)]
     for time_, value in seen:
@@ -202,13 +202,15 @@ def test_rates_are_means_of_ten_seconds() -> None:
     assert rates[-3:] == [0, None, 10]
 
 
-def sample(time_: float, consumed: int, end: int) -> Sample:
-    place = Place("T", "b", 0)
-    return Sample(time_, topics=["T", "Other"], groups={"G": {place: Offsets(consumed, end)}}, runtime={"b": {}})
+def sample(time_: float, consumed: int, end: int) -> ClusterSample:
+    place = QueuePlace("T", "b", 0)
+    return ClusterSample(
+        time_, topics=["T", "Other"], groups={"G": {place: GroupOffsets(consumed, end)}}, runtime={"b": {}}
+    )
 
 
 def test_traffic_of_two_samples() -> None:
-    traffic = Traffic()
+    traffic = ClusterTraffic()
     traffic.add(sample(0, 10, 20))
     traffic.add(sample(2, 14, 40))
     other, topic = sorted(traffic.topics, key=lambda row: row.topic)
@@ -216,7 +218,7 @@ def test_traffic_of_two_samples() -> None:
     assert (other.rate_in, other.rate_out, other.queues) == (None, None, 0)
     (group,) = traffic.groups
     assert (group.rate, group.lag, group.members) == (2, 26, None)
-    state = State()
+    state = ScreenState()
     assert (state.current(traffic), state.focus) == ("T", TOPICS)
     state.press("down", traffic)
     state.press("down", traffic)
@@ -239,14 +241,14 @@ def many() -> Iterator[tuple[Sampler, Callable[[], int]]]:
         }
         server.answers.update(answers)
         asked = [RequestCode.GET_TOPIC_STATS_INFO, RequestCode.GET_CONSUMER_CONNECTION_LIST]
-        with Cluster(server.address) as cluster:
+        with BlockingCluster(server.address) as cluster:
             yield Sampler(cluster, in_turn=True), lambda: sum(code in asked for code, _ in server.asked)
 
 
 def test_few_requests_a_refresh(many: tuple[Sampler, Callable[[], int]]) -> None:
     sampler, requests = many
     for number in range(1, 4):
-        traffic = Traffic()
+        traffic = ClusterTraffic()
         traffic.add(sampler.take())
         assert requests() <= number * (TOPICS_AT_ONCE + GROUPS_AT_ONCE)
     (broker,) = traffic.brokers

@@ -7,19 +7,19 @@ import time
 
 import pytest
 
-from rocketwire.cli.waiting import Waits
-from rocketwire.remoting.cluster import Cluster
+from rocketwire.cli.waiting import WaitReporter
+from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.remoting.errors import NotReached
 
 
 @pytest.fixture
-def waits() -> Waits:
-    made = Waits()
+def waits() -> WaitReporter:
+    made = WaitReporter()
     made.seconds = 0.3
     return made
 
 
-def test_a_long_wait_is_said_once(waits: Waits, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_long_wait_is_said_once(waits: WaitReporter, capsys: pytest.CaptureFixture[str]) -> None:
     with waits.during("reading everything"):
         with waits.during("waiting for an answer"):
             time.sleep(1.2)
@@ -28,7 +28,7 @@ def test_a_long_wait_is_said_once(waits: Waits, capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().err == "rocketwire: waiting for an answer …\n"
 
 
-def test_short_waits_are_not(waits: Waits, capsys: pytest.CaptureFixture[str]) -> None:
+def test_short_waits_are_not(waits: WaitReporter, capsys: pytest.CaptureFixture[str]) -> None:
     waits.seconds = 60
     for _ in range(3):
         with waits.during("waiting for an answer"):
@@ -36,11 +36,11 @@ def test_short_waits_are_not(waits: Waits, capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().err == ""
 
 
-def test_an_endpoint_that_does_not_answer_is_named(waits: Waits, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_endpoint_that_does_not_answer_is_named(waits: WaitReporter, capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = "{}:{}".format(*silent.getsockname())
         with (
-            Cluster(address, timeout=1.5, during=waits.during) as cluster,
+            BlockingCluster(address, timeout=1.5, during=waits.during) as cluster,
             pytest.raises(NotReached, match="no answer"),
         ):
             cluster.topics()

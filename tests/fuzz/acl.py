@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from ipaddress import ip_address
 from typing import Final
 
-from rocketwire.server.guards.acl import decisions, file, plain_bodies, resources, white_list
-from rocketwire.server.guards.acl.document import AclFileInvalid
+from rocketwire.server.acl import access_rules, file, plain_bodies, resources, white_list
+from rocketwire.server.acl.document import AclFileInvalid
 from rocketwire.wire.bodies.acl import PlainAccessConfig
 from rocketwire.wire.errors import BodyInvalid, FrameError
 from rocketwire.wire.header import decode_header
-from rocketwire.wire.signature import SIGNATURE, Secret, content
+from rocketwire.wire.signature import SIGNATURE, SecretKey, signed_content
 from tests.fuzz.part import Part, always
 from tests.fuzz.sessions import BODY
 from tests.server.harness import NOW
@@ -110,14 +110,14 @@ def _request(data: bytes) -> None:
     except FrameError:
         return
     ext = header.ext or {}
-    by = Secret(secret.decode(errors="replace"))
+    by = SecretKey(secret.decode(errors="replace"))
     others = {name: value for name, value in ext.items() if name != SIGNATURE}
-    signature = by.sign(content(others), body).decode()
-    assert by.signed({**others, SIGNATURE: signature}, body)
-    assert not by.signed({**others, SIGNATURE: signature}, body + b"x")
+    signature = by.sign(signed_content(others), body).decode()
+    assert by.verify({**others, SIGNATURE: signature}, body)
+    assert not by.verify({**others, SIGNATURE: signature}, body + b"x")
     with contextlib.suppress(BodyInvalid):
-        wanted = decisions.needed(header.code, ext, memoryview(body))
-        assert all(resources.shown(each) for each in wanted.resources)
+        wanted = access_rules.needed_permissions(header.code, ext, memoryview(body))
+        assert all(resources.resource_text(each) for each in wanted.resources)
         plain_bodies.check_one_reading(header.code, memoryview(body))
 
 

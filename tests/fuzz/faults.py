@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rocketwire.server.operations.faults.grammar import RuleInvalid, parse_rule, rule_text
+from rocketwire.server.faults.grammar import RuleInvalid, parse_rule, rule_text
 from tests.fuzz.part import Part, always
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rocketwire.server.core.errors import SubscriptionInvalid
+from rocketwire.server.core.errors import FilterExpressionInvalid
 from rocketwire.server.filters.sql import compile_evaluation
 from rocketwire.server.filters.sql.java_numbers import EvaluationFailed
 from rocketwire.server.filters.tag import subscription_filter
@@ -26,11 +26,11 @@ def check(data: bytes) -> None:
     text = expression.decode(errors="replace")
     try:
         subscription_filter(text)
-    except SubscriptionInvalid as error:
+    except FilterExpressionInvalid as error:
         assert str(error)
     try:
         compiled = compile_evaluation(text)
-    except SubscriptionInvalid as error:
+    except FilterExpressionInvalid as error:
         assert str(error)
         return
     for each in (b"", properties):

@@ -25,12 +25,12 @@ from rocketwire.wire.grpc.sending import read_send
 from rocketwire.wire.grpc.times import timeout_ms
 from rocketwire.wire.message import decode_record
 from rocketwire.wire.properties import decode_properties
-from rocketwire.wire.signature import Secret
+from rocketwire.wire.signature import SecretKey
 from tests.fuzz.part import Part, always
 from tests.wire import golden
 
 _LIMITS = CallLimits()
-_SECRET = Secret("secret")
+_SECRET = SecretKey("secret")
 _QUEUES = 8
 
 
@@ -105,7 +105,7 @@ def seeds() -> Iterator[bytes]:
         yield b"\2" + definition_pb2.FilterExpression(type=kind, expression="a || b").SerializeToString()
     for text, _, _ in golden.grpc_cases("handles"):
         yield b"\3" + text.encode()
-    yield b"\4" + authorization("AK/region/service", Secret("other"), "20260102T030405Z").encode()
+    yield b"\4" + authorization("AK/region/service", SecretKey("other"), "20260102T030405Z").encode()
     yield b"\x05010A5B6C7D8E9F04D206A1B2C300000005"
     yield b"\x063000m"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rocketwire.server.registry import BROKER_FAMILIES, NAME_SERVER_FAMILIES
-from rocketwire.wire.codes import SerializeType
 from rocketwire.wire.errors import FrameError, HeaderFieldInvalid, HeaderFieldMissing, HeaderInvalid
+from rocketwire.wire.facts.codes import SerializeType
 from rocketwire.wire.header import decode_header, encode_header
 from rocketwire.wire.headers import decode_ext, encode_ext
 from tests.fuzz.part import Part, always, chosen

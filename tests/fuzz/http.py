@@ -9,9 +9,9 @@ from typing import Any
 import trio
 import trio.testing
 
-from rocketwire.server.operations.faults.http import fault_routes
-from rocketwire.server.operations.http.connection import HttpConnection
-from rocketwire.server.operations.http.messages import HttpRequest, HttpResponse, text_response
+from rocketwire.server.faults.http import fault_routes
+from rocketwire.server.http.connection import HttpConnection
+from rocketwire.server.http.messages import HttpRequest, HttpResponse, text_response
 from tests.fuzz.loop import running
 from tests.fuzz.part import Check, Part
 from tests.server.harness import NOW

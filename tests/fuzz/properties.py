@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rocketwire.wire import fast
-from rocketwire.wire.properties import decode_properties, encode_properties, items_of, value_of
-from rocketwire.wire.property_edits import with_items, without
+from rocketwire.wire.properties import decode_properties, decode_property_bytes, encode_properties, property_value
+from rocketwire.wire.property_edits import remove_properties, set_properties
 from tests.fuzz.part import Part, always
 from tests.kernel.fuzz.seeds import WORDS, of
 from tests.property_readers import CLUSTER
@@ -19,12 +19,14 @@ def check(data: bytes) -> None:
     """All readers see the same properties, and a change of one leaves the others as they are."""
     check_readers(data)
     _as_text(data.decode(errors="replace"))
-    found = items_of(data)
+    found = decode_property_bytes(data)
     for name, value in list(found.items())[:8]:
-        assert value_of(data, name) == value
-        assert items_of(with_items(data, [(name, b"new")])) == {**found, name: b"new"}
-        assert items_of(without(data, [name])) == {key: each for key, each in found.items() if key != name}
-    assert value_of(data, b"absent") == found.get(b"absent")
+        assert property_value(data, name) == value
+        assert decode_property_bytes(set_properties(data, [(name, b"new")])) == {**found, name: b"new"}
+        assert decode_property_bytes(remove_properties(data, [name])) == {
+            key: each for key, each in found.items() if key != name
+        }
+    assert property_value(data, b"absent") == found.get(b"absent")
 
 
 def _as_text(text: str) -> None:

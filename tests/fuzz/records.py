@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from rocketwire.wire.batch import decode_batch, encode_batch
 from rocketwire.wire.compression import decompress
 from rocketwire.wire.errors import WireError
-from rocketwire.wire.message import Message, decode_record, encode_record
+from rocketwire.wire.message import MessageRecord, decode_record, encode_record
 from rocketwire.wire.message_id import UniqueKey, parse_offset_message_id
 from rocketwire.wire.recall_handle import decode_recall_handle, encode_recall_handle
 from rocketwire.wire.trace import decode_traces
@@ -73,7 +73,7 @@ def check(data: bytes) -> None:
 
 def seeds() -> Iterator[bytes]:
     """One or several of each kind."""
-    message = Message(
+    message = MessageRecord(
         topic="T", queue_id=1, body=b"body", properties=b"KEYS\x01k", born_host=("127.0.0.1", 1), store_host=("::1", 2)
     )
     yield b"\0" + encode_record(message)

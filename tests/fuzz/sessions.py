@@ -19,8 +19,8 @@ from unittest.mock import patch
 from rocketwire.server import serving as composition
 from rocketwire.server.broker import Broker
 from rocketwire.server.net.listener import Listener
-from rocketwire.wire.codes import PullSysFlag, RequestCode
-from rocketwire.wire.frame import PREFIX, encode_frame
+from rocketwire.wire.facts.codes import PullSysFlag, RequestCode
+from rocketwire.wire.frame import FRAME_PREFIX, encode_frame
 from rocketwire.wire.header import Header
 from tests.fuzz.loop import running
 from tests.fuzz.part import Check, Part
@@ -49,7 +49,7 @@ def framed(part: bytes) -> bytes:
     header, _, body = part.partition(BODY)
     serialize_type = int(header[:1] == b"\1")
     header = header[serialize_type:]
-    return PREFIX.pack(4 + len(header) + len(body), serialize_type << 24 | len(header)) + header + body
+    return FRAME_PREFIX.pack(4 + len(header) + len(body), serialize_type << 24 | len(header)) + header + body
 
 
 class Errors(logging.Handler):

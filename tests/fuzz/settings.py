@@ -8,11 +8,15 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from rocketwire.server.config.java_properties import PropertiesInvalid, format_java_properties, parse_java_properties
-from rocketwire.server.config.keys import ConfigError, write
+from rocketwire.server.config.java_properties import (
+    JavaPropertiesInvalid,
+    format_java_properties,
+    parse_java_properties,
+)
+from rocketwire.server.config.keys import ConfigError, format_value
 from rocketwire.server.configuration import KEYS, ServerConfig, read_settings
-from rocketwire.server.guards.throttle.quotas import instance_quota, read_quotas
 from rocketwire.server.net.tls.settings import TlsInvalid, read_tls_settings
+from rocketwire.server.throttle.quotas import instance_quota, read_quotas
 from tests.fuzz.part import Check, Part
 
 _SAID = logging.getLogger("rocketwire.server.net.tls.settings")
@@ -45,7 +49,7 @@ def _tls(path: Path, content: bytes) -> None:
 def _broker(text: str) -> None:
     try:
         settings = parse_java_properties(text)
-    except PropertiesInvalid as error:
+    except JavaPropertiesInvalid as error:
         assert str(error)
         return
     assert parse_java_properties(format_java_properties(settings)) == settings
@@ -56,7 +60,7 @@ def _broker(text: str) -> None:
         return
     for key in KEYS:
         value = getattr(getattr(config, key.group), key.attribute)
-        assert key.read(write(value), spelling=key.name) == value, key.name
+        assert key.read(format_value(value), spelling=key.name) == value, key.name
     for quotas in (config.throttle.topic_quotas, config.throttle.group_quotas):
         read_quotas(quotas).of("T")
     instance_quota(config.throttle.instance_tps, config.throttle.send_receive_ratio)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from rocketwire.server.net.tls.contexts import make_test_context
-from rocketwire.server.net.tls.engine import Engine, TlsFault
+from rocketwire.server.net.tls.engine import TlsEngine, TlsFault
 from tests.fuzz.part import Check, Part
 from tests.server.harness import NOW
 
@@ -21,7 +21,7 @@ def opened() -> Iterator[Check]:
 
     def check(data: bytes) -> None:
         """The handshake goes on, or fails as one that is told; nothing is decrypted of what nobody encrypted."""
-        engine = Engine(context)
+        engine = TlsEngine(context)
         plain = memoryview(bytearray(100))
         at = 0
         try:

@@ -21,9 +21,9 @@ from typing import Final
 import trio
 
 from rocketwire.wire.addresses import Address
-from rocketwire.wire.codes import FLAG_RESPONSE, RequestCode, ResponseCode
 from rocketwire.wire.connection import FrameReader
 from rocketwire.wire.errors import WireError
+from rocketwire.wire.facts.codes import FLAG_RESPONSE, RequestCode, ResponseCode
 from rocketwire.wire.frame import Frame, encode_frame
 from rocketwire.wire.grpc import definition_pb2 as d
 from rocketwire.wire.grpc import service_pb2 as s

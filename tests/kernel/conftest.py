@@ -28,7 +28,7 @@ else:
 
 @pytest.fixture
 def twins(tmp_path: Path) -> Iterator[Twins]:
-    """Ten messages in the queue 0 of T, with three tags in turn; of `Pulls` and its twin."""
+    """Ten messages in the queue 0 of T, with three tags in turn; of `PopEmulation` and its twin."""
     store = open_store(small(tmp_path, commit_log_file_size=1 << 20, consume_queue_file_size=20_000))
     store.append([draft(number) for number in range(10)])
     yield Twins(store)

@@ -8,14 +8,14 @@ from typing import Final
 from hypothesis import example, given
 
 from rocketwire import _kernel as kernel
-from rocketwire.wire.message import Message, encode_record
+from rocketwire.wire.message import MessageRecord, encode_record
 from tests.kernel.records.record_rows import rows_of
 from tests.property_readers import CLUSTER, Reader, check
 from tests.test_property_readers import EVERY_NAME, texts
 
 
 def record_of(text: bytes) -> bytes:
-    return encode_record(Message(topic="T", queue_id=0, body=b"b", properties=text))
+    return encode_record(MessageRecord(topic="T", queue_id=0, body=b"b", properties=text))
 
 
 def by_kernel_of_a_send(text: bytes) -> Mapping[str, str | None]:

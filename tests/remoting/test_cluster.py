@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from rocketwire.remoting.cluster import Cluster
+from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.remoting.errors import NameServersInvalid, NoBroker, NoSuchTopic, NotReached, Refused
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.route import BrokerData, ClusterInfo, QueueData, TopicList, TopicRouteData
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from tests.cli.endpoint import Answers, Told, fake_server
 from tests.server.processes import eventually
 
@@ -25,7 +25,7 @@ def test_queues_and_brokers_of_a_topic() -> None:
         server.answers[ROUTE] = lambda _: Told(
             body=encode_body(TopicRouteData(broker_datas=brokers, queue_datas=queues))
         )
-        with Cluster(server.address) as cluster:
+        with BlockingCluster(server.address) as cluster:
             assert cluster.readable_queues("T") == [("a", 0), ("b", 0), ("b", 1)]
             found = cluster.brokers_of("T")
             assert list(found) == ["b"]
@@ -38,20 +38,20 @@ def test_the_first_name_server_that_can_be_reached_is_asked() -> None:
     with fake_server() as gone:
         nobody = gone.address
     with fake_server() as server:
-        with Cluster(f"{nobody}; {server.address}") as cluster:
+        with BlockingCluster(f"{nobody}; {server.address}") as cluster:
             assert cluster.readable_queues("T") == [("b", 0), ("b", 1)]
         with pytest.raises(NotReached, match=nobody):
-            Cluster(f"{nobody};{nobody}")
+            BlockingCluster(f"{nobody};{nobody}")
 
 
 @pytest.mark.parametrize("text", ["", ";", "localhost", "::1:9876", "host:99999"])
 def test_what_is_no_address(text: str) -> None:
     with pytest.raises(NameServersInvalid, match=r"^namesrv .*allowed is"):
-        Cluster(text)
+        BlockingCluster(text)
 
 
 def test_what_is_not_there() -> None:
-    with fake_server() as server, Cluster(server.address) as cluster:
+    with fake_server() as server, BlockingCluster(server.address) as cluster:
         with pytest.raises(NoSuchTopic, match=f"topic U: the name server {server.address} knows no such topic"):
             cluster.route("U")
         server.answers[RequestCode.GET_BROKER_CLUSTER_INFO] = lambda _: Told(body=encode_body(ClusterInfo()))
@@ -66,7 +66,7 @@ def test_what_is_not_there() -> None:
 
 
 def test_an_address_of_a_broker_that_is_none() -> None:
-    with fake_server() as server, Cluster(server.address) as cluster:
+    with fake_server() as server, BlockingCluster(server.address) as cluster:
         broken = ClusterInfo(broker_addr_table={"b": BrokerData(broker_name="b", broker_addrs={0: "nowhere"})})
         server.answers[RequestCode.GET_BROKER_CLUSTER_INFO] = lambda _: Told(body=encode_body(broken))
         with pytest.raises(NotReached, match="broker nowhere: the name server gave an address that is none"):
@@ -74,7 +74,7 @@ def test_an_address_of_a_broker_that_is_none() -> None:
 
 
 def test_a_name_server_that_closed_its_connection_is_connected_to_again() -> None:
-    with fake_server() as server, Cluster(server.address) as cluster:
+    with fake_server() as server, BlockingCluster(server.address) as cluster:
         cluster.route("T")
         server.hang_up()
         assert cluster.readable_queues("T") == [("b", 0), ("b", 1)]
@@ -82,20 +82,23 @@ def test_a_name_server_that_closed_its_connection_is_connected_to_again() -> Non
 
 def test_a_name_server_that_is_stuck_is_left_for_the_next_one() -> None:
     with fake_server({ROUTE: lambda _: None}) as stuck, fake_server() as server:
-        with Cluster(f"{stuck.address};{server.address}", timeout=1.5) as cluster:
+        with BlockingCluster(f"{stuck.address};{server.address}", timeout=1.5) as cluster:
             assert cluster.readable_queues("T") == [("b", 0), ("b", 1)]
             assert cluster.readable_queues("T") == [("b", 0), ("b", 1)]
         nobody = f"{stuck.address};{stuck.address}"
-        with Cluster(nobody, timeout=0.1) as cluster, pytest.raises(NotReached, match=r"no answer within 0\.1 s"):
+        with (
+            BlockingCluster(nobody, timeout=0.1) as cluster,
+            pytest.raises(NotReached, match=r"no answer within 0\.1 s"),
+        ):
             cluster.route("T")
         assert eventually(lambda: len(stuck.asked) == 4)
 
 
 def test_a_broker_is_found_by_its_name_and_connected_to_anew_once_it_is_forgotten() -> None:
-    with fake_server() as server, Cluster(server.address) as cluster:
+    with fake_server() as server, BlockingCluster(server.address) as cluster:
         first = cluster.broker("b")
         assert cluster.broker("b") is first
-        cluster.forget(first)
+        cluster.discard(first)
         second = cluster.broker("b")
         assert second is not first
         assert second.address == first.address
@@ -106,6 +109,6 @@ def test_a_broker_is_found_by_its_name_and_connected_to_anew_once_it_is_forgotte
 def test_groups_are_known_by_their_retry_topics() -> None:
     topics = TopicList(topic_list=("T", "%RETRY%b", "%DLQ%b", "%RETRY%a"))
     answers: Answers = {RequestCode.GET_ALL_TOPIC_LIST_FROM_NAMESERVER: lambda _: Told(body=encode_body(topics))}
-    with fake_server(answers) as server, Cluster(server.address) as cluster:
+    with fake_server(answers) as server, BlockingCluster(server.address) as cluster:
         assert cluster.groups() == ["a", "b"]
         assert cluster.topics() == ["%DLQ%b", "%RETRY%a", "%RETRY%b", "T"]

@@ -4,23 +4,23 @@ import socket
 
 import pytest
 
-from rocketwire.remoting.connection import Connection
+from rocketwire.remoting.connection import BlockingConnection
 from rocketwire.remoting.credentials import Credentials
 from rocketwire.remoting.errors import NotReached, Refused
 from rocketwire.wire.addresses import Address
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header
 from rocketwire.wire.headers.query import ViewMessageRequestHeader
-from rocketwire.wire.signature import Secret
+from rocketwire.wire.signature import SecretKey
 from tests.cli.endpoint import Answers, Told, fake_server
 from tests.server.harness import free_port
 
 CODE = RequestCode.VIEW_MESSAGE_BY_ID
 
 
-def connected(port: int, timeout: float = 120) -> Connection:
-    return Connection("broker", Address(host="127.0.0.1", port=port), timeout=timeout)
+def connected(port: int, timeout: float = 120) -> BlockingConnection:
+    return BlockingConnection("broker", Address(host="127.0.0.1", port=port), timeout=timeout)
 
 
 def test_an_answer_belongs_to_its_request() -> None:
@@ -68,12 +68,12 @@ def test_a_request_with_a_body_is_signed() -> None:
     account = Credentials(access_key="rocketwire", secret_key="12345678")
     with fake_server({CODE: lambda ext: Told(0, ext)}) as server:
         address = Address(host="127.0.0.1", port=server.port)
-        with Connection("broker", address, credentials=account) as to:
+        with BlockingConnection("broker", address, credentials=account) as to:
             ext = to.answer(to.send(CODE, ViewMessageRequestHeader(offset=7), b"body")).ext
             assert to.ask(CODE).ext["AccessKey"] == "rocketwire"
     assert ext.keys() == {"AccessKey", "Signature", "offset"}
-    assert Secret("12345678").signed(ext, b"body")
-    assert not Secret("12345678").signed(ext, b"other")
+    assert SecretKey("12345678").verify(ext, b"body")
+    assert not SecretKey("12345678").verify(ext, b"other")
     assert "12345678" not in repr(account)
 
 
@@ -140,7 +140,7 @@ def test_a_connection_that_fails() -> None:
 def test_who_cannot_be_reached(host: str, text: str) -> None:
     port = free_port()
     with pytest.raises(NotReached, match=f"name server {host}:{port}: cannot be reached: {text}"):
-        Connection("name server", Address(host=host, port=port), timeout=120)
+        BlockingConnection("name server", Address(host=host, port=port), timeout=120)
 
 
 def test_who_does_not_answer_in_time(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from rocketwire.remoting import Credentials, Message, Producer, Queue, SendStatus
 from rocketwire.remoting import trio as for_trio
-from rocketwire.remoting.cluster import Cluster
+from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.remoting.errors import (
     ClientClosed,
     MessageInvalid,
@@ -19,11 +19,11 @@ from rocketwire.remoting.errors import (
     Refused,
 )
 from rocketwire.remoting.pulls import pull_header
-from rocketwire.wire.codes import RequestCode, SerializeType
-from rocketwire.wire.message import Message as Record
+from rocketwire.wire.facts.codes import RequestCode, SerializeType
+from rocketwire.wire.message import MessageRecord as Record
 from rocketwire.wire.message import decode_record
 from rocketwire.wire.properties import decode_stored_properties
-from rocketwire.wire.signature import Secret
+from rocketwire.wire.signature import SecretKey
 from tests.cli.endpoint import Addresses, Answers, Told, fake_server
 from tests.server.harness import free_port
 from tests.server.processes import eventually
@@ -32,7 +32,7 @@ from tests.server.processes import eventually
 def stored(endpoint: Addresses, topic: str) -> list[Record]:
     """All messages of a topic, by queue."""
     found = []
-    with Cluster(str(endpoint.name_server)) as cluster:
+    with BlockingCluster(str(endpoint.name_server)) as cluster:
         for broker, number in cluster.readable_queues(topic):
             answer = cluster.broker(broker).ask(
                 RequestCode.PULL_MESSAGE, pull_header(topic, number, 0, most=32, group="G"), fine=(0, 19, 20, 21)
@@ -252,4 +252,4 @@ def test_accounts_sign(front_end: Any) -> None:
     with fake_server(answers) as server, front_end.producer("P", server.address, credentials=account) as producer:
         producer.send(Message("T", b"x"))
         ext = next(ext for code, ext in server.asked if code == 310)
-    assert Secret("12345678").signed(ext, b"x")
+    assert SecretKey("12345678").verify(ext, b"x")

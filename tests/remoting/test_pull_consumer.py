@@ -9,8 +9,8 @@ import pytest
 from rocketwire.remoting import Begin, Message, Queue, ReceivedMessage
 from rocketwire.remoting.core import fetching
 from rocketwire.remoting.errors import NoSuchTopic, Refused, SubscriptionInvalid
-from rocketwire.wire.codes import RequestCode, SerializeType
-from rocketwire.wire.message import Message as Record
+from rocketwire.wire.facts.codes import RequestCode, SerializeType
+from rocketwire.wire.message import MessageRecord as Record
 from rocketwire.wire.message import encode_record
 from tests.cli.endpoint import Addresses, Answers, Told, fake_server
 

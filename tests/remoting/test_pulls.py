@@ -1,7 +1,7 @@
 """The question of who is no member of a group."""
 
 from rocketwire.remoting.pulls import pull_header
-from rocketwire.wire.codes import PullSysFlag
+from rocketwire.wire.facts.codes import PullSysFlag
 
 
 def test_it_asks_for_all_and_neither_waits_nor_commits() -> None:

@@ -11,10 +11,10 @@ import pytest
 
 from rocketwire.remoting import Begin, Later, Message, PushConsumer, ReceivedMessage
 from rocketwire.remoting.admin.topics import put_topic
-from rocketwire.remoting.cluster import Cluster
+from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.remoting.errors import ClientClosed, NotReached, Refused, SubscriptionInvalid
 from rocketwire.wire.bodies.topic import TopicConfig
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.headers.client import GetConsumerListByGroupRequestHeader
 from tests.cli.endpoint import Addresses, Answers, Told, fake_server, real_endpoint
 from tests.server.harness import free_port
@@ -51,7 +51,7 @@ def send(front_end: Any, endpoint: Addresses, *messages: Message) -> None:
 
 
 def members(endpoint: Addresses, group: str) -> int:
-    with Cluster(str(endpoint.name_server)) as cluster:
+    with BlockingCluster(str(endpoint.name_server)) as cluster:
         answer = cluster.broker("broker-a").ask(
             RequestCode.GET_CONSUMER_LIST_BY_GROUP,
             GetConsumerListByGroupRequestHeader(consumer_group=group),
@@ -129,7 +129,7 @@ def test_members_share_queues_that_came_meanwhile(front_end: Any, endpoint: Addr
     names, handler = str(endpoint.name_server), Handler()
 
     def grown(queues: int) -> None:
-        with Cluster(names) as cluster:
+        with BlockingCluster(names) as cluster:
             config = TopicConfig(topic_name=topic, read_queue_nums=queues, write_queue_nums=queues)
             put_topic(cluster.broker("broker-a"), config)
 

@@ -21,8 +21,8 @@ from rocketwire.wire.bodies.online import (
     GetConsumerStatusBody,
     ResetOffsetBody,
 )
-from rocketwire.wire.codes import RequestCode
-from rocketwire.wire.message import Message as Record
+from rocketwire.wire.facts.codes import RequestCode
+from rocketwire.wire.message import MessageRecord as Record
 from rocketwire.wire.message import encode_record
 from tests.cli.endpoint import Told
 from tests.remoting.trio_broker import NAME_SERVER, Broker

@@ -12,17 +12,17 @@ import trio
 from anyio.abc import ByteStream
 
 from rocketwire.remoting.aio.channel import AsyncChannel
-from rocketwire.remoting.core.client import Settings
-from rocketwire.remoting.core.session import Answered, Asked, Session
-from rocketwire.remoting.core.steps import Peer
+from rocketwire.remoting.core.client import ClientSettings
+from rocketwire.remoting.core.session import ClientSession, RequestReceived, ResponseReceived
+from rocketwire.remoting.core.steps import RemoteServer
 from rocketwire.remoting.errors import NotReached
 from rocketwire.wire.bodies import decode_body, encode_body
 from rocketwire.wire.bodies.client import GetConsumerListByGroupResponseBody, HeartbeatData
 from rocketwire.wire.bodies.route import BrokerData, QueueData, TopicRouteData
-from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, RequestCode
+from rocketwire.wire.facts.codes import FLAG_ONEWAY, FLAG_RESPONSE, RequestCode
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header
-from rocketwire.wire.message import Message as Record
+from rocketwire.wire.message import MessageRecord as Record
 from rocketwire.wire.message import encode_record
 from tests.cli.endpoint import Told
 
@@ -71,7 +71,7 @@ class Broker:
         self.far: str | None = None
         """The address of a second broker, `a`, which has a queue of each topic, too; it is this one in truth."""
         self.is_far_stuck = False
-        self.replies: list[Answered] = []
+        self.replies: list[ResponseReceived] = []
         self._arrived = trio.Event()
         self._streams: list[Any] = []
         self._far_streams: list[Any] = []
@@ -81,7 +81,7 @@ class Broker:
         """Let clients connect to this broker instead of to sockets."""
 
         async def connect(
-            peer: Peer, settings: Settings, on_request: Callable[[AsyncChannel, Asked], None]
+            peer: RemoteServer, settings: ClientSettings, on_request: Callable[[AsyncChannel, RequestReceived], None]
         ) -> AsyncChannel:
             await trio.lowlevel.checkpoint()
             if self.is_down:
@@ -139,14 +139,14 @@ class Broker:
             await stream.aclose()
 
     async def _serve(self, stream: Any) -> None:
-        session = Session()
+        session = ClientSession()
         sending = trio.Lock()
         try:
             async with trio.open_nursery() as nursery:
                 while data := await stream.receive_some():
                     found, _ = session.receive(bytes(data))
                     for each in found:
-                        if isinstance(each, Answered):
+                        if isinstance(each, ResponseReceived):
                             self.replies.append(each)
                         else:
                             nursery.start_soon(self._answer, stream, sending, each)
@@ -154,7 +154,7 @@ class Broker:
         except* (trio.BrokenResourceError, trio.ClosedResourceError):
             pass
 
-    async def _answer(self, stream: Any, sending: trio.Lock, asked: Asked) -> None:
+    async def _answer(self, stream: Any, sending: trio.Lock, asked: RequestReceived) -> None:
         self.asked.append((trio.current_time(), asked.code, asked.ext))
         told = await self._told(asked)
         if told is None or asked.oneway:
@@ -163,7 +163,7 @@ class Broker:
         async with sending:
             await stream.send_all(encode_frame(header, told.body))
 
-    async def _told(self, asked: Asked) -> Told | None:  # noqa: C901 - a case for each code
+    async def _told(self, asked: RequestReceived) -> Told | None:  # noqa: C901 - a case for each code
         own = self.answers.get(asked.code)
         if own is not None:
             return own(asked.ext)

@@ -23,18 +23,18 @@ import pytest
 import trio
 import trio.testing
 
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.configuration import KEYS, ServerConfig
 from rocketwire.server.core.append import Append
 from rocketwire.server.core.guard_errors import LimitExceeded
+from rocketwire.server.core.long_tasks import LongTaskScheduler, PausedTask, Steps
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.core.request import Answer, Reply, SharedReply
+from rocketwire.server.core.request import ClientAnswer, Reply, SharedReply
 from rocketwire.server.core.threads import RunSync
-from rocketwire.server.core.works import Paused, Steps, Works
 from rocketwire.server.dispatch.group import AppendGroup
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.limits.limits import Limits
-from rocketwire.server.messages.storing import Storing
+from rocketwire.server.messages.message_writer import MessageWriter
 from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.answering import Answering
 from rocketwire.server.net.tls.contexts import TlsContexts
@@ -53,8 +53,8 @@ from rocketwire.wire.bodies.client import (
     ProducerData,
     SubscriptionData,
 )
-from rocketwire.wire.codes import FLAG_ONEWAY, PullSysFlag, RequestCode, ResponseCode
 from rocketwire.wire.connection import FrameReader
+from rocketwire.wire.facts.codes import FLAG_ONEWAY, PullSysFlag, RequestCode, ResponseCode
 from rocketwire.wire.fast_headers import FastHeaders
 from rocketwire.wire.frame import Frame, encode_frame
 from rocketwire.wire.header import Header, decode_header
@@ -63,7 +63,7 @@ from rocketwire.wire.headers.admin import CreateTopicRequestHeader
 from rocketwire.wire.headers.pull import PullMessageRequestHeader
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.java import string_hash
-from rocketwire.wire.message import Message, decode_record
+from rocketwire.wire.message import MessageRecord, decode_record
 
 T = TypeVar("T")
 
@@ -104,8 +104,8 @@ async def run_inline(sync_fn: Callable[..., Any], *args: Any) -> Any:
 
 def done(work: Steps[T]) -> T:
     """What comes of work that is done at once."""
-    found = Works().begin(work)
-    assert not isinstance(found, Paused)
+    found = LongTaskScheduler().start(work)
+    assert not isinstance(found, PausedTask)
     return found
 
 
@@ -145,13 +145,13 @@ def changed(config: ServerConfig, **changes: Any) -> ServerConfig:
     return replace(config.having(values), **changes)
 
 
-def stored_reply(storing: Storing, append: Append) -> Reply:
+def stored_reply(storing: MessageWriter, append: Append) -> Reply:
     """Store what one request appends; give its answer, as dispatch does."""
     appended, refusals = storing.append(append.drafts)
     for error in refusals.values():
         return append.answer.refused(error)
-    if append.stored is not None:
-        append.stored()
+    if append.on_stored is not None:
+        append.on_stored()
     return append.answer.reply(appended, ResponseCode.SUCCESS)
 
 
@@ -166,7 +166,7 @@ def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(FastHeaders, "decode", lambda *_: None)
     monkeypatch.setattr(AppendGroup, "add", alone)
-    monkeypatch.setattr(Answering, "diverts", True)
+    monkeypatch.setattr(Answering, "intercepts", True)
 
 
 def free_port(host: str = "127.0.0.1") -> int:
@@ -197,7 +197,7 @@ def free_port_with_vip() -> int:
 
 def account(**changes: Any) -> InFlight:
     """An account of bytes, with some limits changed."""
-    return InFlight(Limits(Live(LimitKeys(**changes)), Metrics()))
+    return InFlight(Limits(LiveGroup(LimitKeys(**changes)), Metrics()))
 
 
 class Client:
@@ -477,7 +477,7 @@ def heartbeat(client_id: str, *consumers: ConsumerData, producers: Sequence[str]
     )
 
 
-def records(body: bytes | memoryview) -> list[Message]:
+def records(body: bytes | memoryview) -> list[MessageRecord]:
     """The messages of a pull's answer."""
     found = []
     at = 0
@@ -677,7 +677,7 @@ class Call(NamedTuple):
     ext: dict[str, str]
     body: bytes
     seconds: float
-    done: Callable[[Answer | None], Steps[None] | None]
+    done: Callable[[ClientAnswer | None], Steps[None] | None]
 
 
 class FakePeer:
@@ -711,7 +711,7 @@ class FakePeer:
         body: bytes,
         *,
         seconds: float,
-        done: Callable[[Answer | None], Steps[None] | None],
+        done: Callable[[ClientAnswer | None], Steps[None] | None],
     ) -> None:
         self.calls.append(Call(code, ext, body, seconds, done))
 

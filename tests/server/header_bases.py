@@ -22,11 +22,11 @@ from rocketwire.wire.bodies.client import (
     ProducerData,
     SubscriptionData,
 )
-from rocketwire.wire.codes import RequestCode as Code
+from rocketwire.wire.facts.codes import RequestCode as Code
 from rocketwire.wire.headers import acl, admin, client, group, offset, online, pull, query, route, send, transaction
 from rocketwire.wire.message import decode_record
 from rocketwire.wire.properties import decode_properties
-from rocketwire.wire.signature import ACCESS_KEY, SIGNATURE, Secret, content
+from rocketwire.wire.signature import ACCESS_KEY, SIGNATURE, SecretKey, signed_content
 from tests.server.header_variants import (
     Base,
     Examining,
@@ -83,7 +83,7 @@ def _send(_scene: Scene | None = None, **changes: str) -> dict[str, str]:
 
 
 _SHORT: Final = {
-    field.encode_name: send.SendMessageRequestHeader.SHORT[field.name]
+    field.encode_name: send.SendMessageRequestHeader.SHORT_NAMES[field.name]
     for field in msgspec.structs.fields(send.SendMessageRequestHeader)
 }
 
@@ -505,7 +505,7 @@ def with_accounts(scene: Scene) -> Examining:
 def _signed(ext: Ext, body: bytes) -> Ext:
     named = {**ext, ACCESS_KEY: _ADMIN}
     texts = {name: value for name in named if (value := text_of(named, name)) and named[name] != Raw("null")}
-    return {**named, SIGNATURE: Secret(_SECRET).sign(content(texts), body).decode()}
+    return {**named, SIGNATURE: SecretKey(_SECRET).sign(signed_content(texts), body).decode()}
 
 
 def prepared(scene: Scene) -> Examining:

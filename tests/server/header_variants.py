@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, get_args, get_origin, get_
 
 import msgspec
 
-from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE
+from rocketwire.wire.facts.codes import FLAG_ONEWAY, FLAG_RESPONSE
 from rocketwire.wire.header import decode_header
 from rocketwire.wire.headers import WireHeader
 from rocketwire.wire.java import Int64
@@ -271,7 +271,7 @@ def variants(base: Base, right: Mapping[str, str]) -> Iterator[Variant]:
         long = each.encode_name
         if base.only and long not in base.only:
             continue
-        key = base.header.SHORT.get(each.name, long) if base.short else long
+        key = base.header.SHORT_NAMES.get(each.name, long) if base.short else long
         yield Variant(long, "missing", key, MISSING)
         for name, value in _values(hints[each.name], right.get(key)).items():
             yield Variant(long, name, key, _HARMLESS.get((long, name), value))

@@ -17,8 +17,8 @@ from rocketwire.server.dispatch.dispatcher import FrameDispatcher
 from rocketwire.server.name_server.routes import RouteTable
 from rocketwire.server.registry import broker_families
 from rocketwire.wire.addresses import Address
-from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, VERSION_4_9_7
 from rocketwire.wire.connection import FrameReader, RawFrame
+from rocketwire.wire.facts.codes import FLAG_ONEWAY, FLAG_RESPONSE, VERSION_4_9_7
 from rocketwire.wire.frame import Frame, encode_frame
 from rocketwire.wire.header import Header, decode_header
 from rocketwire.wire.headers import encode_ext
@@ -36,7 +36,7 @@ class Wire:
     born_host: bytes = encode_host(*PEER)
     congested: bool = False
     pauses: bool = False
-    diverts: bool = False
+    intercepts: bool = False
     data: bytearray = field(default_factory=bytearray)
 
     def write(self, *chunks: bytes) -> None:

@@ -10,17 +10,17 @@ from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.configuration import LiveConfig
 from rocketwire.server.core.errors import response_code
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.guards.throttle.keys import ThrottleKeys
-from rocketwire.server.guards.throttle.throttle import Throttle
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.messages.appending import Refusals
 from rocketwire.server.messages.keys import PageCacheKeys
+from rocketwire.server.messages.message_writer import MessageWriter
 from rocketwire.server.messages.page_cache import PageCacheGuard
-from rocketwire.server.messages.storing import Storing
 from rocketwire.server.send.checks import SendChecks
 from rocketwire.server.send.drafts import SendDrafts
 from rocketwire.server.send.keys import SendKeys
-from rocketwire.server.send.sending import Sending
+from rocketwire.server.send.preparing import SendPreparer
+from rocketwire.server.throttle.keys import ThrottleKeys
+from rocketwire.server.throttle.throttle import Throttle
 from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.server.timer.sends import TimerSends
 from rocketwire.server.topics.keys import TopicKeys
@@ -28,14 +28,14 @@ from rocketwire.server.topics.retry_topics import RetryTopics
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.server.transactions.keys import TransactionKeys
-from rocketwire.store.append.drafts import Appended
+from rocketwire.store.append.drafts import AppendResult
 from rocketwire.store.event import Event
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import MessageStore
 from rocketwire.store.tables.groups import GroupTable
 from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire.bodies.topic import TopicConfig
-from rocketwire.wire.codes import ResponseCode
+from rocketwire.wire.facts.codes import ResponseCode
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.hosts import encode_host
@@ -75,9 +75,9 @@ class Setup:
         self.now = 0.0
         self.throttle = Throttle(self.live[ThrottleKeys], self.topics, self.metrics, now=lambda: self.now)
         self.live.changed.subscribe(self.throttle.changed)
-        self.throttle.forgets.subscribe(self.throttle.changed)
+        self.throttle.invalidated.subscribe(self.throttle.changed)
         self.storing = self.made(flush=None)
-        self.sending = Sending(
+        self.sending = SendPreparer(
             SendDrafts(
                 self.live[SendKeys],
                 self.live.current.broker,
@@ -99,15 +99,15 @@ class Setup:
         self.refused: dict[int, str] = {}
         self.refusal_codes: set[ResponseCode] = set()
 
-    def made(self, *, flush: Any) -> Storing:
-        return Storing(
+    def made(self, *, flush: Any) -> MessageWriter:
+        return MessageWriter(
             self.store,
             flush=flush,
             metrics=self.metrics,
             page_cache=PageCacheGuard(self.live[PageCacheKeys], now=lambda: 0.0),
         )
 
-    def outcome(self, appended: Sequence[Appended], code: ResponseCode, refused: Refusals) -> None:
+    def outcome(self, appended: Sequence[AppendResult], code: ResponseCode, refused: Refusals) -> None:
         self.outcomes.append((len(appended) - len(refused), code))
         self.refused = {at: str(error) for at, error in refused.items()}
         self.refusal_codes = {response_code(error) for error in refused.values()}

@@ -13,7 +13,7 @@ import pytest
 
 from rocketwire import __version__
 from rocketwire.server import banner
-from rocketwire.server.announcing import NotAnnounced, announcing
+from rocketwire.server.announcing import NotAnnounced, ready_announcer
 from rocketwire.server.configuration import ServerConfig
 from rocketwire.wire.addresses import Address
 from tests.server.harness import small_config
@@ -32,7 +32,7 @@ def test_programs_get_one_line_of_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(banner, "machine_address", lambda *, ipv6: "192.0.2.7")
-    with announcing(config(tmp_path, json_ready=True)) as announce:
+    with ready_announcer(config(tmp_path, json_ready=True)) as announce:
         announce(NAME_SERVER, BROKER, HTTP, GRPC)
     (line,) = capsys.readouterr().out.splitlines()
     assert json.loads(line) == {
@@ -50,7 +50,7 @@ def test_without_http_its_address_is_null_and_the_store_is_absolute(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with announcing(ServerConfig(json_ready=True)) as announce:
+    with ready_announcer(ServerConfig(json_ready=True)) as announce:
         announce(NAME_SERVER, BROKER, None, None)
     told = json.loads(capsys.readouterr().out)
     assert (told["http"], told["store"]) == (None, str(tmp_path / "data"))
@@ -59,7 +59,7 @@ def test_without_http_its_address_is_null_and_the_store_is_absolute(
 def test_the_file_is_there_as_long_as_the_server_is_ready(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "ports.json"
     file.write_text("of a server that was killed")
-    with announcing(config(tmp_path, port_file=str(file))) as announce:
+    with ready_announcer(config(tmp_path, port_file=str(file))) as announce:
         assert not file.exists()
         announce(NAME_SERVER, BROKER, None, None)
         assert json.loads(file.read_text())["namesrv"] == "127.0.0.1:40001"
@@ -73,7 +73,7 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path, capsys: pytest.C
     file = tmp_path / "missing" / "ports.json"
     with (
         pytest.raises(NotAnnounced, match=f"^--port-file {file} cannot be written: No such file or directory$"),
-        announcing(config(tmp_path, port_file=str(file))) as announce,
+        ready_announcer(config(tmp_path, port_file=str(file))) as announce,
     ):
         announce(NAME_SERVER, BROKER, None, None)
     assert capsys.readouterr().out == ""
@@ -85,7 +85,7 @@ def test_an_output_that_cannot_be_written_leaves_no_file(tmp_path: Path, monkeyp
         monkeypatch.setattr("sys.stdout", full)
         with (
             pytest.raises(NotAnnounced, match=r"^the output cannot be written: No space left on device$"),
-            announcing(config(tmp_path, port_file=str(file))) as announce,
+            ready_announcer(config(tmp_path, port_file=str(file))) as announce,
         ):
             announce(NAME_SERVER, BROKER, None, None)
         monkeypatch.undo()

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
-from rocketwire.wire.codes import PullSysFlag, RequestCode
+from rocketwire.wire.facts.codes import PullSysFlag, RequestCode
 from tests.server.harness import BINARY, JSON, Client, Server, pull_ext, records, run, send_ext, serving, settle
 
 MIB = 1 << 20

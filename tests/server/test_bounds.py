@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from rocketwire.server.admin import handlers as admin
+from rocketwire.server.clients import client_requests as client_questions
 from rocketwire.server.clients import heartbeats
-from rocketwire.server.clients import questions as client_questions
 from rocketwire.server.core.guard_errors import MOST_ITEMS
 from rocketwire.server.name_server import routes
-from rocketwire.wire.codes import FLAG_RESPONSE, RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import FLAG_RESPONSE, RequestCode, ResponseCode
 from rocketwire.wire.fast import MOST_MESSAGES, MOST_PROPERTIES
 from rocketwire.wire.frame import Frame, encode_frame
-from rocketwire.wire.header import MOST_BYTES, MOST_FIELDS, Header
-from rocketwire.wire.json_bounds import MOST_DEPTH, MOST_ENTRIES
+from rocketwire.wire.header import MAX_HEADER_BYTES, MAX_HEADER_FIELDS, Header
+from rocketwire.wire.json_bounds import MAX_JSON_DEPTH, MAX_JSON_ENTRIES
 from tests.server.harness import (
     BINARY,
     JSON,
@@ -56,25 +56,25 @@ def locked(answer: Frame) -> list[Any]:
 async def test_a_queue_that_is_named_twice_is_counted_and_answered_once(server: Server, broker: Client) -> None:
     empty = {"topic": "", "brokerName": "", "queueId": 0}
     assert locked(await broker.ask(LOCK, body=locks("{}"))) == [empty]
-    assert locked(await broker.ask(LOCK, body=locks(*["{}"] * (MOST_ENTRIES - 3)))) == [empty]
-    assert (await broker.ask(UNLOCK, body=locks(*["{}"] * (MOST_ENTRIES - 3)))).header.code == 0
+    assert locked(await broker.ask(LOCK, body=locks(*["{}"] * (MAX_JSON_ENTRIES - 3)))) == [empty]
+    assert (await broker.ask(UNLOCK, body=locks(*["{}"] * (MAX_JSON_ENTRIES - 3)))).header.code == 0
     assert locked(await broker.ask(LOCK, body=locks("{}", client="d"))) == [empty]
 
 
 @pytest.mark.parametrize("code", [LOCK, UNLOCK, RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP])
 async def test_one_entry_more_is_refused(broker: Client, code: int) -> None:
-    answer = await broker.ask(code, body=locks(*["{}"] * (MOST_ENTRIES - 2)))
-    assert code_and_remark(answer) == busy("bodyEntries", MOST_ENTRIES)
+    answer = await broker.ask(code, body=locks(*["{}"] * (MAX_JSON_ENTRIES - 2)))
+    assert code_and_remark(answer) == busy("bodyEntries", MAX_JSON_ENTRIES)
     answer = await broker.ask(code, body=locks(*["{}"] * 1_000_000))
-    assert code_and_remark(answer) == busy("bodyEntries", MOST_ENTRIES)
+    assert code_and_remark(answer) == busy("bodyEntries", MAX_JSON_ENTRIES)
 
 
 async def test_a_body_that_is_nested_too_deep_is_refused(broker: Client) -> None:
     def nested(depth: int) -> bytes:
         return b'{"mqSet":[],"a":' + b"[" * depth + b"]" * depth + b"}"
 
-    assert (await broker.ask(LOCK, body=nested(MOST_DEPTH - 1))).header.code == 0
-    answer = await broker.ask(LOCK, body=nested(MOST_DEPTH))
+    assert (await broker.ask(LOCK, body=nested(MAX_JSON_DEPTH - 1))).header.code == 0
+    answer = await broker.ask(LOCK, body=nested(MAX_JSON_DEPTH))
     assert answer.header.code == ResponseCode.SYSTEM_ERROR
     assert "nested too deep" in str(answer.header.remark)
 
@@ -84,19 +84,19 @@ async def test_a_body_that_is_nested_too_deep_is_refused(broker: Client) -> None
 @pytest.mark.parametrize("code", [RequestCode.GET_MAX_OFFSET, RequestCode.SEND_MESSAGE_V2, 9999])
 async def test_a_header_with_too_many_fields_is_refused(server: Server, kind: int, which: str, code: int) -> None:
     client = server.broker() if which == "broker" else server.name_server()
-    ext = {f"f{number}": "" for number in range(MOST_FIELDS + 8)}
+    ext = {f"f{number}": "" for number in range(MAX_HEADER_FIELDS + 8)}
     for _ in range(2):  # the connection stays
         answer = await client.ask(code, ext, serialize_type=kind)
-        assert code_and_remark(answer) == busy("headerFields", MOST_FIELDS)
-    answer = await client.ask(code, {"a": "x" * MOST_BYTES}, serialize_type=kind)
-    assert code_and_remark(answer) == busy("headerBytes", MOST_BYTES)
+        assert code_and_remark(answer) == busy("headerFields", MAX_HEADER_FIELDS)
+    answer = await client.ask(code, {"a": "x" * MAX_HEADER_BYTES}, serialize_type=kind)
+    assert code_and_remark(answer) == busy("headerBytes", MAX_HEADER_BYTES)
     await client.tell(code, ext, serialize_type=kind)
     await client.write(client.frame(code, ext, flag=FLAG_RESPONSE, serialize_type=kind))
     assert await client.arrived() == []
 
 
 async def test_a_send_with_too_many_fields_is_stored_by_nobody(broker: Client) -> None:
-    ext = {**send_ext("T"), **{f"f{number}": "" for number in range(MOST_FIELDS)}}
+    ext = {**send_ext("T"), **{f"f{number}": "" for number in range(MAX_HEADER_FIELDS)}}
     frames = [broker.frame(RequestCode.SEND_MESSAGE_V2, each, b"x") for each in (send_ext("T"), ext, send_ext("T"))]
     await broker.write(b"".join(frames))
     # What is refused is answered at once, before what is stored.
@@ -230,7 +230,7 @@ def registration(table: str, servers: str = '"f"') -> bytes:
 @pytest.mark.costly
 async def test_a_broker_of_many_topics_is_registered(name_server: Client) -> None:
     body = registration(topics(27_000, ',"attributes":{"+message.type":"FIFO"}'))
-    assert body.count(b",") > MOST_ENTRIES
+    assert body.count(b",") > MAX_JSON_ENTRIES
     answer = await name_server.ask(RequestCode.REGISTER_BROKER, REGISTRATION, body)
     assert answer.header.code == 0, answer.header.remark
     got = await name_server.ask(RequestCode.GET_ROUTEINFO_BY_TOPIC, {"topic": "t26999"})
@@ -264,7 +264,7 @@ async def test_a_registration_that_is_too_long_is_refused_unread(name_server: Cl
     filters = b"\0\0\0\2{}\0\0\0\0" + len(many := b"[" + b"1," * 200_000 + b"1]").to_bytes(4) + many
     compressed = {**REGISTRATION, "compressed": "true"}
     answer = await name_server.ask(RequestCode.REGISTER_BROKER, compressed, zlib.compress(filters))
-    assert code_and_remark(answer) == busy("bodyEntries", MOST_ENTRIES)
+    assert code_and_remark(answer) == busy("bodyEntries", MAX_JSON_ENTRIES)
 
 
 async def test_a_broker_tells_little_of_itself(name_server: Client) -> None:
@@ -331,6 +331,6 @@ async def test_more_than_an_answer_holds_is_not_told(
     server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client_questions, "LONGEST_ANSWER", 100)
-    monkeypatch.setattr("rocketwire.server.core.works.LONGEST_ANSWER", 100)
+    monkeypatch.setattr("rocketwire.server.core.long_tasks.LONGEST_ANSWER", 100)
     answer = await status(server, broker, told(5), told(5))
     assert code_and_remark(answer) == busy("answerBytes", 100)

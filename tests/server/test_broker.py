@@ -69,7 +69,7 @@ async def test_what_the_start_recovered_is_logged(
     broker = made(tmp_path)
     fields = decode_ext(SendMessageRequestHeader, send_ext("BenchmarkTest"), short=True)
     prepared = broker.sending.drafts.message(fields, memoryview(b"x"), broker.store_host, "peer")
-    broker.storing.commit(prepared.drafts, lambda *_: None, wait=False)
+    broker.storing.append_and_report(prepared.drafts, lambda *_: None, wait=False)
     end = broker.store.max_physical_offset
     broker.close()
     if not clean:

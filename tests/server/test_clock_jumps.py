@@ -17,7 +17,7 @@ from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.client import LockBatchRequestBody, MessageQueue
 from rocketwire.wire.bodies.route import RegisterBrokerBody, encode_registration
 from rocketwire.wire.bodies.topic import DataVersion, TopicConfig, TopicConfigSerializeWrapper
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from tests.server.harness import Client, Server, consumer, send_ext, serving, subscription
 
 HOUR = 3_600_000

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rocketwire.server.config.apache_keys import APACHE_KEYS_WITHOUT_EFFECT
 from rocketwire.server.config.java_properties import format_java_properties, parse_java_properties
-from rocketwire.server.config.keys import NEWER, OURS, ConfigError, Key, camel, write
+from rocketwire.server.config.keys import NEWER, OURS, ConfigError, Key, camel, format_value
 from rocketwire.server.configuration import KEYS, ServerConfig, read_settings
 from rocketwire.store.settings import DELAY_LEVELS
 from rocketwire.wire.addresses import Address
@@ -186,7 +186,7 @@ def test_every_field_but_those_of_the_command_line_is_a_key() -> None:
 
 @pytest.mark.parametrize("key", KEYS, ids=lambda key: key.name)
 def test_each_default_is_allowed_and_each_meaning_one_line(key: Key) -> None:
-    assert key.read(write(key.default)) == key.default
+    assert key.read(format_value(key.default)) == key.default
     assert key.meaning
     assert "\n" not in key.meaning
     assert len(key.meaning) < 90
@@ -200,7 +200,7 @@ def test_any_text_is_a_value_that_reads_back_or_one_line_of_error(key: Key, text
         line = str(error)
     else:
         line = f"{key.name}=: allowed"
-        assert key.read(write(value)) == value
+        assert key.read(format_value(value)) == value
     assert line.startswith(f"{key.name}=")
     assert len(line.splitlines()) == 1
 

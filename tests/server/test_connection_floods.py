@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bench.processes import cpu_seconds
-from rocketwire.wire.codes import ResponseCode
+from rocketwire.wire.facts.codes import ResponseCode
 from tests.server.connection_flood import PREFACE
 from tests.server.processes import ROOT, Caller, Process, anonymous, process
 from tests.server.proxy.process import ProxyProcess

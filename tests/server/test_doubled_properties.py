@@ -19,18 +19,18 @@ from rocketwire import native
 from rocketwire.store.index.key_hash import positive_hash
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT as QUEUE_ENTRY
 from rocketwire.store.layout.index import ENTRY_STRUCT, HEADER_SIZE, HEADER_STRUCT, SLOT_SIZE
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header
 from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.query import QueryMessageRequestHeader
 from rocketwire.wire.java import string_hash
-from rocketwire.wire.message import Message
+from rocketwire.wire.message import MessageRecord
 from rocketwire.wire.properties import decode_properties
-from rocketwire.wire.property_edits import without
+from rocketwire.wire.property_edits import remove_properties
 from tests.server.harness import batch_body, records, run, send_ext, topic_ext
 from tests.server.kernel_runs import Run, files_of, running
-from tests.store.archive.support import damages
+from tests.store.offline.support import damages
 from tests.wire import golden
 
 TOPIC: Final = "BatchGolden"
@@ -46,7 +46,7 @@ both_ways = pytest.mark.parametrize("kernel", [False] if native.kernel is None e
 class Stored(NamedTuple):
     """A record, the tags code in its queue entry, and the hashes that its entries in the index have."""
 
-    message: Message
+    message: MessageRecord
     tags_code: int
     hashes: list[int]
 
@@ -110,7 +110,7 @@ async def test_a_5x_clients_batch_is_stored_and_indexed_as_by_apache(tmp_path: P
     assert not damages(tmp_path)
     expected = [(case, each) for case in cases for each in case["stored"]]
     for (case, of_apache), ours in zip(expected, found, strict=True):
-        text = without(ours.message.properties, (b"MSG_REGION", b"TRACE_ON")).decode()  # 4.9.7 stores none
+        text = remove_properties(ours.message.properties, (b"MSG_REGION", b"TRACE_ON")).decode()  # 4.9.7 stores none
         if case["name"].startswith("a single"):  # ours stand as they came, Apache's in a map's order
             assert decode_properties(text) == decode_properties(of_apache["properties"])
         else:

@@ -15,7 +15,7 @@ import pytest
 
 from rocketwire.server.core.route import Route
 from rocketwire.server.registry import FAMILIES, NAME_SERVER_FAMILIES
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from tests.server.grpc.sdk import create_group
 from tests.server.harness import NOW, Server, serving
 
@@ -23,7 +23,7 @@ ROUTES: Final = [
     route
     for routes in FAMILIES.values()
     for route in routes
-    if route.header is not None and not route.short and not route.by_call
+    if route.header is not None and not route.short and not route.grpc_only
 ]
 OF_NAME_SERVER: Final = {route.code for routes in NAME_SERVER_FAMILIES.values() for route in routes}
 USUAL: Final = {

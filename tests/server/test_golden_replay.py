@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from rocketwire.server.registry import BROKER_FAMILIES, NAME_SERVER_FAMILIES
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.frame import Frame
 from tests.server.harness import Client, Clock, Server, run, serving
 from tests.wire.golden import Capture, GoldenFrame, frames

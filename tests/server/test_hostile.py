@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from bench.processes import cpu_seconds
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header
 from tests.server.harness import pull_ext, send_ext

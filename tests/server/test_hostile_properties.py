@@ -22,8 +22,8 @@ from rocketwire.store.append.drafts import Draft
 from rocketwire.store.store import MessageStore
 from rocketwire.wire import names as broker_names
 from rocketwire.wire.batch import BatchItem, encode_batch
-from rocketwire.wire.codes import RequestCode, SysFlag
 from rocketwire.wire.facts import properties as names
+from rocketwire.wire.facts.codes import RequestCode, SysFlag
 from rocketwire.wire.facts.properties import POP_CK
 from rocketwire.wire.grpc import definition_pb2 as d
 from rocketwire.wire.grpc import property_names as grpc_names

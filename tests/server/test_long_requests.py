@@ -26,11 +26,11 @@ from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.bodies.topic import TopicConfig
-from rocketwire.wire.codes import FLAG_RESPONSE, MAX_FRAME_LENGTH, RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import FLAG_RESPONSE, MAX_FRAME_LENGTH, RequestCode, ResponseCode
 from rocketwire.wire.fast import MOST_MESSAGES, MOST_PROPERTIES
 from rocketwire.wire.frame import Frame, encode_frame
-from rocketwire.wire.header import MOST_BYTES, MOST_FIELDS, Header
-from rocketwire.wire.json_bounds import MOST_DEPTH, MOST_ENTRIES
+from rocketwire.wire.header import MAX_HEADER_BYTES, MAX_HEADER_FIELDS, Header
+from rocketwire.wire.json_bounds import MAX_JSON_DEPTH, MAX_JSON_ENTRIES
 from tests.server.harness import NOW, batch_body, consumer, heartbeat, pull_ext, subscription
 from tests.server.processes import Caller, Process, process
 from tests.slowness import within
@@ -176,13 +176,15 @@ def bodies() -> Mapping[str, bytes]:
     )
     wrapper = '{{"topicConfigSerializeWrapper":{{"topicConfigTable":{{{}}}}}}}'
     texts = {
-        "the same queue": start + '"mqSet":[' + many("{{}}", MOST_ENTRIES - 10) + "]}",
-        "queues": start + '"mqSet":[' + many('{{"queueId":{}}}', MOST_ENTRIES // 2 - 10) + "]}",
-        "members": "{" + many('"{}":""', MOST_ENTRIES) + "}",
-        "members of objects": "{" + many('"{}":{{"a":[""]}}', MOST_ENTRIES // 3) + "}",
-        "numbers": '{"clientId":[' + many("1.7976931348623157e308", MOST_ENTRIES - 10) + "]}",
-        "keys that are numbers": "{" + many("{}:1", MOST_ENTRIES) + "}",
-        "deep": '{"mqSet":[' + many("[" * (MOST_DEPTH - 2) + "]" * (MOST_DEPTH - 2), MOST_ENTRIES // MOST_DEPTH) + "]}",
+        "the same queue": start + '"mqSet":[' + many("{{}}", MAX_JSON_ENTRIES - 10) + "]}",
+        "queues": start + '"mqSet":[' + many('{{"queueId":{}}}', MAX_JSON_ENTRIES // 2 - 10) + "]}",
+        "members": "{" + many('"{}":""', MAX_JSON_ENTRIES) + "}",
+        "members of objects": "{" + many('"{}":{{"a":[""]}}', MAX_JSON_ENTRIES // 3) + "}",
+        "numbers": '{"clientId":[' + many("1.7976931348623157e308", MAX_JSON_ENTRIES - 10) + "]}",
+        "keys that are numbers": "{" + many("{}:1", MAX_JSON_ENTRIES) + "}",
+        "deep": '{"mqSet":['
+        + many("[" * (MAX_JSON_DEPTH - 2) + "]" * (MAX_JSON_DEPTH - 2), MAX_JSON_ENTRIES // MAX_JSON_DEPTH)
+        + "]}",
         "a string": '{"clientId":"' + "\\u00e4" * (room // 6) + '"}',
         "a string that is no plain JSON": "{clientId:'" + "\\u00e4" * 340_000 + "'}",
         "producers": start + '"producerDataSet":[' + many('{{"groupName":"P{}"}}', MOST_GROUPS) + "]}",
@@ -230,10 +232,10 @@ def headers(route: Route) -> dict[str, dict[str, str]]:
         names = [route.header.SHORT.get(attribute, name) if route.short else name for attribute, name in wire]
     values = {"topic": "Wide", "b": "Wide", "timestamp": str(NOW), "bodyCrc32": "0", "compressed": "false"}
     plain = {name: values.get(name, "G0" if "roup" in name or name == "a" else "1") for name in names}
-    found = {"plain": plain, "fields": plain | {f"f{number}": "" for number in range(MOST_FIELDS - len(plain))}}
+    found = {"plain": plain, "fields": plain | {f"f{number}": "" for number in range(MAX_HEADER_FIELDS - len(plain))}}
     for number, text in enumerate(("a,b||", "x=y;", "\x01\x02")):
         for name in names or ["x"]:
-            room = MOST_BYTES - 2048
+            room = MAX_HEADER_BYTES - 2048
             found[f"long {name} {number}"] = {**plain, name: text * (room // (12 if number > 1 else len(text)))}
     return found
 
@@ -282,7 +284,7 @@ def least_wait(measured: Callable[[], float]) -> float:
 @pytest.mark.slow
 def test_nobody_waits_for_what_clients_answer(server: Process) -> None:
     """Offsets of a client, not as plain JSON; so many entries as a body may have."""
-    rows = many('{{"brokerName":"b","queueId":{0},"topic":"T"}}:{0}', MOST_ENTRIES // 4 - 10)
+    rows = many('{{"brokerName":"b","queueId":{0},"topic":"T"}}:{0}', MAX_JSON_ENTRIES // 4 - 10)
     told = f'{{"messageQueueTable":{{{rows}}}}}'.encode()
 
     def measured() -> float:
@@ -296,7 +298,7 @@ def test_nobody_waits_for_what_clients_answer(server: Process) -> None:
             honest.start()
             try:
                 member.write(encode_frame(Header(code=0, opaque=question.header.opaque, flag=FLAG_RESPONSE), told))
-                assert bytes(asking.receive().body).count(b"queueId") == MOST_ENTRIES // 4 - 10
+                assert bytes(asking.receive().body).count(b"queueId") == MAX_JSON_ENTRIES // 4 - 10
             finally:
                 honest.stops.set()
                 honest.join()

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from bench.processes import cpu_seconds
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from tests.server.harness import consumer, heartbeat, pull_ext, records, send_ext, subscription
 from tests.server.hurried import EXPIRY_SECONDS
 from tests.server.processes import Caller, Process, eventually, process

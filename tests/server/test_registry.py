@@ -8,7 +8,7 @@ import pytest
 
 from rocketwire.server.core.route import Route
 from rocketwire.server.registry import BROKER_FAMILIES, FAMILIES, NAME_SERVER_FAMILIES, UNSUPPORTED
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.headers import WireHeader
 
 ROUTES = [route for routes in FAMILIES.values() for route in routes]
@@ -43,8 +43,8 @@ def test_the_families_are_those_of_the_two_servers() -> None:
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.code.name)
 def test_each_row_is_whole(route: Route) -> None:
-    assert route.heading
-    assert route.heading == route.heading.strip().rstrip(".")
+    assert route.summary
+    assert route.summary == route.summary.strip().rstrip(".")
     for header in (route.header, route.response):
         assert header is None or issubclass(header, WireHeader)
     if route.short:

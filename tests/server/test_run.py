@@ -19,7 +19,7 @@ from rocketwire.server.configuration import ServerConfig
 from rocketwire.server.net.listener import AddressInUse, bind
 from rocketwire.store.errors import ConfigInvalid, StoreForeign, StoreLocked
 from rocketwire.wire.addresses import Address
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from tests.server.harness import free_port, free_port_with_vip, records, serving, small_config
 from tests.server.processes import Caller, eventually
 

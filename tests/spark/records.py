@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from rocketwire import native
 from rocketwire.cli.shown_message import json_object
 from rocketwire.spark.columns import kernel, twin
-from rocketwire.store.archive.read.selected import with_properties
-from rocketwire.wire.codes import SysFlag
+from rocketwire.store.offline.read.selected import with_properties
 from rocketwire.wire.compression import decompress
 from rocketwire.wire.errors import WireError
+from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.facts.record import MAGIC_V1, MAGIC_V2, RECORD
 from rocketwire.wire.message import body_crc, decode_record
 

@@ -129,7 +129,7 @@ class Life:
     def flush_due(self, passed: int) -> None:
         self.clock.now += passed
         try:
-            self.opened.flush_due(self.clock.now - self.opened_at)
+            self.opened.flush_by_interval(self.clock.now - self.opened_at)
         except (FlushFailed, FlushDelayed) as error:
             self.errors.append(error)
         self._acknowledge()
@@ -153,14 +153,14 @@ class Life:
     def expire(self) -> None:
         """Remove the oldest file of the log, and what points into it."""
         retention = self.opened.retention
-        taken = retention.take_log_file(self.clock.now, 0, forcibly=True)
+        taken = retention.detach_log_file(self.clock.now, 0, forcibly=True)
         if taken is None:  # a refusal kept the log short
             return
         self.witness.start = taken.end
         try:
             taken.remove()
         except OSError:
-            retention.put_log_file_back(taken)
+            retention.reattach_log_file(taken)
             self.witness.start = taken.start
             return
         try:
@@ -168,7 +168,7 @@ class Life:
             for queue in retention.queues():
                 while retention.remove_queue_file(queue):
                     retention.sync_queue(queue)
-            for file in retention.take_index_files():
+            for file in retention.detach_index_files():
                 file.remove()
         except OSError as error:
             self.errors.append(StoreNotWritable(str(self.root), str(error)))

@@ -70,7 +70,7 @@ def open_store(settings: StoreSettings, clock: Clock | None = None, files: FileS
 
 def remove_log_file(store: MessageStore) -> None:
     """Remove the oldest file of the log, whatever its age."""
-    segment = store.retention.take_log_file(0, 0, forcibly=True)
+    segment = store.retention.detach_log_file(0, 0, forcibly=True)
     assert segment is not None
     segment.remove()
 

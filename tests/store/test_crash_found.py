@@ -313,11 +313,11 @@ def test_a_flush_after_the_clock_went_back_proves_nothing(tmp_path: Path) -> Non
     store = open_store(settings(disk), clock, disk)
     store.append([draft(0)])
     clock.now += 61_000
-    store.flush_due(61_000)
+    store.flush_by_interval(61_000)
     assert Checkpoint(store.settings.checkpoint, disk).recover_from > START + 3_500_000
     clock.now = START
     store.append([draft(1)])
-    store.flush_due(2 * 61_000)
+    store.flush_by_interval(2 * 61_000)
     assert store.flushed_offset == store.max_physical_offset
     assert Checkpoint(store.settings.checkpoint, disk).recover_from < START
     # What is begun from now on is not on the disk, whatever the clock said before.

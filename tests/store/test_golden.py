@@ -16,7 +16,7 @@ from rocketwire.store.index.key_hash import positive_hash
 from rocketwire.store.layout.index import ENTRY_SIZE, HEADER_SIZE, SLOT_SIZE
 from rocketwire.store.read.fetch import FetchStatus
 from rocketwire.store.store import MessageStore
-from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.message import decode_record

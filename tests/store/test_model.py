@@ -105,7 +105,7 @@ class StoreModel(RuleBasedStateMachine):
     def flush_due(self, passed: int) -> None:
         self.clock.now += passed
         try:
-            self.store.flush_due(self.clock.now - self.opened_at)
+            self.store.flush_by_interval(self.clock.now - self.opened_at)
         except FlushFailed:
             assert self.failed or self.disk.refusing
             self.failed = True

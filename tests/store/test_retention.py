@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from rocketwire.store.archive.repair.repair import repair
-from rocketwire.store.archive.verify.filler import fillers
 from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.store.errors import DiskNearlyFull
+from rocketwire.store.offline.repair.repair import repair
+from rocketwire.store.offline.verify.filler import fillers
 from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.read.fetch import FetchStatus
-from rocketwire.store.retention import DiskUsage, RetentionRules, Verdict, judge
+from rocketwire.store.retention import CleaningDecision, DiskUsage, RetentionRules, decide_cleaning
 from rocketwire.store.store import MessageStore
 from rocketwire.wire.facts.record import BLANK_MAGIC, BORN_HOST_AT, MAGIC_AT, PHYSICAL_OFFSET_AT
 from tests.store.crash_disk import refusal
@@ -31,10 +31,10 @@ RULES = RetentionRules(
     forcibly_enabled=True,
 )
 NOTHING, EXPIRED, FORCIBLY, FULL = (
-    Verdict(clean=False, forcibly=False, full=False),
-    Verdict(clean=True, forcibly=False, full=False),
-    Verdict(clean=True, forcibly=True, full=False),
-    Verdict(clean=True, forcibly=True, full=True),
+    CleaningDecision(clean=False, forcibly=False, full=False),
+    CleaningDecision(clean=True, forcibly=False, full=False),
+    CleaningDecision(clean=True, forcibly=True, full=False),
+    CleaningDecision(clean=True, forcibly=True, full=True),
 )
 
 
@@ -54,13 +54,13 @@ NOTHING, EXPIRED, FORCIBLY, FULL = (
         (1.00, 4, True, FULL),
     ],
 )
-def test_the_rules(used: float, hour: int, asked: bool, expected: Verdict) -> None:
-    assert judge(RULES, used, hour=hour, asked=asked) == expected
+def test_the_rules(used: float, hour: int, asked: bool, expected: CleaningDecision) -> None:
+    assert decide_cleaning(RULES, used, hour=hour, asked=asked) == expected
 
 
 def test_young_files_may_be_left_alone_though_the_disk_is_full() -> None:
     rules = RetentionRules(hours=frozenset(), max_used=0.9, clean_forcibly=0.95, warning=0.5, forcibly_enabled=False)
-    assert judge(rules, 0.6, hour=0, asked=False) == Verdict(clean=True, forcibly=False, full=True)
+    assert decide_cleaning(rules, 0.6, hour=0, asked=False) == CleaningDecision(clean=True, forcibly=False, full=True)
 
 
 def test_how_full_the_disks_are_is_told_as_apache_tells_it() -> None:
@@ -112,7 +112,7 @@ def remove_log(store: MessageStore, now: int, reserved_hours: float, *, forcibly
     """Remove all log files that may go; give how many."""
     count = 0
     while True:
-        segment = store.retention.take_log_file(now, round(reserved_hours * HOUR), forcibly=forcibly)
+        segment = store.retention.detach_log_file(now, round(reserved_hours * HOUR), forcibly=forcibly)
         if segment is None:
             return count
         segment.remove()
@@ -127,7 +127,7 @@ def remove_queues(store: MessageStore) -> None:
 
 
 def remove_index(store: MessageStore) -> int:
-    files = store.retention.take_index_files()
+    files = store.retention.detach_index_files()
     for file in files:
         file.remove()
     return len(files)
@@ -192,7 +192,7 @@ def test_a_file_that_is_just_full_stays_though_the_next_one_was_made(tmp_path: P
 
 
 def remove_log_or_none(store: MessageStore) -> bool:
-    return store.retention.take_log_file(hours(10_000), 0, forcibly=True) is None
+    return store.retention.detach_log_file(hours(10_000), 0, forcibly=True) is None
 
 
 def spoil(store: MessageStore, *numbers: int, magic: int | None = None, time: int | None = None) -> None:
@@ -504,10 +504,10 @@ def test_a_flush_of_a_queue_goes_on_past_files_that_are_removed_meanwhile(tmp_pa
 
 def test_a_file_that_cannot_be_removed_stays_in_the_log(tmp_path: Path) -> None:
     store = filled(tmp_path, Clock())
-    segment = store.retention.take_log_file(0, 0, forcibly=True)
+    segment = store.retention.detach_log_file(0, 0, forcibly=True)
     assert segment is not None
     assert store.retention.log_start == 4096
-    store.retention.put_log_file_back(segment)
+    store.retention.reattach_log_file(segment)
     assert store.retention.log_start == 0
     assert numbers(store) == list(range(60))
     assert remove_log(store, 0, 0, forcibly=True) > 1
@@ -551,7 +551,7 @@ def test_queues_of_which_nothing_is_left_are_removed_when_asked(tmp_path: Path) 
 def test_whoever_keeps_a_queue_is_told_when_one_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = filled(tmp_path, Clock())
     told: list[int] = []
-    store.queues.removed.subscribe(lambda: told.append(len(store.queues)))
+    store.queues.on_queue_removed.subscribe(lambda: told.append(len(store.queues)))
     queue = store.queues.by_key["Old", 0]
 
     def refuse(_files: RealFileSystem, _path: str) -> None:
@@ -693,10 +693,10 @@ def test_a_queue_removed_while_it_is_flushed_fails_no_flush(tmp_path: Path) -> N
 
 def test_a_store_that_is_told_to_refuse_says_why(tmp_path: Path) -> None:
     store = open_store(small(tmp_path))
-    store.refusal = DiskNearlyFull("CL:  0.91")
+    store.disk_refusal = DiskNearlyFull("CL:  0.91")
     assert store.append([draft(0)]) == []
     assert str(store.append_error) == "CL:  0.91"
-    store.refusal = None
+    store.disk_refusal = None
     assert len(store.append([draft(0)])) == 1
     assert store.append_error is None
     store.close()

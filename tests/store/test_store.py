@@ -23,10 +23,10 @@ from rocketwire.store.errors import (
 )
 from rocketwire.store.read.fetch import FetchStatus
 from rocketwire.store.store import MessageStore
-from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.message import decode_record
-from tests.store.archive.support import damages
+from tests.store.offline.support import damages
 from tests.store.support import HOST, START, Clock, bodies, draft, kill, open_store, small
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from rocketwire.store.append.drafts import Appended, Draft
+from rocketwire.store.append.drafts import AppendResult, Draft
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE
 from rocketwire.store.store import MessageStore
 from tests.store.support import START
@@ -21,7 +21,7 @@ class Record(NamedTuple):
     """A message as it was stored."""
 
     draft: Draft
-    place: Appended
+    place: AppendResult
     data: bytes
 
     @property

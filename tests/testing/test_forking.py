@@ -21,7 +21,7 @@ from bench.endpoints import children
 from rocketwire.testing import Endpoint, NotStarted, endpoint
 from rocketwire.testing.forker import Forker, NotForked, own_forker
 from rocketwire.testing.process import ServerProcess
-from rocketwire.testing.running import Forked, Spawned, spawned
+from rocketwire.testing.running import ForkedServer, SpawnedServer, spawned
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SECONDS = 60.0
@@ -333,7 +333,7 @@ def test_an_answer_that_nobody_waits_for_any_more_is_given_to_nobody(
 def test_a_process_is_waited_for_so_long(way: str, tmp_path: Path) -> None:
     arguments = ["serve", *SERVE, f"--store={tmp_path / 'store'}", "--json-ready"]
     with (tmp_path / "log").open("ab") as log:
-        server: Spawned | Forked
+        server: SpawnedServer | ForkedServer
         if way == "spawned":
             server = spawned(arguments, log=log.fileno())
         else:

@@ -10,7 +10,7 @@ import pytest
 import trio
 
 from rocketwire.remoting.errors import NotReached
-from rocketwire.testing.http import Exchange, Response, fetch, fetch_with_trio
+from rocketwire.testing.http import Exchange, HttpResponse, fetch, fetch_with_trio
 
 ANSWER = b"HTTP/1.1 201 Created\r\nContent-Length: 5\r\n\r\nhello"
 
@@ -39,7 +39,7 @@ class Answering:
         self._socket.close()
 
 
-def with_trio(exchange: Exchange) -> Response:
+def with_trio(exchange: Exchange) -> HttpResponse:
     return trio.run(fetch_with_trio, exchange)
 
 
@@ -47,11 +47,11 @@ both = pytest.mark.parametrize("fetched", [fetch, with_trio], ids=["blocking", "
 
 
 @both
-def test_a_request_and_its_response(fetched: Callable[[Exchange], Response]) -> None:
+def test_a_request_and_its_response(fetched: Callable[[Exchange], HttpResponse]) -> None:
     server = Answering(ANSWER)
     response = fetched(Exchange(server.address, "POST", "/faults?id=1", b"drop"))
     server.close()
-    assert response == Response(201, b"hello")
+    assert response == HttpResponse(201, b"hello")
     head, _, body = server.asked.partition(b"\r\n\r\n")
     assert head.startswith(b"POST /faults?id=1 HTTP/1.1\r\n")
     assert f"Host: {server.address}".encode() in head
@@ -67,7 +67,7 @@ def test_a_request_and_its_response(fetched: Callable[[Exchange], Response]) -> 
         (b"RocketMQ\r\n\r\n", "illegal"),
     ],
 )
-def test_what_is_no_response(fetched: Callable[[Exchange], Response], answer: bytes, reason: str) -> None:
+def test_what_is_no_response(fetched: Callable[[Exchange], HttpResponse], answer: bytes, reason: str) -> None:
     server = Answering(answer)
     with pytest.raises(NotReached, match=f"HTTP server {server.address}.*({reason})"):
         fetched(Exchange(server.address, "GET", "/"))
@@ -75,7 +75,7 @@ def test_what_is_no_response(fetched: Callable[[Exchange], Response], answer: by
 
 
 @both
-def test_a_server_that_is_not_there(fetched: Callable[[Exchange], Response]) -> None:
+def test_a_server_that_is_not_there(fetched: Callable[[Exchange], HttpResponse]) -> None:
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{sock.getsockname()[1]}"

@@ -14,24 +14,24 @@ import pytest
 
 from rocketwire.testing.accounts import write_accounts
 from rocketwire.testing.errors import NotStarted
-from rocketwire.testing.folder import Folder, base_folder, remove_abandoned
-from rocketwire.testing.options import Options, Ports, arguments, by_name
-from rocketwire.testing.place import Place
+from rocketwire.testing.folder import TemporaryFolder, base_folder, remove_abandoned
+from rocketwire.testing.options import EndpointPorts, EndpointSettings, arguments, by_name
+from rocketwire.testing.place import EndpointPlace
 from rocketwire.testing.ports import KeptPorts
 
 
-def options(**changes: Any) -> Options:
+def options(**changes: Any) -> EndpointSettings:
     values: dict[str, Any] = {
         "settings": {},
         "acl": None,
         "faults": (),
         "topics": {},
-        "ports": Ports(),
+        "ports": EndpointPorts(),
         "store": None,
         "log_level": "info",
         "start_seconds": 60.0,
     }
-    return Options(**{**values, **changes})
+    return EndpointSettings(**{**values, **changes})
 
 
 def listening(port: int) -> socket.socket:
@@ -47,7 +47,7 @@ def listening(port: int) -> socket.socket:
 
 
 def test_a_server_listens_on_kept_ports_again_and_again() -> None:
-    kept = KeptPorts(Ports())
+    kept = KeptPorts(EndpointPorts())
     broker = kept.ports["broker"]
     for _ in range(2):
         for port in (kept.ports["namesrv"], broker, broker - 2, kept.ports["http"]):
@@ -57,7 +57,7 @@ def test_a_server_listens_on_kept_ports_again_and_again() -> None:
 
 
 def test_nobody_else_gets_them() -> None:
-    kept = [KeptPorts(Ports()) for _ in range(20)]
+    kept = [KeptPorts(EndpointPorts()) for _ in range(20)]
     ports = [port for each in kept for port in (*each.ports.values(), each.ports["broker"] - 2)]
     assert len(set(ports)) == 100
     for each in kept:
@@ -66,12 +66,12 @@ def test_nobody_else_gets_them() -> None:
 
 
 def test_ports_that_are_wanted() -> None:
-    free = KeptPorts(Ports())
+    free = KeptPorts(EndpointPorts())
     free.close()
     kept = KeptPorts(free.ports)
     assert kept.ports == free.ports
     with listening(kept.ports["http"]), pytest.raises(NotStarted, match=f"port {kept.ports['http']}: Address already"):
-        KeptPorts(Ports(http=kept.ports["http"]))
+        KeptPorts(EndpointPorts(http=kept.ports["http"]))
     kept.close()
 
 
@@ -79,7 +79,7 @@ def test_ports_that_are_wanted() -> None:
 
 
 def test_a_folder_is_removed_when_it_is_closed() -> None:
-    folder = Folder()
+    folder = TemporaryFolder()
     (folder.path / "file").touch()
     assert folder.path.parent == base_folder()
     folder.close()
@@ -149,7 +149,9 @@ def test_a_file_that_is_none_of_accounts(tmp_path: Path, content: str | None) ->
 
 def test_the_arguments_of_the_server(tmp_path: Path) -> None:
     given = options(settings={"a": True, "mappedFileSizeCommitLog": 5}, faults=("drop",))
-    found = arguments(given, ports=Ports(namesrv=1, broker=2, http=3), store=tmp_path, accounts=tmp_path / "acl")
+    found = arguments(
+        given, ports=EndpointPorts(namesrv=1, broker=2, http=3), store=tmp_path, accounts=tmp_path / "acl"
+    )
     assert found[:3] == ["--namesrv=127.0.0.1:1", "--broker=127.0.0.1:2", "--http=127.0.0.1:3"]
     assert {f"--store={tmp_path}", f"--acl={tmp_path / 'acl'}", "--log-level=info"} <= set(found)
     settings = dict(each.split("=") for option, each in pairwise(found) if option == "--set")
@@ -164,7 +166,7 @@ def test_topics_with_and_without_a_number_of_queues() -> None:
 
 
 def test_a_place_gives_everything_back(tmp_path: Path) -> None:
-    place = Place(options(store=tmp_path / "mine"))
+    place = EndpointPlace(options(store=tmp_path / "mine"))
     folder = place.log.parent
     assert (place.store, place.stays, place.credentials) == (tmp_path / "mine", True, None)
     place.close()
@@ -174,5 +176,5 @@ def test_a_place_gives_everything_back(tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_had_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rocketwire.testing.folder.base_folder", lambda: tmp_path)
     with pytest.raises(NotStarted, match="acl"):
-        Place(options(acl=tmp_path / "missing.yml"))
+        EndpointPlace(options(acl=tmp_path / "missing.yml"))
     assert list(tmp_path.iterdir()) == []

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import numpy as np
 
-from rocketwire.store.archive.plan.plan import find
-from rocketwire.store.archive.plan.select import Wanted
-from rocketwire.store.archive.plan.summary import group_lags
-from rocketwire.store.archive.read.directory import State, discover
+from rocketwire.store.offline.plan.plan import find
+from rocketwire.store.offline.plan.select import MessageConditions
+from rocketwire.store.offline.plan.summary import group_lags
+from rocketwire.store.offline.read.directory import StoreState, discover
 from tools import demo_store
 
 
 def test_it_has_traffic_retries_dead_letters_and_lags(tmp_path: Path) -> None:
     made = demo_store.make(tmp_path / "store", np.random.default_rng(1), messages=6000)
     directory = discover(str(tmp_path / "store"))
-    assert directory.state is State.AT_REST
-    messages = [one.message for one in find(directory, Wanted(system_topics=True), print)]
+    assert directory.state is StoreState.AT_REST
+    messages = [one.message for one in find(directory, MessageConditions(system_topics=True), print)]
     assert len(messages) == made.total() > 6000
     assert sum(made[topic.name] for topic in demo_store.TOPICS) == 6000
     assert made["%RETRY%ledger"] > made["%DLQ%ledger"] > 0

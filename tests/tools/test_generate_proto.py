@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.generate_proto import FOLDER, MODULES, ProtocFailed, generated, main
+from tools.generate_proto import FOLDER, MODULES, ProtocFailed, generate, main
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -23,4 +23,4 @@ def test_a_file_that_is_not_valid_is_told(tmp_path: Path) -> None:
         (tmp_path / FOLDER / "proto" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / FOLDER / "proto" / name).write_text("syntax = 'proto9';")
     with pytest.raises(ProtocFailed, match="proto9"):
-        generated(tmp_path)
+        generate(tmp_path)

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.generated import FILES, PAGES, MarkerMissing, current, main, replaced
+from tools.generated import FILES, PAGES, MarkerMissing, main, replace_part, up_to_date
 from tools.markdown import table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.mark.parametrize("page", PAGES, ids=str)
 def test_the_pages_say_what_the_code_says(page: Path) -> None:
     is_there = (ROOT / page).read_text(encoding="utf-8")
-    assert is_there == current(ROOT, page), "run: python -m tools.generated"
+    assert is_there == up_to_date(ROOT, page), "run: python -m tools.generated"
 
 
 @pytest.mark.parametrize("file", FILES, ids=str)
@@ -35,13 +35,13 @@ def test_the_pages_are_written_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_only_what_is_between_the_markers_is_replaced() -> None:
     text = "a\n<!-- x: made by tools/generated.py -->\nold\n<!-- x: end -->\nb\n"
-    assert replaced(text, "x", "new\n") == text.replace("old", "new")
+    assert replace_part(text, "x", "new\n") == text.replace("old", "new")
 
 
 @pytest.mark.parametrize("text", ["", "<!-- x: made by tools/generated.py -->\n", "<!-- x: end -->\n"])
 def test_a_page_without_markers_is_an_error(text: str) -> None:
     with pytest.raises(MarkerMissing, match="x"):
-        replaced(text, "x", "")
+        replace_part(text, "x", "")
 
 
 def test_a_table() -> None:

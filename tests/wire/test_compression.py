@@ -7,9 +7,9 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.compression import compression_type, decompress
 from rocketwire.wire.errors import CompressedBodyInvalid, CompressionUnavailable, CompressionUnknown
+from rocketwire.wire.facts.codes import SysFlag
 
 KINDS = {
     0x001: ("zlib", zlib.compress),

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketwire.wire.codes import MAX_FRAME_LENGTH
 from rocketwire.wire.connection import FrameReader
 from rocketwire.wire.errors import FrameError, FrameLengthInvalid, FrameTooLong, HeaderLengthInvalid
+from rocketwire.wire.facts.codes import MAX_FRAME_LENGTH
 from rocketwire.wire.frame import FRAME
 
 frames = st.builds(
@@ -34,7 +34,7 @@ def test_frames_come_out_whole_however_the_stream_is_cut(sent: list[bytes], plac
         got += [(kind, bytes(header), bytes(body)) for kind, header, body in found]
     parsed = [FRAME.parse(frame) for frame in sent]
     assert got == [(frame.serialize_type, frame.header, frame.body) for frame in parsed]
-    assert reader.pending == 0
+    assert reader.pending_bytes == 0
 
 
 @given(st.lists(st.binary(max_size=64), max_size=8))
@@ -95,21 +95,21 @@ def test_a_shorter_limit_may_be_set_and_the_rest_is_kept_to_be_refused() -> None
     assert [len(frame.body) for frame in found] == [90]
     assert isinstance(error, FrameTooLong)
     assert (error.length, error.limit) == (len(long), len(good))
-    assert reader.rest == long
+    assert reader.invalid_bytes == long
     later = FrameReader(len(good))
     assert later.receive(memoryview(long[:7])) == ([], None)
-    assert later.beginning() == long[:7]
+    assert later.first_pending() == long[:7]
     _, error = later.receive(memoryview(long[7:] + bytes(70_000)))
     assert isinstance(error, FrameTooLong)
-    assert later.rest == (long + bytes(70_000))[: 64 * 1024]
+    assert later.invalid_bytes == (long + bytes(70_000))[: 64 * 1024]
 
 
 def test_what_is_held_can_be_let_go() -> None:
     reader = FrameReader()
     assert reader.receive(memoryview(struct.pack(">ii", 1000, 100) + bytes(50))) == ([], None)
-    assert reader.pending == 58
-    reader.forget()
-    assert (reader.pending, reader.beginning()) == (0, b"")
+    assert reader.pending_bytes == 58
+    reader.discard_pending()
+    assert (reader.pending_bytes, reader.first_pending()) == (0, b"")
 
 
 @given(st.lists(frames, max_size=8), st.lists(st.integers(0, 10_000), max_size=6), st.data())
@@ -120,34 +120,34 @@ def test_frames_that_are_put_back_come_again_from_memory_of_their_own(
     got = []
     for chunk in cut(b"".join(sent), places):
         buffer = bytearray(chunk)
-        reader.take(memoryview(buffer))
-        found, error = reader.cut(3)
+        reader.feed(memoryview(buffer))
+        found, error = reader.next_frames(3)
         while found:
             assert error is None
             served = data.draw(st.integers(1, len(found)))
             got += [(kind, bytes(header), bytes(body)) for kind, header, body in found[:served]]
-            reader.back(found[served:])
-            reader.keep()
+            reader.put_back(found[served:])
+            reader.copy_pending()
             buffer[:] = b"\xff" * len(buffer)
-            found, error = reader.cut(3)
-        reader.keep()
+            found, error = reader.next_frames(3)
+        reader.copy_pending()
     assert got == [(frame.serialize_type, frame.header, frame.body) for frame in map(FRAME.parse, sent)]
-    assert reader.pending == 0
+    assert reader.pending_bytes == 0
 
 
 def test_an_error_is_found_again_behind_frames_that_are_put_back() -> None:
     good = FRAME.build({"serialize_type": 0, "header": b"{}", "body": b"x"})
     reader = FrameReader()
-    reader.take(memoryview(good * 2 + b"GET / HTTP/1.1\r\n"))
-    assert reader.cut(1)[1] is None
-    (frame,), error = reader.cut(2)
+    reader.feed(memoryview(good * 2 + b"GET / HTTP/1.1\r\n"))
+    assert reader.next_frames(1)[1] is None
+    (frame,), error = reader.next_frames(2)
     assert isinstance(error, FrameTooLong)
-    reader.back([frame])
-    reader.keep()
-    assert (reader.pending, reader.beginning()) == (len(good) + 16, good + b"GET / HTTP/1.1\r\n")
-    (frame,), error = reader.cut(2)
+    reader.put_back([frame])
+    reader.copy_pending()
+    assert (reader.pending_bytes, reader.first_pending()) == (len(good) + 16, good + b"GET / HTTP/1.1\r\n")
+    (frame,), error = reader.next_frames(2)
     assert isinstance(error, FrameTooLong)
-    assert reader.rest == b"GET / HTTP/1.1\r\n"
+    assert reader.invalid_bytes == b"GET / HTTP/1.1\r\n"
 
 
 def test_what_is_kept_of_much_takes_less_than_twice_itself() -> None:
@@ -157,20 +157,20 @@ def test_what_is_kept_of_much_takes_less_than_twice_itself() -> None:
     assert reader.receive(memoryview(stream[:100])) == ([], None)
     tracemalloc.start()
     try:
-        reader.take(memoryview(stream)[100:])
-        assert len(reader.cut(9)[0]) == 1
+        reader.feed(memoryview(stream)[100:])
+        assert len(reader.next_frames(9)[0]) == 1
         assert tracemalloc.get_traced_memory()[0] > 1 << 20
-        reader.keep()
+        reader.copy_pending()
         assert tracemalloc.get_traced_memory()[0] < 1 << 10
     finally:
         tracemalloc.stop()
-    assert reader.pending == 40
+    assert reader.pending_bytes == 40
 
 
 def test_the_remaining_bytes_are_all_that_are_no_frame() -> None:
     reader = FrameReader()
     reader.receive(memoryview(b"\0\0"))
-    assert reader.remaining() == b"\0\0"
+    assert reader.all_pending() == b"\0\0"
     _, error = reader.receive(memoryview(b"\0\0" + b"x" * 100_000))
     assert error is not None
-    assert reader.remaining() == b"\0\0\0\0" + b"x" * 100_000
+    assert reader.all_pending() == b"\0\0\0\0" + b"x" * 100_000

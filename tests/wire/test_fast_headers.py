@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire.wire.fast_headers import END, SEND, SEND_BACK, FastHeaders
-from rocketwire.wire.header import MOST_BYTES, Header, decode_header, encode_header
+from rocketwire.wire.header import MAX_HEADER_BYTES, Header, decode_header, encode_header
 from rocketwire.wire.headers import WireHeader, decode_ext, encode_ext
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader, SendMessageRequestHeader
 from rocketwire.wire.headers.transaction import EndTransactionRequestHeader
@@ -140,7 +140,7 @@ SEND_FIELDS = b'{"a":"P","b":"T","c":"T","d":"4","e":"0","f":"0","g":"1","h":"0"
         b'{"code":310,"opaque":1}',
         b'{"code":310,"opaque":1,"extFields":{"a":"g"}}',
         b'{"code":310,"opaque":1,"extFields":{"a":"\xff"}}',
-        b'{"code":310,"opaque":1,"extFields":%b,"remark":"%b"}' % (SEND_FIELDS, bytes(MOST_BYTES)),
+        b'{"code":310,"opaque":1,"extFields":%b,"remark":"%b"}' % (SEND_FIELDS, bytes(MAX_HEADER_BYTES)),
         b'{"code":10,"opaque":1,"extFields":{}}',
         b'{"code":36,"opaque":1}',
         b'{"code":36,"opaque":1,"extFields":{"group":"g","offset":"1"}}',

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketwire.wire.codes import MAX_FRAME_LENGTH
 from rocketwire.wire.errors import (
     FrameError,
     FrameLengthInvalid,
@@ -14,10 +13,11 @@ from rocketwire.wire.errors import (
     HeaderLengthInvalid,
     SerializeTypeUnknown,
 )
+from rocketwire.wire.facts.codes import MAX_FRAME_LENGTH
 from rocketwire.wire.frame import (
     FRAME,
-    PREFIX,
-    FrameHeads,
+    FRAME_PREFIX,
+    FrameTemplate,
     decode_frame,
     encode_frame,
     encode_frame_head,
@@ -66,27 +66,27 @@ def test_heads_that_differ_in_their_opaques_alone(
     header: Header, opaques: list[int], body_length: int, serialize_type: int
 ) -> None:
     try:
-        heads = FrameHeads(header, body_length, serialize_type)
+        heads = FrameTemplate(header, body_length, serialize_type)
     except HeaderInvalid:
         with pytest.raises(HeaderInvalid):
             encode_frame_head(header, body_length, serialize_type)
         return
     for opaque in opaques:
         one = msgspec.structs.replace(header, opaque=opaque)
-        assert heads.of(opaque) == encode_frame_head(one, body_length, serialize_type)
+        assert heads.with_opaque(opaque) == encode_frame_head(one, body_length, serialize_type)
 
 
 def test_the_longest_frame_of_heads() -> None:
-    room = MAX_FRAME_LENGTH - PREFIX.size - len(encode_header(HEADER, 0))
-    heads = FrameHeads(HEADER, room)
-    assert heads.of(HEADER.opaque) == encode_frame_head(HEADER, room)
+    room = MAX_FRAME_LENGTH - FRAME_PREFIX.size - len(encode_header(HEADER, 0))
+    heads = FrameTemplate(HEADER, room)
+    assert heads.with_opaque(HEADER.opaque) == encode_frame_head(HEADER, room)
     with pytest.raises(FrameTooLong):
-        heads.of(10)
+        heads.with_opaque(10)
 
 
 def test_heads_of_an_unknown_type() -> None:
     with pytest.raises(SerializeTypeUnknown):
-        FrameHeads(HEADER, 0, 2)
+        FrameTemplate(HEADER, 0, 2)
 
 
 @given(st.binary(max_size=100))
@@ -99,7 +99,7 @@ def test_any_bytes_give_a_frame_or_a_frame_error(data: bytes) -> None:
 
 
 def test_the_longest_frame() -> None:
-    room = MAX_FRAME_LENGTH - PREFIX.size - len(encode_header(HEADER, 0))
+    room = MAX_FRAME_LENGTH - FRAME_PREFIX.size - len(encode_header(HEADER, 0))
     assert len(encode_frame(HEADER, bytes(room))) == MAX_FRAME_LENGTH
     with pytest.raises(FrameTooLong, match="16777217 bytes is longer than the limit of 16777216") as caught:
         encode_frame(HEADER, bytes(room + 1))

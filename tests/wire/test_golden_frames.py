@@ -16,7 +16,7 @@ from rocketwire.wire.bodies.fastjson import dumps, loads
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig, SubscriptionGroupWrapper
 from rocketwire.wire.bodies.route import ClusterInfo, KVTable, RegisterBrokerBody, TopicList, TopicRouteData
 from rocketwire.wire.bodies.topic import TopicConfigSerializeWrapper
-from rocketwire.wire.codes import LANGUAGES
+from rocketwire.wire.facts.codes import LANGUAGES
 from rocketwire.wire.frame import FRAME, Frame, decode_frame, encode_frame
 from rocketwire.wire.header import BINARY_HEADER
 from rocketwire.wire.headers._codec import WireHeader, decode_ext, encode_ext

@@ -11,7 +11,7 @@ from rocketwire.wire.facts.properties import TAGS
 from rocketwire.wire.facts.record import END_OF_FILE_BLANK, RECORD
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.java import string_hash
-from rocketwire.wire.message import Message, decode_record, encode_record
+from rocketwire.wire.message import MessageRecord, decode_record, encode_record
 from rocketwire.wire.message_id import UniqueKey, offset_message_id, parse_offset_message_id
 from rocketwire.wire.properties import decode_properties
 from tests.wire import golden
@@ -44,7 +44,7 @@ def test_records(version: str) -> None:
             check_declaration(message, record)
 
 
-def check_message(message: Message, row: dict[str, Any]) -> None:
+def check_message(message: MessageRecord, row: dict[str, Any]) -> None:
     assert message.topic == row["topic"]
     assert message.magic == row["magic"]
     assert message.queue_id == row["queueId"]
@@ -76,7 +76,7 @@ def check_message(message: Message, row: dict[str, Any]) -> None:
         assert str(UniqueKey.parse(unique_key)) == unique_key
 
 
-def check_declaration(message: Message, record: bytes) -> None:
+def check_declaration(message: MessageRecord, record: bytes) -> None:
     declared = RECORD.parse(record)
     assert declared.total_size == len(record)
     assert declared.topic.decode() == message.topic

@@ -5,10 +5,18 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rocketwire.wire.codes import LANGUAGES, SerializeType
 from rocketwire.wire.errors import FrameError, HeaderInvalid, HeaderTooLarge, SerializeTypeUnknown
+from rocketwire.wire.facts.codes import LANGUAGES, SerializeType
 from rocketwire.wire.fast_headers import SEND
-from rocketwire.wire.header import BINARY_HEADER, MOST_BYTES, MOST_FIELDS, Header, decode_header, encode_header, fits
+from rocketwire.wire.header import (
+    BINARY_HEADER,
+    MAX_HEADER_BYTES,
+    MAX_HEADER_FIELDS,
+    Header,
+    decode_header,
+    encode_header,
+    is_within_limits,
+)
 
 INT16 = st.integers(-(2**15), 2**15 - 1)
 INT32 = st.integers(-(2**31), 2**31 - 1)
@@ -254,38 +262,40 @@ def header_of(fields: int, *, value: str = "", remark: str | None = None) -> Hea
 
 @pytest.mark.parametrize("kind", list(SerializeType))
 def test_a_header_has_so_many_fields_and_no_more(kind: SerializeType) -> None:
-    full = header_of(MOST_FIELDS, value=",,{{[[", remark="a,b")
+    full = header_of(MAX_HEADER_FIELDS, value=",,{{[[", remark="a,b")
     data = encode_header(full, kind)
     assert decode_header(data, kind) == full
-    assert fits(memoryview(data)) or kind != SerializeType.JSON
-    data = encode_header(header_of(MOST_FIELDS + 1, remark=","), kind)
+    assert is_within_limits(memoryview(data)) or kind != SerializeType.JSON
+    data = encode_header(header_of(MAX_HEADER_FIELDS + 1, remark=","), kind)
     with pytest.raises(
-        HeaderTooLarge, match=rf"^header of request 41 is too large, headerFields={MOST_FIELDS}$"
+        HeaderTooLarge, match=rf"^header of request 41 is too large, headerFields={MAX_HEADER_FIELDS}$"
     ) as got:
         decode_header(data, kind)
     assert (got.value.code, got.value.opaque, got.value.flag) == (41, 7, 1)
-    assert (got.value.limit, got.value.most) == ("headerFields", MOST_FIELDS)
+    assert (got.value.limit, got.value.most) == ("headerFields", MAX_HEADER_FIELDS)
 
 
 def test_what_is_too_large_to_be_read_is_left_to_the_reader_that_says_so() -> None:
-    assert fits(memoryview(encode_header(header_of(1), SerializeType.JSON)))
-    assert not fits(memoryview(encode_header(header_of(MOST_FIELDS + 1, remark="x"), SerializeType.JSON)))
+    assert is_within_limits(memoryview(encode_header(header_of(1), SerializeType.JSON)))
+    assert not is_within_limits(
+        memoryview(encode_header(header_of(MAX_HEADER_FIELDS + 1, remark="x"), SerializeType.JSON))
+    )
 
 
 @pytest.mark.parametrize("kind", list(SerializeType))
 def test_a_header_has_so_many_bytes_and_no_more(kind: SerializeType) -> None:
-    room = MOST_BYTES - len(encode_header(header_of(1), kind))
+    room = MAX_HEADER_BYTES - len(encode_header(header_of(1), kind))
     longest = header_of(1, value="x" * room)
     data = encode_header(longest, kind)
-    assert len(data) == MOST_BYTES
+    assert len(data) == MAX_HEADER_BYTES
     assert decode_header(data, kind) == longest
     data = encode_header(header_of(1, value="x" * (room + 1)), kind)
-    with pytest.raises(HeaderTooLarge, match=f"headerBytes={MOST_BYTES}$") as got:
+    with pytest.raises(HeaderTooLarge, match=f"headerBytes={MAX_HEADER_BYTES}$") as got:
         decode_header(memoryview(data), kind)
     assert (got.value.code, got.value.opaque, got.value.flag) == (41, 7, 1)
 
 
-@pytest.mark.parametrize("fields", [MOST_FIELDS + 10, 300_000])
+@pytest.mark.parametrize("fields", [MAX_HEADER_FIELDS + 10, 300_000])
 def test_a_header_that_is_too_large_and_no_plain_json_cannot_be_answered(fields: int) -> None:
     text = "{code:41,opaque:7,extFields:{" + ",".join(f"f{n}:1" for n in range(fields)) + "}}"
     with pytest.raises(HeaderInvalid, match="no plain JSON") as got:

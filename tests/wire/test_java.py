@@ -2,7 +2,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketwire.wire.java import INT32_MAX, INT32_MIN, INT64_MAX, hash_map_order, natural_number, string_hash, to_int32
+from rocketwire.wire.java import (
+    INT32_MAX,
+    INT32_MIN,
+    INT64_MAX,
+    hash_map_order,
+    parse_natural_number,
+    string_hash,
+    to_int32,
+)
 
 
 @pytest.mark.parametrize(
@@ -44,14 +52,14 @@ def test_to_int32_is_the_low_32_bits(value: int) -> None:
 
 @given(st.integers(0, INT64_MAX))
 def test_a_natural_number_is_read(value: int) -> None:
-    assert natural_number(str(value)) == value
-    assert natural_number(b"%d" % value, INT32_MAX) == (value if value <= INT32_MAX else None)
+    assert parse_natural_number(str(value)) == value
+    assert parse_natural_number(b"%d" % value, INT32_MAX) == (value if value <= INT32_MAX else None)
 
 
 @pytest.mark.parametrize("text", ["", "-1", "+1", " 1", "x", "²", "٣", str(INT64_MAX + 1), "9" * 5000])
 def test_another_text_is_no_natural_number(text: str) -> None:
-    assert natural_number(text) is None
-    assert natural_number(text.encode()) is None
+    assert parse_natural_number(text) is None
+    assert parse_natural_number(text.encode()) is None
 
 
 @pytest.mark.parametrize(

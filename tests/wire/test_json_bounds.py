@@ -15,7 +15,7 @@ from rocketwire.wire.bodies.client import HeartbeatData, LockBatchRequestBody
 from rocketwire.wire.bodies.fastjson import loads
 from rocketwire.wire.bodies.online import GetConsumerStatusBody
 from rocketwire.wire.errors import BodyInvalid, EntriesTooMany
-from rocketwire.wire.json_bounds import MOST_DEPTH, MOST_ENTRIES, check_count, check_entries
+from rocketwire.wire.json_bounds import MAX_JSON_DEPTH, MAX_JSON_ENTRIES, check_entry_count, check_json_size
 
 TEXTS = st.text(st.sampled_from('a,{}[]"\\: \nä\x00')) | st.text(max_size=5)
 VALUES = st.recursive(
@@ -40,7 +40,7 @@ def test_as_many_entries_as_there_are_may_be_there(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(json_bounds, "_PIECE", piece)
         patch.setattr(json_bounds, "_LEAST_ENTRY", 0)
-        for check in (check_entries, lambda data, most: check_count(data.encode(), most)):
+        for check in (check_json_size, lambda data, most: check_entry_count(data.encode(), most)):
             check(text, count)
             if count:
                 with pytest.raises(EntriesTooMany, match=f"more entries than {count - 1}$"):
@@ -64,27 +64,27 @@ def test_so_deep_and_no_deeper(opening: str, closing: str) -> None:
     for piece in (7, 1 << 16):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(json_bounds, "_PIECE", piece)
-            check_entries(nested(MOST_DEPTH), MOST_ENTRIES)
-            check_entries("[" + ",".join([nested(MOST_DEPTH - 1)] * 3) + "]", MOST_ENTRIES)
+            check_json_size(nested(MAX_JSON_DEPTH), MAX_JSON_ENTRIES)
+            check_json_size("[" + ",".join([nested(MAX_JSON_DEPTH - 1)] * 3) + "]", MAX_JSON_ENTRIES)
             with pytest.raises(BodyInvalid, match="nested too deep, 64 is the most"):
-                check_entries(nested(MOST_DEPTH + 1), MOST_ENTRIES)
+                check_json_size(nested(MAX_JSON_DEPTH + 1), MAX_JSON_ENTRIES)
 
 
 def test_brackets_in_strings_nest_nothing() -> None:
-    check_entries('{"a":"' + "[{" * 1000 + '","b":"\\"' + "[" * 1000 + '"}', MOST_ENTRIES)
+    check_json_size('{"a":"' + "[{" * 1000 + '","b":"\\"' + "[" * 1000 + '"}', MAX_JSON_ENTRIES)
 
 
 def test_what_is_short_is_not_counted() -> None:
-    check_count(b"," * 200, 100)
+    check_entry_count(b"," * 200, 100)
     with pytest.raises(EntriesTooMany):
-        check_count(b"," * 201, 100)
+        check_entry_count(b"," * 201, 100)
 
 
 @pytest.mark.parametrize(
     "text",
     [
         '{"mqSet":[' + ",".join(["{}"] * 1_000_000) + "]}",
-        '{"mqSet":[' + ",".join(["{}"] * MOST_ENTRIES) + "]}",
+        '{"mqSet":[' + ",".join(["{}"] * MAX_JSON_ENTRIES) + "]}",
         "{" + ",".join(['"a":1'] * 200_000) + "}",
         "{'" + '"' * 3 + "':[" + ",".join(["1"] * 200_000) + "]}",  # quotes that are none in plain JSON
         "{a:[" + ",".join(["{}"] * 200_000) + "]}",

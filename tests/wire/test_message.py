@@ -19,14 +19,14 @@ from rocketwire.wire.errors import (
 )
 from rocketwire.wire.facts.record import BLANK_MAGIC, END_OF_FILE_BLANK, MAGIC_V1, MAGIC_V2, RECORD
 from rocketwire.wire.hosts import decode_host, encode_host
-from rocketwire.wire.message import Message, body_crc, decode_record, encode_record
+from rocketwire.wire.message import MessageRecord, body_crc, decode_record, encode_record
 
 INT32 = st.integers(-(2**31), 2**31 - 1)
 INT64 = st.integers(-(2**63), 2**63 - 1)
 hosts = st.tuples(st.ip_addresses().map(str), INT32)
 
 messages = st.builds(
-    Message,
+    MessageRecord,
     topic=st.text(max_size=30).filter(lambda text: len(text.encode()) <= 127),
     queue_id=INT32,
     body=st.binary(max_size=50),
@@ -43,11 +43,11 @@ messages = st.builds(
     prepared_transaction_offset=INT64,
     magic=st.sampled_from([MAGIC_V1, MAGIC_V2]),
 )
-SIMPLE = Message(topic="T", queue_id=1, body=b"body", properties=b"k\x01v")
+SIMPLE = MessageRecord(topic="T", queue_id=1, body=b"body", properties=b"k\x01v")
 
 
 @given(messages, st.binary(max_size=5), st.binary(max_size=5))
-def test_round_trip_and_equal_to_the_declaration(message: Message, before: bytes, after: bytes) -> None:
+def test_round_trip_and_equal_to_the_declaration(message: MessageRecord, before: bytes, after: bytes) -> None:
     data = encode_record(message)
     found = decode_record(before + data + after, len(before))
     bits = (0x10 if ":" in message.born_host[0] else 0) | (0x20 if ":" in message.store_host[0] else 0)
@@ -78,7 +78,7 @@ def test_any_bytes_give_a_record_or_an_error(data: bytes) -> None:
 
 
 @given(messages, st.data())
-def test_a_damaged_record_gives_a_record_or_an_error(message: Message, data: st.DataObject) -> None:
+def test_a_damaged_record_gives_a_record_or_an_error(message: MessageRecord, data: st.DataObject) -> None:
     raw = bytearray(encode_record(message))
     raw[data.draw(st.integers(0, len(raw) - 1))] ^= data.draw(st.integers(1, 255))
     try:
@@ -88,7 +88,7 @@ def test_a_damaged_record_gives_a_record_or_an_error(message: Message, data: st.
 
 
 @given(messages, st.data())
-def test_a_cut_record_is_truncated(message: Message, data: st.DataObject) -> None:
+def test_a_cut_record_is_truncated(message: MessageRecord, data: st.DataObject) -> None:
     raw = encode_record(message)
     size = data.draw(st.integers(0, len(raw) - 1))
     with pytest.raises(RecordTruncated) as caught:

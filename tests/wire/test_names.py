@@ -24,7 +24,7 @@ ALLOWED = "^[%|a-zA-Z0-9_-]+$"
     ],
 )
 def test_topics(topic: str, problem: str | None) -> None:
-    assert names.topic_problem(topic) == problem
+    assert names.topic_name_error(topic) == problem
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_topics(topic: str, problem: str | None) -> None:
     ],
 )
 def test_groups(group: str, problem: str | None) -> None:
-    assert names.group_problem(group) == problem
+    assert names.group_name_error(group) == problem
 
 
 @pytest.mark.parametrize(
@@ -55,16 +55,16 @@ def test_groups(group: str, problem: str | None) -> None:
 )
 def test_system_topics(topic: str, system: bool, sendable: bool) -> None:
     assert names.is_system_topic(topic) is system
-    assert names.system_topic_problem(topic) == (
+    assert names.system_topic_conflict(topic) == (
         f"The topic[{topic}] is conflict with system topic." if system else None
     )
-    assert names.not_sendable_problem(topic) == (
+    assert names.forbidden_send_reason(topic) == (
         None if sendable else f"Sending message to topic[{topic}] is forbidden."
     )
 
 
 def test_topics_that_5x_adds_are_system_topics_of_a_store_only() -> None:
-    for topic in names.LATER_SYSTEM_TOPICS:
+    for topic in names.SYSTEM_TOPICS_OF_5X:
         assert names.is_system_topic_of_any_version(topic)
         assert not names.is_system_topic(topic)
     assert names.is_system_topic_of_any_version("SCHEDULE_TOPIC_XXXX")
@@ -72,12 +72,12 @@ def test_topics_that_5x_adds_are_system_topics_of_a_store_only() -> None:
 
 
 def test_a_brokers_own_topics_are_system_topics_too() -> None:
-    assert names.system_topic_problem("C", {"C"}) == "The topic[C] is conflict with system topic."
-    assert names.system_topic_problem("T", {"C"}) is None
+    assert names.system_topic_conflict("C", {"C"}) == "The topic[C] is conflict with system topic."
+    assert names.system_topic_conflict("T", {"C"}) is None
 
 
 def test_topics_that_may_not_be_sent_to_are_system_topics() -> None:
-    assert all(map(names.is_system_topic, names.NOT_SENDABLE_TOPICS))
+    assert all(map(names.is_system_topic, names.SEND_FORBIDDEN_TOPICS))
 
 
 def test_names_made_of_others() -> None:
@@ -103,10 +103,10 @@ def test_system_groups() -> None:
     ],
 )
 def test_retry_topics_of_pop(topic: str, group: str, popped: str) -> None:
-    assert names.popped_topic(topic, group) == popped
+    assert names.original_pop_topic(topic, group) == popped
     if topic.startswith("%RETRY%g_"):
         assert names.pop_retry_topic("t", "g") == topic
-    assert names.popped_topic(names.pop_retry_topic_v2("t", "g"), "g") == "t"
+    assert names.original_pop_topic(names.pop_retry_topic_v2("t", "g"), "g") == "t"
 
 
 def test_the_revive_topic() -> None:

@@ -4,30 +4,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.errors import PopHandleInvalid
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.java import INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN
 from rocketwire.wire.pop_handle import (
-    NORMAL,
+    KIND_NORMAL,
+    KIND_RETRY,
+    KIND_RETRY_V2,
     ORDER_REVIVE_QUEUE,
-    RETRY,
-    RETRY_V2,
     OrderCount,
     PopHandle,
     PoppedQueue,
+    decode_order_counts,
     decode_pop_handle,
-    kind_of,
-    message_offset_info,
-    order_count_info,
-    order_counts,
-    popped_queues,
-    start_offset_info,
+    decode_popped_queues,
+    encode_message_offset_info,
+    encode_order_count_info,
+    encode_start_offset_info,
+    topic_kind,
 )
 from tests.wire import golden
 
 LONG = st.integers(INT64_MIN, INT64_MAX)
 INT = st.integers(INT32_MIN, INT32_MAX)
-KIND = st.sampled_from([NORMAL, RETRY, RETRY_V2])
+KIND = st.sampled_from([KIND_NORMAL, KIND_RETRY, KIND_RETRY_V2])
 NAME = st.text(st.characters(exclude_categories=["Cs"], exclude_characters=" "), min_size=1, max_size=20)
 HANDLE = st.builds(PopHandle, LONG, LONG, LONG, INT, KIND, NAME, INT, LONG)
 
@@ -81,23 +81,25 @@ def test_handles_that_apache_refuses(text: str) -> None:
         decode_pop_handle(text)
 
 
-@pytest.mark.parametrize(("kind", "topic"), [(NORMAL, "t"), (RETRY, "%RETRY%g_t"), (RETRY_V2, "%RETRY%g+t")])
+@pytest.mark.parametrize(
+    ("kind", "topic"), [(KIND_NORMAL, "t"), (KIND_RETRY, "%RETRY%g_t"), (KIND_RETRY_V2, "%RETRY%g+t")]
+)
 def test_topics_of_kinds(kind: str, topic: str) -> None:
     handle = PopHandle(7, 1, 2, 3, kind, "b", 4, 9)
     assert handle.topic("t", "g") == topic
-    assert kind_of(topic) == kind
+    assert topic_kind(topic) == kind
 
 
-@pytest.mark.parametrize("kind", [NORMAL, RETRY, RETRY_V2])
+@pytest.mark.parametrize("kind", [KIND_NORMAL, KIND_RETRY, KIND_RETRY_V2])
 def test_lists_as_apache_writes_them(kind: str) -> None:
     queues = [PoppedQueue(kind, 2, 7, [7, 9]), PoppedQueue(kind, 3, 9, [9])]
-    assert start_offset_info(queues) == f"{kind} 2 7;{kind} 3 9"
-    assert message_offset_info(queues) == f"{kind} 2 7,9;{kind} 3 9"
-    assert popped_queues(start_offset_info(queues), message_offset_info(queues)) == queues
+    assert encode_start_offset_info(queues) == f"{kind} 2 7;{kind} 3 9"
+    assert encode_message_offset_info(queues) == f"{kind} 2 7,9;{kind} 3 9"
+    assert decode_popped_queues(encode_start_offset_info(queues), encode_message_offset_info(queues)) == queues
     counts = [OrderCount(kind, 2, None, 4), OrderCount(kind, 2, 7, 3)]
-    assert order_count_info(counts) == f"{kind} 2 4;{kind} qo2%7 3"
-    assert order_counts(order_count_info(counts)) == counts
-    assert popped_queues("", "") == []
+    assert encode_order_count_info(counts) == f"{kind} 2 4;{kind} qo2%7 3"
+    assert decode_order_counts(encode_order_count_info(counts)) == counts
+    assert decode_popped_queues("", "") == []
 
 
 @given(
@@ -106,12 +108,12 @@ def test_lists_as_apache_writes_them(kind: str) -> None:
     )
 )
 def test_lists_round_trip(queues: list[PoppedQueue]) -> None:
-    assert popped_queues(start_offset_info(queues), message_offset_info(queues)) == queues
+    assert decode_popped_queues(encode_start_offset_info(queues), encode_message_offset_info(queues)) == queues
 
 
 @given(st.lists(st.builds(OrderCount, KIND, INT, st.none() | LONG, INT)))
 def test_order_counts_round_trip(counts: list[OrderCount]) -> None:
-    assert order_counts(order_count_info(counts)) == counts
+    assert decode_order_counts(encode_order_count_info(counts)) == counts
 
 
 @pytest.mark.parametrize(
@@ -120,7 +122,7 @@ def test_order_counts_round_trip(counts: list[OrderCount]) -> None:
 )
 def test_lists_that_are_none(starts: str, offsets: str) -> None:
     with pytest.raises(PopHandleInvalid):
-        popped_queues(starts, offsets)
+        decode_popped_queues(starts, offsets)
 
 
 def test_captured_answers_and_handles() -> None:
@@ -130,9 +132,9 @@ def test_captured_answers_and_handles() -> None:
         row = frame.row
         ext = row["header"].get("extFields", {})
         if row.get("requestCode") == RequestCode.POP_MESSAGE:
-            queues = popped_queues(ext["startOffsetInfo"], ext["msgOffsetInfo"])
-            assert start_offset_info(queues) == ext["startOffsetInfo"]
-            assert message_offset_info(queues) == ext["msgOffsetInfo"]
+            queues = decode_popped_queues(ext["startOffsetInfo"], ext["msgOffsetInfo"])
+            assert encode_start_offset_info(queues) == ext["startOffsetInfo"]
+            assert encode_message_offset_info(queues) == ext["msgOffsetInfo"]
             for each in queues:
                 for offset in each.offsets:
                     place = (int(ext["popTime"]), each.queue_id, offset)

@@ -14,8 +14,8 @@ from rocketwire.wire.pop_records import (
     CHECK_POINT_TAG,
     Ack,
     CheckPoint,
-    PointKey,
-    ack_of_several,
+    CheckPointKey,
+    batch_ack,
     decode_ack,
     decode_check_point,
 )
@@ -54,7 +54,7 @@ ACK = st.builds(
     offsets=st.none() | st.lists(LONG, max_size=5).map(tuple),
 )
 POINT_OF_APACHE = CheckPoint(
-    topic="t", group="g", queue_id=2, start_offset=7, differences=(0, 2, 5), pop_time=1795251955395,
+    topic="t", group="g", queue_id=2, start_offset=7, offset_differences=(0, 2, 5), pop_time=1795251955395,
     invisible_time=10000, broker='b"中</', count=3,
 )  # fmt: skip
 ACK_OF_APACHE = Ack(topic="t", group="g", queue_id=2, start_offset=7, pop_time=1795251955395, broker="b", offset=9)
@@ -63,7 +63,7 @@ ACK_OF_APACHE = Ack(topic="t", group="g", queue_id=2, start_offset=7, pop_time=1
 @given(POINT)
 def test_check_points_round_trip(point: CheckPoint) -> None:
     assert decode_check_point(point.body()) == point
-    assert point.offsets == [point.start_offset + each for each in (point.differences or ())[: point.count]]
+    assert point.offsets == [point.start_offset + each for each in (point.offset_differences or ())[: point.count]]
 
 
 @given(ACK)
@@ -88,7 +88,7 @@ def test_check_points_as_apache_writes_them() -> None:
     assert POINT_OF_APACHE.unique_key == 't@2@7@g@1795251955395@b"中</@ck'
     assert POINT_OF_APACHE.offsets == [7, 9, 12]
     again = decode_check_point(POINT_OF_APACHE.body().replace(b'"so"', b'"rp":"3","so"').replace(b"false", b"true"))
-    assert (again.put_again, again.suspend) == ("3", True)
+    assert (again.re_put_times, again.suspend) == ("3", True)
     assert again.body().decode() == (
         '{"bm":0,"bn":"b\\"中</","c":"g","d":[0,2,5],"it":10000,"n":3,"pt":1795251955395,"q":2,'
         '"reviveTime":1795251965395,"ro":0,"rp":"3","so":7,"sp":true,"t":"t"}'
@@ -98,19 +98,19 @@ def test_check_points_as_apache_writes_them() -> None:
 def test_a_check_point_of_an_old_broker() -> None:
     point = decode_check_point(b'{"bm":1,"c":"g","it":1,"n":3,"pt":2,"q":1,"ro":0,"so":7,"t":"t"}')
     assert point.offsets == [7, 8, 9]
-    assert point.key("a") == PointKey("t", "g", 1, 7, 2, "a")
+    assert point.key("a") == CheckPointKey("t", "g", 1, 7, 2, "a")
     assert decode_check_point(point.body()) == point
 
 
 def test_acks_as_apache_writes_them() -> None:
     assert ACK_OF_APACHE.body() == b'{"ao":9,"bn":"b","c":"g","pt":1795251955395,"q":2,"so":7,"t":"t"}'
     assert ACK_OF_APACHE.unique_key == "t@2@9@g@1795251955395@b@ack"
-    assert (ACK_OF_APACHE.tag, ACK_OF_APACHE.acked) == (ACK_TAG, (9,))
-    several = ack_of_several(ACK_OF_APACHE, [7, 12])
+    assert (ACK_OF_APACHE.tag, ACK_OF_APACHE.acked_offsets) == (ACK_TAG, (9,))
+    several = batch_ack(ACK_OF_APACHE, [7, 12])
     assert several.body() == b'{"ao":-1,"aol":[7,12],"bn":"b","c":"g","pt":1795251955395,"q":2,"so":7,"t":"t"}'
     assert several.unique_key == "t@2@-1@g@1795251955395@b@ack"
-    assert (several.tag, several.acked) == (BATCH_ACK_TAG, (7, 12))
-    assert several.key("x") == ACK_OF_APACHE.key("x") == PointKey("t", "g", 2, 7, 1795251955395, "b")
+    assert (several.tag, several.acked_offsets) == (BATCH_ACK_TAG, (7, 12))
+    assert several.key("x") == ACK_OF_APACHE.key("x") == CheckPointKey("t", "g", 2, 7, 1795251955395, "b")
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ from rocketwire.wire.errors import PropertiesInvalid
 from rocketwire.wire.facts.properties import ITEM_SEP, NAME_SEP
 from rocketwire.wire.properties import (
     decode_properties,
+    decode_property_bytes,
     decode_stored_properties,
     encode_properties,
-    items_of,
-    parted,
-    value_of,
+    property_value,
+    split_properties,
 )
 
 names = st.text(st.characters(exclude_characters="\x01\x02"), min_size=1, max_size=10)
@@ -68,7 +68,7 @@ def test_separators_in_names_and_values_are_refused(properties: dict[str, str]) 
 
 @given(doubled)
 def test_all_items_are_those_that_are_decoded(text: str) -> None:
-    found = items_of(text.encode())
+    found = decode_property_bytes(text.encode())
     assert {name.decode(): value.decode() for name, value in found.items()} == decode_properties(text)
     assert [name.decode() for name in found] == list(decode_properties(text))
 
@@ -81,7 +81,7 @@ def test_all_items_are_those_that_are_decoded(text: str) -> None:
 @example("A\x01\x02A\x01x", "A")
 @example("AB\x01x\x02B\x01A\x01y", "A")
 def test_a_value_is_the_decoded_one(text: str, name: str) -> None:
-    found = value_of(text.encode(), name.encode())
+    found = property_value(text.encode(), name.encode())
     assert (found and found.decode()) == decode_properties(text).get(name)
 
 
@@ -89,7 +89,7 @@ def test_a_value_is_the_decoded_one(text: str, name: str) -> None:
 @example(b"\xe4\x01x\x02A\x01\xc3\x02A\x01y", "A")
 @example(b"A\x01\xe4\x02A\x01", "A")
 def test_bytes_that_are_no_text_are_read_as_text(text: bytes, name: str) -> None:
-    found = value_of(text, name.encode())
+    found = property_value(text, name.encode())
     assert (found and str(found, "utf-8", "replace")) == decode_stored_properties(text).get(name)
 
 
@@ -114,7 +114,7 @@ def test_bytes_that_are_no_text_are_read_as_text(text: bytes, name: str) -> None
     ],
 )
 def test_which_value_counts(text: bytes, value: bytes | None) -> None:
-    assert value_of(text, b"a") == value
+    assert property_value(text, b"a") == value
 
 
 own_names = st.sampled_from(["UNIQ_KEY", "KEYS", "A_KEYS", "TAGS", "UNIQ_KEYS", "X", "", "SUNIQ_KEY"])
@@ -130,7 +130,7 @@ own_texts = st.lists(own_items | st.sampled_from(["", "UNIQ_KEY", "KEYS"]), max_
 @example("KEYS\x01k")
 def test_parts_are_those_of_the_whole(text: str) -> None:
     whole = decode_properties(text)
-    unique_key, keys, others = parted(text.encode())
+    unique_key, keys, others = split_properties(text.encode())
     assert (unique_key, keys) == (whole.pop("UNIQ_KEY", None), whole.pop("KEYS", None))
     rest = decode_properties(others.decode())
     assert {name: value for name, value in rest.items() if name not in ("UNIQ_KEY", "KEYS")} == whole
@@ -138,9 +138,9 @@ def test_parts_are_those_of_the_whole(text: str) -> None:
 
 def test_messages_of_one_kind_have_the_same_others() -> None:
     one, other = (f"a\x01b\x02UNIQ_KEY\x01{key}\x02KEYS\x01{key}\x02TAGS\x01t".encode() for key in ("1", "22"))
-    assert parted(one).others == parted(other).others == b"a\x01b\x02TAGS\x01t"
+    assert split_properties(one).shared_text == split_properties(other).shared_text == b"a\x01b\x02TAGS\x01t"
 
 
 def test_bytes_that_are_no_text_do_no_harm() -> None:
-    assert parted(b"UNIQ_KEY\x01\xff\x02a\x01b").unique_key == "\ufffd"
-    assert parted(b"a\x01b\x02UNIQ_KEY\x01\xff\x02a\x01b").unique_key == "\ufffd"
+    assert split_properties(b"UNIQ_KEY\x01\xff\x02a\x01b").unique_key == "\ufffd"
+    assert split_properties(b"a\x01b\x02UNIQ_KEY\x01\xff\x02a\x01b").unique_key == "\ufffd"

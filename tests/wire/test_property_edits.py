@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rocketwire.wire.errors import PropertiesInvalid
 from rocketwire.wire.properties import decode_properties, decode_stored_properties, encode_properties
-from rocketwire.wire.property_edits import with_items, without
+from rocketwire.wire.property_edits import remove_properties, set_properties
 
 #: Few names and short values, so that names come twice, begin alike, and lack a part.
 texts = st.lists(st.text(st.sampled_from("\x01ABé"), max_size=5), max_size=6).map("\x02".join)
@@ -26,7 +26,7 @@ values = st.text(st.sampled_from("\x01Aé"), max_size=3)
 def test_what_is_set_is_set_as_in_the_decode_stored_properties(text: str, items: dict[str, str]) -> None:
     expected = {**decode_properties(text), **items}
     expected = {name: value for name, value in expected.items() if value}
-    changed = with_items(text.encode(), [(name.encode(), value.encode()) for name, value in items.items()])
+    changed = set_properties(text.encode(), [(name.encode(), value.encode()) for name, value in items.items()])
     assert decode_stored_properties(changed) == expected
     assert list(decode_stored_properties(changed)) == list(expected)
 
@@ -34,9 +34,9 @@ def test_what_is_set_is_set_as_in_the_decode_stored_properties(text: str, items:
 @given(st.dictionaries(names, values.filter(bool)), st.dictionaries(names, values.filter(bool)))
 def test_plain_text_becomes_what_is_encoded(before: dict[str, str], items: dict[str, str]) -> None:
     text = encode_properties(before).encode()
-    changed = with_items(text, [(name.encode(), value.encode()) for name, value in items.items()])
+    changed = set_properties(text, [(name.encode(), value.encode()) for name, value in items.items()])
     assert changed == encode_properties({**before, **items}).encode()
-    assert without(changed, [name.encode() for name in items]) == (
+    assert remove_properties(changed, [name.encode() for name in items]) == (
         encode_properties({name: value for name, value in before.items() if name not in items}).encode()
     )
 
@@ -46,7 +46,7 @@ def test_plain_text_becomes_what_is_encoded(before: dict[str, str], items: dict[
 @example("A\x01x", ["A"])
 def test_what_is_taken_away_is_gone(text: str, gone: list[str]) -> None:
     expected = {name: value for name, value in decode_properties(text).items() if name not in gone}
-    changed = without(text.encode(), [name.encode() for name in gone])
+    changed = remove_properties(text.encode(), [name.encode() for name in gone])
     assert decode_stored_properties(changed) == expected
     assert list(decode_stored_properties(changed)) == list(expected)
 
@@ -55,11 +55,11 @@ def test_what_is_taken_away_is_gone(text: str, gone: list[str]) -> None:
 @example(b"\xe4\x01x\x02A\x01\xc3\x02A\x01y", "A")
 def test_bytes_that_are_no_text_change_nothing(text: bytes, name: str) -> None:
     expected = decode_stored_properties(text)
-    assert decode_stored_properties(with_items(text, [(name.encode(), b"new")])) == {**expected, name: "new"}
+    assert decode_stored_properties(set_properties(text, [(name.encode(), b"new")])) == {**expected, name: "new"}
     expected.pop(name, None)
-    assert decode_stored_properties(without(text, [name.encode()])) == expected
+    assert decode_stored_properties(remove_properties(text, [name.encode()])) == expected
 
 
 def test_a_separator_in_a_value_is_refused() -> None:
     with pytest.raises(PropertiesInvalid, match="separator 0x02"):
-        with_items(b"A\x01x", [(b"B", b"y\x02C\x01z")])
+        set_properties(b"A\x01x", [(b"B", b"y\x02C\x01z")])

@@ -164,7 +164,7 @@ async def _until_stopped(seconds: float, *, kills: bool, as_json: bool) -> int:
             async def stop_at_a_signal() -> None:
                 async for _ in signals:
                     nursery.cancel_scope.cancel()
-                    await servers.stop()  # at once, so that the clients do not wait for answers to their farewells
+                    await servers.stop()  # at once, so that the clients do not wait for answers to their linger_budget
 
             nursery.start_soon(stop_at_a_signal)
             with viewing(silent=as_json) as view:

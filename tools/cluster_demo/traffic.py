@@ -15,7 +15,7 @@ import trio
 from rocketwire.remoting.admin.topics import put_topic
 from rocketwire.remoting.aio.producer import Producer
 from rocketwire.remoting.aio.push_consumer import PushConsumer
-from rocketwire.remoting.cluster import Cluster
+from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.remoting.core.offsets import Begin
 from rocketwire.remoting.errors import RemotingError
 from rocketwire.remoting.messages import Message, Queue, ReceivedMessage
@@ -128,7 +128,7 @@ class Traffic:
         config = TopicConfig(topic_name=TOPIC, read_queue_nums=_QUEUES, write_queue_nums=_QUEUES)
         try:
             for proxy in self._proxies:
-                with Cluster(proxy) as cluster:
+                with BlockingCluster(proxy) as cluster:
                     for each in cluster.all_brokers().values():
                         put_topic(each, config)
                     if len(cluster.readable_queues(TOPIC)) < _QUEUES * self._brokers:

@@ -4,7 +4,7 @@ from typing import Final, TypeVar
 
 from rocketwire.wire.bodies._shapes import from_builtins
 from rocketwire.wire.bodies.fastjson import dumps, loads
-from rocketwire.wire.json_bounds import MOST_ENTRIES
+from rocketwire.wire.json_bounds import MAX_JSON_ENTRIES
 
 B = TypeVar("B")
 
@@ -17,7 +17,7 @@ def decode_body(
     data: bytes | memoryview | str,
     *,
     lenient_limit: int | None = LENIENT_LIMIT,
-    most_entries: int | None = MOST_ENTRIES,
+    most_entries: int | None = MAX_JSON_ENTRIES,
 ) -> B:
     """Read a JSON body, as leniently as fastjson.
 

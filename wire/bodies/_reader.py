@@ -13,7 +13,7 @@ import msgspec
 
 from rocketwire.wire.bodies._values import Json
 from rocketwire.wire.errors import BodyInvalid, EntriesTooMany
-from rocketwire.wire.json_bounds import MOST_DEPTH, check_entries
+from rocketwire.wire.json_bounds import MAX_JSON_DEPTH, check_json_size
 
 # A text with escapes matches only as its quote.
 _TOKEN: Final = re.compile(
@@ -80,7 +80,7 @@ def loads(
             not plain JSON and too long.
     """
     if most_entries is not None:
-        check_entries(data, most_entries)
+        check_json_size(data, most_entries)
     try:
         return _decode(data)
     except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError) as error:
@@ -215,7 +215,7 @@ class _Reader:
 
     def enter(self) -> None:
         self.depth += 1
-        if self.depth > MOST_DEPTH:
+        if self.depth > MAX_JSON_DEPTH:
             raise self.wrong("nested too deep")
 
     def wrong(self, reason: str) -> BodyInvalid:

@@ -22,7 +22,7 @@ __all__ = [
     "ObjectKey",
     "dumps",
     "dumps_pretty",
-    "in_steps",
+    "encode_in_steps",
     "loads",
     "pretty_entry",
     "to_bool",
@@ -70,7 +70,9 @@ def pretty_entry(key: str, value: Json, depth: int) -> bytes:
     return b"".join(writer.parts)
 
 
-def in_steps(document: dict[str, Any], *, pretty: bool = True, newer: bool = False) -> Generator[None, None, bytes]:
+def encode_in_steps(
+    document: dict[str, Any], *, pretty: bool = True, newer: bool = False
+) -> Generator[None, None, bytes]:
     """Write an object as `dumps_pretty` or `dumps` does, in steps of about a millisecond; return the text at the end.
 
     With `newer` the text has the form of the config files of a 5.5 store: integer keys begin a line too.

@@ -8,7 +8,7 @@ from rocketwire.wire.java import Int32, Int64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Connection:
+class ClientConnection:
     """One connection of a group."""
 
     client_id: str = ""
@@ -21,7 +21,7 @@ class Connection:
 class ConsumerConnection:
     """The members of a consumer group, and its subscriptions by topic (answer to 203)."""
 
-    connection_set: tuple[Connection, ...] = ()
+    connection_set: tuple[ClientConnection, ...] = ()
     subscription_table: dict[str, SubscriptionData] = field(default_factory=dict)
     consume_type: ConsumeType | None = None
     message_model: MessageModel | None = None
@@ -32,7 +32,7 @@ class ConsumerConnection:
 class ProducerConnection:
     """The members of a producer group (answer to 204)."""
 
-    connection_set: tuple[Connection, ...] = ()
+    connection_set: tuple[ClientConnection, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

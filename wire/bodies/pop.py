@@ -8,7 +8,7 @@ from typing import Final
 from rocketwire.wire.errors import BodyInvalid
 from rocketwire.wire.java import Int32, Int64
 
-MOST_BITS: Final = 1 << 15
+MAX_ACK_BITS: Final = 1 << 15
 """The most that a set may have: no check point is of so many offsets, unless a filter passed over nearly all."""
 
 
@@ -27,7 +27,7 @@ class BatchAck:
     pop_time: Int64 = field(default=0, metadata={"wire": "pt"})
     invisible_time: Int64 = field(default=0, metadata={"wire": "it"})
     bit_set: str = field(default="", metadata={"wire": "b"})
-    """The offsets less `start_offset`, as a Java BitSet's bytes in base64; see `bits`."""
+    """The offsets less `start_offset`, as a Java BitSet's bytes in base64; see `decode_bit_set`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class BatchAckMessageRequestBody:
     acks: tuple[BatchAck, ...] = ()
 
 
-def bit_set(bits: Iterable[int]) -> str:
+def encode_bit_set(bits: Iterable[int]) -> str:
     """The set of some numbers as text."""
     numbers = list(bits)
     number = 0
@@ -50,18 +50,18 @@ def bit_set(bits: Iterable[int]) -> str:
     return b2a_base64(number.to_bytes((number.bit_length() + 7) // 8, "little"), newline=False).decode()
 
 
-def bits(text: str) -> list[int]:
+def decode_bit_set(text: str) -> list[int]:
     """The numbers in such a text, in order.
 
     Raises:
-        BodyInvalid: it is not base64, or has a number of `MOST_BITS` or more.
+        BodyInvalid: it is not base64, or has a number of `MAX_ACK_BITS` or more.
     """
     try:
         number = int.from_bytes(a2b_base64(text + "=" * (-len(text) % 4)), "little")
     except (Error, ValueError) as error:
         raise BodyInvalid(f"BatchAck.b: {error}") from error
-    if number.bit_length() > MOST_BITS:
-        raise BodyInvalid(f"BatchAck.b: a number above {MOST_BITS}")
+    if number.bit_length() > MAX_ACK_BITS:
+        raise BodyInvalid(f"BatchAck.b: a number above {MAX_ACK_BITS}")
     if not number:
         return []
     first = (number & -number).bit_length() - 1

@@ -18,7 +18,7 @@ from rocketwire.wire.bodies.topic import (
 )
 from rocketwire.wire.errors import BodyInvalid, EntriesTooMany, RegistrationTooLarge
 from rocketwire.wire.java import Int32, Int64
-from rocketwire.wire.json_bounds import MOST_ENTRIES
+from rocketwire.wire.json_bounds import MAX_JSON_ENTRIES
 
 _INT32: Final = Struct(">i")
 _BYTES_PER_TOPIC: Final = 128
@@ -134,7 +134,7 @@ def decode_registration(data: bytes, *, compressed: bool, most: int) -> Register
     if number > most_topics:
         raise RegistrationTooLarge(f"registration of {number} topics is too large")
     topics = [_topic_from_text(reader.item()) for _ in range(number)]
-    filters = loads(reader.item(), lenient_limit=LENIENT_LIMIT, most_entries=MOST_ENTRIES)
+    filters = loads(reader.item(), lenient_limit=LENIENT_LIMIT, most_entries=MAX_JSON_ENTRIES)
     if not isinstance(filters, list):
         raise BodyInvalid("registration: the list of filter servers is no JSON array")
     reader.end()
@@ -194,7 +194,7 @@ def _topic_of(raw: _RawTopic) -> TopicConfig:
 
 
 def _piece(raw: msgspec.Raw) -> Json:
-    return loads(memoryview(raw), most_entries=MOST_ENTRIES) if memoryview(raw) else None
+    return loads(memoryview(raw), most_entries=MAX_JSON_ENTRIES) if memoryview(raw) else None
 
 
 def _counted(data: bytes) -> bytes:

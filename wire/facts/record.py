@@ -10,7 +10,7 @@ from typing import Final
 
 import construct as cs
 
-from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.hosts import HOST_V4_SIZE, HOST_V6_SIZE
 from rocketwire.wire.java import to_int32
 

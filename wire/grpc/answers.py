@@ -9,7 +9,7 @@ from rocketwire.wire.grpc.codes import Code, joint_code
 from rocketwire.wire.grpc.times import put_timestamp
 
 
-def status_of(code: Code, text: str = "") -> definition_pb2.Status:
+def make_status(code: Code, text: str = "") -> definition_pb2.Status:
     """A status; without a text it has the code's name, as at Apache's."""
     status = definition_pb2.Status(message=text or code.name)
     status.code = code  # type: ignore[assignment]  # an enum's value is its number
@@ -18,12 +18,12 @@ def status_of(code: Code, text: str = "") -> definition_pb2.Status:
 
 def joint_status(codes: Iterable[Code]) -> definition_pb2.Status:
     """The status above several entries."""
-    return status_of(joint_code(set(codes)))
+    return make_status(joint_code(set(codes)))
 
 
 def status_response(code: Code, text: str = "") -> service_pb2.ReceiveMessageResponse:
     """What a ReceiveMessage stream begins with."""
-    return service_pb2.ReceiveMessageResponse(status=status_of(code, text))
+    return service_pb2.ReceiveMessageResponse(status=make_status(code, text))
 
 
 def message_response(message: definition_pb2.Message) -> service_pb2.ReceiveMessageResponse:

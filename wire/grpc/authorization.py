@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.grpc.errors import CallInvalid
-from rocketwire.wire.signature import Secret
+from rocketwire.wire.signature import SecretKey
 
 AUTHORIZATION: Final = "authorization"
 """The header with the signature."""
@@ -35,7 +35,7 @@ class Authorization(NamedTuple):
     access_key: str
     signature: bytes
 
-    def signed(self, secret: Secret, date_time: str) -> bool:
+    def signed(self, secret: SecretKey, date_time: str) -> bool:
         """Whether the signature is that of a secret, in constant time."""
         return compare_digest(secret.sign(date_time.encode("utf-8", "replace")), self.signature)
 
@@ -61,7 +61,7 @@ def parse_authorization(text: str) -> Authorization:
     return Authorization(access_key, _base64(items[_SIGNATURE]))
 
 
-def authorization(access_key: str, secret: Secret, date_time: str) -> str:
+def authorization(access_key: str, secret: SecretKey, date_time: str) -> str:
     """The header that signs a time, as clients write it."""
     signature = a2b_base64(secret.sign(date_time.encode())).hex().upper()
     return f"{SCHEME} {_CREDENTIAL}={access_key}, SignedHeaders={DATE_TIME}, {_SIGNATURE}={signature}"

@@ -28,7 +28,7 @@ def check_topic(name: str) -> None:
     Raises:
         CallInvalid: the name is not valid, or a topic of RocketMQ's own (`ILLEGAL_TOPIC`).
     """
-    problem = names.topic_problem(name)
+    problem = names.topic_name_error(name)
     if problem is not None:
         raise CallInvalid(Code.ILLEGAL_TOPIC, problem)
     if names.is_system_topic_of_any_version(name):
@@ -42,7 +42,7 @@ def check_group(name: str) -> None:
     Raises:
         CallInvalid: the name is not valid, or a group of RocketMQ's own (`ILLEGAL_CONSUMER_GROUP`).
     """
-    problem = names.group_problem(name)
+    problem = names.group_name_error(name)
     if problem is not None:
         raise CallInvalid(Code.ILLEGAL_CONSUMER_GROUP, problem)
     if names.is_system_group(name):

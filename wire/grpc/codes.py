@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import IntEnum, unique
 from typing import Final
 
-from rocketwire.wire.codes import ResponseCode
+from rocketwire.wire.facts.codes import ResponseCode
 
 
 @unique

@@ -13,7 +13,7 @@ from google.protobuf.message_factory import GetMessageClass
 from rocketwire.wire.grpc import health_pb2, reflection_v1_pb2, reflection_v1alpha_pb2, service_pb2
 
 
-class Method(NamedTuple):
+class RpcMethod(NamedTuple):
     """A call.
 
     Attributes:
@@ -31,11 +31,11 @@ class Method(NamedTuple):
     streams_responses: bool
 
 
-def _methods(*files: FileDescriptor) -> Iterator[Method]:
+def _methods(*files: FileDescriptor) -> Iterator[RpcMethod]:
     for file in files:
         for service in file.services_by_name.values():
             for method in service.methods:
-                yield Method(
+                yield RpcMethod(
                     f"/{service.full_name}/{method.name}",
                     GetMessageClass(method.input_type),
                     GetMessageClass(method.output_type),
@@ -44,7 +44,7 @@ def _methods(*files: FileDescriptor) -> Iterator[Method]:
                 )
 
 
-METHODS: Final[Mapping[str, Method]] = MappingProxyType(
+METHODS: Final[Mapping[str, RpcMethod]] = MappingProxyType(
     {
         method.path: method
         for method in _methods(

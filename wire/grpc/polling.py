@@ -12,7 +12,7 @@ MOST_POLLING_MS: Final = 20_000
 _CODE_SINCE: Final = "5.0.3"
 
 
-def never_too_soon(remaining: int | None) -> bool:
+def always_allows_polling(remaining: int | None) -> bool:
     """Whether a deadline leaves time for any polling, so that `polling_ms` cannot refuse the call."""
     return remaining is None or remaining >= MOST_POLLING_MS
 

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, cast
 
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.grpc.errors import CallInvalid
-from rocketwire.wire.java import INT32_MAX, natural_number
+from rocketwire.wire.java import INT32_MAX, parse_natural_number
 from rocketwire.wire.names import MAX_BROKER_NAME_LENGTH
 
 TOPIC_ITSELF: Final = "0"
@@ -71,8 +71,8 @@ def parse_receipt_handle(text: str) -> ReceiptHandle:
     """
     parts = text.split(_SEPARATOR, _PARTS)
     point = _point(*parts[:_OF_POINT]) if len(parts) >= _PARTS else None
-    offset = natural_number(parts[_OF_POINT]) if point is not None else None
-    physical_offset = natural_number(parts[_PARTS]) if len(parts) > _PARTS else _NO_OFFSET
+    offset = parse_natural_number(parts[_OF_POINT]) if point is not None else None
+    physical_offset = parse_natural_number(parts[_PARTS]) if len(parts) > _PARTS else _NO_OFFSET
     if point is None or offset is None or physical_offset is None:
         raise CallInvalid(Code.INVALID_RECEIPT_HANDLE, f"receipt handle is invalid: {text[:100]!r}")
     return ReceiptHandle(*point, offset, physical_offset)
@@ -84,8 +84,8 @@ def _point(
     start: str, pop_time: str, invisible: str, revive_queue: str, kind: str, broker: str, queue: str
 ) -> tuple[int, int, int, int, str, str, int] | None:
     """What stands in a handle before the offsets; None if it is not that."""
-    times = natural_number(start), natural_number(pop_time), natural_number(invisible)
-    queues = natural_number(revive_queue, INT32_MAX), natural_number(queue, INT32_MAX)
+    times = parse_natural_number(start), parse_natural_number(pop_time), parse_natural_number(invisible)
+    queues = parse_natural_number(revive_queue, INT32_MAX), parse_natural_number(queue, INT32_MAX)
     if None in times or None in queues or kind not in _KINDS or not 0 < len(broker) <= MAX_BROKER_NAME_LENGTH:
         return None
     return cast("tuple[int, int, int, int, str, str, int]", (*times, queues[0], kind, broker, queues[1]))

@@ -6,10 +6,10 @@ import hashlib
 from typing import Final
 
 from rocketwire.wire.addresses import Address
-from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.compression import ZLIB, compression_type, decompress
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.facts import properties as property_names
+from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.facts.properties import KEY_SEP
 from rocketwire.wire.grpc import definition_pb2
 from rocketwire.wire.grpc.message_types import type_of
@@ -24,8 +24,8 @@ from rocketwire.wire.grpc.property_names import (
 )
 from rocketwire.wire.grpc.times import put_timestamp
 from rocketwire.wire.hosts import encode_host
-from rocketwire.wire.java import INT32_MAX, natural_number
-from rocketwire.wire.message import Message
+from rocketwire.wire.java import INT32_MAX, parse_natural_number
+from rocketwire.wire.message import MessageRecord
 from rocketwire.wire.message_id import offset_message_id
 from rocketwire.wire.properties import decode_stored_properties
 
@@ -43,7 +43,7 @@ _MESSAGE_TYPES: Final = {
 
 
 def delivered_message(
-    record: Message, *, topic: str, receipt_handle: str = "", reconsume_times: int | None = None
+    record: MessageRecord, *, topic: str, receipt_handle: str = "", reconsume_times: int | None = None
 ) -> definition_pb2.Message:
     """Translate a message.
 
@@ -80,12 +80,12 @@ def delivered_message(
     return message
 
 
-def offset_id(record: Message) -> str:
+def offset_id(record: MessageRecord) -> str:
     """The id of a message that has no unique key: where it is stored."""
     return offset_message_id(encode_host(*record.store_host), record.physical_offset)
 
 
-def _body(record: Message) -> tuple[bytes, definition_pb2.Encoding]:
+def _body(record: MessageRecord) -> tuple[bytes, definition_pb2.Encoding]:
     """The body and its encoding. The protocol knows only GZIP, by which SDKs mean zlib as well: others are undone."""
     sys_flag = record.sys_flag
     if not sys_flag & SysFlag.COMPRESSED:
@@ -110,10 +110,10 @@ def _put_optional(system: definition_pb2.SystemProperties, properties: dict[str,
         system.trace_context = trace
     # Of a message with a delay instead of a time, the timer has set when it was due.
     if (due := get(property_names.TIMER_DELIVER_MS) or get(property_names.TIMER_OUT_MS)) is not None:
-        ms = natural_number(due)
+        ms = parse_natural_number(due)
         if ms is not None:
             put_timestamp(system.delivery_timestamp, ms)
-    if (priority := natural_number(get(PRIORITY, ""), INT32_MAX)) is not None:
+    if (priority := parse_natural_number(get(PRIORITY, ""), INT32_MAX)) is not None:
         system.priority = priority
     if (lite_topic := get(LITE_TOPIC)) is not None:
         system.lite_topic = lite_topic

@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 
 from rocketwire.wire import names
 from rocketwire.wire.batch import BatchItem, encode_batch
-from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.facts import properties as property_names
+from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.facts.properties import KEY_SEP
 from rocketwire.wire.fast_headers import SendFields
 from rocketwire.wire.grpc import checks, definition_pb2, service_pb2

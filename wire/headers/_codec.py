@@ -36,7 +36,7 @@ _RANGES: Final[dict[object, range]] = {
 _NO_FIELDS: Final[dict[str, str]] = {}
 
 
-class Names(Enum):
+class HeaderNames(Enum):
     """Which names of the fields a frame uses."""
 
     LONG = auto()
@@ -46,10 +46,10 @@ class Names(Enum):
 class WireHeader(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     """Base of all typed headers: frozen, keyword-only, wire names in camel case."""
 
-    SHORT: ClassVar[dict[str, str]] = {}
+    SHORT_NAMES: ClassVar[dict[str, str]] = {}
     """Short (V2) name of a field by its Python name; fields that are not listed keep their wire name."""
 
-    READ_BY_HAND: ClassVar[bool] = False
+    REJECTS_INVALID_NUMBERS: ClassVar[bool] = False
     """Whether Apache's servers reject an invalid number even in an optional field."""
 
 
@@ -78,7 +78,7 @@ def decode_ext(cls: type[H], ext: dict[str, str] | None, *, short: bool = False)
 
 def encode_ext(header: WireHeader, *, short: bool = False) -> dict[str, str]:
     """Give the extFields of a typed header; fields that are None are left out."""
-    values, fields = _writers(type(header), Names.SHORT if short else Names.LONG)
+    values, fields = _writers(type(header), HeaderNames.SHORT if short else HeaderNames.LONG)
     result: dict[str, str] = {}
     for value, (name, text) in zip(values(header), fields, strict=True):
         if value is not None:
@@ -97,7 +97,7 @@ class _Names(NamedTuple):
 @cache
 def _names(cls: type[WireHeader]) -> tuple[_Names, ...]:
     fields = zip(cls.__struct_fields__, cls.__struct_encode_fields__, strict=True)
-    return tuple(_Names(attribute, name, cls.SHORT.get(attribute, name)) for attribute, name in fields)
+    return tuple(_Names(attribute, name, cls.SHORT_NAMES.get(attribute, name)) for attribute, name in fields)
 
 
 @cache
@@ -110,10 +110,10 @@ def _short_form(cls: type[WireHeader]) -> type[msgspec.Struct]:
 
 
 @cache
-def _writers(cls: type[WireHeader], names: Names) -> tuple[_Getter, tuple[tuple[str, Callable[[Any], str]], ...]]:
+def _writers(cls: type[WireHeader], names: HeaderNames) -> tuple[_Getter, tuple[tuple[str, Callable[[Any], str]], ...]]:
     types = _field_types(cls)
     fields = tuple(
-        (each.short if names is Names.SHORT else each.long, _bool_text if types[each.attribute] is bool else str)
+        (each.short if names is HeaderNames.SHORT else each.long, _bool_text if types[each.attribute] is bool else str)
         for each in _names(cls)
     )
     if not fields:
@@ -168,7 +168,7 @@ def _field_types(cls: type[WireHeader]) -> dict[str, type[str | bool] | range]:
 def _decode_by_java_rules(cls: type[H], found: dict[str, str], *, short: bool) -> H:
     values: dict[str, str | bool | int] = {}
     types = _field_types(cls)
-    strict = short or cls.READ_BY_HAND
+    strict = short or cls.REJECTS_INVALID_NUMBERS
     needed = _required(cls)
     for attribute, long, name in _names(cls):
         text = found.get(name if short else long)

@@ -9,7 +9,7 @@ from rocketwire.wire.java import Int32, Int64
 class PullMessageRequestHeader(WireHeader, frozen=True, kw_only=True):
     """A pull of messages from one queue; ``sys_flag`` has the bits of ``PullSysFlag``."""
 
-    READ_BY_HAND: ClassVar[bool] = True
+    REJECTS_INVALID_NUMBERS: ClassVar[bool] = True
 
     consumer_group: str
     topic: str

@@ -9,7 +9,7 @@ from rocketwire.wire.java import Int32, Int64
 class SendMessageRequestHeader(WireHeader, frozen=True, kw_only=True):
     """Send a message or a batch of messages; V2 has one-letter names."""
 
-    SHORT: ClassVar[dict[str, str]] = {
+    SHORT_NAMES: ClassVar[dict[str, str]] = {
         "producer_group": "a",
         "topic": "b",
         "default_topic": "c",

@@ -10,9 +10,9 @@ from typing import Final
 from rocketwire.wire.http2 import frames as f
 from rocketwire.wire.http2.call import Call
 from rocketwire.wire.http2.events import FLOW_CONTROL_ERROR, NO_ERROR, STREAM_WINDOW
-from rocketwire.wire.http2.guard import Violation
+from rocketwire.wire.http2.guard import Http2Violation
 from rocketwire.wire.http2.header_blocks import FORGET_ALL, encode
-from rocketwire.wire.http2.messages import PREFIX, status_text
+from rocketwire.wire.http2.messages import PREFIX, encode_status_text
 
 CONTENT_TYPE: Final = "application/grpc"
 
@@ -57,7 +57,7 @@ class Answers:
     def finish(self, call: Call, status: int, text: str) -> None:
         """Add a gRPC status: the end."""
         if text:
-            trailers = [("grpc-status", str(status)), ("grpc-message", status_text(text))]
+            trailers = [("grpc-status", str(status)), ("grpc-message", encode_status_text(text))]
             self.end(call, encode(trailers if call.started else [*_BEGIN, *trailers]))
         else:
             self.end(call, _end(status) if call.started else _begin() + _end(status))
@@ -101,7 +101,7 @@ class Answers:
         for call in calls:
             call.window += more
             if call.window > f.MOST_NUMBER:
-                raise Violation(FLOW_CONTROL_ERROR, "a window is too large")
+                raise Http2Violation(FLOW_CONTROL_ERROR, "a window is too large")
         self._ready.extend(sorted(self._blocked, key=lambda call: call.stream))
         self._blocked.clear()
 

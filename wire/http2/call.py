@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from rocketwire.wire.http2.intake import Incoming
+from rocketwire.wire.http2.intake import IncomingRequest
 from rocketwire.wire.http2.messages import MessageReader
-from rocketwire.wire.http2.requests import Head
+from rocketwire.wire.http2.requests import RequestHead
 
 
-class Call(Incoming):
+class Call(IncomingRequest):
     """A call whose answer is not finished.
 
     Attributes:
@@ -44,7 +44,9 @@ class Call(Incoming):
         "window",
     )
 
-    def __init__(self, stream: int, head: Head, *, streaming: bool, longest: int, room: int, window: int) -> None:
+    def __init__(
+        self, stream: int, head: RequestHead, *, streaming: bool, longest: int, room: int, window: int
+    ) -> None:
         super().__init__(stream)
         self.path = head.path
         self.fields = head.fields

@@ -10,10 +10,10 @@ from rocketwire.wire.http2 import frames as f
 from rocketwire.wire.http2.answers import CONTENT_TYPE, Answers
 from rocketwire.wire.http2.call import Call
 from rocketwire.wire.http2.events import PROTOCOL_ERROR, REFUSED_STREAM, STREAM_CLOSED
-from rocketwire.wire.http2.guard import Guard, Violation
+from rocketwire.wire.http2.guard import FrameGuard, Http2Violation
 from rocketwire.wire.http2.header_blocks import Headers, Run
 from rocketwire.wire.http2.reading import Reading
-from rocketwire.wire.http2.requests import Malformed, check_field, content_length, read_head
+from rocketwire.wire.http2.requests import HeadersMalformed, check_header, content_length, read_head
 from rocketwire.wire.http2.streams import How, Streams
 
 _POST: Final = "POST"
@@ -51,7 +51,7 @@ class Calls:
 
     def __init__(
         self,
-        guard: Guard,
+        guard: FrameGuard,
         *,
         streaming: frozenset[str],
         max_message: int,
@@ -97,7 +97,7 @@ class Calls:
             return None
         try:
             return self._begin(stream, run, headers, size)
-        except Malformed:
+        except HeadersMalformed:
             self._refuse(stream, PROTOCOL_ERROR)
             return None
 
@@ -142,11 +142,11 @@ class Calls:
             self.stream_error(call, STREAM_CLOSED)
             return
         if not ended:
-            raise Violation(PROTOCOL_ERROR, "trailers without an end")
+            raise Http2Violation(PROTOCOL_ERROR, "trailers without an end")
         try:
             for name, value in headers:
-                check_field(name, value)
-        except Malformed:
+                check_header(name, value)
+        except HeadersMalformed:
             self.reset(call.stream, PROTOCOL_ERROR)
             self.broken(call, PROTOCOL_ERROR)
 
@@ -155,9 +155,9 @@ class Calls:
     def _late_headers(self, stream: int) -> None:
         how = self.streams.how(stream)
         if how is How.SKIPPED:
-            raise Violation(PROTOCOL_ERROR, f"stream {stream} begins after a later one")
+            raise Http2Violation(PROTOCOL_ERROR, f"stream {stream} begins after a later one")
         if how is How.ENDED:
-            raise Violation(STREAM_CLOSED, f"headers of stream {stream}, which is over")
+            raise Http2Violation(STREAM_CLOSED, f"headers of stream {stream}, which is over")
         self._guard.charge_reset()
         if how is How.RESET_THERE:  # else they were under way
             self.answers.out += f.rst_stream(stream, STREAM_CLOSED)
@@ -179,7 +179,7 @@ class Calls:
             Violation: it was not.
         """
         if self.streams.how(stream) is How.IDLE:
-            raise Violation(PROTOCOL_ERROR, f"{what} of stream {stream}, which has not begun")
+            raise Http2Violation(PROTOCOL_ERROR, f"{what} of stream {stream}, which has not begun")
 
     # --- how they end
 

@@ -15,7 +15,7 @@ from rocketwire.wire.http2 import frames as f
 from rocketwire.wire.http2.call import Call
 from rocketwire.wire.http2.calls import Calls
 from rocketwire.wire.http2.events import FLOW_CONTROL_ERROR, NO_ERROR, PROTOCOL_ERROR, STREAM_CLOSED, Event
-from rocketwire.wire.http2.guard import Guard, Violation
+from rocketwire.wire.http2.guard import FrameGuard, Http2Violation
 from rocketwire.wire.http2.header_blocks import HeaderBlocks
 from rocketwire.wire.http2.settings import begin, new_window
 from rocketwire.wire.http2.streams import How
@@ -42,7 +42,7 @@ class Connection:
         if not happened.STREAM_WINDOW <= stream_window <= window <= f.MOST_NUMBER - most - stream_window:
             raise ValueError("windows are from 65535 bytes to 2 GiB, that of a stream no larger than the connection's")
         self._window = window
-        self._guard = Guard(max_header_list)
+        self._guard = FrameGuard(max_header_list)
         self._blocks = HeaderBlocks(max_header_list)
         self._calls = Calls(
             self._guard,
@@ -103,24 +103,24 @@ class Connection:
             return []
         events = self._reading.events = []
         take = self._take
-        self._guard.give_back(self._answers.made)
+        self._guard.restore_credit(self._answers.made)
         self._answers.made = 0
         try:
-            for kind, flags, stream, payload in self._guard.frames(data):
+            for kind, flags, stream, payload in self._guard.split_frames(data):
                 take[kind](flags, stream, payload)
                 if self._left:
                     self._check_left()
             self._answers.send_ends()
             self._check_left()
-        except Violation as violation:
+        except Http2Violation as violation:
             self._fail(violation)
         return events
 
     def _check_left(self) -> None:
         if self._left and not self._open:
-            raise Violation(NO_ERROR, "the client has left")
+            raise Http2Violation(NO_ERROR, "the client has left")
 
-    def _fail(self, violation: Violation) -> None:
+    def _fail(self, violation: Http2Violation) -> None:
         self._failed = True
         calls = self._calls
         self._out += f.goaway(calls.streams.last if calls.last is None else calls.last, violation.code)
@@ -174,11 +174,11 @@ class Connection:
         length = len(data)
         call.room -= length + padding
         if call.room < 0:
-            raise Violation(FLOW_CONTROL_ERROR, f"more data than the window of stream {call.stream} allows")
+            raise Http2Violation(FLOW_CONTROL_ERROR, f"more data than the window of stream {call.stream} allows")
         if call.expected is not None:
             call.expected -= length
             if call.expected < 0:
-                raise Violation(PROTOCOL_ERROR, "more data than content-length says")
+                raise Http2Violation(PROTOCOL_ERROR, "more data than content-length says")
         if call.trailers is None:  # else it is answered, and its client does not know yet
             if ended and not call.expected and self._reading.whole(call, data):
                 call.ended = True
@@ -189,7 +189,7 @@ class Connection:
 
     def _end(self, call: Call) -> None:
         if call.expected:
-            raise Violation(PROTOCOL_ERROR, "less data than content-length says")
+            raise Http2Violation(PROTOCOL_ERROR, "less data than content-length says")
         call.ended = True
         if call.trailers is None:
             self._reading.end(call)
@@ -222,10 +222,10 @@ class Connection:
     def _window_update(self, _flags: int, stream: int, payload: bytes) -> None:
         more = f.number(payload) & f.MOST_NUMBER
         if not more:
-            raise Violation(PROTOCOL_ERROR, "a window that grows by nothing")
+            raise Http2Violation(PROTOCOL_ERROR, "a window that grows by nothing")
         if not stream:
             if not self._answers.widen(more):
-                raise Violation(FLOW_CONTROL_ERROR, "the window of the connection is too large")
+                raise Http2Violation(FLOW_CONTROL_ERROR, "the window of the connection is too large")
             return
         call = self._open.get(stream)
         if call is None:
@@ -299,7 +299,7 @@ def _without_padding(flags: int, payload: bytes) -> bytes:
     if not flags & f.PADDED:
         return payload
     if not payload or payload[0] >= len(payload):
-        raise Violation(PROTOCOL_ERROR, "padding longer than its frame")
+        raise Http2Violation(PROTOCOL_ERROR, "padding longer than its frame")
     return payload[1 : len(payload) - payload[0]]
 
 
@@ -307,7 +307,7 @@ def _without_priority(payload: bytes, flags: int, stream: int) -> bytes:
     if not flags & f.PRIORITISED:
         return payload
     if len(payload) < _PRIORITY_SIZE:
-        raise Violation(happened.FRAME_SIZE_ERROR, "headers too short for their priority")
+        raise Http2Violation(happened.FRAME_SIZE_ERROR, "headers too short for their priority")
     if f.number(payload[:4]) & f.MOST_NUMBER == stream:
-        raise Violation(PROTOCOL_ERROR, f"stream {stream} depends on itself")
+        raise Http2Violation(PROTOCOL_ERROR, f"stream {stream} depends on itself")
     return payload[_PRIORITY_SIZE:]

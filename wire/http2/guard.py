@@ -31,7 +31,7 @@ Frame: TypeAlias = tuple[int, int, int, bytes]
 """Kind, flags, stream, payload."""
 
 
-class Violation(WireError):
+class Http2Violation(WireError):
     """A client broke a rule of the connection.
 
     Attributes:
@@ -44,7 +44,7 @@ class Violation(WireError):
         self.code = code
 
 
-class Guard:
+class FrameGuard:
     """Cuts the bytes of a connection into frames and checks them; `most_headers` bounds a block of headers in bytes."""
 
     __slots__ = (
@@ -68,7 +68,7 @@ class Guard:
         self._checked = False  # whether the frame that `_data` begins with is, though it is not whole
         self._block_of = self._block = self._continuations = 0  # stream, bytes, frames of a block that is not whole
 
-    def give_back(self, frames: int = 1) -> None:
+    def restore_credit(self, frames: int = 1) -> None:
         """So many frames of answers were made."""
         self._credit = min(self._credit + _GIVEN_BACK * frames, MOST_CREDIT)
 
@@ -76,7 +76,7 @@ class Guard:
         """The client made the server reset a stream."""
         self._credit -= _RESET_COST
 
-    def frames(self, data: bytes | bytearray | memoryview) -> Iterator[Frame]:
+    def split_frames(self, data: bytes | bytearray | memoryview) -> Iterator[Frame]:
         """The frames that are whole now.
 
         Those that a server need not know are left out: PRIORITY, unknown ones.
@@ -84,7 +84,7 @@ class Guard:
         Raises:
             Violation: the connection is to be closed.
         """
-        self.give_back()
+        self.restore_credit()
         data = self._data + data if self._data else bytes(data)
         at = 0 if self._preface else self._skip_preface(data)
         unpack, whole = f.HEADER.unpack_from, f.HEADER.size
@@ -105,7 +105,7 @@ class Guard:
 
     def _skip_preface(self, data: bytes) -> int:
         if not f.PREFACE.startswith(data[: len(f.PREFACE)]):
-            raise Violation(PROTOCOL_ERROR, "no HTTP/2 connection preface")
+            raise Http2Violation(PROTOCOL_ERROR, "no HTTP/2 connection preface")
         self._preface = len(data) >= len(f.PREFACE)
         return len(f.PREFACE) if self._preface else 0
 
@@ -124,38 +124,38 @@ class Guard:
 
     def _check_any(self, kind: int, flags: int, stream: int, length: int) -> None:
         if length > f.MOST_PAYLOAD:
-            raise Violation(FRAME_SIZE_ERROR, f"frame of {length} bytes")
+            raise Http2Violation(FRAME_SIZE_ERROR, f"frame of {length} bytes")
         if not self._begun:
             if kind != f.SETTINGS or flags & f.ACK:
-                raise Violation(PROTOCOL_ERROR, "the first frame is not SETTINGS")
+                raise Http2Violation(PROTOCOL_ERROR, "the first frame is not SETTINGS")
             self._begun = True
         if self._block_of or kind == f.CONTINUATION:
             self._continue(kind, flags, stream, length)
         elif kind == f.HEADERS:
             self._begin(flags, stream, length)
         if kind == f.PUSH_PROMISE or (kind in _OF_A_STREAM and not stream) or (kind in _OF_NONE and stream):
-            raise Violation(PROTOCOL_ERROR, f"frame of type {kind} on stream {stream}")
+            raise Http2Violation(PROTOCOL_ERROR, f"frame of type {kind} on stream {stream}")
         if length != _SIZES.get(kind, length) or (kind == f.SETTINGS and (length % 6 or (flags & f.ACK and length))):
-            raise Violation(FRAME_SIZE_ERROR, f"frame of type {kind} with {length} bytes")
+            raise Http2Violation(FRAME_SIZE_ERROR, f"frame of type {kind} with {length} bytes")
         if kind == f.SETTINGS and length > _MOST_SETTINGS * 6:
-            raise Violation(ENHANCE_YOUR_CALM, f"SETTINGS of {length} bytes")
+            raise Http2Violation(ENHANCE_YOUR_CALM, f"SETTINGS of {length} bytes")
         self._credit -= self._cost(kind, flags, length)
         if self._credit < 0:
-            raise Violation(ENHANCE_YOUR_CALM, "too many frames that carry no request")
+            raise Http2Violation(ENHANCE_YOUR_CALM, "too many frames that carry no request")
 
     def _begin(self, flags: int, stream: int, length: int) -> None:
         if stream % 2 == 0:
-            raise Violation(PROTOCOL_ERROR, f"request on stream {stream}")
+            raise Http2Violation(PROTOCOL_ERROR, f"request on stream {stream}")
         if not flags & f.END_HEADERS:
             self._block_of, self._block, self._continuations = stream, length, 0
 
     def _continue(self, kind: int, flags: int, stream: int, length: int) -> None:
         if kind != f.CONTINUATION or stream != self._block_of:
-            raise Violation(PROTOCOL_ERROR, "a block of headers is interrupted")
+            raise Http2Violation(PROTOCOL_ERROR, "a block of headers is interrupted")
         self._block += length
         self._continuations += 1
         if self._block > self._most_headers or self._continuations > MOST_CONTINUATIONS:
-            raise Violation(ENHANCE_YOUR_CALM, "a block of headers is too long")
+            raise Http2Violation(ENHANCE_YOUR_CALM, "a block of headers is too long")
         if flags & f.END_HEADERS:
             self._block_of = 0
 

@@ -19,7 +19,7 @@ from hpack.huffman_table import decode_huffman
 from hpack.table import HeaderTable
 
 from rocketwire.wire.http2.events import COMPRESSION_ERROR, ENHANCE_YOUR_CALM
-from rocketwire.wire.http2.guard import Violation
+from rocketwire.wire.http2.guard import Http2Violation
 
 ENTRY_OVERHEAD: Final = 32
 """What a header counts besides its name and value, in bytes."""
@@ -83,7 +83,7 @@ class HeaderBlocks:
                 return (None, *self._decode(block, 0, 0))
             return (run, *self._decode(block, len(run.headers), run.size))
         except (HPACKError, IndexError) as error:
-            raise Violation(COMPRESSION_ERROR, f"a block of headers cannot be decoded: {error}") from error
+            raise Http2Violation(COMPRESSION_ERROR, f"a block of headers cannot be decoded: {error}") from error
 
     def _run(self, block: bytes) -> Run | None:
         if self._changed:  # as clients do that have something new in the table for each request
@@ -124,7 +124,7 @@ class HeaderBlocks:
             headers.append(header)
             size += len(header[0]) + len(header[1]) + ENTRY_OVERHEAD
             if size > most:
-                raise Violation(ENHANCE_YOUR_CALM, f"headers of more than {most} bytes")
+                raise Http2Violation(ENHANCE_YOUR_CALM, f"headers of more than {most} bytes")
         return headers, size
 
     def _literal(self, block: bytes, at: int, first: int) -> tuple[tuple[bytes, bytes], int]:
@@ -145,7 +145,7 @@ class HeaderBlocks:
     def _resize(self, block: bytes, at: int, *, begun: bool) -> int:
         size, at = _integer(block, at, 5)
         if begun or size > TABLE_SIZE:
-            raise Violation(COMPRESSION_ERROR, "a table of headers changes its size where, or as, it may not")
+            raise Http2Violation(COMPRESSION_ERROR, "a table of headers changes its size where, or as, it may not")
         self._table.maxsize = size
         self._changed = True
         return at
@@ -165,7 +165,7 @@ def _text(block: bytes, at: int) -> tuple[bytes, int]:
         length, at = _integer(block, at, 7)
     end = at + length
     if end > len(block):
-        raise Violation(COMPRESSION_ERROR, "a block of headers ends within a text")
+        raise Http2Violation(COMPRESSION_ERROR, "a block of headers ends within a text")
     text = block[at:end]
     if first & 0x80:
         text = _known_text(text) if length <= _SHORT else decode_huffman(text)

@@ -12,7 +12,7 @@ from typing import Final, Generic, TypeVar
 _MOST_HELD: Final = 4  # windows
 
 
-class Incoming:
+class IncomingRequest:
     """What the intake notes of a request.
 
     Attributes:
@@ -29,7 +29,7 @@ class Incoming:
         self.held = self.granted = self.head = 0
 
 
-_Request = TypeVar("_Request", bound=Incoming)
+_Request = TypeVar("_Request", bound=IncomingRequest)
 
 
 class Intake(Generic[_Request]):
@@ -48,7 +48,7 @@ class Intake(Generic[_Request]):
         self._waiting: dict[_Request, int] = {}
         self._holding: dict[_Request, None] = {}
 
-    def hold(self, request: _Request, held: int) -> None:
+    def set_held(self, request: _Request, held: int) -> None:
         """Note how much a request holds now."""
         self.held += held - request.held
         request.held = held
@@ -57,12 +57,12 @@ class Intake(Generic[_Request]):
         else:
             self._holding.pop(request, None)
 
-    def ask(self, request: _Request, size: int) -> None:
+    def request_room(self, request: _Request, size: int) -> None:
         """A message of that size has begun, its prefix included."""
         if size > self._enough and not request.granted and request not in self._waiting:
             self._waiting[request] = size - self._enough
 
-    def let_in(self) -> list[_Request]:
+    def admit_waiting(self) -> list[_Request]:
         """The requests that may send the whole message from now on, each once."""
         now = []
         while self._waiting:
@@ -75,17 +75,17 @@ class Intake(Generic[_Request]):
             now.append(request)
         return now
 
-    def finish(self, request: _Request) -> None:
+    def release_grant(self, request: _Request) -> None:
         """A message is whole: what was let in for it is free again."""
         self._granted -= request.granted
         request.granted = 0
 
-    def drop(self, request: _Request) -> None:
+    def forget(self, request: _Request) -> None:
         """A request is over."""
-        self.finish(request)
-        self.hold(request, 0)
+        self.release_grant(request)
+        self.set_held(request, 0)
         self._waiting.pop(request, None)
 
-    def excess(self) -> _Request | None:
+    def request_to_refuse(self) -> _Request | None:
         """The request to give up since all together hold too much: the last one."""
         return next(reversed(self._holding)) if self.held > _MOST_HELD * self._window else None

@@ -12,7 +12,7 @@ PREFIX: Final = struct.Struct(">BI")
 _PLAIN: Final = frozenset(range(0x20, 0x7F)) - {ord("%")}
 
 
-class Refused(WireError):
+class CallRefused(WireError):
     """A request that cannot be served.
 
     Attributes:
@@ -25,7 +25,7 @@ class Refused(WireError):
         self.status = status
 
 
-class TooLong(Refused):
+class MessageTooLong(CallRefused):
     """A message is longer than allowed.
 
     Attributes:
@@ -58,7 +58,7 @@ class MessageReader:
         return len(self._data)
 
     @property
-    def whole(self) -> bool:
+    def has_message(self) -> bool:
         """Whether there is a message to take."""
         return 0 < self.size <= len(self._data)
 
@@ -69,16 +69,16 @@ class MessageReader:
             Refused: a message is compressed or too long.
         """
         self._data += data
-        self.measure()
+        self.read_prefix()
 
-    def take(self) -> bytes:
-        """The message that is whole, without its prefix. `measure` looks at the next one."""
+    def take_message(self) -> bytes:
+        """The message that is whole, without its prefix. `read_prefix` looks at the next one."""
         payload = bytes(memoryview(self._data)[PREFIX.size : self.size])
         del self._data[: self.size]
         self.size = 0
         return payload
 
-    def measure(self) -> None:
+    def read_prefix(self) -> None:
         """Read the prefix of the next message, if it has come.
 
         Raises:
@@ -88,23 +88,23 @@ class MessageReader:
             return
         flag, length = PREFIX.unpack_from(self._data)
         if flag:
-            raise Refused(UNIMPLEMENTED, "compressed messages are not supported")
+            raise CallRefused(UNIMPLEMENTED, "compressed messages are not supported")
         if length > self._longest:
-            raise TooLong(length, self._longest)
+            raise MessageTooLong(length, self._longest)
         self.size = PREFIX.size + length
 
-    def only(self) -> bytes:
+    def take_only_message(self) -> bytes:
         """The message of a request that is over, and has one.
 
         Raises:
             Refused: there is none, or it is not whole.
         """
         if not self._data:
-            raise Refused(INTERNAL, "the request has no message")
+            raise CallRefused(INTERNAL, "the request has no message")
         self._end(self.size)
-        return self.take()
+        return self.take_message()
 
-    def end(self) -> None:
+    def check_end(self) -> None:
         """A request with any number of messages, all taken, is over.
 
         Raises:
@@ -114,15 +114,15 @@ class MessageReader:
 
     def _end(self, expected: int) -> None:
         if len(self._data) != expected:
-            raise Refused(INTERNAL, "the request ends within a message")
+            raise CallRefused(INTERNAL, "the request ends within a message")
 
 
-def with_prefix(payload: bytes) -> bytes:
+def add_prefix(payload: bytes) -> bytes:
     """A message as it is sent."""
     return PREFIX.pack(0, len(payload)) + payload
 
 
-def status_text(text: str) -> str:
+def encode_status_text(text: str) -> str:
     """The text of a status as the trailer `grpc-message` has it: UTF-8, all but plain ASCII as `%XX`."""
     encoded = text.encode("utf-8", "replace")
     return "".join(chr(byte) if byte in _PLAIN else f"%{byte:02X}" for byte in encoded)

@@ -8,7 +8,7 @@ from rocketwire.wire.http2.answers import Answers
 from rocketwire.wire.http2.call import Call
 from rocketwire.wire.http2.events import PROTOCOL_ERROR, Event
 from rocketwire.wire.http2.intake import Intake
-from rocketwire.wire.http2.messages import PREFIX, MessageReader, Refused, TooLong
+from rocketwire.wire.http2.messages import PREFIX, CallRefused, MessageReader, MessageTooLong
 
 
 class Reading:
@@ -46,26 +46,26 @@ class Reading:
             reader = call.reader = MessageReader(call.longest)
         try:
             self._read(call, reader, data)
-        except Refused as refused:
+        except CallRefused as refused:
             self._refuse(call, refused)
             return
-        self.intake.hold(call, reader.held)
-        while (last := self.intake.excess()) is not None:
-            self._refuse(last, Refused(happened.RESOURCE_EXHAUSTED, "too many unfinished requests"))
+        self.intake.set_held(call, reader.held)
+        while (last := self.intake.request_to_refuse()) is not None:
+            self._refuse(last, CallRefused(happened.RESOURCE_EXHAUSTED, "too many unfinished requests"))
         self._let_in()
 
     def _read(self, call: Call, reader: MessageReader, data: bytes) -> None:
         reader.add(data)
-        while reader.whole and call.streaming:
+        while reader.has_message and call.streaming:
             size = reader.size
-            self.events.append((happened.MESSAGE, call.stream, reader.take()))
+            self.events.append((happened.MESSAGE, call.stream, reader.take_message()))
             call.owed += size - call.granted
-            self.intake.finish(call)
-            reader.measure()
+            self.intake.release_grant(call)
+            reader.read_prefix()
         if reader.held > reader.size > 0 and not call.streaming:
-            raise Refused(happened.INTERNAL, "the request has more than one message")
-        if reader.size and not reader.whole:
-            self.intake.ask(call, reader.size)
+            raise CallRefused(happened.INTERNAL, "the request has more than one message")
+        if reader.size and not reader.has_message:
+            self.intake.request_room(call, reader.size)
         if call.owed >= self._give_back_at:
             self._widen(call, call.owed)
             call.owed = 0
@@ -75,11 +75,11 @@ class Reading:
         reader = call.reader or MessageReader(call.longest)
         try:
             if call.streaming:
-                reader.end()
+                reader.check_end()
                 self.events.append((happened.ENDED, call.stream))
             else:
-                self.events.append((happened.CALL, call.stream, call.path, call.fields, reader.only()))
-        except Refused as refused:
+                self.events.append((happened.CALL, call.stream, call.path, call.fields, reader.take_only_message()))
+        except CallRefused as refused:
             self._refuse(call, refused)
         else:
             self.drop(call)
@@ -87,13 +87,13 @@ class Reading:
     def drop(self, call: Call, *, lets_in: bool = True) -> None:
         """A request is over."""
         if call.reader is not None:  # else the intake does not know of it
-            self.intake.drop(call)
+            self.intake.forget(call)
             if lets_in:
                 self._let_in()
 
-    def _refuse(self, call: Call, refused: Refused) -> None:
+    def _refuse(self, call: Call, refused: CallRefused) -> None:
         """Answer a call that cannot be read any further."""
-        if isinstance(refused, TooLong):
+        if isinstance(refused, MessageTooLong):
             self.events.append((happened.TOO_LONG, call.stream, refused.length))
         if call.streaming:
             self.events.append((happened.RESET, call.stream, PROTOCOL_ERROR))
@@ -101,7 +101,7 @@ class Reading:
         self._answers.finish(call, refused.status, str(refused))
 
     def _let_in(self) -> None:
-        for call in self.intake.let_in():
+        for call in self.intake.admit_waiting():
             self._widen(call, call.granted)
 
     def _widen(self, call: Call, more: int) -> None:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.http2.events import PROTOCOL_ERROR
-from rocketwire.wire.http2.guard import Violation
+from rocketwire.wire.http2.guard import Http2Violation
 from rocketwire.wire.http2.header_blocks import Headers, Run
 
 _PSEUDO: Final = frozenset({b":method", b":path", b":scheme", b":authority"})
@@ -21,11 +21,11 @@ _MOST_DIGITS: Final = 18
 _NAME_BYTES: Final = bytes(byte for byte in range(0x21, 0x7F) if not 0x41 <= byte <= 0x5A and byte != 0x3A)
 
 
-class Malformed(WireError):
+class HeadersMalformed(WireError):
     """Headers that no HTTP/2 request has."""
 
 
-class Head(NamedTuple):
+class RequestHead(NamedTuple):
     """The headers of a request.
 
     Attributes:
@@ -39,7 +39,7 @@ class Head(NamedTuple):
     fields: dict[str, str]
 
 
-def read_head(run: Run | None, headers: Headers) -> Head:
+def read_head(run: Run | None, headers: Headers) -> RequestHead:
     """Check and decode the headers of a request; `run` has those before `headers`.
 
     Bytes that are not UTF-8 become U+FFFD.
@@ -50,14 +50,14 @@ def read_head(run: Run | None, headers: Headers) -> Head:
     """
     try:
         return _head(run, headers)
-    except Malformed:  # of a call; a wrong length ends the connection, wherever it stands
+    except HeadersMalformed:  # of a call; a wrong length ends the connection, wherever it stands
         lengths = [value for name, value in (*(run.headers if run else ()), *headers) if name == b"content-length"]
         if lengths:
             content_length(b",".join(lengths).decode("latin-1"))
         raise
 
 
-def _head(run: Run | None, headers: Headers) -> Head:
+def _head(run: Run | None, headers: Headers) -> RequestHead:
     if run is None:
         pseudo, fields = _sorted(headers, {}, {})
     else:
@@ -67,10 +67,10 @@ def _head(run: Run | None, headers: Headers) -> Head:
         pseudo, fields = _sorted(headers, begun.copy(), known.copy())
     method, path = pseudo.get(":method"), pseudo.get(":path")
     if not (method and path and ":scheme" in pseudo):
-        raise Malformed("a pseudo-header is missing")
+        raise HeadersMalformed("a pseudo-header is missing")
     if ":authority" in pseudo:
         fields[":authority"] = pseudo[":authority"]
-    return Head(method, path, fields)
+    return RequestHead(method, path, fields)
 
 
 def _sorted(headers: Headers, pseudo: dict[str, str], fields: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
@@ -79,7 +79,7 @@ def _sorted(headers: Headers, pseudo: dict[str, str], fields: dict[str, str]) ->
         key, text = _known(name, value) if len(name) + len(value) <= _SHORT else _read(name, value)
         if key[0] == ":":
             if fields or key in pseudo:
-                raise Malformed("a pseudo-header is out of place")
+                raise HeadersMalformed("a pseudo-header is out of place")
             pseudo[key] = text
         else:
             fields[key] = f"{fields[key]},{text}" if key in fields else text
@@ -88,9 +88,9 @@ def _sorted(headers: Headers, pseudo: dict[str, str], fields: dict[str, str]) ->
 
 def _read(name: bytes, value: bytes) -> tuple[str, str]:
     if b"\0" in value or b"\n" in value or b"\r" in value:
-        raise Malformed("a value has a character that is not allowed")
+        raise HeadersMalformed("a value has a character that is not allowed")
     if name == _TE and value != _TRAILERS:
-        raise Malformed(_NOT_ALLOWED)
+        raise HeadersMalformed(_NOT_ALLOWED)
     return (_known_key(name) if len(name) <= _SHORT else _key(name)), value.decode("utf-8", "replace")
 
 
@@ -113,14 +113,14 @@ def content_length(text: str) -> int:
     """
     found = text.split(",")
     if not all(each.isascii() and each.isdigit() and len(each) <= _MOST_DIGITS for each in found):
-        raise Violation(PROTOCOL_ERROR, "content-length is no number")
+        raise Http2Violation(PROTOCOL_ERROR, "content-length is no number")
     said, *others = {int(each) for each in found}
     if others:
-        raise Violation(PROTOCOL_ERROR, "content-length is no number")
+        raise Http2Violation(PROTOCOL_ERROR, "content-length is no number")
     return said
 
 
-def check_field(name: bytes, value: bytes) -> None:
+def check_header(name: bytes, value: bytes) -> None:
     """Check a header that is no pseudo-header.
 
     Raises:
@@ -128,11 +128,11 @@ def check_field(name: bytes, value: bytes) -> None:
     """
     _check_name(name)
     if name == _TE and value != _TRAILERS:
-        raise Malformed(_NOT_ALLOWED)
+        raise HeadersMalformed(_NOT_ALLOWED)
 
 
 def _check_name(name: bytes) -> None:
     if not name or name.translate(None, _NAME_BYTES):
-        raise Malformed("a name has a character that is not allowed")
+        raise HeadersMalformed("a name has a character that is not allowed")
     if name in _OF_CONNECTIONS:
-        raise Malformed(_NOT_ALLOWED)
+        raise HeadersMalformed(_NOT_ALLOWED)

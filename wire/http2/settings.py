@@ -6,7 +6,7 @@ from typing import Final
 
 from rocketwire.wire.http2 import frames as f
 from rocketwire.wire.http2.events import FLOW_CONTROL_ERROR, PROTOCOL_ERROR, STREAM_WINDOW
-from rocketwire.wire.http2.guard import Violation
+from rocketwire.wire.http2.guard import Http2Violation
 
 _ENABLE_PUSH: Final = 2
 _MAX_CONCURRENT_STREAMS: Final = 3
@@ -43,10 +43,10 @@ def new_window(payload: bytes) -> int | None:
     for setting, value in f.read_settings(payload):
         if setting == _INITIAL_WINDOW_SIZE:
             if value > f.MOST_NUMBER:
-                raise Violation(FLOW_CONTROL_ERROR, f"windows of {value} bytes")
+                raise Http2Violation(FLOW_CONTROL_ERROR, f"windows of {value} bytes")
             window = value
         elif (setting in {_ENABLE_PUSH, _ENABLE_CONNECT} and value > 1) or (
             setting == _MAX_FRAME_SIZE and not f.MOST_PAYLOAD <= value <= _LONGEST_FRAME
         ):
-            raise Violation(PROTOCOL_ERROR, f"setting {setting} is {value}")
+            raise Http2Violation(PROTOCOL_ERROR, f"setting {setting} is {value}")
     return window

@@ -21,7 +21,7 @@ from typing import Final, TypeAlias
 from rocketwire.compat.brokers.ports import LOOPBACK, free_ports, port_of
 from rocketwire.compat.brokers.processes import READY_WITHIN, EndpointError, Process
 from rocketwire.compat.environment import artifacts, cache
-from rocketwire.remoting.cluster import Cluster
+from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.remoting.errors import RemotingError
 from rocketwire.wire.names import AUTO_CREATE_TOPIC
 
@@ -172,7 +172,7 @@ class ApacheBroker:
     def _is_registered(self) -> bool:
         """Whether the name server names it as a broker on which topics can be created."""
         try:
-            with Cluster(self.namesrv) as cluster:
+            with BlockingCluster(self.namesrv) as cluster:
                 brokers = cluster.route(AUTO_CREATE_TOPIC).broker_datas
         except RemotingError:
             return False

@@ -13,12 +13,12 @@ from collections.abc import Iterable, Iterator
 from itertools import zip_longest
 from typing import Final, TypeAlias
 
-from rocketwire.capture.contents.frames import Frame
+from rocketwire.capture.contents.frames import RecordedFrame
 from rocketwire.capture.contents.shown import Item
 from rocketwire.capture.replay.compare import differences
 from rocketwire.compat.engine.recording import summary
 from rocketwire.compat.results import Difference
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 
 _MOST: Final = 40  # differences that are told
 _LONGEST: Final = 500  # characters of a value
@@ -55,7 +55,7 @@ def _answers(items: Iterable[Item]) -> dict[_Key, list[Item]]:
     found: dict[_Key, list[Item]] = defaultdict(list)
     for item in items:
         event = item.event
-        if isinstance(event, Frame) and event.header.is_response and event.request is not None:
+        if isinstance(event, RecordedFrame) and event.header.is_response and event.request is not None:
             found[event.code, item.topic, item.group].append(item)
     return found
 
@@ -69,8 +69,8 @@ def _all(expected: dict[_Key, list[Item]], actual: dict[_Key, list[Item]]) -> It
                     expects, has = sides
                     yield Difference(expected=expects, actual=has, where=f"{(one or other).what}: an answer is missing")
                 continue
-            assert isinstance(one.event, Frame)
-            assert isinstance(other.event, Frame)
+            assert isinstance(one.event, RecordedFrame)
+            assert isinstance(other.event, RecordedFrame)
             for each in differences(one.event, other.event.header, other.event.body):
                 yield Difference(
                     expected=_text(each.recorded), actual=_text(each.replayed), where=f"{summary(other)}: {each.field}"

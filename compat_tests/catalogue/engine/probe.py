@@ -16,10 +16,10 @@ from typing import Final
 from rocketwire.compat.endpoint import Access, Facts, Product
 from rocketwire.compat.scenario import Need
 from rocketwire.remoting.admin import brokers
-from rocketwire.remoting.connection import Connection
+from rocketwire.remoting.connection import BlockingConnection
 from rocketwire.remoting.errors import NotReached, Refused, RemotingError
 from rocketwire.remoting.routes import name_server_addresses
-from rocketwire.server.config.java_properties import PropertiesInvalid, parse_java_properties
+from rocketwire.server.config.java_properties import JavaPropertiesInvalid, parse_java_properties
 from rocketwire.wire.addresses import Address, parse_address
 
 _UNITS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -76,7 +76,7 @@ def probe(access: Access) -> Facts:
         refused = ""
         try:
             configuration = parse_java_properties(brokers.configuration(first))
-        except (RemotingError, PropertiesInvalid) as error:
+        except (RemotingError, JavaPropertiesInvalid) as error:
             refused = f"its settings are not known: {error}"
         with contextlib.suppress(RemotingError):
             runtime = _runtime(first)
@@ -102,7 +102,7 @@ def probe(access: Access) -> Facts:
     )
 
 
-def _runtime(broker: Connection) -> dict[str, str]:
+def _runtime(broker: BlockingConnection) -> dict[str, str]:
     """A broker's runtime information. Apache's 4.x has none in its first seconds, and throws."""
     end = time.monotonic() + _YOUNG
     while True:

@@ -13,15 +13,15 @@ from typing import Final, Self
 
 import trio
 
-from rocketwire.capture.contents.frames import Frame as Decoded
+from rocketwire.capture.contents.frames import RecordedFrame as Decoded
 from rocketwire.capture.contents.frames import response_name
 from rocketwire.capture.contents.shown import Item, items_of
-from rocketwire.capture.file.events import Event, Side
+from rocketwire.capture.file.events import Event, StreamSource
 from rocketwire.capture.file.load import load
-from rocketwire.capture.file.writer import Writer
+from rocketwire.capture.file.writer import RecordingWriter
 from rocketwire.capture.record.listeners import listen
-from rocketwire.capture.record.proxy import Proxy, Upstream
-from rocketwire.capture.record.relay import Options
+from rocketwire.capture.record.proxy import RecordingProxy, Upstream
+from rocketwire.capture.record.relay import RecordingOptions
 from rocketwire.compat.endpoint import Access
 from rocketwire.compat.results import Frame
 from rocketwire.remoting.routes import name_server_addresses
@@ -80,11 +80,11 @@ class Recording:
         upstream = Upstream(
             name_servers=tuple(name_server_addresses(self._access.namesrv)), tls=self._access.tls, timeout=15.0
         )
-        with listen(Address(host=_HOST, port=0)) as sock, Writer(self._file) as writer, self._scope:
-            proxy = Proxy(
+        with listen(Address(host=_HOST, port=0)) as sock, RecordingWriter(self._file) as writer, self._scope:
+            proxy = RecordingProxy(
                 upstream,
                 writer,
-                options=Options(bodies=True, secrets=False),
+                options=RecordingOptions(bodies=True, secrets=False),
                 now=lambda: (time.monotonic_ns() - began) // 1000,
                 warn=lambda _: None,
             )
@@ -120,7 +120,7 @@ def _frame(item: Item) -> Frame:
     return Frame(
         at=max(0, item.wall or 0),
         connection=item.connection or 0,
-        sender="client" if item.event.sent.source is Side.CLIENT else "endpoint",
+        sender="client" if item.event.sent.source is StreamSource.CLIENT else "endpoint",
         summary=summary(item),
         detail=detail if len(detail) <= _LONGEST else f"{detail[:_LONGEST]} ...",
     )

@@ -13,7 +13,7 @@ from rocketwire.compat.scenario import Need, scenario
 from rocketwire.compat.scenarios.retry import LATE, failing, send, tries
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.assignment import MessageRequestMode, SetMessageRequestModeRequestBody
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 
 _SOURCE: Final = (
     "Apache 5.5, QueryAssignmentProcessor, RebalanceImpl and ConsumeMessagePopConcurrentlyService; "

@@ -11,7 +11,7 @@ from rocketwire.compat.case import Case
 from rocketwire.compat.clients.client import events
 from rocketwire.compat.messages import Event, Outgoing, by_queue
 from rocketwire.compat.scenario import Need, scenario
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.headers.transaction import ResumeCheckHalfMessageRequestHeader
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.message_id import offset_message_id

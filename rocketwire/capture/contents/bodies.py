@@ -7,12 +7,12 @@ from typing import Any, Final
 
 from rocketwire.wire.batch import decode_batch
 from rocketwire.wire.bodies import fastjson
-from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.compression import decompress
 from rocketwire.wire.errors import BodyInvalid, WireError
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.hosts import encode_host
-from rocketwire.wire.json_bounds import MOST_ENTRIES
-from rocketwire.wire.message import Message, decode_record
+from rocketwire.wire.json_bounds import MAX_JSON_ENTRIES
+from rocketwire.wire.message import MessageRecord, decode_record
 from rocketwire.wire.message_id import offset_message_id
 from rocketwire.wire.properties import decode_properties, decode_stored_properties
 
@@ -100,7 +100,7 @@ def _settings(body: bytes) -> dict[str, str]:
 
 
 def _json(body: bytes) -> Any:  # noqa: ANN401 - JSON
-    return _plain(fastjson.loads(body, lenient_limit=_LENIENT, most_entries=MOST_ENTRIES))
+    return _plain(fastjson.loads(body, lenient_limit=_LENIENT, most_entries=MAX_JSON_ENTRIES))
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON
@@ -131,7 +131,7 @@ def _batch(body: bytes) -> list[dict[str, Any]]:
     ]
 
 
-def records_of(body: bytes) -> list[Message]:
+def records_of(body: bytes) -> list[MessageRecord]:
     """The message records of a body.
 
     Raises:
@@ -152,7 +152,7 @@ def _records(body: bytes) -> list[dict[str, Any]]:
     return [record_value(each) for each in records_of(body)]
 
 
-def record_value(message: Message) -> dict[str, Any]:
+def record_value(message: MessageRecord) -> dict[str, Any]:
     """A message record, its body inflated."""
     return {
         "topic": message.topic,
@@ -174,7 +174,7 @@ def record_value(message: Message) -> dict[str, Any]:
     }
 
 
-def _inflated(message: Message) -> Any:  # noqa: ANN401 - JSON
+def _inflated(message: MessageRecord) -> Any:  # noqa: ANN401 - JSON
     try:
         return text(decompress(message.body, message.sys_flag, max_size=_MOST_INFLATED))
     except WireError:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from rocketwire.capture.file.events import Event, Sent, Side
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.capture.file.events import Event, FrameSent, StreamSource
 from rocketwire.wire.errors import WireError
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.frame import decode_frame
 from rocketwire.wire.header import Header
 from rocketwire.wire.headers.send import SendMessageRequestHeader
@@ -28,12 +28,12 @@ def _camel(name: str) -> str:
     return first + "".join(part.capitalize() for part in rest)
 
 
-LONG_NAMES: Final = {short: _camel(name) for name, short in SendMessageRequestHeader.SHORT.items()}
+LONG_NAMES: Final = {short: _camel(name) for name, short in SendMessageRequestHeader.SHORT_NAMES.items()}
 """What the names of one letter stand for."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Frame:
+class RecordedFrame:
     """A recorded frame, decoded.
 
     Attributes:
@@ -46,11 +46,11 @@ class Frame:
     """
 
     number: int
-    sent: Sent
+    sent: FrameSent
     header: Header
     body: bytes
     serialize_type: int
-    request: Frame | None
+    request: RecordedFrame | None
 
     @property
     def code(self) -> int:
@@ -102,14 +102,14 @@ def response_name(code: int) -> str:
     return _RESPONSES.get(code, str(code))
 
 
-class Pairs:
+class RequestMatcher:
     """Decodes the frames of one recording in their order, and finds each answer's request."""
 
     def __init__(self) -> None:
-        self._waiting: dict[tuple[int, Side, int], Frame] = {}
+        self._waiting: dict[tuple[int, StreamSource, int], RecordedFrame] = {}
         self._count = 0
 
-    def frame(self, sent: Sent) -> Frame:
+    def frame(self, sent: FrameSent) -> RecordedFrame:
         """The next frame.
 
         Raises:
@@ -119,19 +119,19 @@ class Pairs:
         header, body, serialize_type = decode_frame(sent.data)
         asked = None
         if header.is_response:
-            asker = Side.SERVER if sent.source is Side.CLIENT else Side.CLIENT
+            asker = StreamSource.SERVER if sent.source is StreamSource.CLIENT else StreamSource.CLIENT
             asked = self._waiting.pop((sent.connection, asker, header.opaque), None)
-        found = Frame(self._count, sent, header, bytes(body), serialize_type, asked)
+        found = RecordedFrame(self._count, sent, header, bytes(body), serialize_type, asked)
         if not header.is_response and not header.is_oneway:
             self._waiting[sent.connection, sent.source, header.opaque] = found
         return found
 
 
-def decoded(events: Iterable[Event]) -> Iterator[Event | Frame]:
+def decoded(events: Iterable[Event]) -> Iterator[Event | RecordedFrame]:
     """The events, frames decoded; one that cannot be decoded stays the event that it is."""
-    pairs = Pairs()
+    pairs = RequestMatcher()
     for event in events:
-        if not isinstance(event, Sent):
+        if not isinstance(event, FrameSent):
             yield event
             continue
         try:

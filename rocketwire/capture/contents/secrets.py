@@ -13,12 +13,12 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from rocketwire.capture.contents.bodies import has_messages
-from rocketwire.capture.file.events import Left
+from rocketwire.capture.file.events import CutParts
 from rocketwire.wire.bodies import fastjson
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header
-from rocketwire.wire.json_bounds import MOST_ENTRIES
+from rocketwire.wire.json_bounds import MAX_JSON_ENTRIES
 from rocketwire.wire.signature import ACCESS_KEY, SIGNATURE
 
 MASK: Final = "***"
@@ -36,11 +36,11 @@ _MOST_KEYS: Final = 64
 _SHORTEST_KEY: Final = 4
 
 
-class Masked(NamedTuple):
+class MaskedFrame(NamedTuple):
     """A frame without secrets, and what was masked in it."""
 
     data: bytes
-    left: Left
+    left: CutParts
 
 
 class Secrets:
@@ -49,7 +49,7 @@ class Secrets:
     def __init__(self) -> None:
         self._keys: list[str] = []
 
-    def masked(self, data: bytes, header: Header, body: bytes, serialize_type: int, code: int) -> Masked:
+    def masked(self, data: bytes, header: Header, body: bytes, serialize_type: int, code: int) -> MaskedFrame:
         """A frame without secrets.
 
         Args:
@@ -62,11 +62,11 @@ class Secrets:
         Raises:
             WireError: a frame with masks cannot be written.
         """
-        left = Left(0)
+        left = CutParts(0)
         ext = header.ext
         if ext is not None:
             for name in [each for each in ext if _SECRET.search(each)]:
-                left |= Left.ACCOUNT if name in ACCOUNT_FIELDS else Left.SECRETS
+                left |= CutParts.ACCOUNT if name in ACCOUNT_FIELDS else CutParts.SECRETS
                 if name.lower() == "accesskey":
                     self._remember(ext[name])
                 ext = {**ext, name: MASK}
@@ -77,10 +77,10 @@ class Secrets:
         if body and not has_messages(code, response=header.is_response):
             shown = _without_secrets(body)
         if shown != body or remark != header.remark:
-            left |= Left.SECRETS
+            left |= CutParts.SECRETS
         if not left:
-            return Masked(data, left)
-        return Masked(
+            return MaskedFrame(data, left)
+        return MaskedFrame(
             encode_frame(msgspec.structs.replace(header, ext=ext, remark=remark), shown, serialize_type), left
         )
 
@@ -96,7 +96,7 @@ def _without_secrets(body: bytes) -> bytes:
     if body[:1] not in (b"{", b"["):
         return _SETTING.sub(rb"\1" + MASK.encode(), body)
     try:
-        found = fastjson.loads(body, lenient_limit=_LENIENT, most_entries=MOST_ENTRIES)
+        found = fastjson.loads(body, lenient_limit=_LENIENT, most_entries=MAX_JSON_ENTRIES)
         cleared = _cleared(found)
         return body if cleared == found else fastjson.dumps(cleared)
     except WireError:

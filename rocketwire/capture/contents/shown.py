@@ -7,13 +7,24 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from rocketwire.capture.contents.bodies import body_value, properties_value
-from rocketwire.capture.contents.frames import Frame, decoded, response_name
-from rocketwire.capture.file.events import Ended, Event, Left, Opened, Role, Sent, Side, Started, Stopped, Unreadable
-from rocketwire.wire.codes import SerializeType, version_name
+from rocketwire.capture.contents.frames import RecordedFrame, decoded, response_name
+from rocketwire.capture.file.events import (
+    ConnectionOpened,
+    CutParts,
+    Event,
+    FrameSent,
+    RecordingStarted,
+    RecordingStopped,
+    Role,
+    StreamEnded,
+    StreamSource,
+    UnreadableBytes,
+)
+from rocketwire.wire.facts.codes import SerializeType, version_name
 
-ARROWS: Final = {Side.CLIENT: "->", Side.SERVER: "<-"}
+ARROWS: Final = {StreamSource.CLIENT: "->", StreamSource.SERVER: "<-"}
 """Who sent: `->` a client, `<-` a server."""
-_LEFT: Final = {Left.ACCOUNT: "account masked", Left.SECRETS: "secrets masked", Left.BODY: "body left out"}
+_LEFT: Final = {CutParts.ACCOUNT: "account masked", CutParts.SECRETS: "secrets masked", CutParts.BODY: "body left out"}
 _ROLES: Final = {Role.NAME_SERVER: "name server", Role.BROKER: "broker"}
 
 
@@ -26,12 +37,12 @@ class Item:
         started: The time of the recording's start, ms since 1970; None if it is not known.
     """
 
-    event: Event | Frame
+    event: Event | RecordedFrame
     started: int | None
 
     @property
     def _raw(self) -> Event:
-        return self.event.sent if isinstance(self.event, Frame) else self.event
+        return self.event.sent if isinstance(self.event, RecordedFrame) else self.event
 
     @property
     def time(self) -> int:
@@ -46,31 +57,31 @@ class Item:
     @property
     def connection(self) -> int | None:
         """The connection's number; None for the start and the stop of the recording."""
-        return None if isinstance(self._raw, Started | Stopped) else self._raw.connection
+        return None if isinstance(self._raw, RecordingStarted | RecordingStopped) else self._raw.connection
 
     @property
     def direction(self) -> str:
         """`->` to the server, `<-` to the client; empty for what is neither."""
-        return ARROWS[self._raw.source] if isinstance(self._raw, Sent | Unreadable | Ended) else ""
+        return ARROWS[self._raw.source] if isinstance(self._raw, FrameSent | UnreadableBytes | StreamEnded) else ""
 
     @property
     def code(self) -> int | None:
         """The code of a frame's request."""
-        return self.event.code if isinstance(self.event, Frame) else None
+        return self.event.code if isinstance(self.event, RecordedFrame) else None
 
     @property
     def what(self) -> str:
         """The name of the code of a frame's request, or what happened."""
         match self.event:
-            case Frame() as frame:
+            case RecordedFrame() as frame:
                 return frame.code_name
-            case Started() as started:
+            case RecordingStarted() as started:
                 return f"recording of {started.upstream}"
-            case Stopped():
+            case RecordingStopped():
                 return "recording stopped"
-            case Opened() as opened:
+            case ConnectionOpened() as opened:
                 return f"{opened.client} connects to {_ROLES[opened.role]} {opened.server}"
-            case Ended() as ended:
+            case StreamEnded() as ended:
                 return "end" + (f": {ended.reason}" if ended.reason else "")
             case _:
                 return "no frame"
@@ -78,44 +89,46 @@ class Item:
     @property
     def opaque(self) -> int | None:
         """The opaque of a frame."""
-        return self.event.header.opaque if isinstance(self.event, Frame) else None
+        return self.event.header.opaque if isinstance(self.event, RecordedFrame) else None
 
     @property
     def topic(self) -> str:
         """The topic of a frame's request."""
-        return self.event.topic if isinstance(self.event, Frame) else ""
+        return self.event.topic if isinstance(self.event, RecordedFrame) else ""
 
     @property
     def group(self) -> str:
         """The group of a frame's request."""
-        return self.event.group if isinstance(self.event, Frame) else ""
+        return self.event.group if isinstance(self.event, RecordedFrame) else ""
 
     @property
     def size(self) -> int | None:
         """The bytes that were sent."""
-        return self._raw.size if isinstance(self._raw, Sent | Unreadable) else None
+        return self._raw.size if isinstance(self._raw, FrameSent | UnreadableBytes) else None
 
     @property
     def answer(self) -> int | None:
         """The response code of an answer."""
-        return self.event.header.code if isinstance(self.event, Frame) and self.event.header.is_response else None
+        return (
+            self.event.header.code if isinstance(self.event, RecordedFrame) and self.event.header.is_response else None
+        )
 
     @property
     def latency(self) -> int | None:
         """Of an answer: microseconds since its request."""
-        return self.event.latency if isinstance(self.event, Frame) else None
+        return self.event.latency if isinstance(self.event, RecordedFrame) else None
 
     def json(self) -> dict[str, Any]:
         """Everything, for a line of JSON."""
         found: dict[str, Any] = {
-            "event": "frame" if isinstance(self.event, Frame) else type(self.event).__name__.lower(),
+            "event": "frame" if isinstance(self.event, RecordedFrame) else type(self.event).__name__.lower(),
             "time": self.time,
             "wall": self.wall,
             "connection": self.connection,
         }
-        if isinstance(self._raw, Sent | Unreadable | Ended):
+        if isinstance(self._raw, FrameSent | UnreadableBytes | StreamEnded):
             found["source"] = self._raw.source.name.lower()
-        if isinstance(self.event, Frame):
+        if isinstance(self.event, RecordedFrame):
             found |= {
                 "code": self.event.code,
                 "name": self.event.code_name,
@@ -130,26 +143,26 @@ class Item:
     def detail(self) -> dict[str, Any]:
         """The fields of a frame's header with its decoded body, or those of another event."""
         match self.event:
-            case Frame() as frame:
+            case RecordedFrame() as frame:
                 return _frame(frame)
-            case Started() as each:
+            case RecordingStarted() as each:
                 return {
                     "upstream": each.upstream,
                     "program": each.program,
                     "bodies": each.bodies,
                     "secrets": each.secrets,
                 }
-            case Opened() as each:
+            case ConnectionOpened() as each:
                 return {"role": _ROLES[each.role], "client": each.client, "server": each.server}
-            case Ended() as each:
+            case StreamEnded() as each:
                 return {"reason": each.reason}
-            case Sent() | Unreadable() as each:
+            case FrameSent() | UnreadableBytes() as each:
                 return {"size": each.size, "hex": each.data.hex()}
             case _:
                 return {}
 
 
-def _frame(frame: Frame) -> dict[str, Any]:
+def _frame(frame: RecordedFrame) -> dict[str, Any]:
     header = frame.header
     found: dict[str, Any] = {
         "frame": frame.number,
@@ -177,6 +190,6 @@ def items_of(events: Iterable[Event]) -> Iterator[Item]:
     """The items of a recording."""
     started = None
     for event in decoded(events):
-        if isinstance(event, Started):
+        if isinstance(event, RecordingStarted):
             started = event.wall
         yield Item(event, started)

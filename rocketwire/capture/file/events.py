@@ -14,14 +14,14 @@ class Role(IntEnum):
     BROKER = 1
 
 
-class Side(IntEnum):
+class StreamSource(IntEnum):
     """One of the two ends of a connection."""
 
     CLIENT = 0
     SERVER = 1
 
 
-class Left(IntFlag):
+class CutParts(IntFlag):
     """What a recorded frame lacks of the one that was sent."""
 
     ACCOUNT = 1
@@ -33,7 +33,7 @@ class Left(IntFlag):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Started:
+class RecordingStarted:
     """The first event of a recording.
 
     Attributes:
@@ -54,7 +54,7 @@ class Started:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opened:
+class ConnectionOpened:
     """A client connected.
 
     Attributes:
@@ -73,7 +73,7 @@ class Opened:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sent:
+class FrameSent:
     """A whole frame passed.
 
     Attributes:
@@ -87,14 +87,14 @@ class Sent:
 
     time: int
     connection: int
-    source: Side
-    left: Left
+    source: StreamSource
+    left: CutParts
     size: int
     data: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unreadable:
+class UnreadableBytes:
     """Bytes passed that are no frame, or one whose header cannot be read.
 
     Attributes:
@@ -107,13 +107,13 @@ class Unreadable:
 
     time: int
     connection: int
-    source: Side
+    source: StreamSource
     size: int
     data: bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class StreamEnded:
     """One side sends no more; the other may.
 
     Attributes:
@@ -125,12 +125,12 @@ class Ended:
 
     time: int
     connection: int
-    source: Side
+    source: StreamSource
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stopped:
+class RecordingStopped:
     """The last event of a recording that was stopped, and not cut off.
 
     Attributes:
@@ -140,4 +140,4 @@ class Stopped:
     time: int
 
 
-Event: TypeAlias = Started | Opened | Sent | Unreadable | Ended | Stopped
+Event: TypeAlias = RecordingStarted | ConnectionOpened | FrameSent | UnreadableBytes | StreamEnded | RecordingStopped

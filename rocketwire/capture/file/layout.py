@@ -8,7 +8,18 @@ import construct as cs
 from crc32c import crc32c
 
 from rocketwire.capture.errors import NotARecording
-from rocketwire.capture.file.events import Ended, Event, Left, Opened, Role, Sent, Side, Started, Stopped, Unreadable
+from rocketwire.capture.file.events import (
+    ConnectionOpened,
+    CutParts,
+    Event,
+    FrameSent,
+    RecordingStarted,
+    RecordingStopped,
+    Role,
+    StreamEnded,
+    StreamSource,
+    UnreadableBytes,
+)
 
 MAGIC: Final = b"RWRECORD"
 VERSION: Final = 1
@@ -29,18 +40,18 @@ _COUNTED: Final = cs.Struct("number" / cs.Int32ub, "length" / cs.Int32ub)
 _TEXT: Final = cs.Prefixed(cs.Int16ub, cs.GreedyBytes)
 
 _CONTENTS: Final[dict[type[Event], tuple[int, Any]]] = {
-    Started: (
+    RecordingStarted: (
         1,
         cs.Struct("wall" / cs.Int64sb, "flags" / cs.Int8ub, "upstream" / _TEXT, "program" / _TEXT),
     ),
-    Opened: (2, cs.Struct("role" / cs.Int8ub, "client" / _TEXT, "server" / _TEXT)),
-    Sent: (
+    ConnectionOpened: (2, cs.Struct("role" / cs.Int8ub, "client" / _TEXT, "server" / _TEXT)),
+    FrameSent: (
         3,
         cs.Struct("source" / cs.Int8ub, "left" / cs.Int8ub, "size" / cs.Int32ub, "data" / cs.GreedyBytes),
     ),
-    Unreadable: (4, cs.Struct("source" / cs.Int8ub, "size" / cs.Int32ub, "data" / cs.GreedyBytes)),
-    Ended: (5, cs.Struct("source" / cs.Int8ub, "reason" / _TEXT)),
-    Stopped: (6, cs.Struct()),
+    UnreadableBytes: (4, cs.Struct("source" / cs.Int8ub, "size" / cs.Int32ub, "data" / cs.GreedyBytes)),
+    StreamEnded: (5, cs.Struct("source" / cs.Int8ub, "reason" / _TEXT)),
+    RecordingStopped: (6, cs.Struct()),
 }
 _KINDS: Final = {number: (kind, content) for kind, (number, content) in _CONTENTS.items()}
 EVENT: Final = cs.Struct(
@@ -54,7 +65,7 @@ _EVENT_LIST: Final = cs.FocusedSeq("events", "events" / cs.GreedyRange(EVENT), c
 
 _BODIES: Final = 1
 _SECRETS: Final = 2
-_ENUMS: Final = {"role": Role, "source": Side, "left": Left}
+_ENUMS: Final = {"role": Role, "source": StreamSource, "left": CutParts}
 _MOST_TEXT: Final = 0xFFFF
 
 
@@ -101,7 +112,7 @@ def encode_event(event: Event) -> bytes:
     for name in event.__slots__:
         value = getattr(event, name)
         fields[name] = value.encode("utf-8", "replace")[:_MOST_TEXT] if isinstance(value, str) else value
-    if isinstance(event, Started):
+    if isinstance(event, RecordingStarted):
         fields["flags"] = _BODIES * event.bodies | _SECRETS * event.secrets
     head = {"kind": number, "time": event.time, "connection": fields.get("connection", 0)}
     found: bytes = EVENT.build({**head, "content": content.build(fields)})
@@ -130,7 +141,7 @@ def _event(each: Any) -> Event:  # noqa: ANN401 - what construct makes
             values[name] = _ENUMS[name](value)
         elif isinstance(value, bytes) and name != "data":
             values[name] = value.decode("utf-8", "replace")
-    if kind is Started:
+    if kind is RecordingStarted:
         flags = values.pop("flags")
         values |= {"bodies": bool(flags & _BODIES), "secrets": bool(flags & _SECRETS)}
     if "connection" in kind.__slots__:

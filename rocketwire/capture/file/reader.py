@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from rocketwire.capture.errors import NotARecording
-from rocketwire.capture.file.events import Event, Started, Stopped
+from rocketwire.capture.file.events import Event, RecordingStarted, RecordingStopped
 from rocketwire.capture.file.layout import BLOCK_HEAD, BLOCK_MAGIC, MOST_PAYLOAD, check_head, decode_events, fits
 from rocketwire.capture.file.layout import HEAD as FILE_HEAD
 
@@ -17,7 +17,7 @@ _HEAD_SIZE: Final[int] = BLOCK_HEAD.sizeof()
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class RecordingBlock:
     """A whole block: where it is in the file, its number, and its events."""
 
     at: int
@@ -25,7 +25,7 @@ class Block:
     events: list[Event]
 
 
-def blocks_of(data: bytes, report: Report) -> Iterator[Block]:
+def blocks_of(data: bytes, report: Report) -> Iterator[RecordingBlock]:
     """The whole blocks of a file's bytes.
 
     Raises:
@@ -47,7 +47,7 @@ def blocks_of(data: bytes, report: Report) -> Iterator[Block]:
         at = further
 
 
-def _block_at(data: bytes, at: int) -> tuple[Block, int] | None:
+def _block_at(data: bytes, at: int) -> tuple[RecordingBlock, int] | None:
     """The block at a position and where it ends; None if there is no whole one."""
     if data[at : at + len(BLOCK_MAGIC)] != BLOCK_MAGIC or len(data) - at < _HEAD_SIZE:
         return None
@@ -58,7 +58,7 @@ def _block_at(data: bytes, at: int) -> tuple[Block, int] | None:
     payload = data[at + _HEAD_SIZE : end]
     if not fits(head.checksum, head.number, payload):
         return None
-    return Block(at, head.number, decode_events(payload)), end
+    return RecordingBlock(at, head.number, decode_events(payload)), end
 
 
 def _next_block(data: bytes, at: int) -> int | None:
@@ -84,8 +84,8 @@ def events_of(data: bytes, report: Report) -> list[Event]:
         found += block.events
     if not found:
         raise NotARecording("no block of it is whole")
-    if not isinstance(found[0], Started):
+    if not isinstance(found[0], RecordingStarted):
         report("the beginning is missing: times of the day are not known")
-    if not isinstance(found[-1], Stopped):
+    if not isinstance(found[-1], RecordingStopped):
         report("the recording was not stopped, but cut off: its end is missing")
     return found

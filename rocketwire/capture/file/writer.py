@@ -13,7 +13,7 @@ _BLOCK: Final = 256 << 10
 """So many bytes of events are written at once, before the next flush is due."""
 
 
-class Writer:
+class RecordingWriter:
     """The new file of a recording, which only its owner can read.
 
     Raises:

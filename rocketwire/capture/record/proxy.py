@@ -12,10 +12,19 @@ from typing import Final, TypeAlias
 import trio
 
 from rocketwire.capture.errors import CannotListen, CaptureError
-from rocketwire.capture.file.events import Ended, Event, Opened, Role, Sent, Side, Started, Stopped
-from rocketwire.capture.file.writer import Writer
+from rocketwire.capture.file.events import (
+    ConnectionOpened,
+    Event,
+    FrameSent,
+    RecordingStarted,
+    RecordingStopped,
+    Role,
+    StreamEnded,
+    StreamSource,
+)
+from rocketwire.capture.file.writer import RecordingWriter
 from rocketwire.capture.record.listeners import VIP_DISTANCE, listen_for_broker, port_of
-from rocketwire.capture.record.relay import Options, Relay
+from rocketwire.capture.record.relay import RecordedConnection, RecordingOptions
 from rocketwire.wire.addresses import Address, AddressInvalid, parse_address
 
 FLUSH_SECONDS: Final = 0.5
@@ -25,7 +34,7 @@ Stream: TypeAlias = "trio.SocketStream | trio.SSLStream[trio.SocketStream]"
 
 
 @dataclass(slots=True)
-class Counts:
+class RecordedCounts:
     """What was recorded: connections, frames, and their bytes as they were sent."""
 
     connections: int = 0
@@ -48,7 +57,7 @@ class Upstream:
     timeout: float = 15.0
 
 
-class Proxy:
+class RecordingProxy:
     """Records what passes between clients and an endpoint.
 
     Args:
@@ -62,9 +71,9 @@ class Proxy:
     def __init__(
         self,
         upstream: Upstream,
-        writer: Writer,
+        writer: RecordingWriter,
         *,
-        options: Options,
+        options: RecordingOptions,
         now: Callable[[], int],
         warn: Callable[[str], None],
     ) -> None:
@@ -76,7 +85,7 @@ class Proxy:
         self._nursery: trio.Nursery | None = None
         self._ports: dict[str, int | None] = {}
         self._host = ""
-        self.counts = Counts()
+        self.counts = RecordedCounts()
 
     async def run(
         self, sock: socket.socket, *, host: str, wall: int, program: str, ready: Callable[[Address], None]
@@ -96,7 +105,7 @@ class Proxy:
         self._host = host
         names = ";".join(map(str, self._upstream.name_servers))
         self._add(
-            Started(
+            RecordingStarted(
                 time=0,
                 wall=wall,
                 upstream=names,
@@ -116,7 +125,7 @@ class Proxy:
                 raise failure from None
             raise
         finally:
-            self._add(Stopped(time=self._now()))
+            self._add(RecordingStopped(time=self._now()))
 
     async def _flush(self) -> None:
         while True:
@@ -124,7 +133,7 @@ class Proxy:
             await trio.sleep(FLUSH_SECONDS)
 
     def _add(self, event: Event) -> None:
-        if isinstance(event, Sent):
+        if isinstance(event, FrameSent):
             self.counts.frames += 1
             self.counts.bytes += event.size
         self._writer.add(event)
@@ -163,7 +172,7 @@ class Proxy:
                 return
             server, address, reason = await self._connected(servers)
             self._add(
-                Opened(
+                ConnectionOpened(
                     time=self._now(),
                     connection=number,
                     role=role,
@@ -172,13 +181,16 @@ class Proxy:
                 )
             )
             if server is None:
-                self._end(number, Side.SERVER, reason)
+                self._end(number, StreamSource.SERVER, reason)
                 return
-            relay = Relay(
+            relay = RecordedConnection(
                 number, role, add=self._add, now=self._now, local=partial(self._local, host), options=self._options
             )
             async with server, trio.open_nursery() as nursery:
-                for side, source, sink in ((Side.CLIENT, client, server), (Side.SERVER, server, client)):
+                for side, source, sink in (
+                    (StreamSource.CLIENT, client, server),
+                    (StreamSource.SERVER, server, client),
+                ):
                     nursery.start_soon(self._pump, number, side, source, sink, relay, nursery.cancel_scope)
 
     async def _connected(self, servers: tuple[Address, ...]) -> tuple[Stream | None, Address, str]:
@@ -200,10 +212,16 @@ class Proxy:
         return None, servers[-1], reason
 
     async def _pump(
-        self, number: int, side: Side, source: Stream, sink: Stream, relay: Relay, both: trio.CancelScope
+        self,
+        number: int,
+        side: StreamSource,
+        source: Stream,
+        sink: Stream,
+        relay: RecordedConnection,
+        both: trio.CancelScope,
     ) -> None:
         """Hand on what one side sends, no faster than the other takes it, until it ends."""
-        other = Side.SERVER if side is Side.CLIENT else Side.CLIENT
+        other = StreamSource.SERVER if side is StreamSource.CLIENT else StreamSource.CLIENT
         failing = side
         try:
             while data := await source.receive_some(_READ):
@@ -225,8 +243,8 @@ class Proxy:
                 self._end(number, failing, _reason(error))
             both.cancel()
 
-    def _end(self, number: int, side: Side, reason: str = "") -> None:
-        self._add(Ended(time=self._now(), connection=number, source=side, reason=reason))
+    def _end(self, number: int, side: StreamSource, reason: str = "") -> None:
+        self._add(StreamEnded(time=self._now(), connection=number, source=side, reason=reason))
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> CaptureError | None:

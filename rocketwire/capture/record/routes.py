@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from rocketwire.wire.addresses import AddressInvalid, parse_address
 from rocketwire.wire.bodies import fastjson
-from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.errors import BodyInvalid
-from rocketwire.wire.json_bounds import MOST_ENTRIES
+from rocketwire.wire.facts.codes import RequestCode
+from rocketwire.wire.json_bounds import MAX_JSON_ENTRIES
 
 WITH_ADDRESSES: Final = frozenset(
     {
@@ -37,7 +37,7 @@ def replaced(body: bytes, local: Callable[[str], str]) -> bytes:
 def broker_addresses(body: bytes) -> frozenset[str]:
     """The addresses of brokers in a body: HOST:PORT texts in objects called `brokerAddrs`."""
     try:
-        found = fastjson.loads(body, lenient_limit=_LENIENT, most_entries=MOST_ENTRIES)
+        found = fastjson.loads(body, lenient_limit=_LENIENT, most_entries=MAX_JSON_ENTRIES)
     except BodyInvalid:
         return frozenset()
     return frozenset(_addresses(found))

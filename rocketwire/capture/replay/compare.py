@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from rocketwire.capture.contents.bodies import RECORDS, body_value
-from rocketwire.capture.contents.frames import Frame, response_name
-from rocketwire.capture.file.events import Left
+from rocketwire.capture.contents.frames import RecordedFrame, response_name
+from rocketwire.capture.file.events import CutParts
 from rocketwire.capture.replay.masks import masked, masked_text
 from rocketwire.wire.header import Header
 
@@ -17,7 +17,7 @@ ABSENT: Final = "(absent)"
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class AnswerDifference:
     """A field in which two answers differ.
 
     Attributes:
@@ -37,20 +37,20 @@ class Difference:
     replayed: Any
 
 
-def differences(recorded: Frame, header: Header, body: bytes) -> Iterator[Difference]:
+def differences(recorded: RecordedFrame, header: Header, body: bytes) -> Iterator[AnswerDifference]:
     """The fields in which an answer differs from the recorded one; where no body is recorded, those of the header."""
     for field, before, now in _all(recorded, header, body):
-        yield Difference(recorded.number, recorded.sent.connection, recorded.code_name, field, before, now)
+        yield AnswerDifference(recorded.number, recorded.sent.connection, recorded.code_name, field, before, now)
 
 
-def _all(recorded: Frame, header: Header, body: bytes) -> Iterator[tuple[str, Any, Any]]:
+def _all(recorded: RecordedFrame, header: Header, body: bytes) -> Iterator[tuple[str, Any, Any]]:
     before = recorded.header
     if before.code != header.code:
         yield "code", response_name(before.code), response_name(header.code)
     if masked_text(before.remark or "") != masked_text(header.remark or ""):
         yield "remark", before.remark or ABSENT, header.remark or ABSENT
     yield from _different("fields", masked(before.ext or {}), masked(header.ext or {}))
-    if not recorded.sent.left & Left.BODY:
+    if not recorded.sent.left & CutParts.BODY:
         code = recorded.code
         values = (_body(each, code) for each in (recorded.body, body))
         yield from _different("body", *values)

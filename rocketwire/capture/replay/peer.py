@@ -18,18 +18,18 @@ from rocketwire.wire.header import Header, decode_header
 _READ: Final = 1 << 18
 
 
-class Received(NamedTuple):
+class ReplayAnswer(NamedTuple):
     """A frame of the endpoint."""
 
     header: Header
     body: bytes
 
 
-class Lost(Exception):
+class ReplayConnectionLost(Exception):
     """The endpoint ended the connection, or did not answer in time; the text says which."""
 
 
-class Peer:
+class ReplayConnection:
     """A connection to an endpoint.
 
     Raises:
@@ -47,8 +47,8 @@ class Peer:
         self._encrypted = tls is not None
         self._timeout = timeout
         self._reader = FrameReader()
-        self._answers: dict[int, Received] = {}
-        self._requests: deque[Received] = deque()
+        self._answers: dict[int, ReplayAnswer] = {}
+        self._requests: deque[ReplayAnswer] = deque()
 
     def send(self, data: bytes) -> None:
         """Send a frame.
@@ -60,9 +60,9 @@ class Peer:
             self._socket.settimeout(self._timeout)
             self._socket.sendall(data)
         except OSError as error:
-            raise Lost(f"connection lost: {error.strerror or error}") from error
+            raise ReplayConnectionLost(f"connection lost: {error.strerror or error}") from error
 
-    def answer(self, opaque: int, within: float) -> Received:
+    def answer(self, opaque: int, within: float) -> ReplayAnswer:
         """Wait for the answer to a request.
 
         Raises:
@@ -73,7 +73,7 @@ class Peer:
             self._receive(until, within)
         return self._answers.pop(opaque)
 
-    def request(self, code: int, within: float) -> Received:
+    def request(self, code: int, within: float) -> ReplayAnswer:
         """Wait for a request of the endpoint itself.
 
         Raises:
@@ -92,15 +92,15 @@ class Peer:
             self._socket.settimeout(max(0.001, until - time.monotonic()))
             data = self._socket.recv(_READ)
         except TimeoutError:
-            raise Lost(f"none within {within:g} s") from None
+            raise ReplayConnectionLost(f"none within {within:g} s") from None
         except OSError as error:
-            raise Lost(f"connection lost: {error.strerror or error}") from error
+            raise ReplayConnectionLost(f"connection lost: {error.strerror or error}") from error
         if not data:
-            raise Lost("connection closed")
+            raise ReplayConnectionLost("connection closed")
         frames, broken = self._reader.receive(memoryview(data))
         try:
             for frame in frames:
-                found = Received(decode_header(frame.header, frame.serialize_type), bytes(frame.body))
+                found = ReplayAnswer(decode_header(frame.header, frame.serialize_type), bytes(frame.body))
                 if found.header.is_response:
                     self._answers[found.header.opaque] = found
                 elif not found.header.is_oneway:
@@ -108,7 +108,7 @@ class Peer:
             if broken is not None:
                 raise broken
         except WireError as error:
-            raise Lost(f"no frame: {error}") from error
+            raise ReplayConnectionLost(f"no frame: {error}") from error
 
     def end(self) -> None:
         """Send no more; with TLS, which cannot end one direction, nothing happens."""

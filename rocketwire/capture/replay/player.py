@@ -13,13 +13,13 @@ from typing import Final
 
 import msgspec
 
-from rocketwire.capture.contents.frames import Frame, response_name
+from rocketwire.capture.contents.frames import RecordedFrame, response_name
 from rocketwire.capture.contents.secrets import Secrets
 from rocketwire.capture.errors import CannotReplay
-from rocketwire.capture.file.events import Ended, Event, Left, Opened, Role, Side
-from rocketwire.capture.replay.compare import Difference, differences
-from rocketwire.capture.replay.peer import Lost, Peer, Received
-from rocketwire.capture.replay.requests import UNSENDABLE, Places, prepared
+from rocketwire.capture.file.events import ConnectionOpened, CutParts, Event, Role, StreamEnded, StreamSource
+from rocketwire.capture.replay.compare import AnswerDifference, differences
+from rocketwire.capture.replay.peer import ReplayAnswer, ReplayConnection, ReplayConnectionLost
+from rocketwire.capture.replay.requests import UNSENDABLE, OffsetTranslation, prepared
 from rocketwire.capture.replay.targets import names_of, target_of
 from rocketwire.remoting.credentials import Signer
 from rocketwire.wire.addresses import Address
@@ -30,7 +30,7 @@ _MICRO: Final = 1e6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class ReplayTarget:
     """The endpoint that requests are sent to.
 
     Attributes:
@@ -49,13 +49,13 @@ class Target:
 
 
 @dataclass(slots=True)
-class Outcome:
+class ReplayOutcome:
     """What a replay did: the numbers of requests sent, of answers compared, and of those that differ."""
 
     sent: int = 0
     compared: int = 0
     different: int = 0
-    unsent: list[Frame] = field(default_factory=list)
+    unsent: list[RecordedFrame] = field(default_factory=list)
     """Requests that the recording has without their body or without secrets."""
     lost: int = 0
     """Requests that could not be sent, or that the endpoint itself did not send."""
@@ -66,7 +66,7 @@ class Outcome:
         return bool(self.different or self.unsent or self.lost)
 
 
-class Player:
+class RecordingPlayer:
     """Replays one recording.
 
     Args:
@@ -75,69 +75,73 @@ class Player:
         speed: How many times as fast as recorded; None for as fast as answers come.
     """
 
-    def __init__(self, events: Sequence[Event | Frame], target: Target, *, speed: float | None) -> None:
+    def __init__(self, events: Sequence[Event | RecordedFrame], target: ReplayTarget, *, speed: float | None) -> None:
         self._events = events
         self._target = target
         self._speed = speed
         self._names = names_of(events)
         self._brokers: Mapping[str, Address] | None = None
-        self._peers: dict[int, Peer] = {}
+        self._peers: dict[int, ReplayConnection] = {}
         self._left_out: set[int] = set()
-        self._places = Places()
-        self.outcome = Outcome()
+        self._places = OffsetTranslation()
+        self.outcome = ReplayOutcome()
 
-    def differences(self) -> Iterator[Difference]:
+    def differences(self) -> Iterator[AnswerDifference]:
         """Replay, and give each difference as it is found.
 
         Raises:
             CannotReplay: there is no request in the recording, or the endpoint lacks a broker.
             NotReached: the endpoint cannot be reached.
         """
-        if not any(isinstance(each, Frame) and each.sent.source is Side.CLIENT for each in self._events):
+        if not any(
+            isinstance(each, RecordedFrame) and each.sent.source is StreamSource.CLIENT for each in self._events
+        ):
             raise CannotReplay("the recording has no request")
         began, first = time.monotonic(), None
         try:
             for event in self._events:
-                moment = event.sent.time if isinstance(event, Frame) else event.time
+                moment = event.sent.time if isinstance(event, RecordedFrame) else event.time
                 first = moment if first is None else first
-                if self._speed is not None and not (isinstance(event, Frame) and event.sent.source is Side.SERVER):
+                if self._speed is not None and not (
+                    isinstance(event, RecordedFrame) and event.sent.source is StreamSource.SERVER
+                ):
                     time.sleep(max(0.0, began + (moment - first) / _MICRO / self._speed - time.monotonic()))
                 yield from self._step(event)
         finally:
             for peer in self._peers.values():
                 peer.close()
 
-    def _step(self, event: Event | Frame) -> Iterator[Difference]:
-        if isinstance(event, Opened):
-            self._peers[event.connection] = Peer(
+    def _step(self, event: Event | RecordedFrame) -> Iterator[AnswerDifference]:
+        if isinstance(event, ConnectionOpened):
+            self._peers[event.connection] = ReplayConnection(
                 self._address(event), timeout=self._target.timeout, tls=self._target.tls
             )
-        elif isinstance(event, Ended) and event.connection in self._peers:
-            if event.source is Side.CLIENT and not event.reason:
+        elif isinstance(event, StreamEnded) and event.connection in self._peers:
+            if event.source is StreamSource.CLIENT and not event.reason:
                 self._peers[event.connection].end()
             else:
                 self._peers.pop(event.connection).close()
-        elif isinstance(event, Frame) and event.sent.connection in self._peers:
+        elif isinstance(event, RecordedFrame) and event.sent.connection in self._peers:
             peer = self._peers[event.sent.connection]
             try:
-                if event.sent.source is Side.SERVER:
+                if event.sent.source is StreamSource.SERVER:
                     if event.header.is_response and event.request is not None:
                         yield from self._compared(peer, event)
                 elif event.header.is_response:
                     self._answer(peer, event)
                 else:
                     self._ask(peer, event)
-            except Lost as lost:
+            except ReplayConnectionLost as lost:
                 yield self._lost(event, str(lost))
 
-    def _address(self, opened: Opened) -> Address:
+    def _address(self, opened: ConnectionOpened) -> Address:
         if opened.role is Role.NAME_SERVER:
             return self._target.name_server
         if self._brokers is None:
             self._brokers = self._target.brokers()
         return target_of(opened.server, self._names, self._brokers)
 
-    def _ask(self, peer: Peer, request: Frame) -> None:
+    def _ask(self, peer: ReplayConnection, request: RecordedFrame) -> None:
         if request.sent.left & UNSENDABLE:
             self._left_out.add(request.number)
             self.outcome.unsent.append(request)
@@ -145,11 +149,11 @@ class Player:
         try:
             data = prepared(request, self._target.signer, self._places)
         except WireError as error:
-            raise Lost(f"cannot be written: {error}") from error
+            raise ReplayConnectionLost(f"cannot be written: {error}") from error
         peer.send(data)
         self.outcome.sent += 1
 
-    def _compared(self, peer: Peer, recorded: Frame) -> Iterator[Difference]:
+    def _compared(self, peer: ReplayConnection, recorded: RecordedFrame) -> Iterator[AnswerDifference]:
         asked = recorded.request
         if asked is None or asked.number in self._left_out:
             return
@@ -157,12 +161,12 @@ class Player:
         took = (recorded.latency or 0) / _MICRO
         answer = peer.answer(recorded.header.opaque, self._target.timeout + took)
         self._places.learn(recorded, answer.header.ext or {}, answer.body)
-        shown = _masked(answer, recorded) if recorded.sent.left & (Left.SECRETS | Left.ACCOUNT) else answer
+        shown = _masked(answer, recorded) if recorded.sent.left & (CutParts.SECRETS | CutParts.ACCOUNT) else answer
         found = list(differences(recorded, shown.header, shown.body))
         self.outcome.different += bool(found)
         yield from found
 
-    def _answer(self, peer: Peer, recorded: Frame) -> None:
+    def _answer(self, peer: ReplayConnection, recorded: RecordedFrame) -> None:
         """Answer a request of the endpoint itself as the recorded client did."""
         if recorded.request is None or recorded.sent.left & UNSENDABLE:
             return
@@ -170,22 +174,22 @@ class Player:
         header = msgspec.structs.replace(recorded.header, opaque=asked.header.opaque)
         peer.send(encode_frame(header, recorded.body, recorded.serialize_type))
 
-    def _lost(self, event: Frame, reason: str) -> Difference:
+    def _lost(self, event: RecordedFrame, reason: str) -> AnswerDifference:
         """The difference of an answer, or a request of the endpoint, that did not come."""
-        if event.sent.source is Side.SERVER:
+        if event.sent.source is StreamSource.SERVER:
             self.outcome.different += 1
             return _difference(event, "answer", response_name(event.header.code), reason)
         self.outcome.lost += 1
         return _difference(event, "request of the endpoint" if event.header.is_response else "request", "sent", reason)
 
 
-def _difference(event: Frame, what: str, recorded: str, replayed: str) -> Difference:
-    return Difference(event.number, event.sent.connection, event.code_name, what, recorded, replayed)
+def _difference(event: RecordedFrame, what: str, recorded: str, replayed: str) -> AnswerDifference:
+    return AnswerDifference(event.number, event.sent.connection, event.code_name, what, recorded, replayed)
 
 
-def _masked(answer: Received, recorded: Frame) -> Received:
+def _masked(answer: ReplayAnswer, recorded: RecordedFrame) -> ReplayAnswer:
     """An answer with the masks that the recorded one has."""
     data = encode_frame(answer.header, answer.body, recorded.serialize_type)
     masked = Secrets().masked(data, answer.header, answer.body, recorded.serialize_type, recorded.code)
     header, body, _ = decode_frame(masked.data)
-    return Received(header, bytes(body))
+    return ReplayAnswer(header, bytes(body))

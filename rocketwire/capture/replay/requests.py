@@ -8,12 +8,12 @@ from typing import Final
 import msgspec
 
 from rocketwire.capture.contents.bodies import RECORDS, records_of
-from rocketwire.capture.contents.frames import Frame
+from rocketwire.capture.contents.frames import RecordedFrame
 from rocketwire.capture.contents.secrets import ACCOUNT_FIELDS
-from rocketwire.capture.file.events import Left
+from rocketwire.capture.file.events import CutParts
 from rocketwire.remoting.credentials import Signer
-from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.errors import WireError
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.message_id import parse_offset_message_id
 
@@ -23,17 +23,17 @@ _PLACES: Final = {
     RequestCode.END_TRANSACTION: "commitLogOffset",
 }
 """The field with a message's place in the log, by code."""
-UNSENDABLE: Final = Left.SECRETS | Left.BODY
+UNSENDABLE: Final = CutParts.SECRETS | CutParts.BODY
 """A request that lacks one of these cannot be sent again."""
 
 
-class Places:
+class OffsetTranslation:
     """Where messages lie in the log of the endpoint: learnt from pairs of answers, used in later requests."""
 
     def __init__(self) -> None:
         self._now: dict[str, str] = {}
 
-    def learn(self, recorded: Frame, ext: dict[str, str], body: bytes) -> None:
+    def learn(self, recorded: RecordedFrame, ext: dict[str, str], body: bytes) -> None:
         """Take the places of the messages that two answers name, the recorded one and that of the endpoint."""
         with contextlib.suppress(WireError):
             before, now = ((each or {}).get("msgId", "") for each in (recorded.header.ext, ext))
@@ -54,7 +54,7 @@ def _place(message_id: str) -> str:
     return str(parse_offset_message_id(message_id)[1])
 
 
-def prepared(frame: Frame, signer: Signer | None, places: Places) -> bytes:
+def prepared(frame: RecordedFrame, signer: Signer | None, places: OffsetTranslation) -> bytes:
     """The bytes to send for a recorded request: those that were recorded, unless something has to change.
 
     Args:
@@ -63,7 +63,7 @@ def prepared(frame: Frame, signer: Signer | None, places: Places) -> bytes:
         places: Where messages lie now.
     """
     ext = frame.header.ext or {}
-    if signer is not None or frame.sent.left & Left.ACCOUNT:
+    if signer is not None or frame.sent.left & CutParts.ACCOUNT:
         ext = {name: value for name, value in ext.items() if name not in ACCOUNT_FIELDS}
     field = _PLACES.get(RequestCode(frame.header.code)) if frame.header.code in _PLACES else None
     if field is not None and field in ext:

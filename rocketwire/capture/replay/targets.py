@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from rocketwire.capture.contents.bodies import body_value
-from rocketwire.capture.contents.frames import Frame
+from rocketwire.capture.contents.frames import RecordedFrame
 from rocketwire.capture.errors import CannotReplay
 from rocketwire.capture.file.events import Event
 from rocketwire.wire.addresses import Address, AddressInvalid, parse_address
@@ -14,11 +14,11 @@ from rocketwire.wire.addresses import Address, AddressInvalid, parse_address
 _VIP_DISTANCE: Final = 2
 
 
-def names_of(frames: Iterable[Event | Frame]) -> dict[str, str]:
+def names_of(frames: Iterable[Event | RecordedFrame]) -> dict[str, str]:
     """The brokers' names by their addresses, as the recorded answers of name servers tell them."""
     found: dict[str, str] = {}
     for frame in frames:
-        if isinstance(frame, Frame) and frame.header.is_response and b"brokerAddrs" in frame.body:
+        if isinstance(frame, RecordedFrame) and frame.header.is_response and b"brokerAddrs" in frame.body:
             found.update(_brokers(body_value(frame.body, frame.code, response=True)))
     return found
 

@@ -10,14 +10,14 @@ from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import OnlineCommand, online
 
 if TYPE_CHECKING:
-    from rocketwire.cli.online import Endpoint
+    from rocketwire.cli.online import ClusterAccess
 
 
 @click.command("add-write", cls=OnlineCommand, epilog="Example: rocketwire broker add-write broker-a")
 @click.argument("broker")
 @json_option
 @online
-def command(endpoint: Endpoint, *, broker: str, as_json: bool) -> int:
+def command(endpoint: ClusterAccess, *, broker: str, as_json: bool) -> int:
     """Give the routes of all topics of BROKER the permission to write, at every name server, after wipe-write.
 
     As with RocketMQ's own tool all its topics can be read and written then, those too that were restricted before.

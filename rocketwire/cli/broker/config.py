@@ -13,7 +13,7 @@ from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.properties import property_options
 
 if TYPE_CHECKING:
-    from rocketwire.cli.online import Endpoint
+    from rocketwire.cli.online import ClusterAccess
 
 _EPILOG: Final = "Example: rocketwire broker config --broker broker-a --set autoCreateTopicEnable=false"
 
@@ -28,7 +28,7 @@ _EPILOG: Final = "Example: rocketwire broker config --broker broker-a --set auto
 @json_option
 @online
 def command(
-    endpoint: Endpoint,
+    endpoint: ClusterAccess,
     *,
     keys: tuple[str, ...],
     changes: tuple[str, ...],
@@ -40,16 +40,16 @@ def command(
 
     A key that a broker does not have, and a value that it does not take, are errors.
     """
-    from rocketwire.cli.attempts import Attempts
-    from rocketwire.cli.brokers import Choice, master
+    from rocketwire.cli.attempts import ServerAttempts
+    from rocketwire.cli.brokers import BrokerChoice, master
     from rocketwire.cli.properties import Values, chosen, parsed_changes, write
     from rocketwire.remoting.admin.brokers import change_configuration, configuration
 
     wanted = parsed_changes(changes)
-    attempts = Attempts()
+    attempts = ServerAttempts()
     found: list[tuple[dict[str, str], Values]] = []
     with endpoint.connected() as cluster:
-        for broker in Choice(cluster_name=cluster_name, broker_names=broker_names).of(cluster.info()):
+        for broker in BrokerChoice(cluster_name=cluster_name, broker_names=broker_names).of(cluster.info()):
             with attempts.at(f"broker {broker.name}"):
                 connection = master(cluster, broker) if wanted else cluster.connection(broker.address)
                 read, change = partial(configuration, connection), partial(change_configuration, connection)

@@ -11,7 +11,7 @@ from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import OnlineCommand, online
 
 if TYPE_CHECKING:
-    from rocketwire.cli.online import Endpoint
+    from rocketwire.cli.online import ClusterAccess
 
 
 @click.command("stats", cls=OnlineCommand, epilog="Example: rocketwire broker stats --broker broker-a --get putTps")
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @json_option
 @online
 def command(
-    endpoint: Endpoint,
+    endpoint: ClusterAccess,
     *,
     keys: tuple[str, ...],
     cluster_name: str | None,
@@ -31,22 +31,22 @@ def command(
 
     Rates such as putTps are messages a second in the last 10 seconds, minute and 10 minutes.
     """
-    from rocketwire.cli.attempts import Attempts
-    from rocketwire.cli.brokers import Choice
-    from rocketwire.cli.mistake import Unsuccessful
+    from rocketwire.cli.attempts import ServerAttempts
+    from rocketwire.cli.brokers import BrokerChoice
+    from rocketwire.cli.errors import CommandFailed
     from rocketwire.cli.properties import Values, write
     from rocketwire.remoting.admin.brokers import runtime_info
     from rocketwire.server.config.nearest import suggestion
 
-    attempts = Attempts()
+    attempts = ServerAttempts()
     found: list[tuple[dict[str, str], Values]] = []
     with endpoint.connected() as cluster:
-        for broker in Choice(cluster_name=cluster_name, broker_names=broker_names).of(cluster.info()):
+        for broker in BrokerChoice(cluster_name=cluster_name, broker_names=broker_names).of(cluster.info()):
             with attempts.at(f"broker {broker.name}"):
                 info = runtime_info(cluster.connection(broker.address))
                 for key in keys:
                     if key not in info:
-                        raise Unsuccessful(f"it has no key {key}{suggestion(key, info)}")
+                        raise CommandFailed(f"it has no key {key}{suggestion(key, info)}")
                 values = {key: info[key] for key in sorted(info) if not keys or key in keys}
                 found.append(({"broker": broker.name, "address": broker.address}, values))
     write("broker", found, as_json=as_json)

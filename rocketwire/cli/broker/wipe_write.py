@@ -10,14 +10,14 @@ from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import OnlineCommand, online
 
 if TYPE_CHECKING:
-    from rocketwire.cli.online import Endpoint
+    from rocketwire.cli.online import ClusterAccess
 
 
 @click.command("wipe-write", cls=OnlineCommand, epilog="Example: rocketwire broker wipe-write broker-a")
 @click.argument("broker")
 @json_option
 @online
-def command(endpoint: Endpoint, *, broker: str, as_json: bool) -> int:
+def command(endpoint: ClusterAccess, *, broker: str, as_json: bool) -> int:
     """Take the permission to write from the routes of all topics of BROKER, at every name server.
 
     Producers then send to other brokers, within some 30 seconds, while consumers take what is left. It holds until the

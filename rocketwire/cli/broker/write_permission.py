@@ -6,21 +6,23 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rocketwire.cli.online import Endpoint
-    from rocketwire.remoting.connection import Connection
+    from rocketwire.cli.online import ClusterAccess
+    from rocketwire.remoting.connection import BlockingConnection
 
 
-def change(endpoint: Endpoint, name: str, request: Callable[[Connection, str], int], *, as_json: bool) -> int:
+def change(
+    endpoint: ClusterAccess, name: str, request: Callable[[BlockingConnection, str], int], *, as_json: bool
+) -> int:
     """Send a request about a broker to every name server, and print how many topics it was about; the exit code.
 
     Raises:
         Unsuccessful: no such broker is registered.
     """
-    from rocketwire.cli.attempts import Attempts
+    from rocketwire.cli.attempts import ServerAttempts
     from rocketwire.cli.brokers import check_broker
     from rocketwire.cli.output import count_of, json_line
 
-    attempts = Attempts()
+    attempts = ServerAttempts()
     with endpoint.connected() as cluster:
         check_broker(cluster.info(), name)
         for address in cluster.name_servers:

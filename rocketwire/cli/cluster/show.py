@@ -10,33 +10,33 @@ from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import OnlineCommand, online
 
 if TYPE_CHECKING:
-    from rocketwire.cli.online import Endpoint
-    from rocketwire.remoting.admin.brokers import Broker
+    from rocketwire.cli.online import ClusterAccess
+    from rocketwire.remoting.admin.brokers import RegisteredBroker
 
 
 @click.command("show", cls=OnlineCommand, epilog="Example: rocketwire cluster show")
 @click.option("--cluster", "cluster_name", metavar="NAME", help="Only this cluster.")
 @json_option
 @online
-def command(endpoint: Endpoint, *, cluster_name: str | None, as_json: bool) -> int:
+def command(endpoint: ClusterAccess, *, cluster_name: str | None, as_json: bool) -> int:
     """Print the brokers of all clusters, slaves too: address, version, messages a second in and out, disk, up-time.
 
     The rates are those of the last 10 seconds; the disk is the used part of that of the commit log.
     """
-    from rocketwire.cli.attempts import Attempts
+    from rocketwire.cli.attempts import ServerAttempts
     from rocketwire.cli.brokers import check_cluster
-    from rocketwire.cli.mistake import Unsuccessful
+    from rocketwire.cli.errors import CommandFailed
     from rocketwire.cli.output import json_line
-    from rocketwire.remoting.admin.brokers import registered, runtime_info
+    from rocketwire.remoting.admin.brokers import registered_brokers, runtime_info
 
-    attempts = Attempts()
+    attempts = ServerAttempts()
     rows: list[dict[str, Any]] = []
     with endpoint.connected() as cluster:
         info = cluster.info()
         check_cluster(info, cluster_name)
-        brokers = [each for each in registered(info) if cluster_name in (None, each.cluster)]
+        brokers = [each for each in registered_brokers(info) if cluster_name in (None, each.cluster)]
         if not brokers:
-            raise Unsuccessful("no broker is registered")
+            raise CommandFailed("no broker is registered")
         for broker in brokers:
             found: dict[str, str] = {}
             with attempts.at(f"broker {broker.name}"):
@@ -50,7 +50,7 @@ def command(endpoint: Endpoint, *, cluster_name: str | None, as_json: bool) -> i
     return attempts.code()
 
 
-def _row(broker: Broker, info: dict[str, str]) -> dict[str, Any]:
+def _row(broker: RegisteredBroker, info: dict[str, str]) -> dict[str, Any]:
     """A broker; what it does not tell is None."""
     from rocketwire.server.core.clocks.clock import system_clock
 
@@ -77,12 +77,12 @@ def _first(rates: str | None) -> float | None:
 
 
 def _write(rows: list[dict[str, Any]]) -> None:
-    from rocketwire.cli.table import Column, print_table
+    from rocketwire.cli.table import TableColumn, print_table
 
     columns = (
-        *(Column("CLUSTER", least=10, spare=2), Column("BROKER", least=10), Column("ID", right=True)),
-        *(Column("ADDRESS", least=15), Column("VERSION", spare=1), Column("IN/S", right=True)),
-        *(Column("OUT/S", right=True), Column("DISK", right=True), Column("UP", right=True)),
+        *(TableColumn("CLUSTER", least=10, spare=2), TableColumn("BROKER", least=10), TableColumn("ID", right=True)),
+        *(TableColumn("ADDRESS", least=15), TableColumn("VERSION", spare=1), TableColumn("IN/S", right=True)),
+        *(TableColumn("OUT/S", right=True), TableColumn("DISK", right=True), TableColumn("UP", right=True)),
     )
     print_table(
         columns,

@@ -30,18 +30,28 @@ def command(*, what: str | None, as_json: bool) -> int:
         for row in rows:
             json_line(row)
         return 0
-    from rocketwire.cli.table import Column, print_table
+    from rocketwire.cli.table import TableColumn, print_table
 
     if what == "clients":
-        columns = (Column("CLIENT"), Column("NAME", least=12), Column("WHERE", least=6), Column("HERE", least=20))
+        columns = (
+            TableColumn("CLIENT"),
+            TableColumn("NAME", least=12),
+            TableColumn("WHERE", least=6),
+            TableColumn("HERE", least=20),
+        )
         print_table(columns, ((row["id"], row["name"], ", ".join(row["where"]), _here(row)) for row in rows))
     elif what == "features":
-        table = (Column("FEATURE"), Column("NAME", least=12), Column("SCENARIOS", right=True))
+        table = (TableColumn("FEATURE"), TableColumn("NAME", least=12), TableColumn("SCENARIOS", right=True))
         print_table(table, ((row["id"], row["name"], str(row["scenarios"])) for row in rows))
     else:
-        needs = Column("NEEDS", least=10, spare=1)
+        needs = TableColumn("NEEDS", least=10, spare=1)
         print_table(
-            (Column("SCENARIO", least=20), Column("LIMIT", right=True), needs, Column("PROVES", least=30)),
+            (
+                TableColumn("SCENARIO", least=20),
+                TableColumn("LIMIT", right=True),
+                needs,
+                TableColumn("PROVES", least=30),
+            ),
             ((row["id"], f"{row['limit']:.0f} s", ", ".join(row["needs"]), row["proves"]) for row in rows),
         )
         print(count_of(len(rows), "scenario"))

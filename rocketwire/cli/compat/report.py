@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from rocketwire.cli.errors import CommandError, CommandFailed
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.mistake import Mistake, Unsuccessful
 from rocketwire.cli.output import json_line
 from rocketwire.cli.parameter_types import FILE, FOLDER
 
@@ -57,11 +57,11 @@ def command(files: tuple[str, ...], *, out: str, as_json: bool) -> int:
     try:
         results = merged([_read(Path(file)) for file in files])
     except ResultsInvalid as error:
-        raise Mistake(str(error)) from error
+        raise CommandError(str(error)) from error
     try:
         written = write_report(results, Path(out))
     except OSError as error:
-        raise Unsuccessful(f"{error.filename or out}: {error.strerror}") from error
+        raise CommandFailed(f"{error.filename or out}: {error.strerror}") from error
     found = score(results)
     if as_json:
         json_line(_object(found, written))
@@ -78,9 +78,9 @@ def _read(file: Path) -> Results:
     try:
         return from_json(file.read_bytes())
     except OSError as error:
-        raise Mistake(f"{file}: {error.strerror}") from error
+        raise CommandError(f"{file}: {error.strerror}") from error
     except ResultsInvalid as error:
-        raise Mistake(f"{file}: {error}") from error
+        raise CommandError(f"{file}: {error}") from error
 
 
 def _object(found: Score, written: list[Path]) -> dict[str, object]:

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from rocketwire.cli.errors import INCOMPLETE, CommandError
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.mistake import INCOMPLETE, Mistake
 from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.output import json_line, warn
 
 if TYPE_CHECKING:
     from types import FrameType
 
-    from rocketwire.cli.online import Endpoint
+    from rocketwire.cli.online import ClusterAccess
     from rocketwire.compat.clients.adapter import Adapter, Engine, Security
     from rocketwire.compat.endpoint import Facts
     from rocketwire.compat.results import Results
@@ -97,7 +97,7 @@ def _words(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str
 @json_option
 @online
 def command(
-    endpoint: Endpoint,
+    endpoint: ClusterAccess,
     *,
     clients: tuple[str, ...],
     features: tuple[str, ...],
@@ -124,11 +124,11 @@ def command(
         chosen = chosen_scenarios(features, scenarios)
         adapters = chosen_clients(clients, Engine(engine))
     except NothingChosen as error:
-        raise Mistake(str(error)) from error
+        raise CommandError(str(error)) from error
     try:
         where = grpc_address(endpoint.name_servers, grpc)
     except AddressInvalid as error:
-        raise Mistake(f"--grpc {grpc}: {error}") from error
+        raise CommandError(f"--grpc {grpc}: {error}") from error
     access = Access(namesrv=endpoint.name_servers, credentials=endpoint.credentials, tls=endpoint.tls, grpc=where)
     facts = probe(access)
     with _until_signal():
@@ -141,7 +141,7 @@ def _account(text: str) -> Credentials:
 
     access_key, _, secret_key = text.partition(":")
     if not (access_key and secret_key):
-        raise Mistake("--acl: allowed is AK:SK, an access key and its secret key")
+        raise CommandError("--acl: allowed is AK:SK, an access key and its secret key")
     return Credentials(access_key=access_key, secret_key=secret_key)
 
 
@@ -180,7 +180,9 @@ def _run(
             security = _security(facts)
             tasks = planned(chosen, adapters, sides, security=security, helper=helping)
             if not tasks:
-                raise Mistake("none of these scenarios is for these clients: features grpc-* are for clients of 5.x")
+                raise CommandError(
+                    "none of these scenarios is for these clients: features grpc-* are for clients of 5.x"
+                )
             settings = Settings(
                 engine=engine,
                 clients=adapters,
@@ -198,7 +200,7 @@ def _run(
                 for line in run.complaints:
                     warn(line)
     except (ArtifactError, EndpointError) as error:
-        raise Mistake(str(error)) from error
+        raise CommandError(str(error)) from error
     from rocketwire.compat.engine.told import results_of
 
     return results_of(settings, chosen, found, started=started, seconds=time.monotonic() - began)

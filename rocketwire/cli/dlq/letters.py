@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rocketwire.cli.message.outgoing import Outgoing
+from rocketwire.cli.message.outgoing import OutgoingMessage
 from rocketwire.cli.message.parsing import copied_properties
 from rocketwire.wire.facts import properties as names
 from rocketwire.wire.names import DEAD_LETTER_PREFIX, dead_letter_topic, retry_topic
 
 if TYPE_CHECKING:
-    from rocketwire.store.archive.read.selected import Selected
+    from rocketwire.store.offline.read.selected import SelectedMessage
 
 _ORIGIN_TOPIC: Final = "DLQ_ORIGIN_TOPIC"
 """Of 5.x."""
@@ -25,12 +25,14 @@ def topic_of(group: str) -> str:
     return dead_letter_topic(group.removeprefix(DEAD_LETTER_PREFIX))
 
 
-def origin_topic(letter: Selected) -> str | None:
+def origin_topic(letter: SelectedMessage) -> str | None:
     """The topic that a dead letter was first sent to; None if it does not say so."""
     return letter.properties.get(_ORIGIN_TOPIC) or letter.properties.get(names.RETRY_TOPIC)
 
 
-def again(letter: Selected, body: bytes, *, group: str, origin: str, to_retry: bool) -> Outgoing:
+def copy_for_resend(
+    letter: SelectedMessage, body: bytes, *, group: str, origin: str, to_retry: bool
+) -> OutgoingMessage:
     """The message that is sent: a copy whose tries begin anew.
 
     Args:
@@ -46,4 +48,4 @@ def again(letter: Selected, body: bytes, *, group: str, origin: str, to_retry: b
         # By which consumers know the topic to hand it out as.
         properties[names.RETRY_TOPIC] = origin
     topic = retry_topic(group.removeprefix(DEAD_LETTER_PREFIX)) if to_retry else origin
-    return Outgoing(topic=topic, body=body, properties=properties, flag=letter.message.flag)
+    return OutgoingMessage(topic=topic, body=body, properties=properties, flag=letter.message.flag)

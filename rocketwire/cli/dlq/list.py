@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from rocketwire.cli.errors import INCOMPLETE
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.mistake import INCOMPLETE
 from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.output import json_line, number, warn_empty
 
 if TYPE_CHECKING:
-    from rocketwire.cli.online import Endpoint
-    from rocketwire.remoting.cluster import Cluster
+    from rocketwire.cli.online import ClusterAccess
+    from rocketwire.remoting.cluster import BlockingCluster
 
 
 _EPILOG: Final = """\
@@ -29,7 +29,7 @@ Examples:
 @click.option("--all", "empty_too", is_flag=True, help="Groups without dead letters too, if they have the topic.")
 @json_option
 @online
-def command(endpoint: Endpoint, *, empty_too: bool, as_json: bool) -> int:
+def command(endpoint: ClusterAccess, *, empty_too: bool, as_json: bool) -> int:
     """List the groups that have dead letters.
 
     MESSAGES are in the topic, as long as the broker keeps them. NOT RESENT are those behind what `dlq resend --all`
@@ -63,11 +63,11 @@ class DeadLetters:
     newest: int | None
 
 
-def _dead_letters(cluster: Cluster, topic: str) -> DeadLetters:
+def _dead_letters(cluster: BlockingCluster, topic: str) -> DeadLetters:
+    from rocketwire.cli.errors import CommandFailed
     from rocketwire.cli.message.committing import committed
     from rocketwire.cli.message.pulls import TOOLS_GROUP
     from rocketwire.cli.message.reading import queues_of
-    from rocketwire.cli.mistake import Unsuccessful
     from rocketwire.cli.output import warn
     from rocketwire.remoting.errors import NoSuchTopic
     from rocketwire.wire.names import DEAD_LETTER_PREFIX
@@ -76,7 +76,7 @@ def _dead_letters(cluster: Cluster, topic: str) -> DeadLetters:
     times: list[int] = []
     try:
         queues = queues_of(cluster, topic)
-    except (NoSuchTopic, Unsuccessful) as error:
+    except (NoSuchTopic, CommandFailed) as error:
         # It is gone meanwhile, or nobody may read it.
         warn(str(error))
         queues = []
@@ -95,15 +95,15 @@ def _dead_letters(cluster: Cluster, topic: str) -> DeadLetters:
 
 
 def _print(found: list[DeadLetters]) -> None:
-    from rocketwire.cli.table import Column, print_table
+    from rocketwire.cli.table import TableColumn, print_table
     from rocketwire.cli.times import shown
 
     columns = (
-        Column("GROUP", least=12),
-        Column("MESSAGES", right=True),
-        Column("NOT RESENT", right=True, spare=1),
-        Column("OLDEST (UTC)", time=True, least=16),
-        Column("NEWEST (UTC)", time=True, least=16),
+        TableColumn("GROUP", least=12),
+        TableColumn("MESSAGES", right=True),
+        TableColumn("NOT RESENT", right=True, spare=1),
+        TableColumn("OLDEST (UTC)", time=True, least=16),
+        TableColumn("NEWEST (UTC)", time=True, least=16),
     )
     rows = (
         (each.group, number(each.messages), number(each.not_resent), shown(each.oldest), shown(each.newest))

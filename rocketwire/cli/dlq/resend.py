@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from rocketwire.cli.errors import INCOMPLETE, CommandError, CommandFailed
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.mistake import INCOMPLETE, Mistake, Unsuccessful
 from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.output import count_of, warn
 from rocketwire.cli.parameter_types import GROUP
 
 if TYPE_CHECKING:
-    from rocketwire.cli.message.outgoing import Outgoing
-    from rocketwire.cli.message.reading import Found
-    from rocketwire.cli.message.results import Results
-    from rocketwire.cli.online import Endpoint
-    from rocketwire.remoting.cluster import Cluster
+    from rocketwire.cli.message.outgoing import OutgoingMessage
+    from rocketwire.cli.message.reading import BrokerMessage
+    from rocketwire.cli.message.results import SendResultPrinter
+    from rocketwire.cli.online import ClusterAccess
+    from rocketwire.remoting.cluster import BlockingCluster
 
 _AT_ONCE: Final = 256
 """So many are sent and answered before the progress is committed."""
@@ -53,7 +53,7 @@ Examples:
 @json_option
 @online
 def command(
-    endpoint: Endpoint,
+    endpoint: ClusterAccess,
     *,
     group: str,
     ids: tuple[str, ...],
@@ -76,17 +76,17 @@ def command(
     time if it was killed. --id neither reads nor moves that offset.
     """
     if bool(ids) == everything:
-        raise Mistake("one of --id and --all is needed")
+        raise CommandError("one of --id and --all is needed")
     if (again or limit is not None) and not everything:
-        raise Mistake("--again and --limit: only with --all")
-    from rocketwire.cli.message.results import Results
+        raise CommandError("--again and --limit: only with --all")
+    from rocketwire.cli.message.results import SendResultPrinter
 
-    results = Results(as_json=as_json, quiet=False)
+    results = SendResultPrinter(as_json=as_json, quiet=False)
     with endpoint.connected() as cluster:
-        resend = Resend(cluster, group, results, to_retry=target == "retry")
+        resend = DeadLetterResend(cluster, group, results, to_retry=target == "retry")
         letters = resend.named(ids) if ids else resend.remaining(again=again, limit=limit)
         if not letters.count:
-            raise Unsuccessful(f"group {group}: there is no dead letter to send")
+            raise CommandFailed(f"group {group}: there is no dead letter to send")
         _confirm(letters.count, group, target, yes=yes)
         return resend.run(letters)
 
@@ -95,27 +95,27 @@ def _confirm(count: int, group: str, target: str, *, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise Mistake("stdin is no terminal to ask at: --yes is needed")
+        raise CommandError("stdin is no terminal to ask at: --yes is needed")
     where = f"%RETRY%{group}" if target == "retry" else "the topics they were first sent to"
     print(f"Send {count_of(count, 'dead letter')} of group {group} to {where}? [y/N] ", end="", file=sys.stderr)
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise Unsuccessful("nothing is sent")
+        raise CommandFailed("nothing is sent")
 
 
 @dataclass
-class Letters:
+class DeadLetterSelection:
     """Dead letters to send; `tracked` if the progress is committed."""
 
     count: int
-    found: Iterator[Found] = field(repr=False)
+    found: Iterator[BrokerMessage] = field(repr=False)
     tracked: bool
 
 
-class Resend:
+class DeadLetterResend:
     """Sends dead letters of one group."""
 
-    def __init__(self, cluster: Cluster, group: str, results: Results, *, to_retry: bool) -> None:
+    def __init__(self, cluster: BlockingCluster, group: str, results: SendResultPrinter, *, to_retry: bool) -> None:
         from rocketwire.cli.dlq.letters import topic_of
 
         self._cluster = cluster
@@ -125,7 +125,7 @@ class Resend:
         self._to_retry = to_retry
         self._complaints = 0
 
-    def named(self, ids: tuple[str, ...]) -> Letters:
+    def named(self, ids: tuple[str, ...]) -> DeadLetterSelection:
         """The dead letters with these ids.
 
         Raises:
@@ -136,15 +136,15 @@ class Resend:
         found = [found_by_id(self._cluster, each, self._topic) for each in ids]
         for each, one in zip(ids, found, strict=True):
             if one.one.message.topic != self._topic:
-                raise Unsuccessful(f"{each}: it is a message of {one.one.message.topic}, no dead letter of this group")
-        return Letters(len(found), iter(found), tracked=False)
+                raise CommandFailed(f"{each}: it is a message of {one.one.message.topic}, no dead letter of this group")
+        return DeadLetterSelection(len(found), iter(found), tracked=False)
 
-    def remaining(self, *, again: bool, limit: int | None) -> Letters:
-        """Those behind the committed progress, or all with `again`; queue by queue, up to `limit`."""
+    def remaining(self, *, again: bool, limit: int | None) -> DeadLetterSelection:
+        """Those behind the committed progress, or all with `copy_for_resend`; queue by queue, up to `limit`."""
         from rocketwire.cli.message.committing import committed
         from rocketwire.cli.message.pulls import TOOLS_GROUP
         from rocketwire.cli.message.reading import queues_of, read_all
-        from rocketwire.cli.message.selection import Selection
+        from rocketwire.cli.message.selection import MessageSelection
 
         places = []
         for queue in queues_of(self._cluster, self._topic):
@@ -152,26 +152,26 @@ class Resend:
             done = None if again else committed(queue, TOOLS_GROUP)
             places.append((queue, range(max(offsets.start, done or 0), offsets.stop)))
         count = sum(len(offsets) for _, offsets in places)
-        found = islice(read_all(places, Selection(), self._complain), limit)
-        return Letters(count if limit is None else min(count, limit), found, tracked=True)
+        found = islice(read_all(places, MessageSelection(), self._complain), limit)
+        return DeadLetterSelection(count if limit is None else min(count, limit), found, tracked=True)
 
-    def run(self, letters: Letters) -> int:
+    def run(self, letters: DeadLetterSelection) -> int:
         """Send them; the exit code.
 
         Raises:
             NotReached, Refused, NoSuchTopic: the rest cannot be sent.
         """
-        from rocketwire.cli.message.sending import Sender
+        from rocketwire.cli.message.sending import MessageSender
 
-        code = self._results.run(Sender(self._cluster, say=self._results.warn), self._messages(letters))
+        code = self._results.run(MessageSender(self._cluster, say=self._results.warn), self._messages(letters))
         return INCOMPLETE if self._complaints else code
 
-    def _messages(self, letters: Letters) -> Iterator[Outgoing | None]:
+    def _messages(self, letters: DeadLetterSelection) -> Iterator[OutgoingMessage | None]:
         """The messages to send; after each part a pause, behind which all before it are stored or refused."""
-        from rocketwire.cli.message.committing import Progress
+        from rocketwire.cli.message.committing import CommitProgress
         from rocketwire.cli.message.pulls import TOOLS_GROUP
 
-        progress = Progress(self._cluster, self._topic, TOOLS_GROUP)
+        progress = CommitProgress(self._cluster, self._topic, TOOLS_GROUP)
         while part := list(islice(letters.found, _AT_ONCE)):
             yield from (message for each in part if (message := self._again(each)) is not None)
             yield None
@@ -183,9 +183,9 @@ class Resend:
                     progress.reached(each.broker, each.one.message.queue_id, each.one.message.queue_offset + 1)
                 progress.commit()
 
-    def _again(self, letter: Found) -> Outgoing | None:
+    def _again(self, letter: BrokerMessage) -> OutgoingMessage | None:
         """The message to send; None, and a complaint, if the letter cannot be read."""
-        from rocketwire.cli.dlq.letters import again, origin_topic
+        from rocketwire.cli.dlq.letters import copy_for_resend, origin_topic
         from rocketwire.cli.shown_message import body_of
 
         body, origin = body_of(letter.one, self._complain), origin_topic(letter.one)
@@ -193,7 +193,7 @@ class Resend:
             self._complain(f"{letter.one.message_id}: it does not name the topic that it was first sent to")
         if body is None or origin is None:
             return None
-        return again(letter.one, body, group=self._group, origin=origin, to_retry=self._to_retry)
+        return copy_for_resend(letter.one, body, group=self._group, origin=origin, to_retry=self._to_retry)
 
     def _complain(self, what: object) -> None:
         self._complaints += 1

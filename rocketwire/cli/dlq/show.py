@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from rocketwire.cli.errors import INCOMPLETE
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.mistake import INCOMPLETE
 from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.output import json_line, warn
 from rocketwire.cli.parameter_types import GROUP
 
 if TYPE_CHECKING:
-    from rocketwire.cli.message.reading import Found
-    from rocketwire.cli.online import Endpoint
+    from rocketwire.cli.message.reading import BrokerMessage
+    from rocketwire.cli.online import ClusterAccess
 
 _LAST: Final = 10
 _BODY_SHOWN: Final = 200
@@ -34,14 +34,14 @@ Examples:
 )
 @json_option
 @online
-def command(endpoint: Endpoint, *, group: str, last: int, as_json: bool) -> int:
+def command(endpoint: ClusterAccess, *, group: str, last: int, as_json: bool) -> int:
     """Show the newest dead letters of a group: when they became some, their topic, id, tag, keys and body.
 
     `message show ID --topic %DLQ%GROUP` shows all of one.
     """
     from rocketwire.cli.dlq.letters import origin_topic, topic_of
     from rocketwire.cli.message.reading import queues_of, read_last
-    from rocketwire.cli.message.selection import Selection
+    from rocketwire.cli.message.selection import MessageSelection
     from rocketwire.cli.shown_message import json_object
 
     complaints = 0
@@ -53,7 +53,7 @@ def command(endpoint: Endpoint, *, group: str, last: int, as_json: bool) -> int:
 
     with endpoint.connected() as cluster:
         places = [(queue, queue.offsets()) for queue in queues_of(cluster, topic_of(group))]
-        found = read_last(places, last, Selection(), report)
+        found = read_last(places, last, MessageSelection(), report)
     if as_json:
         for each in found:
             shown = json_object(each.one, report, broker=each.broker)
@@ -63,20 +63,20 @@ def command(endpoint: Endpoint, *, group: str, last: int, as_json: bool) -> int:
     return 0 if found and not complaints else INCOMPLETE
 
 
-def _print(found: list[Found]) -> None:
+def _print(found: list[BrokerMessage]) -> None:
     from rocketwire.cli.dlq.letters import origin_topic
     from rocketwire.cli.shown_message import body_of
-    from rocketwire.cli.table import Column, print_table
+    from rocketwire.cli.table import TableColumn, print_table
     from rocketwire.cli.times import shown
 
     columns = (
-        Column("DEAD SINCE (UTC)", time=True, least=16),
-        Column("TOPIC", least=8),
-        Column("MESSAGE ID", least=32),
-        Column("TAG", spare=2),
-        Column("KEYS", spare=3),
-        Column("PLACE", spare=1),
-        Column("BODY", least=8, text=True),
+        TableColumn("DEAD SINCE (UTC)", time=True, least=16),
+        TableColumn("TOPIC", least=8),
+        TableColumn("MESSAGE ID", least=32),
+        TableColumn("TAG", spare=2),
+        TableColumn("KEYS", spare=3),
+        TableColumn("PLACE", spare=1),
+        TableColumn("BODY", least=8, text=True),
     )
     rows = (
         (

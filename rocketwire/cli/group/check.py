@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from rocketwire.cli.errors import INCOMPLETE, NoSuchGroup
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.mistake import INCOMPLETE, NoSuchGroup
 from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.output import json_line, warn
 from rocketwire.cli.parameter_types import GROUP
 
 if TYPE_CHECKING:
-    from rocketwire.cli.group.members import Group, Member
-    from rocketwire.cli.online import Endpoint
-    from rocketwire.remoting.cluster import Cluster
-    from rocketwire.server.clients.consistency import Difference
+    from rocketwire.cli.group.members import GroupMembership, MemberQueues
+    from rocketwire.cli.online import ClusterAccess
+    from rocketwire.remoting.cluster import BlockingCluster
+    from rocketwire.server.clients.consistency import SubscriptionDifference
     from rocketwire.wire.bodies.client import SubscriptionData
 
 _EPILOG: Final = """\
@@ -38,7 +38,7 @@ Examples:
 @click.argument("group", metavar="[GROUP]", type=GROUP, required=False)
 @json_option
 @online
-def command(endpoint: Endpoint, group: str | None, *, as_json: bool) -> int:
+def command(endpoint: ClusterAccess, group: str | None, *, as_json: bool) -> int:
     """Ask each member of a consumer group what it subscribes to, and say where they disagree."""
     with endpoint.connected() as cluster:
         groups = list(_found(cluster, group))
@@ -55,7 +55,7 @@ def command(endpoint: Endpoint, group: str | None, *, as_json: bool) -> int:
     return INCOMPLETE if silent or not all(each.agrees for each in groups) else 0
 
 
-def _found(cluster: Cluster, name: str | None) -> Iterator[Group]:
+def _found(cluster: BlockingCluster, name: str | None) -> Iterator[GroupMembership]:
     from rocketwire.cli.group.members import find_group
 
     brokers = cluster.all_brokers().values()
@@ -67,27 +67,27 @@ def _found(cluster: Cluster, name: str | None) -> Iterator[Group]:
             raise NoSuchGroup(name, f"group {name}: no consumer of that group is on line")
 
 
-def _write(groups: list[Group]) -> None:
-    from rocketwire.cli.table import Column, print_table
+def _write(groups: list[GroupMembership]) -> None:
+    from rocketwire.cli.table import TableColumn, print_table
 
     if not groups:
         print("no consumer group is on line")
         return
     columns = (
-        Column("GROUP", least=12),
-        Column("TOPIC", least=12),
-        Column("SUBSCRIPTION", least=12),
-        Column("CLIENT", least=16),
-        Column("ADDRESS", least=15),
-        Column("AGREES"),
+        TableColumn("GROUP", least=12),
+        TableColumn("TOPIC", least=12),
+        TableColumn("SUBSCRIPTION", least=12),
+        TableColumn("CLIENT", least=16),
+        TableColumn("ADDRESS", least=15),
+        TableColumn("AGREES"),
     )
     print_table(columns, (row for group in groups for row in _rows(group)))
     for group in groups:
         print(_verdict(group))
 
 
-def _rows(group: Group) -> Iterator[tuple[str, ...]]:
-    from rocketwire.server.clients.consistency import shown
+def _rows(group: GroupMembership) -> Iterator[tuple[str, ...]]:
+    from rocketwire.server.clients.consistency import subscription_text
 
     differences = {each.topic: each for each in group.differences}
     topics = {topic for member in group.members for topic in member.subscriptions or ()}
@@ -97,17 +97,17 @@ def _rows(group: Group) -> Iterator[tuple[str, ...]]:
                 wanted = "?"
             else:
                 subscription = member.subscriptions.get(topic)
-                wanted = "-" if subscription is None else shown(subscription)
+                wanted = "-" if subscription is None else subscription_text(subscription)
             yield group.name, topic, wanted, member.client_id, member.address, _agreement(differences.get(topic))
 
 
-def _agreement(difference: Difference | None) -> str:
+def _agreement(difference: SubscriptionDifference | None) -> str:
     if difference is None:
         return "yes"
     return "no" if difference.matters else "yes, written differently"
 
 
-def _verdict(group: Group) -> str:
+def _verdict(group: GroupMembership) -> str:
     count = len(group.members)
     members = f"group {group.name}: {count} member" + ("" if count == 1 else "s")
     if not group.agrees:
@@ -115,11 +115,11 @@ def _verdict(group: Group) -> str:
     return f"{members}, all that told their subscriptions agree" if _silent(group.members) else f"{members}, agree"
 
 
-def _silent(members: Iterable[Member]) -> bool:
+def _silent(members: Iterable[MemberQueues]) -> bool:
     return any(member.subscriptions is None for member in members)
 
 
-def _json(group: Group) -> dict[str, Any]:
+def _json(group: GroupMembership) -> dict[str, Any]:
     return {
         "group": group.name,
         "agrees": group.agrees,
@@ -144,7 +144,7 @@ def _json(group: Group) -> dict[str, Any]:
                         "subscription": None if side.subscription is None else _subscription(side.subscription),
                         "client_ids": side.client_ids,
                     }
-                    for side in difference.sides
+                    for side in difference.variants
                 ],
             }
             for difference in group.differences

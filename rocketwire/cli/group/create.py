@@ -13,7 +13,7 @@ from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import GROUP
 
 if TYPE_CHECKING:
-    from rocketwire.cli.online import Endpoint
+    from rocketwire.cli.online import ClusterAccess
 
 _FIELDS: Final = {
     "retry_queues": "retry_queue_nums",
@@ -53,7 +53,7 @@ _EPILOG: Final = "Example: rocketwire group create orders --max-retries 5 --no-b
 @json_option
 @online
 def command(
-    endpoint: Endpoint,
+    endpoint: ClusterAccess,
     /,
     *,
     group: str,
@@ -63,22 +63,22 @@ def command(
     **settings: Any,  # noqa: ANN401 - of _FIELDS
 ) -> int:
     """Create GROUP on the brokers of a cluster. Where it exists, what the options name is changed."""
-    from rocketwire.cli.attempts import Attempts
-    from rocketwire.cli.brokers import Choice, master
+    from rocketwire.cli.attempts import ServerAttempts
+    from rocketwire.cli.brokers import BrokerChoice, master
+    from rocketwire.cli.errors import CommandError
     from rocketwire.cli.group.shown import configuration, write_configurations
-    from rocketwire.cli.mistake import Mistake
     from rocketwire.cli.output import json_line
     from rocketwire.remoting.admin.groups import group_configs, put_group
     from rocketwire.wire.bodies.group import SubscriptionGroupConfig
-    from rocketwire.wire.names import group_problem
+    from rocketwire.wire.names import group_name_error
 
-    if problem := group_problem(group):
-        raise Mistake(f"group {group}: {problem}")
+    if problem := group_name_error(group):
+        raise CommandError(f"group {group}: {problem}")
     changes = {_FIELDS[name]: value for name, value in settings.items() if value is not None}
-    attempts = Attempts()
+    attempts = ServerAttempts()
     rows: list[dict[str, Any]] = []
     with endpoint.connected() as cluster:
-        choice = Choice(cluster_name=cluster_name, broker_names=broker_names)
+        choice = BrokerChoice(cluster_name=cluster_name, broker_names=broker_names)
         for broker in choice.of_one_cluster(cluster.info()):
             with attempts.at(f"broker {broker.name}"):
                 connection = master(cluster, broker)

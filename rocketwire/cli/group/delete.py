@@ -13,11 +13,11 @@ from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import GROUP
 
 if TYPE_CHECKING:
-    from rocketwire.cli.attempts import Attempts
-    from rocketwire.cli.brokers import Choice
-    from rocketwire.cli.deletion import Deleted
-    from rocketwire.cli.online import Endpoint
-    from rocketwire.remoting.cluster import Cluster
+    from rocketwire.cli.attempts import ServerAttempts
+    from rocketwire.cli.brokers import BrokerChoice
+    from rocketwire.cli.deletion import DeletedThing
+    from rocketwire.cli.online import ClusterAccess
+    from rocketwire.remoting.cluster import BlockingCluster
 
 
 @click.command("delete", cls=OnlineCommand, epilog="Example: rocketwire group delete orders --yes")
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @json_option
 @online
 def command(
-    endpoint: Endpoint,
+    endpoint: ClusterAccess,
     *,
     group: str,
     keep_offsets: bool,
@@ -45,18 +45,18 @@ def command(
 
     Members that are on line may create it again.
     """
-    from rocketwire.cli.attempts import Attempts
-    from rocketwire.cli.brokers import Choice, master
+    from rocketwire.cli.attempts import ServerAttempts
+    from rocketwire.cli.brokers import BrokerChoice, master
     from rocketwire.cli.confirmation import confirm
-    from rocketwire.cli.deletion import Deleted, write
+    from rocketwire.cli.deletion import DeletedThing, write
     from rocketwire.cli.found import check_group
     from rocketwire.remoting.admin.groups import delete_group
     from rocketwire.wire.names import dead_letter_topic, retry_topic
 
-    attempts = Attempts()
-    deleted: list[Deleted] = []
+    attempts = ServerAttempts()
+    deleted: list[DeletedThing] = []
     with endpoint.connected() as cluster:
-        choice = Choice(cluster_name=cluster_name, broker_names=broker_names)
+        choice = BrokerChoice(cluster_name=cluster_name, broker_names=broker_names)
         brokers = choice.of(cluster.info())
         brokers = check_group(cluster, group, brokers, attempts)
         names = ", ".join(broker.name for broker in brokers)
@@ -65,23 +65,25 @@ def command(
         for broker in brokers:
             with attempts.at(f"broker {broker.name}"):
                 delete_group(master(cluster, broker), group, offsets=not keep_offsets)
-                deleted.append(Deleted(what="group", name=group, at="broker", server=broker.name))
+                deleted.append(DeletedThing(what="group", name=group, at="broker", server=broker.name))
         for topic in (retry_topic(group), dead_letter_topic(group)):
             deleted += _topic_deleted(cluster, topic, choice, attempts)
     write(deleted, json=as_json)
     return attempts.code()
 
 
-def _topic_deleted(cluster: Cluster, topic: str, choice: Choice, attempts: Attempts) -> list[Deleted]:
+def _topic_deleted(
+    cluster: BlockingCluster, topic: str, choice: BrokerChoice, attempts: ServerAttempts
+) -> list[DeletedThing]:
     """Delete a topic of the group, if there is one."""
     from rocketwire.cli.deletion import delete_everywhere
-    from rocketwire.remoting.admin.brokers import brokers_of, leading
+    from rocketwire.remoting.admin.brokers import brokers_of, masters_only
     from rocketwire.remoting.errors import NoSuchTopic
 
     try:
         datas = cluster.route(topic).broker_datas
     except NoSuchTopic:
         return []
-    every = leading(brokers_of(datas, cluster.info()))
+    every = masters_only(brokers_of(datas, cluster.info()))
     chosen = choice.only(every)
     return delete_everywhere(cluster, topic, chosen, attempts, route=len(chosen) == len(every))

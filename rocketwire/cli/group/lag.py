@@ -12,7 +12,7 @@ from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import GROUP, TOPIC
 
 if TYPE_CHECKING:
-    from rocketwire.cli.online import Endpoint
+    from rocketwire.cli.online import ClusterAccess
 
 
 @click.command("lag", cls=OnlineCommand, epilog="Example: rocketwire group lag orders --topic Orders --json")
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @json_option
 @online
 def command(
-    endpoint: Endpoint,
+    endpoint: ClusterAccess,
     *,
     group: str,
     topic: str | None,
@@ -35,18 +35,18 @@ def command(
     Without --topic, these are the topics that the group has committed offsets in, its retry topic among them; of a
     group with members, only those that it subscribes to.
     """
-    from rocketwire.cli.attempts import Attempts
-    from rocketwire.cli.brokers import Choice
+    from rocketwire.cli.attempts import ServerAttempts
+    from rocketwire.cli.brokers import BrokerChoice
+    from rocketwire.cli.errors import CommandFailed
     from rocketwire.cli.found import check_group, topic_brokers
     from rocketwire.cli.group.owners import find_members
-    from rocketwire.cli.mistake import Unsuccessful
     from rocketwire.cli.output import json_line
     from rocketwire.remoting.admin.groups import progress
 
-    attempts = Attempts()
+    attempts = ServerAttempts()
     rows: list[dict[str, Any]] = []
     with endpoint.connected() as cluster:
-        choice = Choice(cluster_name=cluster_name, broker_names=broker_names)
+        choice = BrokerChoice(cluster_name=cluster_name, broker_names=broker_names)
         brokers = choice.of(cluster.info()) if topic is None else topic_brokers(cluster, topic, choice)
         brokers = check_group(cluster, group, brokers, attempts)
         table = {}
@@ -70,7 +70,7 @@ def command(
             }
         )
     if not rows and attempts.code() == 0:
-        raise Unsuccessful(f"group {group}: the brokers have no offsets of it")
+        raise CommandFailed(f"group {group}: the brokers have no offsets of it")
     if as_json:
         for row in rows:
             json_line(row)
@@ -81,13 +81,17 @@ def command(
 
 def _write(rows: list[dict[str, Any]]) -> None:
     from rocketwire.cli.output import number
-    from rocketwire.cli.table import Column, print_table
+    from rocketwire.cli.table import TableColumn, print_table
     from rocketwire.cli.times import shown
 
     columns = (
-        *(Column("TOPIC", least=12), Column("BROKER", least=8), Column("QUEUE", right=True)),
-        *(Column("BROKER OFFSET", right=True), Column("CONSUMER OFFSET", right=True), Column("LAG", right=True)),
-        *(Column("LAST CONSUMED (UTC)", time=True, spare=2), Column("OWNER", least=12, spare=1)),
+        *(TableColumn("TOPIC", least=12), TableColumn("BROKER", least=8), TableColumn("QUEUE", right=True)),
+        *(
+            TableColumn("BROKER OFFSET", right=True),
+            TableColumn("CONSUMER OFFSET", right=True),
+            TableColumn("LAG", right=True),
+        ),
+        *(TableColumn("LAST CONSUMED (UTC)", time=True, spare=2), TableColumn("OWNER", least=12, spare=1)),
     )
     print_table(
         columns,

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from rocketwire.cli.brokers import broker_options
+from rocketwire.cli.errors import CommandError
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.mistake import Mistake
 from rocketwire.cli.online import OnlineCommand, online
 
 if TYPE_CHECKING:
-    from rocketwire.cli.online import Endpoint
-    from rocketwire.remoting.connection import Connection
+    from rocketwire.cli.online import ClusterAccess
+    from rocketwire.remoting.connection import BlockingConnection
     from rocketwire.wire.bodies.online import ConsumerConnection
     from rocketwire.wire.bodies.progress import ConsumeStats
 
@@ -54,7 +54,7 @@ class _Group:
 @json_option
 @online
 def command(
-    endpoint: Endpoint,
+    endpoint: ClusterAccess,
     *,
     kind: str | None,
     everything: bool,
@@ -68,16 +68,16 @@ def command(
     offsets itself, so brokers know no lag of it.
     """
     if kind and everything:
-        raise Mistake("--kind and --all: only one of them")
-    from rocketwire.cli.attempts import Attempts
-    from rocketwire.cli.brokers import Choice
+        raise CommandError("--kind and --all: only one of them")
+    from rocketwire.cli.attempts import ServerAttempts
+    from rocketwire.cli.brokers import BrokerChoice
     from rocketwire.cli.output import json_line
-    from rocketwire.cli.table import Column, print_table
+    from rocketwire.cli.table import TableColumn, print_table
 
-    attempts = Attempts()
+    attempts = ServerAttempts()
     groups: dict[str, _Group] = {}
     with endpoint.connected() as cluster:
-        choice = Choice(cluster_name=cluster_name, broker_names=broker_names)
+        choice = BrokerChoice(cluster_name=cluster_name, broker_names=broker_names)
         brokers = choice.of(cluster.info())
         of_topics = () if cluster_name or broker_names else cluster.groups()
         for broker in brokers:
@@ -100,8 +100,8 @@ def command(
             )
     elif chosen:
         columns = (
-            *(Column("GROUP", least=16), Column("MEMBERS", right=True), Column("LAG", right=True)),
-            *(Column("MESSAGES/S", right=True), Column("MODEL", spare=2), Column("TYPE", spare=1)),
+            *(TableColumn("GROUP", least=16), TableColumn("MEMBERS", right=True), TableColumn("LAG", right=True)),
+            *(TableColumn("MESSAGES/S", right=True), TableColumn("MODEL", spare=2), TableColumn("TYPE", spare=1)),
         )
         print_table(
             columns,
@@ -116,12 +116,12 @@ def command(
     return attempts.code(found=bool(chosen), what="groups")
 
 
-def _add(groups: dict[str, _Group], broker: Connection, also: tuple[str, ...] | list[str]) -> None:
+def _add(groups: dict[str, _Group], broker: BlockingConnection, also: tuple[str, ...] | list[str]) -> None:
     """Add the groups of one broker, and `also` those that have a retry topic."""
-    from rocketwire.remoting.admin.groups import consumers_of_all, group_configs, progress_of_all
+    from rocketwire.remoting.admin.groups import all_consumer_connections, group_configs, progress_of_all
 
     names = sorted({*group_configs(broker), *also})
-    connected = list(consumers_of_all(broker, names))
+    connected = list(all_consumer_connections(broker, names))
     stats = list(progress_of_all(broker, names))
     for name, its_members, its_stats in zip(names, connected, stats, strict=True):
         groups.setdefault(name, _Group()).add(its_members, its_stats)

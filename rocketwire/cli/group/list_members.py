@@ -12,8 +12,8 @@ from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import GROUP
 
 if TYPE_CHECKING:
-    from rocketwire.cli.group.owners import Members
-    from rocketwire.cli.online import Endpoint
+    from rocketwire.cli.group.owners import QueueOwners
+    from rocketwire.cli.online import ClusterAccess
 
 
 @click.command("members", cls=OnlineCommand, epilog="Example: rocketwire group members orders")
@@ -22,35 +22,35 @@ if TYPE_CHECKING:
 @json_option
 @online
 def command(
-    endpoint: Endpoint, *, group: str, cluster_name: str | None, broker_names: tuple[str, ...], as_json: bool
+    endpoint: ClusterAccess, *, group: str, cluster_name: str | None, broker_names: tuple[str, ...], as_json: bool
 ) -> int:
     """Print the members of GROUP that are on line: address, language, version, and the queues that each consumes.
 
     Each member is asked for its queues, through a broker.
     """
-    from rocketwire.cli.attempts import Attempts
-    from rocketwire.cli.brokers import Choice
+    from rocketwire.cli.attempts import ServerAttempts
+    from rocketwire.cli.brokers import BrokerChoice
+    from rocketwire.cli.errors import CommandFailed
     from rocketwire.cli.found import check_group
     from rocketwire.cli.group.owners import find_members
-    from rocketwire.cli.mistake import Unsuccessful
 
-    attempts = Attempts()
+    attempts = ServerAttempts()
     with endpoint.connected() as cluster:
-        brokers = Choice(cluster_name=cluster_name, broker_names=broker_names).of(cluster.info())
+        brokers = BrokerChoice(cluster_name=cluster_name, broker_names=broker_names).of(cluster.info())
         members = find_members(cluster, group, brokers, attempts)
         if not members.clients:
             if attempts.code() == 0:
                 check_group(cluster, group, brokers, attempts)
-                raise Unsuccessful(f"group {group}: no member is on line")
+                raise CommandFailed(f"group {group}: no member is on line")
             return attempts.code()
     _write(group, members, as_json=as_json)
     return attempts.code()
 
 
-def _write(group: str, members: Members, *, as_json: bool) -> None:
+def _write(group: str, members: QueueOwners, *, as_json: bool) -> None:
     from rocketwire.cli.group.shown import member
     from rocketwire.cli.output import json_line
-    from rocketwire.cli.table import Column, print_table
+    from rocketwire.cli.table import TableColumn, print_table
 
     rows = []
     for client_id, client in sorted(members.clients.items()):
@@ -66,8 +66,8 @@ def _write(group: str, members: Members, *, as_json: bool) -> None:
             json_line(row)
         return
     columns = (
-        *(Column("CLIENT", least=16), Column("ADDRESS", least=15), Column("LANGUAGE", spare=1)),
-        *(Column("VERSION", spare=2), Column("QUEUES", least=16)),
+        *(TableColumn("CLIENT", least=16), TableColumn("ADDRESS", least=15), TableColumn("LANGUAGE", spare=1)),
+        *(TableColumn("VERSION", spare=2), TableColumn("QUEUES", least=16)),
     )
     print_table(
         columns,

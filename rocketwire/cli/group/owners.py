@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rocketwire.cli.attempts import Attempts
-    from rocketwire.remoting.admin.brokers import Broker
-    from rocketwire.remoting.cluster import Cluster
+    from rocketwire.cli.attempts import ServerAttempts
+    from rocketwire.remoting.admin.brokers import RegisteredBroker
+    from rocketwire.remoting.cluster import BlockingCluster
     from rocketwire.wire.bodies.client import MessageQueue
-    from rocketwire.wire.bodies.online import Connection
+    from rocketwire.wire.bodies.online import ClientConnection
 
 
 @dataclass(slots=True)
-class Members:
+class QueueOwners:
     """The members of a group by client id, and the queues of those that tell them."""
 
-    clients: dict[str, Connection] = field(default_factory=dict)
+    clients: dict[str, ClientConnection] = field(default_factory=dict)
     queues: dict[str, tuple[MessageQueue, ...]] = field(default_factory=dict)
 
     @property
@@ -27,15 +27,17 @@ class Members:
         return {queue: client_id for client_id, queues in self.queues.items() for queue in queues}
 
 
-def find_members(cluster: Cluster, group: str, brokers: Iterable[Broker], attempts: Attempts) -> Members:
+def find_members(
+    cluster: BlockingCluster, group: str, brokers: Iterable[RegisteredBroker], attempts: ServerAttempts
+) -> QueueOwners:
     """The members that are connected to brokers; each is asked once, through a broker, for its queues."""
-    from rocketwire.remoting.admin.groups import consumers, running_info
+    from rocketwire.remoting.admin.groups import consumer_connections, running_info
 
-    found = Members()
+    found = QueueOwners()
     for broker in brokers:
         with attempts.at(f"broker {broker.name}"):
             connection = cluster.connection(broker.address)
-            connected = consumers(connection, group)
+            connected = consumer_connections(connection, group)
             for client in () if connected is None else connected.connection_set:
                 found.clients.setdefault(client.client_id, client)
                 if client.client_id not in found.queues:

@@ -12,7 +12,7 @@ from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import GROUP
 
 if TYPE_CHECKING:
-    from rocketwire.cli.online import Endpoint
+    from rocketwire.cli.online import ClusterAccess
 
 
 @click.command("show", cls=OnlineCommand, epilog="Example: rocketwire group show orders")
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
 @json_option
 @online
 def command(
-    endpoint: Endpoint, *, group: str, cluster_name: str | None, broker_names: tuple[str, ...], as_json: bool
+    endpoint: ClusterAccess, *, group: str, cluster_name: str | None, broker_names: tuple[str, ...], as_json: bool
 ) -> int:
     """Print the configuration of GROUP on each broker, its members, and what the brokers say that it subscribes to."""
-    from rocketwire.cli.attempts import Attempts
-    from rocketwire.cli.brokers import Choice
+    from rocketwire.cli.attempts import ServerAttempts
+    from rocketwire.cli.brokers import BrokerChoice
     from rocketwire.cli.found import unknown_group
     from rocketwire.cli.group.shown import configuration, member, subscription
     from rocketwire.cli.output import json_line
-    from rocketwire.remoting.admin.groups import consumers, group_configs
+    from rocketwire.remoting.admin.groups import consumer_connections, group_configs
 
-    attempts = Attempts()
+    attempts = ServerAttempts()
     known: set[str] = set()
     configurations: list[dict[str, Any]] = []
     members: dict[str, dict[str, Any]] = {}
     subscriptions: dict[str, dict[str, Any]] = {}
     ways = {"consume_type": None, "message_model": None, "consume_from_where": None}
     with endpoint.connected() as cluster:
-        choice = Choice(cluster_name=cluster_name, broker_names=broker_names)
+        choice = BrokerChoice(cluster_name=cluster_name, broker_names=broker_names)
         for broker in choice.of(cluster.info()):
             with attempts.at(f"broker {broker.name}"):
                 connection = cluster.connection(broker.address)
@@ -46,7 +46,7 @@ def command(
                 known.update(configs)
                 if group in configs:
                     configurations.append(configuration(broker, configs[group]))
-                connected = consumers(connection, group)
+                connected = consumer_connections(connection, group)
                 if connected is not None:
                     members.update((each.client_id, member(each)) for each in connected.connection_set)
                     subscriptions.update(
@@ -73,7 +73,7 @@ def command(
 
 def _write(found: dict[str, Any]) -> None:
     from rocketwire.cli.group.shown import write_configurations
-    from rocketwire.cli.table import Column, print_table
+    from rocketwire.cli.table import TableColumn, print_table
 
     write_configurations(found["group"], found["brokers"])
     print()
@@ -83,12 +83,12 @@ def _write(found: dict[str, Any]) -> None:
     print(f"{found['consume_type']}, {found['message_model']}, {found['consume_from_where']}")
     print()
     members = (
-        *(Column("CLIENT", least=16), Column("ADDRESS", least=15), Column("LANGUAGE", spare=1)),
-        Column("VERSION", spare=2),
+        *(TableColumn("CLIENT", least=16), TableColumn("ADDRESS", least=15), TableColumn("LANGUAGE", spare=1)),
+        TableColumn("VERSION", spare=2),
     )
     print_table(members, [tuple(each.values()) for each in found["members"]])
     print()
     print_table(
-        (Column("TOPIC", least=12), Column("SUBSCRIPTION", least=12), Column("TYPE")),
+        (TableColumn("TOPIC", least=12), TableColumn("SUBSCRIPTION", least=12), TableColumn("TYPE")),
         [(each["topic"], each["expression"] or "", each["expression_type"]) for each in found["subscriptions"]],
     )

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rocketwire.remoting.admin.brokers import Broker
+    from rocketwire.remoting.admin.brokers import RegisteredBroker
     from rocketwire.wire.bodies.client import SubscriptionData
     from rocketwire.wire.bodies.group import SubscriptionGroupConfig
-    from rocketwire.wire.bodies.online import Connection
+    from rocketwire.wire.bodies.online import ClientConnection
 
 
-def configuration(broker: Broker, config: SubscriptionGroupConfig) -> dict[str, Any]:
+def configuration(broker: RegisteredBroker, config: SubscriptionGroupConfig) -> dict[str, Any]:
     """A group's configuration on one broker, as `--json` prints it."""
     return {
         "cluster": broker.cluster,
@@ -27,9 +27,9 @@ def configuration(broker: Broker, config: SubscriptionGroupConfig) -> dict[str, 
     }
 
 
-def member(client: Connection) -> dict[str, Any]:
+def member(client: ClientConnection) -> dict[str, Any]:
     """A member, as `--json` prints it."""
-    from rocketwire.wire.codes import version_name
+    from rocketwire.wire.facts.codes import version_name
 
     return {
         "client_id": client.client_id,
@@ -51,12 +51,12 @@ def subscription(one: SubscriptionData) -> dict[str, Any]:
 
 def write_configurations(group: str, rows: list[dict[str, Any]]) -> None:
     """Print a table of configurations."""
-    from rocketwire.cli.table import Column, print_table
+    from rocketwire.cli.table import TableColumn, print_table
 
     columns = (
-        *(Column("GROUP", least=12), Column("CLUSTER", spare=1), Column("BROKER", least=10)),
-        *(Column("CONSUME"), Column("BROADCAST"), Column("RETRY QUEUES", right=True)),
-        *(Column("MAX RETRIES", right=True), Column("ATTRIBUTES", spare=2)),
+        *(TableColumn("GROUP", least=12), TableColumn("CLUSTER", spare=1), TableColumn("BROKER", least=10)),
+        *(TableColumn("CONSUME"), TableColumn("BROADCAST"), TableColumn("RETRY QUEUES", right=True)),
+        *(TableColumn("MAX RETRIES", right=True), TableColumn("ATTRIBUTES", spare=2)),
     )
     print_table(
         columns,

@@ -6,36 +6,36 @@ import contextlib
 import time
 from typing import Final
 
-from rocketwire.cli.message.pulls import Queue
+from rocketwire.cli.message.pulls import PulledQueueMessages
 from rocketwire.remoting.admin import offsets
-from rocketwire.remoting.cluster import Cluster
+from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.remoting.errors import NoBroker, NotReached
 
 _EVERY_SECONDS: Final = 1.0
 
 
-def committed(queue: Queue, group: str) -> int | None:
+def committed(queue: PulledQueueMessages, group: str) -> int | None:
     """The offset that a group goes on at in a queue; None if it has none.
 
     Raises:
         NotReached, Refused: the broker does not answer, or refuses.
     """
-    return offsets.committed(queue.connection, group, queue.topic, [queue.queue_id])[queue.queue_id]
+    return offsets.committed_offset(queue.connection, group, queue.topic, [queue.queue_id])[queue.queue_id]
 
 
-def commit(queue: Queue, group: str, offset: int) -> None:
+def commit(queue: PulledQueueMessages, group: str, offset: int) -> None:
     """Commit an offset of a queue.
 
     Raises:
         NotReached, Refused: the broker does not answer, or refuses.
     """
-    offsets.commit(queue.connection, group, queue.topic, {queue.queue_id: offset})
+    offsets.commit_offset(queue.connection, group, queue.topic, {queue.queue_id: offset})
 
 
-class Progress:
+class CommitProgress:
     """Commits how far a group has come in a topic, at most once a second and at the end."""
 
-    def __init__(self, cluster: Cluster, topic: str, group: str) -> None:
+    def __init__(self, cluster: BlockingCluster, topic: str, group: str) -> None:
         self._cluster = cluster
         self._topic = topic
         self._group = group
@@ -60,9 +60,13 @@ class Progress:
             offset = self._behind[broker, queue_id]
             connection = self._cluster.broker(broker)
             try:
-                commit(Queue(broker, connection, self._topic, queue_id), self._group, offset)
+                commit(PulledQueueMessages(broker, connection, self._topic, queue_id), self._group, offset)
             except NotReached:
                 # Brokers close connections that are idle for two minutes.
-                self._cluster.forget(connection)
-                commit(Queue(broker, self._cluster.broker(broker), self._topic, queue_id), self._group, offset)
+                self._cluster.discard(connection)
+                commit(
+                    PulledQueueMessages(broker, self._cluster.broker(broker), self._topic, queue_id),
+                    self._group,
+                    offset,
+                )
             del self._behind[broker, queue_id]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from rocketwire.cli.mistake import Mistake, Unsuccessful
-from rocketwire.wire.codes import RequestCode
+from rocketwire.cli.errors import CommandError, CommandFailed
 from rocketwire.wire.facts import properties as names
+from rocketwire.wire.facts.codes import RequestCode
 
 if TYPE_CHECKING:
-    from rocketwire.remoting.cluster import Cluster
-    from rocketwire.remoting.connection import Connection
+    from rocketwire.remoting.cluster import BlockingCluster
+    from rocketwire.remoting.connection import BlockingConnection
 
 _UNITS_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _DURATION: Final = re.compile(r"([0-9]{1,12})(ms|s|m|h|d)")
@@ -26,11 +26,11 @@ def duration_ms(option: str, text: str) -> int:
     """
     match = _DURATION.fullmatch(text)
     if match is None:
-        raise Mistake(f"{option} {text}: allowed is a duration such as 500ms, 10s, 5m, 2h or 1d")
+        raise CommandError(f"{option} {text}: allowed is a duration such as 500ms, 10s, 5m, 2h or 1d")
     return int(match[1]) * _UNITS_MS[match[2]]
 
 
-def delay_properties(cluster: Cluster, topic: str, delay: str, now_ms: int) -> dict[str, str]:
+def delay_properties(cluster: BlockingCluster, topic: str, delay: str, now_ms: int) -> dict[str, str]:
     """The properties for `--delay`: a number is a delay level, all else a duration.
 
     A duration needs brokers with timers (5.x, rocketwire), or a delay level that takes exactly as long.
@@ -49,14 +49,14 @@ def delay_properties(cluster: Cluster, topic: str, delay: str, now_ms: int) -> d
         return {names.TIMER_DELIVER_MS: str(now_ms + wait)}
     levels = _levels(brokers[lacking])
     if wait not in levels:
-        raise Unsuccessful(
+        raise CommandFailed(
             f"--delay {delay}: broker {lacking} has no timer, and no delay level of this duration"
             f" (its levels: {' '.join(_shown(each) for each in levels) or 'unknown'})"
         )
     return {names.DELAY: str(levels.index(wait) + 1)}
 
 
-def time_properties(cluster: Cluster, topic: str, at_ms: int) -> dict[str, str]:
+def time_properties(cluster: BlockingCluster, topic: str, at_ms: int) -> dict[str, str]:
     """The properties for `--at`.
 
     Raises:
@@ -65,11 +65,11 @@ def time_properties(cluster: Cluster, topic: str, at_ms: int) -> dict[str, str]:
     """
     lacking = _without_timer(cluster.connections(cluster.send_route(topic).route))
     if lacking is not None:
-        raise Unsuccessful(f"--at: broker {lacking} has no timer, and would deliver the message at once")
+        raise CommandFailed(f"--at: broker {lacking} has no timer, and would deliver the message at once")
     return {names.TIMER_DELIVER_MS: str(at_ms)}
 
 
-def _without_timer(brokers: dict[str, Connection]) -> str | None:
+def _without_timer(brokers: dict[str, BlockingConnection]) -> str | None:
     """The name of a broker that has no timer."""
     from rocketwire.remoting.errors import AccessDenied, Refused
 
@@ -83,7 +83,7 @@ def _without_timer(brokers: dict[str, Connection]) -> str | None:
     return None
 
 
-def _levels(broker: Connection) -> list[int]:
+def _levels(broker: BlockingConnection) -> list[int]:
     """The durations of a broker's delay levels in ms, from level 1 on."""
     from rocketwire.remoting.errors import Refused
     from rocketwire.server.config.java_properties import parse_java_properties

@@ -10,16 +10,16 @@ from typing import IO, TYPE_CHECKING, Final
 
 import click
 
-from rocketwire.cli.mistake import INCOMPLETE, Mistake
+from rocketwire.cli.errors import INCOMPLETE, CommandError
 from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.output import count_of, warn
 from rocketwire.cli.parameter_types import FILE, TOPIC
 from rocketwire.cli.times import parsed
 
 if TYPE_CHECKING:
-    from rocketwire.cli.message.pulls import Queue
-    from rocketwire.cli.online import Endpoint
-    from rocketwire.store.archive.read.scan import Trouble
+    from rocketwire.cli.message.pulls import PulledQueueMessages
+    from rocketwire.cli.online import ClusterAccess
+    from rocketwire.store.offline.read.scan import ReadProblem
 
 _EPILOG: Final = """\
 OFFSET is a number of up to 10 digits: a queue offset, for each queue. TIME is a time of storing: ISO 8601 (2026-01-31,
@@ -50,7 +50,7 @@ _OFFSET_DIGITS: Final = 10
 @click.option("--output", metavar="FILE", type=FILE, help="Into this file. [default: stdout]")
 @online
 def command(
-    endpoint: Endpoint,
+    endpoint: ClusterAccess,
     *,
     topic: str,
     queues: tuple[str, ...],
@@ -71,7 +71,7 @@ def command(
 
     complaints = 0
 
-    def report(trouble: Trouble | str) -> None:
+    def report(trouble: ReadProblem | str) -> None:
         nonlocal complaints
         complaints += 1
         warn(str(trouble))
@@ -104,11 +104,11 @@ def _bound(option: str, text: str | None) -> Bound | None:
 
 def _queue_id(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= _OFFSET_DIGITS):
-        raise Mistake(f"--queue {text}: a whole number is needed, 0 or more")
+        raise CommandError(f"--queue {text}: a whole number is needed, 0 or more")
     return int(text)
 
 
-def _range(queue: Queue, first: Bound | None, end: Bound | None) -> range:
+def _range(queue: PulledQueueMessages, first: Bound | None, end: Bound | None) -> range:
     """The requested offsets of a queue, within those that it has now."""
     offsets = queue.offsets()
 
@@ -132,4 +132,4 @@ def _output(path: str | None) -> Iterator[IO[bytes]]:
         with Path(path).open("wb") as file:
             yield file
     except OSError as error:
-        raise Mistake(f"--output {path}: it cannot be written: {error.strerror}") from error
+        raise CommandError(f"--output {path}: it cannot be written: {error.strerror}") from error

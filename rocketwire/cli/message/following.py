@@ -11,14 +11,14 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from rocketwire.cli.message.pulls import PULLED_AT_ONCE, Queue
-from rocketwire.cli.message.reading import Pulled, Report, pulled
-from rocketwire.cli.message.selection import Selection
-from rocketwire.cli.online import Endpoint
-from rocketwire.remoting.cluster import Cluster
-from rocketwire.remoting.connection import Connection
+from rocketwire.cli.message.pulls import PULLED_AT_ONCE, PulledQueueMessages
+from rocketwire.cli.message.reading import PulledRange, Report, pulled
+from rocketwire.cli.message.selection import MessageSelection
+from rocketwire.cli.online import ClusterAccess
+from rocketwire.remoting.cluster import BlockingCluster
+from rocketwire.remoting.connection import BlockingConnection
 from rocketwire.remoting.errors import AccessDenied, NoBroker, NoSuchTopic, NotReached, Refused, RemotingError
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 
 LOOKED_AT_SECONDS: Final = 3.0
 """How often the route is looked at for new queues and brokers."""
@@ -51,7 +51,7 @@ class Arrived(NamedTuple):
     """What a pull brought: selected messages, and the offset up to which the queue is read."""
 
     place: Place
-    pulled: Pulled
+    pulled: PulledRange
 
 
 class Follower:
@@ -65,10 +65,10 @@ class Follower:
 
     def __init__(
         self,
-        endpoint: Endpoint,
+        endpoint: ClusterAccess,
         topic: str,
         starts: Mapping[Place, int],
-        selection: Selection,
+        selection: MessageSelection,
         report: Report,
         *,
         group: str,
@@ -105,7 +105,7 @@ class Follower:
                 raise found
             yield found
 
-    def connected(self) -> Cluster:
+    def connected(self) -> BlockingCluster:
         """A new cluster of the endpoint, which waits longer than a broker holds a pull."""
         return self._endpoint.unwatched(_SILENT_SECONDS)
 
@@ -175,7 +175,7 @@ class _Broker(threading.Thread):
             self._lost = True
             self._follower.report(f"{error}; trying again until {self.name} is back")
 
-    def _pull(self, connection: Connection) -> None:
+    def _pull(self, connection: BlockingConnection) -> None:
         """Pull by long polling until the connection fails.
 
         Raises:
@@ -198,7 +198,7 @@ class _Broker(threading.Thread):
             heard = time.monotonic()
             queue_id = waiting.pop(found[0])
             asked = self._offsets[queue_id]
-            place = Queue(self.name, connection, self._follower.topic, queue_id)
+            place = PulledQueueMessages(self.name, connection, self._follower.topic, queue_id)
             got = pulled(place, asked, found[1], self._follower.report)
             if self._lost:
                 self._lost = False
@@ -210,7 +210,7 @@ class _Broker(threading.Thread):
             if got.reached != asked:
                 self._follower.arrived.put(Arrived(Place(self.name, queue_id), got))
 
-    def _send(self, connection: Connection, queue_id: int) -> int:
+    def _send(self, connection: BlockingConnection, queue_id: int) -> int:
         fields = self._follower.selection.header(
             self._follower.topic,
             queue_id,

@@ -9,16 +9,16 @@ from typing import IO, TYPE_CHECKING, Final
 
 import click
 
+from rocketwire.cli.errors import CommandError
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.mistake import Mistake
 from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import TOPIC
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rocketwire.cli.message.outgoing import Outgoing
-    from rocketwire.cli.online import Endpoint
+    from rocketwire.cli.message.outgoing import OutgoingMessage
+    from rocketwire.cli.online import ClusterAccess
 
 _STDIN: Final = "-"
 _BATCH: Final = 64
@@ -48,7 +48,7 @@ Examples:
 @json_option
 @online
 def command(
-    endpoint: Endpoint, *, file: str, topic: str | None, form: str, pace: str | None, quiet: bool, as_json: bool
+    endpoint: ClusterAccess, *, file: str, topic: str | None, form: str, pace: str | None, quiet: bool, as_json: bool
 ) -> int:
     """Send the messages of a FILE that `message export` wrote, or of stdin if it is -.
 
@@ -57,14 +57,14 @@ def command(
     new; delays and retries of the original do not count again. The topics must exist.
     """
     from rocketwire.cli.message.pacing import paced, rate
-    from rocketwire.cli.message.results import Results
-    from rocketwire.cli.message.sending import Sender
+    from rocketwire.cli.message.results import SendResultPrinter
+    from rocketwire.cli.message.sending import MessageSender
 
     per_second = None if pace is None else rate("--rate", pace)
-    results = Results(as_json=as_json, quiet=quiet)
+    results = SendResultPrinter(as_json=as_json, quiet=quiet)
     with _opened(file) as source, endpoint.connected() as cluster:
         messages = _csv(source, topic, file) if form == "csv" else _json(source, topic, file)
-        sender = Sender(cluster, batch=_BATCH, ordered=True, say=results.warn)
+        sender = MessageSender(cluster, batch=_BATCH, ordered=True, say=results.warn)
         return results.run(sender, messages if per_second is None else paced(messages, per_second))
 
 
@@ -75,7 +75,7 @@ def _opened(name: str) -> IO[bytes]:
     try:
         return Path(name).open("rb")
     except OSError as error:
-        raise Mistake(f"{name}: it cannot be read: {error.strerror}") from error
+        raise CommandError(f"{name}: it cannot be read: {error.strerror}") from error
 
 
 def _is_real() -> bool:
@@ -90,7 +90,7 @@ def _copied() -> IO[bytes]:
     return io.BytesIO(sys.stdin.buffer.read())
 
 
-def _json(source: IO[bytes], topic: str | None, file: str) -> Iterator[Outgoing | None]:
+def _json(source: IO[bytes], topic: str | None, file: str) -> Iterator[OutgoingMessage | None]:
     from rocketwire.cli.message.parsing import from_json
     from rocketwire.cli.message.stdin import lines
 
@@ -103,11 +103,11 @@ def _json(source: IO[bytes], topic: str | None, file: str) -> Iterator[Outgoing 
             yield from_json(line, topic, f"{file}, line {number}")
 
 
-def _csv(source: IO[bytes], topic: str | None, file: str) -> Iterator[Outgoing | None]:
+def _csv(source: IO[bytes], topic: str | None, file: str) -> Iterator[OutgoingMessage | None]:
     from rocketwire.cli.message.parsing import from_csv
 
     with io.TextIOWrapper(source, "utf-8", newline="") as text:
         try:
             yield from from_csv(text, topic, file)
         except UnicodeDecodeError as error:
-            raise Mistake(f"{file}: not UTF-8: {error}") from error
+            raise CommandError(f"{file}: not UTF-8: {error}") from error

@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from rocketwire.cli.message.reading import Found
-from rocketwire.cli.mistake import Unsuccessful
+from rocketwire.cli.errors import CommandFailed
+from rocketwire.cli.message.reading import BrokerMessage
 from rocketwire.cli.shown_message import body_of, json_object
 from rocketwire.cli.table import clean, print_facts
 from rocketwire.cli.times import shown
 from rocketwire.cli.trace.query import messages_of
 from rocketwire.remoting.errors import AccessDenied, Refused
-from rocketwire.store.archive.read.selected import with_properties
-from rocketwire.wire.codes import RequestCode
+from rocketwire.store.offline.read.selected import with_properties
 from rocketwire.wire.errors import MessageIdInvalid
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.headers.query import ViewMessageRequestHeader
 from rocketwire.wire.hosts import decode_host
 from rocketwire.wire.message import decode_record
 from rocketwire.wire.message_id import parse_offset_message_id
 
 if TYPE_CHECKING:
-    from rocketwire.remoting.cluster import Cluster
+    from rocketwire.remoting.cluster import BlockingCluster
 
 
-def found_by_id(cluster: Cluster, message_id: str, topic: str | None) -> Found:
+def found_by_id(cluster: BlockingCluster, message_id: str, topic: str | None) -> BrokerMessage:
     """The message with an id; of several with a unique key the newest.
 
     Raises:
@@ -35,10 +35,10 @@ def found_by_id(cluster: Cluster, message_id: str, topic: str | None) -> Found:
         stored = messages_of(cluster, topic, message_id)
         if stored:
             newest = max(stored, key=lambda each: each.found.message.store_timestamp)
-            return Found(newest.broker, newest.found)
+            return BrokerMessage(newest.broker, newest.found)
     found = _viewed(cluster, message_id)
     if found is None:
-        raise Unsuccessful(
+        raise CommandFailed(
             f"{message_id}: no broker has such an offset message id; of a unique key --topic has to be named"
             if topic is None
             else f"{message_id}: there is no such message of {topic}"
@@ -46,7 +46,7 @@ def found_by_id(cluster: Cluster, message_id: str, topic: str | None) -> Found:
     return found
 
 
-def _viewed(cluster: Cluster, message_id: str) -> Found | None:
+def _viewed(cluster: BlockingCluster, message_id: str) -> BrokerMessage | None:
     """The message at the place that an offset message id names; None if the text is none, or nothing is there."""
     try:
         host, offset = parse_offset_message_id(message_id)
@@ -61,11 +61,11 @@ def _viewed(cluster: Cluster, message_id: str) -> Found | None:
                 raise
             except Refused:
                 continue
-            return Found(name, with_properties(decode_record(answer.body), len(answer.body)))
+            return BrokerMessage(name, with_properties(decode_record(answer.body), len(answer.body)))
     return None
 
 
-def print_message(found: Found, report: Callable[[object], None]) -> None:
+def print_message(found: BrokerMessage, report: Callable[[object], None]) -> None:
     """Print all of a message for people."""
     one, names = found.one, json_object(found.one, report, broker=found.broker)
     message = one.message

@@ -9,7 +9,7 @@ from rocketwire.wire.facts import properties as names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outgoing:
+class OutgoingMessage:
     """A message to send.
 
     Attributes:
@@ -32,15 +32,15 @@ class Outgoing:
         """Its unique key; empty if it has none yet."""
         return self.properties.get(names.UNIQ_KEY, "")
 
-    def with_id(self, ids: UniqueIds) -> Outgoing:
+    def with_id(self, ids: UniqueIds) -> OutgoingMessage:
         """The same with an id."""
         if self.message_id:
             return self
         return self.with_properties({names.UNIQ_KEY: ids.next(), **self.properties})
 
-    def with_properties(self, properties: dict[str, str]) -> Outgoing:
+    def with_properties(self, properties: dict[str, str]) -> OutgoingMessage:
         """The same with other properties; a fifth of the time that `dataclasses.replace` takes."""
-        return Outgoing(
+        return OutgoingMessage(
             topic=self.topic,
             body=self.body,
             properties=properties,

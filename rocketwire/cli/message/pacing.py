@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Final, TypeVar
 
-from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.errors import CommandError
 
 T = TypeVar("T")
 _RATE: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(?:/(s|m|h))?")
@@ -23,7 +23,7 @@ def rate(option: str, text: str) -> float:
     """
     match = _RATE.fullmatch(text)
     if match is None or float(match[1]) == 0:
-        raise Mistake(f"{option} {text}: allowed is a number of messages a second, or such as 30/m or 1/h")
+        raise CommandError(f"{option} {text}: allowed is a number of messages a second, or such as 30/m or 1/h")
     return float(match[1]) / _SECONDS[match[2]]
 
 

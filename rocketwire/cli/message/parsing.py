@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import msgspec
 
-from rocketwire.cli.message.outgoing import Outgoing
-from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.errors import CommandError
+from rocketwire.cli.message.outgoing import OutgoingMessage
 from rocketwire.wire.facts import properties as names
 
 _BROKERS_OWN: Final = frozenset(
@@ -54,7 +54,7 @@ def copied_properties(properties: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in properties.items() if name not in _BROKERS_OWN}
 
 
-def from_json(line: bytes, topic: str | None, place: str) -> Outgoing:
+def from_json(line: bytes, topic: str | None, place: str) -> OutgoingMessage:
     """The message of a JSON object.
 
     `body` or `body_base64` is needed, and `topic` unless one is given; `tags`, `keys`, `properties`, `flag` and
@@ -71,13 +71,13 @@ def from_json(line: bytes, topic: str | None, place: str) -> Outgoing:
     try:
         found = msgspec.json.decode(line)
     except msgspec.DecodeError as error:
-        raise Mistake(f"{place}: no JSON object: {error}") from error
+        raise CommandError(f"{place}: no JSON object: {error}") from error
     if not isinstance(found, dict):
-        raise Mistake(f"{place}: no JSON object")
+        raise CommandError(f"{place}: no JSON object")
     return _message(found, topic, place)
 
 
-def from_csv(text: io.TextIOBase, topic: str | None, source: str) -> Iterator[Outgoing]:
+def from_csv(text: io.TextIOBase, topic: str | None, source: str) -> Iterator[OutgoingMessage]:
     """The messages of a CSV file with the columns that `message export` writes.
 
     Raises:
@@ -96,32 +96,32 @@ def from_csv(text: io.TextIOBase, topic: str | None, source: str) -> Iterator[Ou
                 if name in found:
                     found[name] = int(found[name])
         except (ValueError, msgspec.DecodeError) as error:
-            raise Mistake(f"{place}: {error}") from error
+            raise CommandError(f"{place}: {error}") from error
         yield _message(found, topic, place)
 
 
-def _message(found: dict[str, Any], topic: str | None, place: str) -> Outgoing:
+def _message(found: dict[str, Any], topic: str | None, place: str) -> OutgoingMessage:
     def typed(name: str, kind: type, default: Any = None) -> Any:  # noqa: ANN401 - of JSON
         value = found.get(name)
         if value is None:
             return default
         if not isinstance(value, kind) or isinstance(value, bool):
-            raise Mistake(f"{place}: {name} is wrong")
+            raise CommandError(f"{place}: {name} is wrong")
         return value
 
     target = topic or typed("topic", str)
     if not target:
-        raise Mistake(f"{place}: there is no topic")
+        raise CommandError(f"{place}: there is no topic")
     properties = typed("properties", dict, {})
     keys = typed("keys", list, [])
     if not all(isinstance(each, str) for each in (*properties, *properties.values(), *keys)):
-        raise Mistake(f"{place}: keys and properties must be texts")
+        raise CommandError(f"{place}: keys and properties must be texts")
     made = copied_properties(properties)
     if tags := typed("tags", str):
         made[names.TAGS] = tags
     if keys:
         made[names.KEYS] = names.KEY_SEP.join(keys)
-    return Outgoing(
+    return OutgoingMessage(
         topic=target,
         body=_body(typed("body", str), typed("body_base64", str), place),
         properties=made,
@@ -135,7 +135,7 @@ def _body(text: str | None, encoded: str | None, place: str) -> bytes:
         try:
             return base64.b64decode(encoded, validate=True)
         except binascii.Error as error:
-            raise Mistake(f"{place}: body_base64: {error}") from error
+            raise CommandError(f"{place}: body_base64: {error}") from error
     if text is None:
-        raise Mistake(f"{place}: there is no body")
+        raise CommandError(f"{place}: there is no body")
     return text.encode("utf-8", "surrogatepass")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from rocketwire.cli.times import parsed
 
 if TYPE_CHECKING:
-    from rocketwire.cli.message.pulls import Queue
+    from rocketwire.cli.message.pulls import PulledQueueMessages
 
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
@@ -16,7 +16,7 @@ _OFFSET_DIGITS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class StartPlace:
     """A place in each queue: at most one of the two is given; without any, the beginning.
 
     Attributes:
@@ -29,7 +29,7 @@ class Start:
     offset: int | None = None
     end: bool = False
 
-    def in_queue(self, queue: Queue, offsets: range) -> int:
+    def in_queue(self, queue: PulledQueueMessages, offsets: range) -> int:
         """The offset in a queue that now has messages with `offsets`.
 
         Raises:
@@ -44,14 +44,14 @@ class Start:
         return offsets.start
 
 
-def start(option: str, text: str) -> Start:
+def start(option: str, text: str) -> StartPlace:
     """The place that an option names: a number of up to 10 digits is an offset, all else a time.
 
     Raises:
         Mistake: the text is none of these.
     """
     if text in (EARLIEST, LATEST):
-        return Start(end=text == LATEST)
+        return StartPlace(end=text == LATEST)
     if text.isascii() and text.isdigit() and len(text) <= _OFFSET_DIGITS:
-        return Start(offset=int(text))
-    return Start(time=parsed(option, text))
+        return StartPlace(offset=int(text))
+    return StartPlace(time=parsed(option, text))

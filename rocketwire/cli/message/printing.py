@@ -12,10 +12,10 @@ from rocketwire.cli.table import clean, cut, displayed, output_width
 from rocketwire.cli.times import shown
 
 if TYPE_CHECKING:
-    from rocketwire.cli.message.reading import Found
-    from rocketwire.store.archive.read.scan import Report
+    from rocketwire.cli.message.reading import BrokerMessage
+    from rocketwire.store.offline.read.scan import ReportProblem
 
-Print = Callable[["Found"], None]
+Print = Callable[["BrokerMessage"], None]
 _NONE: Final = "-"
 _PLACE_WIDTH: Final = 8
 _TAG_WIDTH: Final = 8
@@ -29,32 +29,32 @@ _WITHOUT_MS: Final = len("2026-01-31 09:30:00")
 _BODY_SHOWN: Final = 1000
 
 
-def printer(*, as_json: bool, bodies: bool, report: Report) -> Print:
+def printer(*, as_json: bool, bodies: bool, report: ReportProblem) -> Print:
     """The function that prints a message in the form asked for."""
     if as_json:
         return lambda found: json_line(json_object(found.one, report, broker=found.broker))
     if bodies:
         return lambda found: _print_body(found, report)
-    return Lines(report).print
+    return MessagePrinter(report).print
 
 
-class Lines:
+class MessagePrinter:
     """One line a message: time, queue and offset, tag, keys and the start of the body."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: ReportProblem) -> None:
         self._report = report
         self._broker: str | None = None
         self._several = False
         self._is_terminal = sys.stdout.isatty()
 
-    def print(self, found: Found) -> None:
+    def print(self, found: BrokerMessage) -> None:
         """Print one; brokers are named once there are several."""
         if self._broker not in (None, found.broker):
             self._several = True
         self._broker = found.broker
         print(self.line(found, output_width() if self._is_terminal else None))
 
-    def line(self, found: Found, width: int | None) -> str:
+    def line(self, found: BrokerMessage, width: int | None) -> str:
         """The line, cut to a width unless that is None."""
         one = found.one
         place = f"{one.message.queue_id}/{one.message.queue_offset}"
@@ -69,7 +69,7 @@ class Lines:
         line = "  ".join(cells).rstrip()
         return line if width is None else cut(line, width)
 
-    def _body(self, found: Found, most: int | None) -> str:
+    def _body(self, found: BrokerMessage, most: int | None) -> str:
         body = body_of(found.one, self._report)
         data = found.one.message.body if body is None else body
         try:
@@ -83,6 +83,6 @@ def _padded(text: str, width: int) -> str:
     return text + " " * (width - displayed(text))
 
 
-def _print_body(found: Found, report: Report) -> None:
+def _print_body(found: BrokerMessage, report: ReportProblem) -> None:
     body = body_of(found.one, report)
     sys.stdout.buffer.write((found.one.message.body if body is None else body) + b"\n")

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from rocketwire.remoting.admin.offsets import ends
-from rocketwire.remoting.connection import Answer, Connection
+from rocketwire.remoting.admin.offsets import end_offsets
+from rocketwire.remoting.connection import BlockingConnection, Response
 from rocketwire.remoting.errors import refusal
 from rocketwire.remoting.pulls import pull_header
-from rocketwire.store.archive.read.selected import Selected, with_properties
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.store.offline.read.selected import SelectedMessage, with_properties
 from rocketwire.wire.errors import RecordInvalid
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.pull import PullMessageResponseHeader
 from rocketwire.wire.message import decode_record
@@ -27,11 +27,11 @@ _FAREWELL: Final = frozenset(
 )
 
 
-class Queue(NamedTuple):
+class PulledQueueMessages(NamedTuple):
     """One queue of a topic, and the connection to its broker."""
 
     broker: str
-    connection: Connection
+    connection: BlockingConnection
     topic: str
     queue_id: int
 
@@ -40,7 +40,7 @@ class Queue(NamedTuple):
 
     def offsets(self) -> range:
         """From the offset of the oldest message up to, not including, that of the next one."""
-        return range(*ends(self.connection, self.topic, [self.queue_id])[self.queue_id])
+        return range(*end_offsets(self.connection, self.topic, [self.queue_id])[self.queue_id])
 
     def first_at(self, time: int, offsets: range) -> int:
         """The offset of the first message stored at or after a time in ms; the end of the range if there is none.
@@ -58,7 +58,7 @@ class Queue(NamedTuple):
                 high = middle
         return low
 
-    def message(self, offset: int, report: Callable[[str], None]) -> Selected | None:
+    def message(self, offset: int, report: Callable[[str], None]) -> SelectedMessage | None:
         """The message at an offset; None when it is gone, or damaged, which `report` gets a line about.
 
         Raises:
@@ -66,7 +66,7 @@ class Queue(NamedTuple):
         """
         return next(iter(self.records(self._answer(self._send(offset, most=1)), report)), None)
 
-    def messages(self, offsets: range, report: Callable[[str], None]) -> Iterator[Selected]:
+    def messages(self, offsets: range, report: Callable[[str], None]) -> Iterator[SelectedMessage]:
         """The messages with these offsets, in order; `report` gets a line for what is missing or damaged.
 
         Raises:
@@ -91,10 +91,10 @@ class Queue(NamedTuple):
         fields = pull_header(self.topic, self.queue_id, offset, most=most, group=TOOLS_GROUP)
         return self.connection.send(RequestCode.PULL_MESSAGE, fields)
 
-    def _answer(self, waiting: int) -> Answer:
+    def _answer(self, waiting: int) -> Response:
         return self.checked(self.connection.answer(waiting))
 
-    def checked(self, answer: Answer) -> Answer:
+    def checked(self, answer: Response) -> Response:
         """The answer to a pull.
 
         Raises:
@@ -104,7 +104,7 @@ class Queue(NamedTuple):
             raise refusal(self.connection.what, answer.code, answer.remark)
         return answer
 
-    def records(self, answer: Answer, report: Callable[[str], None]) -> Iterator[Selected]:
+    def records(self, answer: Response, report: Callable[[str], None]) -> Iterator[SelectedMessage]:
         """The messages in an answer; `report` gets a line about each that is damaged."""
         body = bytes(answer.body)
         at = 0

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from rocketwire.cli.errors import INCOMPLETE, CommandError, CommandFailed
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.mistake import INCOMPLETE, Mistake, Unsuccessful
 from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.output import warn
 from rocketwire.cli.parameter_types import TOPIC
@@ -15,9 +15,9 @@ from rocketwire.cli.parameter_types import TOPIC
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rocketwire.cli.message.reading import Found
-    from rocketwire.cli.online import Endpoint
-    from rocketwire.remoting.cluster import Cluster
+    from rocketwire.cli.message.reading import BrokerMessage
+    from rocketwire.cli.online import ClusterAccess
+    from rocketwire.remoting.cluster import BlockingCluster
 
 _LIMIT: Final = 64
 
@@ -47,7 +47,7 @@ Examples:
 @json_option
 @online
 def command(
-    endpoint: Endpoint,
+    endpoint: ClusterAccess,
     *,
     topic: str,
     key: str | None,
@@ -63,7 +63,7 @@ def command(
     Times are ISO 8601, in UTC if they name no zone, or ms since 1970.
     """
     if (key is None) == (message_id is None):
-        raise Mistake("one of --key and --id is needed")
+        raise CommandError("one of --key and --id is needed")
     from rocketwire.cli.message.printing import printer
     from rocketwire.cli.times import parsed
 
@@ -86,19 +86,19 @@ def command(
         )
     if not found:
         named = f"the key {key}" if message_id is None else f"the id {message_id}"
-        raise Unsuccessful(f"topic {topic} has no message with {named}" + (" of that time" if first or end else ""))
+        raise CommandFailed(f"topic {topic} has no message with {named}" + (" of that time" if first or end else ""))
     for each in found:
         put(each)
     return INCOMPLETE if complaints else 0
 
 
 def _indexed(
-    cluster: Cluster, topic: str, key: str, times: tuple[int, int | None], limit: int, *, unique: bool
-) -> Iterator[Found]:
+    cluster: BlockingCluster, topic: str, key: str, times: tuple[int, int | None], limit: int, *, unique: bool
+) -> Iterator[BrokerMessage]:
     """What the brokers that have the topic find; the index knows keys by their hash only, so all are compared."""
-    from rocketwire.cli.message.reading import Found
-    from rocketwire.store.archive.read.selected import with_properties
-    from rocketwire.wire.codes import RequestCode, ResponseCode
+    from rocketwire.cli.message.reading import BrokerMessage
+    from rocketwire.store.offline.read.selected import with_properties
+    from rocketwire.wire.facts.codes import RequestCode, ResponseCode
     from rocketwire.wire.headers.query import QueryMessageRequestHeader
     from rocketwire.wire.java import INT64_MAX
     from rocketwire.wire.message import decode_record
@@ -120,5 +120,5 @@ def _indexed(
             size = int.from_bytes(body[at : at + 4], "big")
             one = with_properties(decode_record(body, at), size)
             if key == one.message_id if unique else key in one.keys:
-                yield Found(broker, one)
+                yield BrokerMessage(broker, one)
             at += size

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from rocketwire.cli.errors import INCOMPLETE, CommandError, CommandFailed
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.mistake import INCOMPLETE, Mistake, Unsuccessful
 from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.output import json_line
 from rocketwire.cli.parameter_types import GROUP, TOPIC
 
 if TYPE_CHECKING:
-    from rocketwire.cli.message.reading import Found
-    from rocketwire.cli.online import Endpoint
-    from rocketwire.remoting.cluster import Cluster
+    from rocketwire.cli.message.reading import BrokerMessage
+    from rocketwire.cli.online import ClusterAccess
+    from rocketwire.remoting.cluster import BlockingCluster
 
 
 _EPILOG: Final = """\
@@ -35,7 +35,7 @@ Examples:
 @json_option
 @online
 def command(
-    endpoint: Endpoint,
+    endpoint: ClusterAccess,
     *,
     message_id: str,
     topic: str | None,
@@ -52,9 +52,9 @@ def command(
     result is printed. The exit code is 0 if the copy is stored, or the consumer has succeeded.
     """
     if (to_topic is None) == (to_group is None):
-        raise Mistake("one of --to-topic and --to-group is needed")
+        raise CommandError("one of --to-topic and --to-group is needed")
     if client is not None and to_group is None:
-        raise Mistake("--client: only with --to-group")
+        raise CommandError("--client: only with --to-group")
     from rocketwire.cli.message.one import found_by_id
 
     with endpoint.connected() as cluster:
@@ -64,28 +64,28 @@ def command(
         return _consume(cluster, found, to_group or "", client, as_json=as_json)
 
 
-def _copy(cluster: Cluster, found: Found, topic: str, *, as_json: bool) -> int:
-    from rocketwire.cli.message.outgoing import Outgoing
+def _copy(cluster: BlockingCluster, found: BrokerMessage, topic: str, *, as_json: bool) -> int:
+    from rocketwire.cli.message.outgoing import OutgoingMessage
     from rocketwire.cli.message.parsing import copied_properties
-    from rocketwire.cli.message.results import Results
-    from rocketwire.cli.message.sending import Sender
+    from rocketwire.cli.message.results import SendResultPrinter
+    from rocketwire.cli.message.sending import MessageSender
     from rocketwire.cli.output import warn
     from rocketwire.cli.shown_message import body_of
 
     body = body_of(found.one, lambda what: warn(str(what)))
     if body is None:
         return INCOMPLETE
-    copy = Outgoing(
+    copy = OutgoingMessage(
         topic=topic, body=body, properties=copied_properties(found.one.properties), flag=found.one.message.flag
     )
-    results = Results(as_json=as_json, quiet=False)
-    return results.run(Sender(cluster, say=results.warn), [copy])
+    results = SendResultPrinter(as_json=as_json, quiet=False)
+    return results.run(MessageSender(cluster, say=results.warn), [copy])
 
 
-def _consume(cluster: Cluster, found: Found, group: str, client: str | None, *, as_json: bool) -> int:
+def _consume(cluster: BlockingCluster, found: BrokerMessage, group: str, client: str | None, *, as_json: bool) -> int:
     from rocketwire.wire.bodies import decode_body
     from rocketwire.wire.bodies.online import ConsumeMessageDirectlyResult, ConsumeResult
-    from rocketwire.wire.codes import RequestCode
+    from rocketwire.wire.facts.codes import RequestCode
     from rocketwire.wire.headers.online import ConsumeMessageDirectlyResultRequestHeader
 
     broker = cluster.broker(found.broker)
@@ -116,7 +116,7 @@ def _consume(cluster: Cluster, found: Found, group: str, client: str | None, *, 
     return 0 if result.consume_result in (ConsumeResult.CR_SUCCESS, ConsumeResult.CR_COMMIT) else INCOMPLETE
 
 
-def _first_client(cluster: Cluster, found: Found, group: str) -> str:
+def _first_client(cluster: BlockingCluster, found: BrokerMessage, group: str) -> str:
     """The client id of a member of a group.
 
     Raises:
@@ -125,7 +125,7 @@ def _first_client(cluster: Cluster, found: Found, group: str) -> str:
     from rocketwire.remoting.errors import AccessDenied, Refused
     from rocketwire.wire.bodies import decode_body
     from rocketwire.wire.bodies.online import ConsumerConnection
-    from rocketwire.wire.codes import RequestCode
+    from rocketwire.wire.facts.codes import RequestCode
     from rocketwire.wire.headers.online import GetConsumerConnectionListRequestHeader
 
     try:
@@ -135,8 +135,8 @@ def _first_client(cluster: Cluster, found: Found, group: str) -> str:
     except AccessDenied:
         raise
     except Refused as refused:
-        raise Unsuccessful(f"group {group}: no consumer is on line at broker {found.broker}") from refused
+        raise CommandFailed(f"group {group}: no consumer is on line at broker {found.broker}") from refused
     members = decode_body(ConsumerConnection, answer.body).connection_set
     if not members:
-        raise Unsuccessful(f"group {group}: no consumer is on line at broker {found.broker}")
+        raise CommandFailed(f"group {group}: no consumer is on line at broker {found.broker}")
     return min(member.client_id for member in members)

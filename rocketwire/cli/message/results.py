@@ -6,15 +6,15 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from rocketwire.cli.mistake import INCOMPLETE
+from rocketwire.cli.errors import INCOMPLETE
 from rocketwire.cli.output import count_of, json_line, number, warn
 from rocketwire.cli.terminal import drawing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rocketwire.cli.message.outgoing import Outgoing
-    from rocketwire.cli.message.sending import Failed, Sender, Sent
+    from rocketwire.cli.message.outgoing import OutgoingMessage
+    from rocketwire.cli.message.sending import FailedSend, MessageSender, SentMessage
 
 _MANY: Final = 1000
 """From so many messages on a summary is printed."""
@@ -22,7 +22,7 @@ _EVERY_SECONDS: Final = 0.2
 _ERASE: Final = "\r\x1b[K"
 
 
-class Results:
+class SendResultPrinter:
     """Prints results as they come; `quiet`: no line for a message that is stored."""
 
     def __init__(self, *, as_json: bool, quiet: bool, place: str = "") -> None:
@@ -41,17 +41,17 @@ class Results:
         self._erase()
         warn(line)
 
-    def run(self, sender: Sender, messages: Iterable[Outgoing | None]) -> int:
+    def run(self, sender: MessageSender, messages: Iterable[OutgoingMessage | None]) -> int:
         """Send messages, print what becomes of them, and return the exit code.
 
         Raises:
             NotReached, Refused, Mistake: the rest cannot be sent; stderr says how many are stored.
         """
-        from rocketwire.cli.message.sending import Sent
+        from rocketwire.cli.message.sending import SentMessage
 
         try:
             for result in sender.send(self._flushing(messages)):
-                if isinstance(result, Sent):
+                if isinstance(result, SentMessage):
                     self._put(result)
                 else:
                     self._complain(result)
@@ -69,13 +69,13 @@ class Results:
             self._sum_up(sender)
         return INCOMPLETE if self.failed else 0
 
-    def _flushing(self, messages: Iterable[Outgoing | None]) -> Iterator[Outgoing | None]:
+    def _flushing(self, messages: Iterable[OutgoingMessage | None]) -> Iterator[OutgoingMessage | None]:
         for each in messages:
             yield each
             if each is None:
                 sys.stdout.flush()
 
-    def _put(self, sent: Sent) -> None:
+    def _put(self, sent: SentMessage) -> None:
         self.stored += 1
         if self._quiet:
             return
@@ -85,11 +85,11 @@ class Results:
             place = "delayed" if sent.is_delayed else f"{sent.queue_id}/{sent.offset}"
             print(f"{sent.message.message_id}  {sent.broker}  {place}")
 
-    def _complain(self, failed: Failed) -> None:
+    def _complain(self, failed: FailedSend) -> None:
         self.failed += 1
         self.warn(f"message {failed.message.message_id} is not stored: {failed.reason}")
 
-    def _sum_up(self, sender: Sender) -> None:
+    def _sum_up(self, sender: MessageSender) -> None:
         seconds = time.monotonic() - self._began
         again = f", {number(sender.throttled)} of them throttled and sent again" if sender.throttled else ""
         warn(
@@ -112,7 +112,7 @@ class Results:
             drawing(sys.stderr).write(_ERASE)
 
 
-def _object(sent: Sent) -> dict[str, Any]:
+def _object(sent: SentMessage) -> dict[str, Any]:
     return {
         "topic": sent.message.topic,
         "message_id": sent.message.message_id,

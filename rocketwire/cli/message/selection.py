@@ -6,18 +6,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from rocketwire.wire.codes import PullSysFlag
+from rocketwire.wire.facts.codes import PullSysFlag
 from rocketwire.wire.headers.pull import PullMessageRequestHeader
 
 if TYPE_CHECKING:
-    from rocketwire.store.archive.read.selected import Selected
+    from rocketwire.store.offline.read.selected import SelectedMessage
 
 EVERYTHING: Final = "*"
 _OR: Final = "||"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Selection:
+class MessageSelection:
     """A filter: the broker applies the tags and the expression, the command the key.
 
     Attributes:
@@ -33,7 +33,7 @@ class Selection:
     @property
     def is_everything(self) -> bool:
         """Whether it takes all messages."""
-        return self == Selection()
+        return self == MessageSelection()
 
     @cached_property
     def _tags(self) -> frozenset[str]:
@@ -41,7 +41,7 @@ class Selection:
         wanted = frozenset(each.strip() for each in self.tags.split(_OR)) - {""}
         return frozenset() if EVERYTHING in wanted else wanted
 
-    def takes(self, one: Selected) -> bool:
+    def takes(self, one: SelectedMessage) -> bool:
         """Whether a message that a broker gave is wanted: brokers compare the hash codes of tags only."""
         if self.sql is None and self._tags and one.tags not in self._tags:
             return False

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from rocketwire.cli.errors import INCOMPLETE, CommandError, CommandFailed
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.mistake import INCOMPLETE, Mistake, Unsuccessful
 from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.output import warn
 from rocketwire.cli.parameter_types import TOPIC
@@ -18,9 +18,9 @@ from rocketwire.cli.parameter_types import TOPIC
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from rocketwire.cli.message.outgoing import Outgoing
-    from rocketwire.cli.online import Endpoint
-    from rocketwire.remoting.cluster import Cluster
+    from rocketwire.cli.message.outgoing import OutgoingMessage
+    from rocketwire.cli.online import ClusterAccess
+    from rocketwire.remoting.cluster import BlockingCluster
 
 _MOST_IN_A_BATCH: Final = 1024
 _STDIN_BATCH: Final = 256
@@ -69,7 +69,7 @@ Examples:
 @json_option
 @online
 def command(
-    endpoint: Endpoint,
+    endpoint: ClusterAccess,
     *,
     topic: str,
     bodies: tuple[str, ...],
@@ -97,25 +97,25 @@ def command(
     the output has one object a message.
     """
     if delay is not None and at is not None:
-        raise Mistake("--delay and --at: only one of them")
+        raise CommandError("--delay and --at: only one of them")
     if order_key is not None and queue is not None:
-        raise Mistake("--order-key and --queue: only one of them")
+        raise CommandError("--order-key and --queue: only one of them")
     if (bodies or files) and form is not None:
-        raise Mistake("--input: only for stdin")
+        raise CommandError("--input: only for stdin")
     own = _properties(keys, tag, properties)
     from rocketwire.cli.message.pacing import paced, rate
-    from rocketwire.cli.message.results import Results
-    from rocketwire.cli.message.sending import Sender
+    from rocketwire.cli.message.results import SendResultPrinter
+    from rocketwire.cli.message.sending import MessageSender
 
     per_second = None if pace is None else rate("--rate", pace)
-    messages: Iterable[Outgoing | None]
+    messages: Iterable[OutgoingMessage | None]
     if bodies or files:
         messages = _given(topic, bodies, files)
     elif (form or (_JSON if as_json else _LINES)) == _JSON:
         messages = _objects(topic)
     else:
         messages = _lines(topic)
-    results = Results(as_json=as_json, quiet=quiet)
+    results = SendResultPrinter(as_json=as_json, quiet=quiet)
     with endpoint.connected() as cluster:
         _check_queue(cluster, topic, queue)
         own |= _delay(cluster, topic, delay, at)
@@ -128,7 +128,7 @@ def command(
             results.warn(f"topic {topic} does not exist: the first message creates it")
 
         size = batch or (1 if bodies or files or per_second is not None else _STDIN_BATCH)
-        sender = Sender(cluster, batch=size, ordered=ordered, say=results.warn, on_new_topic=say_new)
+        sender = MessageSender(cluster, batch=size, ordered=ordered, say=results.warn, on_new_topic=say_new)
         code = results.run(sender, messages)
     if not (bodies or files or results.stored or results.failed):
         warn("stdin has no messages: nothing is sent")
@@ -148,11 +148,11 @@ def _properties(keys: tuple[str, ...], tag: str | None, properties: tuple[str, .
     for text in properties:
         name, equals, value = text.partition("=")
         if not (name and equals and value):
-            raise Mistake(f"--property {text}: allowed is NAME=VALUE")
+            raise CommandError(f"--property {text}: allowed is NAME=VALUE")
         found[name] = value
     for key in keys:
         if not key or any(character.isspace() for character in key):
-            raise Mistake(f"--key {key!r}: a key has no blanks; repeat --key for several keys")
+            raise CommandError(f"--key {key!r}: a key has no blanks; repeat --key for several keys")
     if keys:
         found[names.KEYS] = names.KEY_SEP.join(keys)
     if tag:
@@ -160,18 +160,18 @@ def _properties(keys: tuple[str, ...], tag: str | None, properties: tuple[str, .
     return found
 
 
-def _check_queue(cluster: Cluster, topic: str, queue: int | None) -> None:
+def _check_queue(cluster: BlockingCluster, topic: str, queue: int | None) -> None:
     """Raise Unsuccessful if no broker has the queue of `--queue`."""
     if queue is None:
         return
-    from rocketwire.cli.message.targets import Targets
+    from rocketwire.cli.message.targets import SendTargets
 
-    most = max(target.queue_id for target in Targets(cluster, on_new_topic=lambda _: None).queues(topic))
+    most = max(target.queue_id for target in SendTargets(cluster, on_new_topic=lambda _: None).queues(topic))
     if queue > most:
-        raise Unsuccessful(f"--queue {queue}: topic {topic} has the queues 0 to {most}")
+        raise CommandFailed(f"--queue {queue}: topic {topic} has the queues 0 to {most}")
 
 
-def _delay(cluster: Cluster, topic: str, delay: str | None, at: str | None) -> dict[str, str]:
+def _delay(cluster: BlockingCluster, topic: str, delay: str | None, at: str | None) -> dict[str, str]:
     if delay is not None:
         from rocketwire.cli.message.delays import delay_properties
         from rocketwire.remoting.clock import system_clock
@@ -185,25 +185,25 @@ def _delay(cluster: Cluster, topic: str, delay: str | None, at: str | None) -> d
     return {}
 
 
-def _given(topic: str, bodies: tuple[str, ...], files: tuple[str, ...]) -> Iterator[Outgoing]:
-    from rocketwire.cli.message.outgoing import Outgoing
+def _given(topic: str, bodies: tuple[str, ...], files: tuple[str, ...]) -> Iterator[OutgoingMessage]:
+    from rocketwire.cli.message.outgoing import OutgoingMessage
 
     for body in bodies:
-        yield Outgoing(topic=topic, body=body.encode("utf-8", "surrogateescape"))
+        yield OutgoingMessage(topic=topic, body=body.encode("utf-8", "surrogateescape"))
     for name in files:
         try:
             content = Path(name).read_bytes()
         except OSError as error:
-            raise Mistake(f"--file {name}: it cannot be read: {error.strerror}") from error
-        yield Outgoing(topic=topic, body=content)
+            raise CommandError(f"--file {name}: it cannot be read: {error.strerror}") from error
+        yield OutgoingMessage(topic=topic, body=content)
 
 
-def _lines(topic: str) -> Iterator[Outgoing | None]:
+def _lines(topic: str) -> Iterator[OutgoingMessage | None]:
     """The lines of stdin that are not empty: brokers refuse messages without a body."""
-    from rocketwire.cli.message.outgoing import Outgoing
+    from rocketwire.cli.message.outgoing import OutgoingMessage
     from rocketwire.cli.message.stdin import lines
 
-    made = partial(Outgoing, topic=topic)
+    made = partial(OutgoingMessage, topic=topic)
     if sys.stdin.isatty():
         sys.stderr.write("rocketwire: reading messages from the terminal, one a line; Ctrl-D ends\n")
     for line in lines():
@@ -213,7 +213,7 @@ def _lines(topic: str) -> Iterator[Outgoing | None]:
             yield made(body=line)
 
 
-def _objects(topic: str) -> Iterator[Outgoing | None]:
+def _objects(topic: str) -> Iterator[OutgoingMessage | None]:
     from rocketwire.cli.message.parsing import from_json
     from rocketwire.cli.message.stdin import lines
 
@@ -227,8 +227,12 @@ def _objects(topic: str) -> Iterator[Outgoing | None]:
 
 
 def _finished(
-    messages: Iterable[Outgoing | None], own: dict[str, str], queue: int | None, order_key: str | None, count: int
-) -> Iterator[Outgoing | None]:
+    messages: Iterable[OutgoingMessage | None],
+    own: dict[str, str],
+    queue: int | None,
+    order_key: str | None,
+    count: int,
+) -> Iterator[OutgoingMessage | None]:
     """The messages with what the options say; those of the options override those of JSON objects."""
     from dataclasses import replace
 

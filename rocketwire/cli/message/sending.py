@@ -13,16 +13,16 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from rocketwire.cli.message.outgoing import Outgoing
-from rocketwire.cli.message.targets import Target, Targets
-from rocketwire.cli.mistake import Unsuccessful
+from rocketwire.cli.errors import CommandFailed
+from rocketwire.cli.message.outgoing import OutgoingMessage
+from rocketwire.cli.message.targets import SendTarget, SendTargets
 from rocketwire.remoting.clock import system_clock
-from rocketwire.remoting.cluster import Cluster
-from rocketwire.remoting.connection import Answer
+from rocketwire.remoting.cluster import BlockingCluster
+from rocketwire.remoting.connection import Response
 from rocketwire.remoting.core.unique_ids import UniqueIds
 from rocketwire.remoting.errors import AccessDenied, refusal
 from rocketwire.wire.batch import BatchItem, encode_batch
-from rocketwire.wire.codes import RequestCode, ResponseCode, SysFlag
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode, SysFlag
 from rocketwire.wire.facts.properties import DELAY, TIMER_DELAY_MS, TIMER_DELAY_SEC, TIMER_DELIVER_MS
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.names import AUTO_CREATE_TOPIC, RETRY_PREFIX
@@ -52,10 +52,10 @@ _DELAYS: Final = frozenset({DELAY, TIMER_DELIVER_MS, TIMER_DELAY_MS, TIMER_DELAY
 """Properties of messages that are delivered later; brokers take none of them in a batch."""
 
 
-class Sent(NamedTuple):
+class SentMessage(NamedTuple):
     """A message that a broker has stored; `code` is not 0 if it is not on disk, or not on the slave, yet."""
 
-    message: Outgoing
+    message: OutgoingMessage
     broker: str
     queue_id: int
     offset: int
@@ -68,10 +68,10 @@ class Sent(NamedTuple):
         return not _DELAYS.isdisjoint(self.message.properties)
 
 
-class Failed(NamedTuple):
+class FailedSend(NamedTuple):
     """A message that a broker refused, and why."""
 
-    message: Outgoing
+    message: OutgoingMessage
     reason: str
 
 
@@ -79,8 +79,8 @@ class Failed(NamedTuple):
 class _Parcel:
     """One request."""
 
-    messages: list[Outgoing]
-    target: Target
+    messages: list[OutgoingMessage]
+    target: SendTarget
     opaque: int = 0
     sent_at: float = 0.0
 
@@ -89,30 +89,30 @@ class _Parcel:
 class _Filling:
     """A batch to which more messages may come."""
 
-    messages: list[Outgoing] = field(default_factory=list)
+    messages: list[OutgoingMessage] = field(default_factory=list)
     size: int = 0
 
 
-class Sender:
+class MessageSender:
     """Sends messages through a cluster.
 
     Args:
         batch: So many messages at most go into one request.
         ordered: Whether messages for one queue must keep their order.
         say: Gets a line when a broker throttles.
-        on_new_topic: As of `Targets`.
+        on_new_topic: As of `SendTargets`.
     """
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: BlockingCluster,
         *,
         batch: int = 1,
         ordered: bool = False,
         say: Callable[[str], None],
         on_new_topic: Callable[[str], None] | None = None,
     ) -> None:
-        self._targets = Targets(cluster, on_new_topic=on_new_topic)
+        self._targets = SendTargets(cluster, on_new_topic=on_new_topic)
         self._ids = UniqueIds(cluster.own_host, os.getpid(), os.urandom(4), system_clock)
         self._batch = batch
         self._ordered = ordered
@@ -120,7 +120,7 @@ class Sender:
         self._window = float(_WINDOW)
         self._waiting: deque[_Parcel] = deque()
         self._again: deque[_Parcel] = deque()
-        self._filling: dict[Target, _Filling] = defaultdict(_Filling)
+        self._filling: dict[SendTarget, _Filling] = defaultdict(_Filling)
         self._pause = _FIRST_PAUSE
         self._paused_until = 0.0
         self._throttled_since: float | None = None
@@ -133,7 +133,7 @@ class Sender:
         parcels = (*self._waiting, *self._again)
         return sum(len(parcel.messages) for parcel in parcels) + sum(len(f.messages) for f in self._filling.values())
 
-    def send(self, messages: Iterable[Outgoing | None]) -> Iterator[Sent | Failed]:
+    def send(self, messages: Iterable[OutgoingMessage | None]) -> Iterator[SentMessage | FailedSend]:
         """Send messages; None stands for a pause in them: all before it are sent, and their answers awaited.
 
         Raises:
@@ -168,7 +168,7 @@ class Sender:
         # Such a message ends the batch before it, and goes alone.
         return message.topic.startswith(RETRY_PREFIX) or not _DELAYS.isdisjoint(message.properties)
 
-    def _flush(self, target: Target) -> Iterator[Sent | Failed]:
+    def _flush(self, target: SendTarget) -> Iterator[SentMessage | FailedSend]:
         messages = self._filling.pop(target).messages
         alone = messages[-1].topic.startswith(RETRY_PREFIX) or not _DELAYS.isdisjoint(messages[-1].properties)
         parts = [messages[:-1], messages[-1:]] if alone and len(messages) > 1 else [messages]
@@ -177,10 +177,10 @@ class Sender:
                 yield from self._oldest_done()
             self._post(_Parcel(part, target))
 
-    def _is_busy(self, target: Target) -> bool:
+    def _is_busy(self, target: SendTarget) -> bool:
         return any(parcel.target == target for parcel in (*self._waiting, *self._again))
 
-    def _all_done(self) -> Iterator[Sent | Failed]:
+    def _all_done(self) -> Iterator[SentMessage | FailedSend]:
         for target in list(self._filling):
             yield from self._flush(target)
         while self._waiting or self._again:
@@ -215,7 +215,7 @@ class Sender:
         parcel.opaque = target.connection.send(code, fields, body)
         self._waiting.append(parcel)
 
-    def _oldest_done(self) -> Iterator[Sent | Failed]:
+    def _oldest_done(self) -> Iterator[SentMessage | FailedSend]:
         if not self._waiting:
             # What was throttled goes before anything new.
             time.sleep(max(0.0, self._paused_until - time.monotonic()))
@@ -234,9 +234,9 @@ class Sender:
             error = refusal(parcel.target.connection.what, answer.code, answer.remark)
             if isinstance(error, AccessDenied):
                 raise error
-            yield from (Failed(message, str(error)) for message in parcel.messages)
+            yield from (FailedSend(message, str(error)) for message in parcel.messages)
 
-    def _back_off(self, parcel: _Parcel, answer: Answer) -> None:
+    def _back_off(self, parcel: _Parcel, answer: Response) -> None:
         """Keep what was throttled for later; all that was sent before the same pause counts as one refusal.
 
         Raises:
@@ -250,16 +250,16 @@ class Sender:
             self._throttled_since = now
             self._say(f"{reason}; sending more slowly")
         elif now - self._throttled_since > _PATIENCE_SECONDS:
-            raise Unsuccessful(f"{reason}; nothing was stored for {_PATIENCE_SECONDS:g} s") from reason
+            raise CommandFailed(f"{reason}; nothing was stored for {_PATIENCE_SECONDS:g} s") from reason
         if parcel.sent_at >= self._paused_until:
             self._paused_until = now + self._pause
             self._pause = min(2 * self._pause, _LONGEST_PAUSE)
             self._window = max(1.0, self._window / 2)
 
 
-def _stored(parcel: _Parcel, answer: Answer) -> Iterator[Sent]:
+def _stored(parcel: _Parcel, answer: Response) -> Iterator[SentMessage]:
     first, queue_id = int(answer.ext["queueOffset"]), int(answer.ext["queueId"])
     ids = answer.ext["msgId"].split(",")
     for number, message in enumerate(parcel.messages):
         place = ids[number] if number < len(ids) else ""
-        yield Sent(message, parcel.target.broker, queue_id, first + number, place, answer.code)
+        yield SentMessage(message, parcel.target.broker, queue_id, first + number, place, answer.code)

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from rocketwire.cli.errors import CommandError
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.mistake import Mistake
 from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.output import json_line, warn
 from rocketwire.cli.parameter_types import TOPIC
 from rocketwire.cli.terminal import raw_option
 
 if TYPE_CHECKING:
-    from rocketwire.cli.online import Endpoint
+    from rocketwire.cli.online import ClusterAccess
 
 
 _EPILOG: Final = """\
@@ -33,14 +33,14 @@ Examples:
 @raw_option
 @json_option
 @online
-def command(endpoint: Endpoint, *, message_id: str, topic: str | None, only_body: bool, as_json: bool) -> int:
+def command(endpoint: ClusterAccess, *, message_id: str, topic: str | None, only_body: bool, as_json: bool) -> int:
     """Print the message with an id, with its properties and its body.
 
     ID is an offset message id, which says where the message is, or a unique key, which its producer gave; a send
     returns both. A unique key is looked up in the index of the brokers that have the topic.
     """
     if only_body and as_json:
-        raise Mistake("--body and --json: only one of them")
+        raise CommandError("--body and --json: only one of them")
     from rocketwire.cli.message.one import found_by_id, print_message
     from rocketwire.cli.shown_message import body_of, json_object
 

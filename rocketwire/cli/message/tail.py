@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from rocketwire.cli.errors import INCOMPLETE, CommandError
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.mistake import INCOMPLETE, Mistake
 from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.output import warn
 from rocketwire.cli.parameter_types import GROUP, TOPIC
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rocketwire.cli.message.following import Follower, Place
-    from rocketwire.cli.message.places import Start
-    from rocketwire.cli.message.pulls import Queue
-    from rocketwire.cli.message.reading import Found
-    from rocketwire.cli.message.selection import Selection
-    from rocketwire.cli.online import Endpoint
-    from rocketwire.remoting.cluster import Cluster
+    from rocketwire.cli.message.places import StartPlace
+    from rocketwire.cli.message.pulls import PulledQueueMessages
+    from rocketwire.cli.message.reading import BrokerMessage
+    from rocketwire.cli.message.selection import MessageSelection
+    from rocketwire.cli.online import ClusterAccess
+    from rocketwire.remoting.cluster import BlockingCluster
 
 _LAST: Final = 10
 
@@ -64,7 +64,7 @@ Examples:
 @json_option
 @online
 def command(
-    endpoint: Endpoint,
+    endpoint: ClusterAccess,
     *,
     topic: str,
     follow: bool,
@@ -86,25 +86,25 @@ def command(
     notices new queues and brokers.
     """
     if tag is not None and sql is not None:
-        raise Mistake("--tag and --sql: only one of them")
+        raise CommandError("--tag and --sql: only one of them")
     if last is not None and (first is not None or group is not None):
-        raise Mistake("-n: not with --from or --group")
+        raise CommandError("-n: not with --from or --group")
     if bodies and as_json:
-        raise Mistake("--body and --json: only one of them")
-    from rocketwire.cli.message.places import Start, start
+        raise CommandError("--body and --json: only one of them")
+    from rocketwire.cli.message.places import StartPlace, start
     from rocketwire.cli.message.printing import printer
     from rocketwire.cli.message.pulls import TOOLS_GROUP
-    from rocketwire.cli.message.selection import EVERYTHING, Selection
+    from rocketwire.cli.message.selection import EVERYTHING, MessageSelection
 
     if last is None and first is None and group is None:
         last = 0 if follow else _LAST
-    complaints = Complaints()
-    tail = Tail(
+    complaints = TailWarnings()
+    tail = MessageTail(
         endpoint,
         topic,
-        Selection(tags=tag or EVERYTHING, sql=sql, key=key),
+        MessageSelection(tags=tag or EVERYTHING, sql=sql, key=key),
         frozenset(queues),
-        Start(end=group is not None) if first is None else start("--from", first),
+        StartPlace(end=group is not None) if first is None else start("--from", first),
         last,
         group or TOOLS_GROUP,
         complaints,
@@ -126,7 +126,7 @@ def command(
     return INCOMPLETE if (complaints.count and not follow) or not printed else 0
 
 
-class Complaints:
+class TailWarnings:
     """Prints what cannot be read on stderr, and counts it."""
 
     def __init__(self) -> None:
@@ -143,7 +143,7 @@ class Complaints:
 
 
 @dataclass
-class Tail:
+class MessageTail:
     """What to read.
 
     Attributes:
@@ -151,14 +151,14 @@ class Tail:
         joined: Whether to begin at the group's offsets and to commit.
     """
 
-    endpoint: Endpoint
+    endpoint: ClusterAccess
     topic: str
-    selection: Selection
+    selection: MessageSelection
     wanted: frozenset[int]
-    start: Start
+    start: StartPlace
     last: int | None
     group: str
-    complaints: Complaints
+    complaints: TailWarnings
     joined: bool = False
 
     def __post_init__(self) -> None:
@@ -167,10 +167,10 @@ class Tail:
         Raises:
             NameServersInvalid, NotReached: the endpoint cannot be reached.
         """
-        from rocketwire.cli.message.committing import Progress
+        from rocketwire.cli.message.committing import CommitProgress
 
-        self._cluster: Cluster = self.endpoint.connected()
-        self._progress = Progress(self._cluster, self.topic, self.group) if self.joined else None
+        self._cluster: BlockingCluster = self.endpoint.connected()
+        self._progress = CommitProgress(self._cluster, self.topic, self.group) if self.joined else None
 
     def close(self) -> None:
         """Commit, if a group is joined, and close the connections.
@@ -182,7 +182,7 @@ class Tail:
             if self._progress is not None:
                 self._progress.commit()
 
-    def messages(self, *, follow: bool) -> Iterator[Found]:
+    def messages(self, *, follow: bool) -> Iterator[BrokerMessage]:
         """The messages up to the current end of each queue; then, with `follow`, all that come.
 
         Raises:
@@ -195,7 +195,7 @@ class Tail:
         ends = {queue: queue.offsets() for queue in queues}
         report = self.complaints.report
         if self.last is not None:
-            found: Iterator[Found] = iter(read_last(list(ends.items()), self.last, self.selection, report))
+            found: Iterator[BrokerMessage] = iter(read_last(list(ends.items()), self.last, self.selection, report))
         else:
             places = [(queue, range(self._begin(queue, offsets), offsets.stop)) for queue, offsets in ends.items()]
             found = read_all(places, self.selection, report, group=self.group)
@@ -204,7 +204,7 @@ class Tail:
             stops = {Place(queue.broker, queue.queue_id): offsets.stop for queue, offsets in ends.items()}
             yield from self._followed(stops)
 
-    def _begin(self, queue: Queue, offsets: range) -> int:
+    def _begin(self, queue: PulledQueueMessages, offsets: range) -> int:
         from rocketwire.cli.message.committing import committed
 
         if self.joined:
@@ -213,13 +213,13 @@ class Tail:
                 return min(max(offset, offsets.start), offsets.stop)
         return self.start.in_queue(queue, offsets)
 
-    def done(self, found: Found) -> None:
+    def done(self, found: BrokerMessage) -> None:
         """Count a message as done, for the offsets of a group."""
         if self._progress is not None:
             message = found.one.message
             self._progress.reached(found.broker, message.queue_id, message.queue_offset + 1)
 
-    def _followed(self, starts: dict[Place, int]) -> Iterator[Found]:
+    def _followed(self, starts: dict[Place, int]) -> Iterator[BrokerMessage]:
         from rocketwire.cli.message.following import Follower
 
         # Not counted: a lost connection is no failure of a command that goes on.
@@ -228,12 +228,12 @@ class Tail:
         )
         yield from self._arriving(follower)
 
-    def _arriving(self, follower: Follower) -> Iterator[Found]:
-        from rocketwire.cli.message.reading import Found
+    def _arriving(self, follower: Follower) -> Iterator[BrokerMessage]:
+        from rocketwire.cli.message.reading import BrokerMessage
 
         for each in follower:
             for one in each.pulled.messages:
                 if self.selection.takes(one):
-                    yield Found(each.place.broker, one)
+                    yield BrokerMessage(each.place.broker, one)
             if self._progress is not None:
                 self._progress.reached(each.place.broker, each.place.queue_id, each.pulled.reached)

@@ -6,24 +6,24 @@ import os
 from collections.abc import Callable
 from typing import NamedTuple
 
-from rocketwire.cli.message.outgoing import Outgoing
-from rocketwire.cli.mistake import Unsuccessful
-from rocketwire.remoting.cluster import Cluster, SendRoute
-from rocketwire.remoting.connection import Connection
+from rocketwire.cli.errors import CommandFailed
+from rocketwire.cli.message.outgoing import OutgoingMessage
+from rocketwire.remoting.cluster import BlockingCluster, SendRoute
+from rocketwire.remoting.connection import BlockingConnection
 from rocketwire.remoting.routes import writable_queues
 from rocketwire.wire.java import string_hash
 
 
-class Target(NamedTuple):
+class SendTarget(NamedTuple):
     """A queue of a topic, and the connection to its broker."""
 
     topic: str
     broker: str
     queue_id: int
-    connection: Connection
+    connection: BlockingConnection
 
 
-class Targets:
+class SendTargets:
     """The queues of topics that take messages, as the name server had them at the first message for a topic.
 
     Args:
@@ -31,10 +31,10 @@ class Targets:
             is an error.
     """
 
-    def __init__(self, cluster: Cluster, *, on_new_topic: Callable[[str], None] | None) -> None:
+    def __init__(self, cluster: BlockingCluster, *, on_new_topic: Callable[[str], None] | None) -> None:
         self._cluster = cluster
         self._on_new_topic = on_new_topic
-        self._queues: dict[str, list[Target]] = {}
+        self._queues: dict[str, list[SendTarget]] = {}
         self._next: dict[str, int] = {}
         # Programs that send one message each do not all send it to the same queue.
         self._first = int.from_bytes(os.urandom(2), "big")
@@ -42,10 +42,10 @@ class Targets:
     def renew(self) -> None:
         """Close the connections to brokers and forget the routes: the next message makes them anew."""
         for connection in {target.connection for queues in self._queues.values() for target in queues}:
-            self._cluster.forget(connection)
+            self._cluster.discard(connection)
         self._queues.clear()
 
-    def of(self, message: Outgoing, *, stay: bool) -> Target:
+    def of(self, message: OutgoingMessage, *, stay: bool) -> SendTarget:
         """The queue for a message: of its order key, of its queue's number, or the next one, or with `stay` the same.
 
         Raises:
@@ -62,7 +62,7 @@ class Targets:
         self._next[message.topic] = turn
         return queues[turn % len(queues)]
 
-    def queues(self, topic: str) -> list[Target]:
+    def queues(self, topic: str) -> list[SendTarget]:
         """All queues of a topic that take messages, those of a broker behind each other.
 
         Raises:
@@ -73,14 +73,14 @@ class Targets:
             route, is_new = self._route(topic)
             brokers = self._cluster.connections(route)
             self._queues[topic] = [
-                Target(topic, broker, number, brokers[broker])
+                SendTarget(topic, broker, number, brokers[broker])
                 for broker, number in writable_queues(route, is_model=is_new)
                 if broker in brokers
             ]
             if is_new and self._on_new_topic is not None:
                 self._on_new_topic(topic)
         if not self._queues[topic]:
-            raise Unsuccessful(f"topic {topic} has no queue that takes messages")
+            raise CommandFailed(f"topic {topic} has no queue that takes messages")
         return self._queues[topic]
 
     def _route(self, topic: str) -> SendRoute:

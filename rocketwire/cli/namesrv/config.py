@@ -12,24 +12,24 @@ from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.properties import property_options
 
 if TYPE_CHECKING:
-    from rocketwire.cli.online import Endpoint
+    from rocketwire.cli.online import ClusterAccess
 
 
 @click.command("config", cls=OnlineCommand, epilog="Example: rocketwire namesrv config --set orderMessageEnable=true")
 @property_options
 @json_option
 @online
-def command(endpoint: Endpoint, *, keys: tuple[str, ...], changes: tuple[str, ...], as_json: bool) -> int:
+def command(endpoint: ClusterAccess, *, keys: tuple[str, ...], changes: tuple[str, ...], as_json: bool) -> int:
     """Print the configuration of every name server of --namesrv, or change keys of it while they run.
 
     A key that a name server does not have, and a value that it does not take, are errors.
     """
-    from rocketwire.cli.attempts import Attempts
+    from rocketwire.cli.attempts import ServerAttempts
     from rocketwire.cli.properties import Values, chosen, parsed_changes, write
     from rocketwire.remoting.admin.name_servers import change_configuration, configuration
 
     wanted = parsed_changes(changes)
-    attempts = Attempts()
+    attempts = ServerAttempts()
     found: list[tuple[dict[str, str], Values]] = []
     with endpoint.connected() as cluster:
         for address in cluster.name_servers:

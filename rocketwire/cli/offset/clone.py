@@ -12,9 +12,9 @@ from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import TOPIC
 
 if TYPE_CHECKING:
-    from rocketwire.cli.offset.moves import Move
-    from rocketwire.cli.online import Endpoint
-    from rocketwire.remoting.connection import Connection
+    from rocketwire.cli.offset.moves import OffsetMove
+    from rocketwire.cli.online import ClusterAccess
+    from rocketwire.remoting.connection import BlockingConnection
 
 _EPILOG: Final = (
     "Stop the members of the target first: they would overwrite the offsets. "
@@ -22,7 +22,7 @@ _EPILOG: Final = (
 )
 
 
-@click.command("clone", cls=OnlineCommand, epilog=_EPILOG)
+@click.command("clone_offsets", cls=OnlineCommand, epilog=_EPILOG)
 @click.argument("source")
 @click.argument("target")
 @click.option("--topic", metavar="TOPIC", type=TOPIC, help="Only in this topic.")
@@ -31,7 +31,7 @@ _EPILOG: Final = (
 @json_option
 @online
 def command(
-    endpoint: Endpoint,
+    endpoint: ClusterAccess,
     *,
     source: str,
     target: str,
@@ -45,65 +45,67 @@ def command(
 
     While SOURCE has members, topics that they do not subscribe to any more are left out.
     """
-    from rocketwire.cli.attempts import Attempts
-    from rocketwire.cli.brokers import Choice, master
+    from rocketwire.cli.attempts import ServerAttempts
+    from rocketwire.cli.brokers import BrokerChoice, master
+    from rocketwire.cli.errors import CommandError, CommandFailed
     from rocketwire.cli.found import check_group, topic_brokers
-    from rocketwire.cli.mistake import Mistake, Unsuccessful
     from rocketwire.cli.offset.moves import write
     from rocketwire.cli.output import warn
-    from rocketwire.remoting.admin.groups import consumers
-    from rocketwire.remoting.admin.offsets import clone
-    from rocketwire.wire.names import group_problem
+    from rocketwire.remoting.admin.groups import consumer_connections
+    from rocketwire.remoting.admin.offsets import clone_offsets
+    from rocketwire.wire.names import group_name_error
 
-    if problem := group_problem(target):
-        raise Mistake(f"group {target}: {problem}")
-    attempts = Attempts()
-    moves: list[Move] = []
+    if problem := group_name_error(target):
+        raise CommandError(f"group {target}: {problem}")
+    attempts = ServerAttempts()
+    moves: list[OffsetMove] = []
     with endpoint.connected() as cluster:
-        choice = Choice(cluster_name=cluster_name, broker_names=broker_names)
+        choice = BrokerChoice(cluster_name=cluster_name, broker_names=broker_names)
         brokers = choice.of(cluster.info()) if topic is None else topic_brokers(cluster, topic, choice)
         for broker in check_group(cluster, source, brokers, attempts):
             with attempts.at(f"broker {broker.name}"):
                 connection = cluster.connection(broker.address) if dry_run else master(cluster, broker)
                 found = _planned(connection, broker.name, source, target, topic)
                 if not dry_run:
-                    if consumers(connection, target) is not None:
+                    if consumer_connections(connection, target) is not None:
                         warn(f"broker {broker.name}: members of group {target} are on line, and may overwrite this")
-                    clone(connection, source, target, topic)
+                    clone_offsets(connection, source, target, topic)
                     found = _done(connection, found)
                 moves += found
     if not moves and attempts.code() == 0:
-        raise Unsuccessful(f"group {source}: the brokers have no offsets of it")
+        raise CommandFailed(f"group {source}: the brokers have no offsets of it")
     write(moves, as_json=as_json)
     return attempts.code(found=bool(moves))
 
 
-def _planned(broker: Connection, name: str, source: str, target: str, topic: str | None) -> list[Move]:
+def _planned(broker: BlockingConnection, name: str, source: str, target: str, topic: str | None) -> list[OffsetMove]:
     """What the target would have in the queues in which the source has an offset."""
-    from rocketwire.cli.offset.moves import Move
+    from rocketwire.cli.offset.moves import OffsetMove
     from rocketwire.cli.offset.queues import queues_of
-    from rocketwire.remoting.admin.offsets import committed
+    from rocketwire.remoting.admin.offsets import committed_offset
 
     moves = []
     for each, numbers in queues_of(broker, source, topic).items():
-        after = committed(broker, source, each, numbers)
-        before = committed(broker, target, each, numbers)
+        after = committed_offset(broker, source, each, numbers)
+        before = committed_offset(broker, target, each, numbers)
         moves += [
-            Move(group=target, topic=each, broker=name, queue_id=number, before=before[number], after=after[number])
+            OffsetMove(
+                group=target, topic=each, broker=name, queue_id=number, before=before[number], after=after[number]
+            )
             for number in numbers
             if after[number] is not None
         ]
     return moves
 
 
-def _done(broker: Connection, moves: list[Move]) -> list[Move]:
+def _done(broker: BlockingConnection, moves: list[OffsetMove]) -> list[OffsetMove]:
     """The same with what the target has now."""
     from dataclasses import replace
 
-    from rocketwire.remoting.admin.offsets import committed
+    from rocketwire.remoting.admin.offsets import committed_offset
 
     numbers: dict[str, list[int]] = {}
     for move in moves:
         numbers.setdefault(move.topic, []).append(move.queue_id)
-    now = {topic: committed(broker, moves[0].group, topic, queues) for topic, queues in numbers.items()}
+    now = {topic: committed_offset(broker, moves[0].group, topic, queues) for topic, queues in numbers.items()}
     return [replace(move, after=now[move.topic][move.queue_id]) for move in moves]

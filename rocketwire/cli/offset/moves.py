@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
+class OffsetMove:
     """The change in one queue; None stands for no committed offset."""
 
     group: str
@@ -18,10 +18,10 @@ class Move:
     after: int | None
 
 
-def write(moves: Sequence[Move], *, as_json: bool) -> None:
+def write(moves: Sequence[OffsetMove], *, as_json: bool) -> None:
     """Print offsets before and after."""
     from rocketwire.cli.output import json_line
-    from rocketwire.cli.table import Column, print_table
+    from rocketwire.cli.table import TableColumn, print_table
 
     if as_json:
         for each in moves:
@@ -30,13 +30,13 @@ def write(moves: Sequence[Move], *, as_json: bool) -> None:
     if not moves:
         return
     columns = (
-        *(Column("TOPIC", least=12), Column("BROKER", least=8), Column("QUEUE", right=True)),
-        *(Column("BEFORE", right=True), Column("AFTER", right=True), Column("CHANGE", right=True)),
+        *(TableColumn("TOPIC", least=12), TableColumn("BROKER", least=8), TableColumn("QUEUE", right=True)),
+        *(TableColumn("BEFORE", right=True), TableColumn("AFTER", right=True), TableColumn("CHANGE", right=True)),
     )
     print_table(columns, [_cells(each) for each in moves])
 
 
-def _cells(move: Move) -> tuple[str, ...]:
+def _cells(move: OffsetMove) -> tuple[str, ...]:
     change = "" if move.before is None or move.after is None else f"{move.after - move.before:+d}"
     before, after = (offset_text(each) for each in (move.before, move.after))
     return move.topic, move.broker, str(move.queue_id), before, after, change

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rocketwire.remoting.connection import Connection
+    from rocketwire.remoting.connection import BlockingConnection
 
 
-def queues_of(broker: Connection, group: str, topic: str | None) -> dict[str, list[int]]:
+def queues_of(broker: BlockingConnection, group: str, topic: str | None) -> dict[str, list[int]]:
     """The numbers of the queues by topic: of one topic, or of all that the group has offsets in."""
     from rocketwire.remoting.admin.groups import progress
 

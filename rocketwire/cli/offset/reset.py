@@ -12,9 +12,9 @@ from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import GROUP, TOPIC
 
 if TYPE_CHECKING:
-    from rocketwire.cli.brokers import Choice
-    from rocketwire.cli.offset.target import Target
-    from rocketwire.cli.online import Endpoint
+    from rocketwire.cli.brokers import BrokerChoice
+    from rocketwire.cli.offset.target import ResetTarget
+    from rocketwire.cli.online import ClusterAccess
 
 _EPILOG: Final = (
     "Members that are on line are told, and go on at the new offsets within some 10 seconds. Brokers of 4.x tell them "
@@ -40,7 +40,7 @@ _EPILOG: Final = (
 @json_option
 @online
 def command(
-    endpoint: Endpoint,
+    endpoint: ClusterAccess,
     *,
     group: str,
     topic: str,
@@ -52,7 +52,7 @@ def command(
     as_json: bool,
 ) -> int:
     """Set GROUP back or forward in a topic, and print its offset in each queue before and after."""
-    from rocketwire.cli.brokers import Choice
+    from rocketwire.cli.brokers import BrokerChoice
     from rocketwire.cli.offset.target import target
 
     return reset(
@@ -62,20 +62,20 @@ def command(
         target(to),
         queue=queue,
         dry_run=dry_run,
-        choice=Choice(cluster_name=cluster_name, broker_names=broker_names),
+        choice=BrokerChoice(cluster_name=cluster_name, broker_names=broker_names),
         as_json=as_json,
     )
 
 
 def reset(
-    endpoint: Endpoint,
+    endpoint: ClusterAccess,
     group: str,
     topic: str,
-    target: Target,
+    target: ResetTarget,
     *,
     queue: int | None,
     dry_run: bool,
-    choice: Choice,
+    choice: BrokerChoice,
     as_json: bool,
 ) -> int:
     """Reset a group; the exit code.
@@ -83,16 +83,16 @@ def reset(
     Raises:
         Unsuccessful: there is no such topic, queue or group.
     """
-    from rocketwire.cli.attempts import Attempts
+    from rocketwire.cli.attempts import ServerAttempts
     from rocketwire.cli.brokers import master
+    from rocketwire.cli.errors import CommandFailed
     from rocketwire.cli.found import check_group, topic_brokers, topic_route
-    from rocketwire.cli.mistake import Unsuccessful
-    from rocketwire.cli.offset.moves import Move, write
+    from rocketwire.cli.offset.moves import OffsetMove, write
     from rocketwire.cli.offset.resetting import done, planned
     from rocketwire.cli.output import count_of, warn
 
-    attempts = Attempts()
-    moves: list[Move] = []
+    attempts = ServerAttempts()
+    moves: list[OffsetMove] = []
     told = 0
     with endpoint.connected() as cluster:
         brokers = check_group(cluster, group, topic_brokers(cluster, topic, choice), attempts)
@@ -116,7 +116,7 @@ def reset(
                         attempts.fail(f"broker {broker.name}: not reset, as nobody writes there: queue {names}")
                 moves += found
     if not moves and attempts.code() == 0:
-        raise Unsuccessful(f"topic {topic}: it has no queue {queue}")
+        raise CommandFailed(f"topic {topic}: it has no queue {queue}")
     write(moves, as_json=as_json)
     if told:
         warn(f"group {group}: told {count_of(told, 'member')} to go on at the new offsets, within some 10 seconds")

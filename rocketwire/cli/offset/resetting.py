@@ -10,44 +10,48 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rocketwire.cli.mistake import Unsuccessful
-from rocketwire.cli.offset.moves import Move
-from rocketwire.cli.offset.target import Target, Where
+from rocketwire.cli.errors import CommandFailed
+from rocketwire.cli.offset.moves import OffsetMove
+from rocketwire.cli.offset.target import ResetPoint, ResetTarget
 
 if TYPE_CHECKING:
-    from rocketwire.remoting.connection import Connection
+    from rocketwire.remoting.connection import BlockingConnection
     from rocketwire.wire.bodies.online import ConsumerConnection
 
 
 def planned(
-    broker: Connection, name: str, *, group: str, topic: str, queues: Sequence[int], target: Target
-) -> list[Move]:
+    broker: BlockingConnection, name: str, *, group: str, topic: str, queues: Sequence[int], target: ResetTarget
+) -> list[OffsetMove]:
     """The change in each queue of a broker that a reset would make.
 
     Raises:
         Unsuccessful: a queue does not have the offset that is wanted.
     """
-    from rocketwire.remoting.admin.offsets import committed, ends, offsets_at
+    from rocketwire.remoting.admin.offsets import committed_offset, end_offsets, offsets_at
 
-    before = committed(broker, group, topic, queues)
-    found = ends(broker, topic, queues)
-    at = offsets_at(broker, topic, queues, target.value) if target.where is Where.TIME else {}
+    before = committed_offset(broker, group, topic, queues)
+    found = end_offsets(broker, topic, queues)
+    at = offsets_at(broker, topic, queues, target.value) if target.where is ResetPoint.TIME else {}
     moves = []
     for number in queues:
         low, high = found[number]
-        if target.where is Where.OFFSET and not low <= target.value <= high:
-            raise Unsuccessful(f"queue {number} has the offsets {low} to {high}, not {target.value}")
+        if target.where is ResetPoint.OFFSET and not low <= target.value <= high:
+            raise CommandFailed(f"queue {number} has the offsets {low} to {high}, not {target.value}")
         after = {
-            Where.EARLIEST: low,
-            Where.LATEST: high,
-            Where.OFFSET: target.value,
-            Where.TIME: min(max(at.get(number, low), low), high),
+            ResetPoint.EARLIEST: low,
+            ResetPoint.LATEST: high,
+            ResetPoint.OFFSET: target.value,
+            ResetPoint.TIME: min(max(at.get(number, low), low), high),
         }[target.where]
-        moves.append(Move(group=group, topic=topic, broker=name, queue_id=number, before=before[number], after=after))
+        moves.append(
+            OffsetMove(group=group, topic=topic, broker=name, queue_id=number, before=before[number], after=after)
+        )
     return moves
 
 
-def done(broker: Connection, moves: Sequence[Move], *, target: Target, whole: bool) -> tuple[list[Move], int]:
+def done(
+    broker: BlockingConnection, moves: Sequence[OffsetMove], *, target: ResetTarget, whole: bool
+) -> tuple[list[OffsetMove], int]:
     """Make the changes that were planned on a broker; `whole` says that they are about all queues of the topic.
 
     Returns:
@@ -56,13 +60,13 @@ def done(broker: Connection, moves: Sequence[Move], *, target: Target, whole: bo
     Raises:
         Unsuccessful: the members are on line, and cannot be told.
     """
-    from rocketwire.remoting.admin.groups import consumers
-    from rocketwire.remoting.admin.offsets import commit
+    from rocketwire.remoting.admin.groups import consumer_connections
+    from rocketwire.remoting.admin.offsets import commit_offset
 
     if not moves:
         return [], 0
     group, topic = moves[0].group, moves[0].topic
-    connected = consumers(broker, group)
+    connected = consumer_connections(broker, group)
     if connected is not None:
         new = _told(broker, connected, moves, target=target, whole=whole)
         if new is not None:
@@ -71,11 +75,13 @@ def done(broker: Connection, moves: Sequence[Move], *, target: Target, whole: bo
             )
     new = _set_by_broker(broker, moves, target=target, whole=whole)
     left = {each.queue_id: each.after for each in moves if each.after is not None and each.queue_id not in new}
-    commit(broker, group, topic, left)
+    commit_offset(broker, group, topic, left)
     return [_moved(each, new.get(each.queue_id, each.after)) for each in moves], 0
 
 
-def _set_by_broker(broker: Connection, moves: Sequence[Move], *, target: Target, whole: bool) -> dict[int, int]:
+def _set_by_broker(
+    broker: BlockingConnection, moves: Sequence[OffsetMove], *, target: ResetTarget, whole: bool
+) -> dict[int, int]:
     """Have the broker set a group without members; the offsets of the queues where it did."""
     from rocketwire.remoting.errors import Refused
 
@@ -86,14 +92,19 @@ def _set_by_broker(broker: Connection, moves: Sequence[Move], *, target: Target,
         return {}
 
 
-def _moved(move: Move, after: int | None) -> Move:
+def _moved(move: OffsetMove, after: int | None) -> OffsetMove:
     from dataclasses import replace
 
     return replace(move, after=after)
 
 
 def _told(
-    broker: Connection, connected: ConsumerConnection, moves: Sequence[Move], *, target: Target, whole: bool
+    broker: BlockingConnection,
+    connected: ConsumerConnection,
+    moves: Sequence[OffsetMove],
+    *,
+    target: ResetTarget,
+    whole: bool,
 ) -> dict[int, int] | None:
     """Have the broker tell the members; None if the last of them has just left."""
     from rocketwire.remoting.errors import AccessDenied, Refused
@@ -101,10 +112,10 @@ def _told(
 
     group = moves[0].group
     if connected.message_model is MessageModel.BROADCASTING:
-        raise Unsuccessful(f"the members of group {group} consume by broadcasting, and keep their offsets themselves")
+        raise CommandFailed(f"the members of group {group} consume by broadcasting, and keep their offsets themselves")
     try:
         if not _takes(broker, target=target, whole=whole):
-            raise Unsuccessful(
+            raise CommandFailed(
                 f"members of group {group} are on line, and this broker sets them to a time in all queues only; "
                 "stop them, or name a time"
             )
@@ -113,15 +124,17 @@ def _told(
         raise
     except Refused as error:
         hint = "; members may not have committed an offset of each queue yet" if error.code == 1 else ""
-        raise Unsuccessful(f"{error}{hint}") from error
+        raise CommandFailed(f"{error}{hint}") from error
 
 
-def _reset(broker: Connection, moves: Sequence[Move], *, target: Target, whole: bool) -> dict[int, int] | None:
+def _reset(
+    broker: BlockingConnection, moves: Sequence[OffsetMove], *, target: ResetTarget, whole: bool
+) -> dict[int, int] | None:
     """Have the broker set a group to a time in all queues, or an offset in each (222); None: it leaves that to us."""
     from rocketwire.remoting.admin.offsets import reset_queue, reset_to_time
 
     group, topic = moves[0].group, moves[0].topic
-    if whole and target.where is not Where.OFFSET:
+    if whole and target.where is not ResetPoint.OFFSET:
         return reset_to_time(broker, group, topic, target.timestamp)
     new: dict[int, int] = {}
     for each in moves:
@@ -132,12 +145,12 @@ def _reset(broker: Connection, moves: Sequence[Move], *, target: Target, whole: 
     return new
 
 
-def _takes(broker: Connection, *, target: Target, whole: bool) -> bool:
+def _takes(broker: BlockingConnection, *, target: ResetTarget, whole: bool) -> bool:
     """Whether a broker can set a group to a target: every one takes a time for all queues."""
-    return (whole and target.where is not Where.OFFSET) or _takes_queues(broker)
+    return (whole and target.where is not ResetPoint.OFFSET) or _takes_queues(broker)
 
 
-def _takes_queues(broker: Connection) -> bool:
+def _takes_queues(broker: BlockingConnection) -> bool:
     """Whether a broker can reset a single queue, and to an offset: 4.x and some of 5.x take times only."""
     from rocketwire.remoting.admin.brokers import configuration
     from rocketwire.remoting.admin.topics import knows_attributes

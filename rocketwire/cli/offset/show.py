@@ -12,7 +12,7 @@ from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import GROUP, TOPIC
 
 if TYPE_CHECKING:
-    from rocketwire.cli.online import Endpoint
+    from rocketwire.cli.online import ClusterAccess
 
 
 @click.command("show", cls=OnlineCommand, epilog="Example: rocketwire offset show orders --topic Orders")
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @json_option
 @online
 def command(
-    endpoint: Endpoint,
+    endpoint: ClusterAccess,
     *,
     group: str,
     topic: str | None,
@@ -34,25 +34,25 @@ def command(
 
     `-` stands for none; brokers of 4.x say 0 in its place where the queue's messages are all in memory.
     """
-    from rocketwire.cli.attempts import Attempts
-    from rocketwire.cli.brokers import Choice
+    from rocketwire.cli.attempts import ServerAttempts
+    from rocketwire.cli.brokers import BrokerChoice
+    from rocketwire.cli.errors import CommandFailed
     from rocketwire.cli.found import check_group, topic_brokers
-    from rocketwire.cli.mistake import Unsuccessful
     from rocketwire.cli.offset.queues import queues_of
     from rocketwire.cli.output import json_line
-    from rocketwire.remoting.admin.offsets import committed, ends
+    from rocketwire.remoting.admin.offsets import committed_offset, end_offsets
 
-    attempts = Attempts()
+    attempts = ServerAttempts()
     rows: list[dict[str, Any]] = []
     with endpoint.connected() as cluster:
-        choice = Choice(cluster_name=cluster_name, broker_names=broker_names)
+        choice = BrokerChoice(cluster_name=cluster_name, broker_names=broker_names)
         brokers = choice.of(cluster.info()) if topic is None else topic_brokers(cluster, topic, choice)
         for broker in check_group(cluster, group, brokers, attempts):
             with attempts.at(f"broker {broker.name}"):
                 connection = cluster.connection(broker.address)
                 for name, numbers in queues_of(connection, group, topic).items():
-                    offsets = committed(connection, group, name, numbers)
-                    for number, (low, high) in ends(connection, name, numbers).items():
+                    offsets = committed_offset(connection, group, name, numbers)
+                    for number, (low, high) in end_offsets(connection, name, numbers).items():
                         rows.append(
                             {
                                 "group": group,
@@ -65,7 +65,7 @@ def command(
                             }
                         )
     if not rows and attempts.code() == 0:
-        raise Unsuccessful(f"group {group}: the brokers have no offsets of it")
+        raise CommandFailed(f"group {group}: the brokers have no offsets of it")
     if as_json:
         for row in rows:
             json_line(row)
@@ -76,11 +76,15 @@ def command(
 
 def _write(rows: list[dict[str, Any]]) -> None:
     from rocketwire.cli.offset.moves import offset_text
-    from rocketwire.cli.table import Column, print_table
+    from rocketwire.cli.table import TableColumn, print_table
 
     columns = (
-        *(Column("TOPIC", least=12), Column("BROKER", least=8), Column("QUEUE", right=True)),
-        *(Column("OFFSET", right=True), Column("MIN OFFSET", right=True), Column("MAX OFFSET", right=True)),
+        *(TableColumn("TOPIC", least=12), TableColumn("BROKER", least=8), TableColumn("QUEUE", right=True)),
+        *(
+            TableColumn("OFFSET", right=True),
+            TableColumn("MIN OFFSET", right=True),
+            TableColumn("MAX OFFSET", right=True),
+        ),
     )
     print_table(
         columns,

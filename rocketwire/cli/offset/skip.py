@@ -12,7 +12,7 @@ from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import GROUP, TOPIC
 
 if TYPE_CHECKING:
-    from rocketwire.cli.online import Endpoint
+    from rocketwire.cli.online import ClusterAccess
 
 
 @click.command("skip", cls=OnlineCommand, epilog="Example: rocketwire offset skip orders --topic Orders --dry-run")
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @json_option
 @online
 def command(
-    endpoint: Endpoint,
+    endpoint: ClusterAccess,
     *,
     group: str,
     topic: str,
@@ -33,17 +33,17 @@ def command(
     as_json: bool,
 ) -> int:
     """Skip all messages of a topic that GROUP has not consumed yet: the same as offset reset --to latest."""
-    from rocketwire.cli.brokers import Choice
+    from rocketwire.cli.brokers import BrokerChoice
     from rocketwire.cli.offset.reset import reset
-    from rocketwire.cli.offset.target import Target, Where
+    from rocketwire.cli.offset.target import ResetPoint, ResetTarget
 
     return reset(
         endpoint,
         group,
         topic,
-        Target(where=Where.LATEST),
+        ResetTarget(where=ResetPoint.LATEST),
         queue=None,
         dry_run=dry_run,
-        choice=Choice(cluster_name=cluster_name, broker_names=broker_names),
+        choice=BrokerChoice(cluster_name=cluster_name, broker_names=broker_names),
         as_json=as_json,
     )

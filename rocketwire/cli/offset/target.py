@@ -10,7 +10,7 @@ _OFFSET_DIGITS: Final = 10
 """A number of more digits is a time in ms."""
 
 
-class Where(StrEnum):
+class ResetPoint(StrEnum):
     """What kind of place it is."""
 
     EARLIEST = "earliest"
@@ -20,19 +20,19 @@ class Where(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class ResetTarget:
     """A place in queues; `value` is the time in ms or the offset."""
 
-    where: Where
+    where: ResetPoint
     value: int = 0
 
     @property
     def timestamp(self) -> int:
         """The time that stands for the place in a request: -1 is the end, 0 is before every message."""
-        return -1 if self.where is Where.LATEST else self.value
+        return -1 if self.where is ResetPoint.LATEST else self.value
 
 
-def target(text: str) -> Target:
+def target(text: str) -> ResetTarget:
     """The place that an option names.
 
     Raises:
@@ -40,9 +40,9 @@ def target(text: str) -> Target:
     """
     from rocketwire.cli.times import TIME_FORMS, parsed
 
-    if text in (Where.EARLIEST, Where.LATEST):
-        return Target(where=Where(text))
+    if text in (ResetPoint.EARLIEST, ResetPoint.LATEST):
+        return ResetTarget(where=ResetPoint(text))
     if text.isascii() and text.isdigit() and len(text) <= _OFFSET_DIGITS:
-        return Target(where=Where.OFFSET, value=int(text))
+        return ResetTarget(where=ResetPoint.OFFSET, value=int(text))
     expected = f"earliest, latest, an offset of at most {_OFFSET_DIGITS} digits, {TIME_FORMS}"
-    return Target(where=Where.TIME, value=parsed("--to", text, expected=expected))
+    return ResetTarget(where=ResetPoint.TIME, value=parsed("--to", text, expected=expected))

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from rocketwire.cli.errors import INCOMPLETE, CommandError
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.mistake import INCOMPLETE, Mistake
 from rocketwire.cli.output import json_line, number, size, warn
 from rocketwire.cli.parameter_types import FOLDER
 from rocketwire.cli.spark.session import check_installed, master_option
@@ -19,7 +19,7 @@ from rocketwire.cli.store.progress import progress_bar
 from rocketwire.cli.times import parsed
 
 if TYPE_CHECKING:
-    from rocketwire.spark.export import Exported
+    from rocketwire.spark.export import ExportResult
     from rocketwire.spark.request.options import ReadOptions
 
 _EPILOG: Final = """\
@@ -104,7 +104,7 @@ def command(*, as_json: bool, **options: Any) -> int:  # noqa: ANN401 - those of
     try:
         done = _exported(given, _read_options(given))
     except SparkSourceError as error:
-        raise Mistake(f"{error.what}. {error.remedy}") from error
+        raise CommandError(f"{error.what}. {error.remedy}") from error
     for problem in done.problems:
         warn(problem)
     told = len(done.problems)
@@ -137,16 +137,16 @@ def _read_options(options: _Options) -> ReadOptions:
     return read_options(given)
 
 
-def _exported(options: _Options, wanted: ReadOptions) -> Exported:
-    from rocketwire.cli.spark.session import Session
-    from rocketwire.spark.export import Format, export
+def _exported(options: _Options, wanted: ReadOptions) -> ExportResult:
+    from rocketwire.cli.spark.session import SparkRun
+    from rocketwire.spark.export import ExportFormat, export
 
-    with Session(options.master, Path(options.to) / "_rocketwire" / "spark.log") as session, session.told():
+    with SparkRun(options.master, Path(options.to) / "_rocketwire" / "spark.log") as session, session.told():
         return export(
             session.started,
             wanted,
             options.to,
             compression=options.compression,
-            format=Format(kind=options.format, catalog=options.catalog, table=options.table),
+            format=ExportFormat(kind=options.format, catalog=options.catalog, table=options.table),
             bar=partial(progress_bar, wanted=not options.no_progress),
         )

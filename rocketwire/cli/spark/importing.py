@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from rocketwire.cli.errors import CommandError
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.mistake import Mistake
 from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.output import json_line, number
 from rocketwire.cli.parameter_types import FOLDER
@@ -16,7 +16,7 @@ from rocketwire.cli.properties import parsed_changes
 from rocketwire.cli.spark.session import check_installed, master_option
 
 if TYPE_CHECKING:
-    from rocketwire.cli.online import Endpoint
+    from rocketwire.cli.online import ClusterAccess
 
 _EPILOG: Final = """\
 TABLE is a folder, or what else the format takes: any format that Spark reads as a stream; with iceberg it is
@@ -56,7 +56,7 @@ Examples:
 @json_option
 @online
 def command(
-    endpoint: Endpoint,
+    endpoint: ClusterAccess,
     table: str,
     checkpoint: str,
     kind: str,
@@ -71,7 +71,7 @@ def command(
 ) -> int:
     """Send the rows of a table, as Parquet, Delta or Iceberg, as messages."""
     check_installed()
-    from rocketwire.cli.spark.session import Session
+    from rocketwire.cli.spark.session import SparkRun
     from rocketwire.spark import importing
     from rocketwire.spark.errors import SparkSourceError
 
@@ -83,10 +83,10 @@ def command(
     folder.mkdir(parents=True, exist_ok=True)
     wanted = {**importing.settings(kind), **parsed_changes(settings, "--conf")}
     try:
-        with Session(master, folder / "spark.log", wanted) as session, session.told():
+        with SparkRun(master, folder / "spark.log", wanted) as session, session.told():
             count = importing.import_rows(session.started(), source, target, str(folder / "stream"))
     except SparkSourceError as error:
-        raise Mistake(f"{error.what}. {error.remedy}") from error
+        raise CommandError(f"{error.what}. {error.remedy}") from error
     if as_json:
         json_line({"rows": count})
     else:
@@ -94,10 +94,10 @@ def command(
     return 0
 
 
-def _target(endpoint: Endpoint, topic: str | None) -> dict[str, str]:
+def _target(endpoint: ClusterAccess, topic: str | None) -> dict[str, str]:
     """The endpoint as options of the data source."""
     if endpoint.tls is not None:
-        raise Mistake("Spark's data source does not encrypt: name an endpoint without TLS")
+        raise CommandError("Spark's data source does not encrypt: name an endpoint without TLS")
     found = {"namesrv": endpoint.name_servers, "endpointTimeoutMs": str(int(endpoint.timeout * 1000))}
     if endpoint.credentials is not None:
         found |= {"accessKey": endpoint.credentials.access_key, "secretKey": endpoint.credentials.secret_key}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 import click
 
-from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.errors import CommandError
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -38,10 +38,10 @@ def check_installed() -> None:
     """Raises Mistake if what a session takes is not installed."""
     for name in _NEEDED:
         if find_spec(name) is None:
-            raise Mistake(f"{name} is not installed: pip install 'rocketwire[spark]'")
+            raise CommandError(f"{name} is not installed: pip install 'rocketwire[spark]'")
 
 
-class Session:
+class SparkRun:
     """A session of Spark; a context, which stops it at its end.
 
     What the JVM and the workers write goes into a log file.
@@ -97,7 +97,7 @@ class Session:
             # The errors of pyspark and of py4j have no common base.
             if not type(error).__module__.startswith(("pyspark.", "py4j.")):
                 raise
-            raise Mistake(f"{what}: {_cause(error)} ({self._log} tells more)") from error
+            raise CommandError(f"{what}: {_cause(error)} ({self._log} tells more)") from error
 
     def _settings(self) -> dict[str, str]:
         settings = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from rocketwire.cli.errors import INCOMPLETE, CommandError, CommandFailed
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.mistake import INCOMPLETE, Mistake, Unsuccessful
 from rocketwire.cli.output import json_line, warn
 from rocketwire.cli.store.directory import opened, store_directory
 from rocketwire.cli.terminal import drawing
 from rocketwire.cli.times import parsed, shown
 
 if TYPE_CHECKING:
-    from rocketwire.store.archive.plan.select import Wanted
-    from rocketwire.store.archive.read.directory import Directory
-    from rocketwire.store.archive.read.scan import Report, Trouble
-    from rocketwire.store.archive.read.selected import Selected
+    from rocketwire.store.offline.plan.select import MessageConditions
+    from rocketwire.store.offline.read.directory import StoreDirectory
+    from rocketwire.store.offline.read.scan import ReadProblem, ReportProblem
+    from rocketwire.store.offline.read.selected import SelectedMessage
 
 _EPILOG: Final = """\
 All conditions must hold; of a repeated option, one value. Messages come in the order they were stored. TIME is ISO 8601
@@ -100,22 +100,22 @@ def command(
         return _cat(opened(directory, commitlog), wanted, most, write)
     if wanted.message_id is not None:
         raise click.UsageError("--columns has no message ids: --id is not allowed with it")
-    from rocketwire.store.archive.columns.manifest import ColumnsUnfit
+    from rocketwire.store.offline.columns.manifest import ColumnsUnusable
 
     try:
         return _cat(opened(directory, commitlog), wanted, most, write, columns)
-    except ColumnsUnfit as error:
-        raise Unsuccessful(f"{columns}: {error}; make them by rocketwire store columns") from error
+    except ColumnsUnusable as error:
+        raise CommandFailed(f"{columns}: {error}; make them by rocketwire store columns") from error
 
 
 def _cat(
-    directory: Directory,
-    wanted: Wanted,
+    directory: StoreDirectory,
+    wanted: MessageConditions,
     most: int | None,
-    write: Callable[[Iterable[Selected], Report], None],
+    write: Callable[[Iterable[SelectedMessage], ReportProblem], None],
     columns: str | None = None,
 ) -> int:
-    from rocketwire.store.archive.plan.plan import ByWalk, known_topics, plan
+    from rocketwire.store.offline.plan.plan import SearchLog, known_topics, plan
 
     if columns is None and wanted.key is None and wanted.message_id is None:
         for topic in sorted(wanted.topics or ()):
@@ -123,20 +123,20 @@ def _cat(
                 warn(f"{directory.root} has no consume queue of {topic}: looking for it in the whole log")
     damaged = False
 
-    def report(trouble: Trouble) -> None:
+    def report(trouble: ReadProblem) -> None:
         nonlocal damaged
         damaged = damaged or not trouble.gone
         warn(str(trouble))
 
     unknown = sorted(wanted.topics - known_topics(directory, report)) if wanted.topics else []
-    every: Iterator[Selected]
+    every: Iterator[SelectedMessage]
     if columns is not None:
-        from rocketwire.store.archive.columns.questions import Columns
+        from rocketwire.store.offline.columns.questions import StoreColumns
 
-        every = Columns(directory, Path(columns)).find(wanted, report)
+        every = StoreColumns(directory, Path(columns)).find(wanted, report)
     else:
         chosen = plan(directory, wanted, report)
-        if write is _write_json and isinstance(chosen, ByWalk) and wanted.is_told_by_columns:
+        if write is _write_json and isinstance(chosen, SearchLog) and wanted.needs_only_columns:
             from rocketwire.cli.store.json_lines import write_lines
 
             if not write_lines(chosen.blocks(report), most, report) and unknown:
@@ -154,17 +154,17 @@ def _cat(
     return INCOMPLETE if damaged else 0
 
 
-def _no_topic(topic: str, directory: Directory) -> Unsuccessful:
-    return Unsuccessful(f"--topic {topic}: no such topic; rocketwire store list {directory.root} lists them")
+def _no_topic(topic: str, directory: StoreDirectory) -> CommandFailed:
+    return CommandFailed(f"--topic {topic}: no such topic; rocketwire store list {directory.root} lists them")
 
 
-def _wanted(options: _Conditions) -> Wanted:
+def _wanted(options: _Conditions) -> MessageConditions:
     first, end = _offsets(options.offset)
     if "" in options.topics:
-        raise Mistake("--topic: a topic's name is not empty")
-    from rocketwire.store.archive.plan.select import FOREVER, Wanted
+        raise CommandError("--topic: a topic's name is not empty")
+    from rocketwire.store.offline.plan.select import FOREVER, MessageConditions
 
-    return Wanted(
+    return MessageConditions(
         topics=frozenset(options.topics) if options.topics else None,
         # An id selects a message of any topic.
         system_topics=options.all_topics or options.message_id is not None,
@@ -184,7 +184,7 @@ def _offsets(text: str | None) -> tuple[int, int | None]:
         return 0, None
     first, colon, end = text.partition(":")
     if not all(part == "" or _is_whole(part) for part in (first, end)) or text in ("", ":"):
-        raise Mistake(f"--offset {text}: allowed is A, A:, :B or A:B with whole numbers")
+        raise CommandError(f"--offset {text}: allowed is A, A:, :B or A:B with whole numbers")
     if not colon:
         return int(first), int(first) + 1
     return int(first or 0), int(end) if end else None
@@ -192,7 +192,7 @@ def _offsets(text: str | None) -> tuple[int, int | None]:
 
 def _whole(option: str, text: str) -> int:
     if not _is_whole(text):
-        raise Mistake(f"{option} {text}: a whole number is needed, 0 or more")
+        raise CommandError(f"{option} {text}: a whole number is needed, 0 or more")
     return int(text)
 
 
@@ -200,18 +200,18 @@ def _is_whole(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) <= _DIGITS
 
 
-def _write_table(found: Iterable[Selected], report: Report) -> None:
+def _write_table(found: Iterable[SelectedMessage], report: ReportProblem) -> None:
     from rocketwire.cli.shown_message import body_of
-    from rocketwire.cli.table import Column, print_table
+    from rocketwire.cli.table import TableColumn, print_table
 
     columns = (
-        Column("STORED (UTC)", least=16, time=True),
-        Column("TOPIC", least=12),
-        Column("QUEUE", right=True),
-        Column("OFFSET", right=True),
-        Column("TAG", least=5),
-        Column("KEYS", least=6),
-        Column("BODY", least=16, text=True),
+        TableColumn("STORED (UTC)", least=16, time=True),
+        TableColumn("TOPIC", least=12),
+        TableColumn("QUEUE", right=True),
+        TableColumn("OFFSET", right=True),
+        TableColumn("TAG", least=5),
+        TableColumn("KEYS", least=6),
+        TableColumn("BODY", least=16, text=True),
     )
 
     def rows() -> Iterator[tuple[str, ...]]:
@@ -233,14 +233,14 @@ def _excerpt(body: bytes | None) -> str:
         return "0x" + body[:_MOST_SHOWN].hex()
 
 
-def _write_json(found: Iterable[Selected], report: Report) -> None:
+def _write_json(found: Iterable[SelectedMessage], report: ReportProblem) -> None:
     from rocketwire.cli.shown_message import json_object
 
     for one in found:
         json_line(json_object(one, report))
 
 
-def _write_raw(found: Iterable[Selected], report: Report) -> None:
+def _write_raw(found: Iterable[SelectedMessage], report: ReportProblem) -> None:
     from rocketwire.cli.shown_message import body_of
 
     first = True

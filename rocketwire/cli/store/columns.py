@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from rocketwire.cli.errors import INCOMPLETE, CommandFailed
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.mistake import INCOMPLETE, Unsuccessful
 from rocketwire.cli.output import count_of, json_line, warn
 from rocketwire.cli.store.directory import opened, store_directory
 
 if TYPE_CHECKING:
-    from rocketwire.store.archive.read.scan import Trouble
+    from rocketwire.store.offline.read.scan import ReadProblem
 
 _EPILOG: Final = """\b
 Examples:
@@ -28,12 +28,12 @@ Examples:
 @json_option
 def command(*, directory: str, commitlog: str | None, folder: str, as_json: bool) -> int:
     """Make columns of all messages, or extend them to the log's end; cat and count --columns read them."""
-    from rocketwire.store.archive.columns.extend import extend
-    from rocketwire.store.archive.columns.manifest import ColumnsUnfit
+    from rocketwire.store.offline.columns.extend import extend
+    from rocketwire.store.offline.columns.manifest import ColumnsUnusable
 
     store, damaged = opened(directory, commitlog), False
 
-    def report(trouble: Trouble) -> None:
+    def report(trouble: ReadProblem) -> None:
         nonlocal damaged
         damaged = damaged or not trouble.gone
         warn(str(trouble))
@@ -41,11 +41,11 @@ def command(*, directory: str, commitlog: str | None, folder: str, as_json: bool
     try:
         try:
             made = extend(store, Path(folder), report)
-        except ColumnsUnfit as error:
+        except ColumnsUnusable as error:
             warn(f"{folder}: {error}; they are made anew")
             made = extend(store, Path(folder), report, anew=True)
-    except (ColumnsUnfit, OSError) as error:
-        raise Unsuccessful(f"{folder}: {error}") from error
+    except (ColumnsUnusable, OSError) as error:
+        raise CommandFailed(f"{folder}: {error}") from error
     if as_json:
         json_line({"columns": folder, "messages": made.rows, "end": made.end})
     else:

@@ -7,8 +7,8 @@ from typing import Final
 
 import click
 
+from rocketwire.cli.errors import CommandError, CommandFailed
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.mistake import Mistake, Unsuccessful
 from rocketwire.cli.output import json_line, number
 from rocketwire.cli.store.directory import opened, store_directory
 from rocketwire.cli.times import shown
@@ -28,24 +28,24 @@ Examples:
 @json_option
 def command(*, directory: str, commitlog: str | None, folder: str, by: str, as_json: bool) -> int:
     """Count messages, RocketMQ's own topics too, up to where the columns go. Times are those of storing, in UTC."""
-    from rocketwire.store.archive.columns.manifest import ColumnsUnfit
-    from rocketwire.store.archive.columns.questions import GROUPS, Columns
+    from rocketwire.store.offline.columns.manifest import ColumnsUnusable
+    from rocketwire.store.offline.columns.questions import GROUPS, StoreColumns
 
     names = by.split(",")
     if len(set(names)) < len(names) or not set(names) <= set(GROUPS):
-        raise Mistake(f"--by {by}: allowed are {', '.join(GROUPS)}, each once")
+        raise CommandError(f"--by {by}: allowed are {', '.join(GROUPS)}, each once")
     try:
-        counted = Columns(opened(directory, commitlog), Path(folder)).count(names)
-    except ColumnsUnfit as error:
-        raise Unsuccessful(f"{folder}: {error}; make them by rocketwire store columns") from error
+        counted = StoreColumns(opened(directory, commitlog), Path(folder)).count(names)
+    except ColumnsUnusable as error:
+        raise CommandFailed(f"{folder}: {error}; make them by rocketwire store columns") from error
     rows = sorted(counted.items(), key=lambda row: [(value is not None, value) for value in row[0]])
     if as_json:
         for values, count in rows:
             json_line({**dict(zip(names, values, strict=True)), "count": count})
         return 0
-    from rocketwire.cli.table import Column, print_table
+    from rocketwire.cli.table import TableColumn, print_table
 
-    columns = (*(Column(name.upper(), least=8) for name in names), Column("COUNT", right=True))
+    columns = (*(TableColumn(name.upper(), least=8) for name in names), TableColumn("COUNT", right=True))
 
     def text(name: str, value: object) -> str:
         if name in _TIMES and isinstance(value, int):

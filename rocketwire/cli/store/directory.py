@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.errors import CommandError
 from rocketwire.cli.parameter_types import FOLDER
 
 if TYPE_CHECKING:
-    from rocketwire.store.archive.read.directory import Directory
+    from rocketwire.store.offline.read.directory import StoreDirectory
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -28,14 +28,14 @@ def store_directory(run: F) -> F:
     return named(option(run))
 
 
-def opened(directory: str, commit_log: str | None) -> Directory:
+def opened(directory: str, commit_log: str | None) -> StoreDirectory:
     """The files of a store's folder.
 
     Raises:
         Mistake: its queues have messages, but there is no commit log, and none was named.
         StoreError: it is not a store, or cannot be read.
     """
-    from rocketwire.store.archive.read.directory import discover
+    from rocketwire.store.offline.read.directory import discover
 
     found = discover(directory, commit_log=commit_log)
     if commit_log is None:
@@ -43,24 +43,24 @@ def opened(directory: str, commit_log: str | None) -> Directory:
     return found
 
 
-def need_log(directory: Directory, advice: str) -> None:
+def need_log(directory: StoreDirectory, advice: str) -> None:
     """Reject a store whose commit log is not in the expected place.
 
     Raises:
         Mistake: its queues have messages, but there is no commit log.
     """
     if not directory.commit_log and _has_messages(directory):
-        raise Mistake(
+        raise CommandError(
             f"{directory.root}/consumequeue holds messages, but there is no commit log: "
             f"{advice}, where storePathCommitLog put it elsewhere"
         )
 
 
-def _has_messages(directory: Directory) -> bool:
-    from rocketwire.store.archive.read.queues import Queue
+def _has_messages(directory: StoreDirectory) -> bool:
+    from rocketwire.store.offline.read.queues import QueueReader
 
     for files in directory.queues:
-        with Queue(files) as queue:
+        with QueueReader(files) as queue:
             if len(queue):
                 return True
     return False

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from rocketwire.cli.errors import INCOMPLETE
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.mistake import INCOMPLETE
 from rocketwire.cli.output import count_of, json_line, number, size, warn
 from rocketwire.cli.store.directory import opened, store_directory
 from rocketwire.cli.times import shown
 from rocketwire.cli.waiting import waits
-from rocketwire.store.disk.foreign import IGNORED
+from rocketwire.store.disk.foreign import IGNORED_FILE_REMARK
 
 if TYPE_CHECKING:
-    from rocketwire.store.archive.plan.overview import Overview, StoreCounts
-    from rocketwire.store.archive.read.directory import Directory
+    from rocketwire.store.offline.plan.overview import StoreCounts, StoreOverview
+    from rocketwire.store.offline.read.directory import StoreDirectory
 
 
 _EPILOG: Final = """\
@@ -39,7 +39,7 @@ Examples:
 def command(directory: str, commitlog: str | None, *, as_json: bool) -> int:
     """Tell what a store directory is and what is in it. Times are UTC."""
     from rocketwire.cli.table import print_facts
-    from rocketwire.store.archive.plan.overview import overview
+    from rocketwire.store.offline.plan.overview import overview
 
     store = opened(directory, commitlog)
     with waits.during(f"reading {store.root}"):
@@ -51,11 +51,11 @@ def command(directory: str, commitlog: str | None, *, as_json: bool) -> int:
     for problem in found.problems:
         warn(problem)
     for path in found.ignored:
-        warn(f"{path}: {IGNORED}")
+        warn(f"{path}: {IGNORED_FILE_REMARK}")
     return INCOMPLETE if found.problems else 0
 
 
-def _object(directory: Directory, found: Overview) -> dict[str, Any]:
+def _object(directory: StoreDirectory, found: StoreOverview) -> dict[str, Any]:
     log = asdict(found.log)
     del log["troubles"]
     return {
@@ -78,7 +78,7 @@ def _object(directory: Directory, found: Overview) -> dict[str, Any]:
     }
 
 
-def _lines(directory: Directory, found: Overview) -> Iterator[tuple[str, str]]:
+def _lines(directory: StoreDirectory, found: StoreOverview) -> Iterator[tuple[str, str]]:
     log = found.log
     yield "store", directory.root
     yield "state", directory.state.value

@@ -20,18 +20,18 @@ from numpy.typing import NDArray
 from rocketwire import native
 from rocketwire.cli.output import json_line
 from rocketwire.cli.shown_message import json_object
-from rocketwire.store.archive.read.selected import with_properties
 from rocketwire.store.layout.record import HOST_BITS
+from rocketwire.store.offline.read.selected import with_properties
 from rocketwire.store.records.columns import topics_of
-from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.facts import properties as names
+from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.hosts import decode_host
 from rocketwire.wire.message import decode_record
-from rocketwire.wire.properties import decode_stored_properties, words_of
+from rocketwire.wire.properties import decode_stored_properties, split_keys
 
 if TYPE_CHECKING:
-    from rocketwire.store.archive.read.log import Block
-    from rocketwire.store.archive.read.scan import Report
+    from rocketwire.store.offline.read.log import RecordBlock
+    from rocketwire.store.offline.read.scan import ReportProblem
 
 _HOSTS_KEPT: Final = 1024
 _ONE_BY_ONE: Final = HOST_BITS | int(SysFlag.COMPRESSED)
@@ -71,7 +71,7 @@ class _Line(msgspec.Struct, gc=False):
 _encode_lines = msgspec.json.Encoder().encode_lines
 
 
-def write_lines(blocks: Iterable[tuple[Block, NDArray[np.intp]]], most: int | None, report: Report) -> int:
+def write_lines(blocks: Iterable[tuple[RecordBlock, NDArray[np.intp]]], most: int | None, report: ReportProblem) -> int:
     """Write a line to stdout for each of the chosen records of blocks, of no more than `most`; how many there were."""
     count = 0
     for block, numbers in blocks:
@@ -84,7 +84,7 @@ def write_lines(blocks: Iterable[tuple[Block, NDArray[np.intp]]], most: int | No
     return count
 
 
-def _write(block: Block, numbers: NDArray[np.intp], report: Report) -> None:
+def _write(block: RecordBlock, numbers: NDArray[np.intp], report: ReportProblem) -> None:
     if native.kernel is None:
         _write_by_columns(block, numbers, report)
         return
@@ -99,12 +99,12 @@ def _write(block: Block, numbers: NDArray[np.intp], report: Report) -> None:
             done += 1
 
 
-def _write_alone(block: Block, number: int, report: Report) -> None:
+def _write_alone(block: RecordBlock, number: int, report: ReportProblem) -> None:
     data = block.record(number)
     json_line(json_object(with_properties(decode_record(data, check_crc=False), len(data)), report))
 
 
-def _write_by_columns(block: Block, numbers: NDArray[np.intp], report: Report) -> None:
+def _write_by_columns(block: RecordBlock, numbers: NDArray[np.intp], report: ReportProblem) -> None:
     special = (block.records.sys_flag[numbers] & _ONE_BY_ONE) != 0
     if not special.any():
         sys.stdout.buffer.write(_encode_lines(_lines(block, numbers)))
@@ -119,7 +119,7 @@ def _write_by_columns(block: Block, numbers: NDArray[np.intp], report: Report) -
             _write_alone(block, number, report)
 
 
-def _lines(block: Block, numbers: NDArray[np.intp]) -> list[_Line]:
+def _lines(block: RecordBlock, numbers: NDArray[np.intp]) -> list[_Line]:
     records, buffer = block.records.part(numbers), block.buffer
     codes, topics = topics_of(buffer, records)
     bodies = records.body_position
@@ -188,7 +188,7 @@ def _lines(block: Block, numbers: NDArray[np.intp]) -> list[_Line]:
                 _host(born_host)[0],
                 store_text,
                 properties.get(names.TAGS),
-                words_of(properties.get(names.KEYS)),
+                split_keys(properties.get(names.KEYS)),
                 body,
                 properties,
                 sys_flag,

@@ -15,7 +15,7 @@ from rocketwire.cli.times import shown
 from rocketwire.cli.waiting import waits
 
 if TYPE_CHECKING:
-    from rocketwire.store.archive.plan.summary import GroupLag, QueueSummary
+    from rocketwire.store.offline.plan.summary import GroupLag, QueueSummary
 
 
 _EPILOG: Final = """\
@@ -38,12 +38,12 @@ Examples:
 @json_option
 def command(directory: str, commitlog: str | None, *, all_topics: bool, groups: bool, as_json: bool) -> int:
     """List the queues of a store, or its consumer groups. RocketMQ's own topics are left out."""
-    from rocketwire.store.archive.plan.summary import group_lags, queue_summaries
-    from rocketwire.store.archive.read.directory import State
+    from rocketwire.store.offline.plan.summary import group_lags, queue_summaries
+    from rocketwire.store.offline.read.directory import StoreState
     from rocketwire.wire.names import is_system_topic_of_any_version
 
     store = opened(directory, commitlog)
-    if store.state in (State.CRASHED, State.UNKNOWN):
+    if store.state in (StoreState.CRASHED, StoreState.UNKNOWN):
         warn(f"{store.root} is {store.state.value}; its queues may lack the newest messages")
 
     def wanted(topic: str) -> bool:
@@ -62,17 +62,17 @@ def _print_queues(queues: Iterable[QueueSummary], *, json: bool) -> None:
         for queue in queues:
             json_line(queue)
         return
-    from rocketwire.cli.table import Column, print_table
+    from rocketwire.cli.table import TableColumn, print_table
 
     columns = (
-        Column("TOPIC", least=16),
-        Column("QUEUE", right=True),
-        Column("MIN", right=True),
-        Column("MAX", right=True),
-        Column("MESSAGES", right=True),
-        Column("SIZE", right=True, spare=2),
-        Column("FIRST STORED (UTC)", least=16, time=True, spare=1),
-        Column("LAST STORED (UTC)", least=16, time=True, spare=3),
+        TableColumn("TOPIC", least=16),
+        TableColumn("QUEUE", right=True),
+        TableColumn("MIN", right=True),
+        TableColumn("MAX", right=True),
+        TableColumn("MESSAGES", right=True),
+        TableColumn("SIZE", right=True, spare=2),
+        TableColumn("FIRST STORED (UTC)", least=16, time=True, spare=1),
+        TableColumn("LAST STORED (UTC)", least=16, time=True, spare=3),
     )
     rows = (
         (
@@ -96,13 +96,13 @@ def _print_groups(groups: Iterable[GroupLag], *, json: bool) -> None:
             queues = [{**asdict(queue), "lag": queue.lag} for queue in group.queues]
             json_line({"group": group.group, "topic": group.topic, "lag": group.lag, "queues": queues})
         return
-    from rocketwire.cli.table import Column, print_table
+    from rocketwire.cli.table import TableColumn, print_table
 
     columns = (
-        Column("GROUP", least=16),
-        Column("TOPIC", least=16),
-        Column("QUEUES", right=True),
-        Column("LAG", right=True),
+        TableColumn("GROUP", least=16),
+        TableColumn("TOPIC", least=16),
+        TableColumn("QUEUES", right=True),
+        TableColumn("LAG", right=True),
     )
     rows = ((group.group, group.topic, number(len(group.queues)), number(group.lag)) for group in groups)
     print_table(columns, rows)

@@ -14,7 +14,7 @@ from rocketwire.cli.waiting import waits
 _BYTES: Final = "B"
 
 
-class Progress:
+class ProgressDisplay:
     """Advances the bar, and clears it while lines are printed."""
 
     def __init__(self, advance: Callable[[int], object], aside: Callable[[], object]) -> None:
@@ -33,7 +33,7 @@ class Progress:
 
 
 @contextlib.contextmanager
-def progress_bar(total: int, *, wanted: bool = True, unit: str = _BYTES) -> Iterator[Progress]:
+def progress_bar(total: int, *, wanted: bool = True, unit: str = _BYTES) -> Iterator[ProgressDisplay]:
     """A bar of so many bytes, or of another unit, if it is wanted and stderr is a terminal; else a line after 2 s."""
     if not wanted or not sys.stderr.isatty():
         with (
@@ -41,11 +41,11 @@ def progress_bar(total: int, *, wanted: bool = True, unit: str = _BYTES) -> Iter
             if wanted
             else contextlib.nullcontext()
         ):
-            yield Progress(lambda _: None, lambda: None)
+            yield ProgressDisplay(lambda _: None, lambda: None)
         return
     from tqdm import tqdm
 
     divisor = 1024 if unit == _BYTES else 1000
     terminal = drawing(sys.stderr)
     with tqdm(total=total, unit=unit, unit_scale=True, unit_divisor=divisor, file=terminal, leave=False) as bar:
-        yield Progress(bar.update, bar.clear)
+        yield ProgressDisplay(bar.update, bar.clear)

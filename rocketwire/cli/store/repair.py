@@ -15,7 +15,7 @@ from rocketwire.cli.store.progress import progress_bar
 from rocketwire.cli.store.verify import finding_json
 
 if TYPE_CHECKING:
-    from rocketwire.store.archive.verify.findings import Finding
+    from rocketwire.store.offline.verify.findings import Finding
 
 _EPILOG: Final = """\
 Records keep their places, so message ids stay right; what was lost is filled with what no consumer is given. Consume
@@ -42,8 +42,8 @@ def command(directory: str, to: str, *, as_json: bool, no_progress: bool) -> int
     No broker may use DIR.
     """
     from rocketwire.server.core.clocks.clock import system_clock
-    from rocketwire.store.archive.read.directory import discover
-    from rocketwire.store.archive.repair.repair import repair
+    from rocketwire.store.offline.read.directory import discover
+    from rocketwire.store.offline.repair.repair import repair
 
     store = discover(directory)
     need_log(store, f"link its folder to {store.root}/commitlog")

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from rocketwire.cli.errors import INCOMPLETE
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.mistake import INCOMPLETE
 from rocketwire.cli.output import count_of, json_line, number, size
 from rocketwire.cli.store.directory import opened, store_directory
 from rocketwire.cli.store.progress import progress_bar
 
 if TYPE_CHECKING:
-    from rocketwire.store.archive.verify.findings import Finding
-    from rocketwire.store.archive.verify.verify import Summary
+    from rocketwire.store.offline.verify.findings import Finding
+    from rocketwire.store.offline.verify.verify import VerifySummary
 
 _EPILOG: Final = """\
 A line says what is lost or wrong (damage), or what the next start of a broker deals with (note): in which file, at
@@ -35,7 +35,7 @@ Examples:
 @click.option("--no-progress", is_flag=True, help="Show no progress bar; there is none either without a terminal.")
 def command(directory: str, commitlog: str | None, *, as_json: bool, no_progress: bool) -> int:
     """Check every record of a store and everything that points to one."""
-    from rocketwire.store.archive.verify.verify import verify
+    from rocketwire.store.offline.verify.verify import verify
 
     store = opened(directory, commitlog)
     total = sum(file.size for file in store.commit_log)
@@ -59,7 +59,7 @@ def finding_json(finding: Finding) -> dict[str, Any]:
     return {**values, "kind": finding.kind.value}
 
 
-def summary_lines(summary: Summary) -> list[str]:
+def summary_lines(summary: VerifySummary) -> list[str]:
     """The summary in readable form."""
     findings = "no damage" if not summary.damages else f"damage: {count_of(summary.damages, 'finding')}"
     if summary.notes:
@@ -77,7 +77,7 @@ def _entries_of(count: int, what: str) -> str:
     return f"{number(count)} {what} {'entry' if count == 1 else 'entries'}"
 
 
-def _pop(summary: Summary) -> str:
+def _pop(summary: VerifySummary) -> str:
     """What there is of POP, if there is any."""
     points, acks = summary.check_points, summary.acknowledgements
     return (

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import click
 
+from rocketwire.cli.errors import INCOMPLETE, CommandError, CommandFailed
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.mistake import INCOMPLETE, Mistake, Unsuccessful
 from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.output import json_line, warn
 from rocketwire.cli.parameter_types import TOPIC
 
 if TYPE_CHECKING:
-    from rocketwire.cli.online import Endpoint
-    from rocketwire.remoting.cluster import Cluster
-    from rocketwire.remoting.connection import Connection
+    from rocketwire.cli.online import ClusterAccess
+    from rocketwire.remoting.cluster import BlockingCluster
+    from rocketwire.remoting.connection import BlockingConnection
     from rocketwire.wire.recall_handle import RecallHandle
 
 _EPILOG: Final = """\
@@ -37,7 +37,9 @@ Examples:
 @click.option("--id", "message_id", metavar="MSGID", help="And the id that its send returned (the unique key).")
 @json_option
 @online
-def command(endpoint: Endpoint, handle: str | None, *, topic: str | None, message_id: str | None, as_json: bool) -> int:
+def command(
+    endpoint: ClusterAccess, handle: str | None, *, topic: str | None, message_id: str | None, as_json: bool
+) -> int:
     """Cancel a message that waits for its time, on this or Apache's broker."""
     wanted = _named(handle, topic, message_id)
     with endpoint.connected() as cluster:
@@ -72,11 +74,11 @@ def _named(handle: str | None, topic: str | None, message_id: str | None) -> Rec
     if handle is None and topic is not None and message_id is not None:
         return _Id(topic, message_id)
     if handle is None or topic is not None or message_id is not None:
-        raise Mistake("cancel: name a message by HANDLE, or by --topic and --id")
+        raise CommandError("cancel: name a message by HANDLE, or by --topic and --id")
     try:
         return decode_recall_handle(handle)
     except WireError as error:
-        raise Mistake(str(error)) from error
+        raise CommandError(str(error)) from error
 
 
 class _Doubt(NamedTuple):
@@ -86,7 +88,7 @@ class _Doubt(NamedTuple):
     text: str
 
 
-def _doubt(broker: Connection, handle: RecallHandle) -> _Doubt | None:
+def _doubt(broker: BlockingConnection, handle: RecallHandle) -> _Doubt | None:
     from rocketwire.cli.timer.lookup import waits_on_broker
     from rocketwire.remoting.errors import RemotingError
     from rocketwire.wire.errors import WireError
@@ -94,12 +96,12 @@ def _doubt(broker: Connection, handle: RecallHandle) -> _Doubt | None:
     try:
         if waits_on_broker(broker, handle):
             return None
-    except (Mistake, RemotingError, WireError) as error:
+    except (CommandError, RemotingError, WireError) as error:
         return _Doubt(None, f"it could not be looked up ({error})")
     return _Doubt(found=False, text="no such message is found among those that wait")
 
 
-def _handle_of(cluster: Cluster, topic: str, message_id: str) -> RecallHandle:
+def _handle_of(cluster: BlockingCluster, topic: str, message_id: str) -> RecallHandle:
     """The recall handle of a waiting message.
 
     Raises:
@@ -116,30 +118,32 @@ def _handle_of(cluster: Cluster, topic: str, message_id: str) -> RecallHandle:
         if each.message.topic == topic and each.message.message_id == message_id and each.message.cancels is None
     ]
     if not found:
-        raise Unsuccessful(f"{message_id}: no such message of topic {topic} has waited")
+        raise CommandFailed(f"{message_id}: no such message of topic {topic} has waited")
     waiting = [each for each in found if each.waits]
     if not waiting:
-        raise Unsuccessful(f"{message_id}: waits no more, it was due {shown(found[0].due)} UTC")
+        raise CommandFailed(f"{message_id}: waits no more, it was due {shown(found[0].due)} UTC")
     if len({(each.broker, each.due) for each in waiting}) > 1:
-        raise Mistake(f"{message_id}: {len(waiting)} messages of topic {topic} with this id wait; use their handles")
+        raise CommandError(
+            f"{message_id}: {len(waiting)} messages of topic {topic} with this id wait; use their handles"
+        )
     one = waiting[0]
     return RecallHandle(topic, one.broker or "", one.due, message_id)
 
 
-def _recall(cluster: Cluster, handle: RecallHandle) -> Connection:
+def _recall(cluster: BlockingCluster, handle: RecallHandle) -> BlockingConnection:
     """Send the cancellation to the broker; return the connection to it.
 
     Raises:
         Unsuccessful: the broker is not there.
         NotReached, Refused: it does not answer, or refuses.
     """
-    from rocketwire.wire.codes import RequestCode
+    from rocketwire.wire.facts.codes import RequestCode
     from rocketwire.wire.headers.send import RecallMessageRequestHeader
     from rocketwire.wire.recall_handle import encode_recall_handle
 
     brokers = cluster.brokers_of(handle.topic)
     if handle.broker not in brokers:
-        raise Unsuccessful(f"topic {handle.topic}: no broker {handle.broker} has it, where the message waits")
+        raise CommandFailed(f"topic {handle.topic}: no broker {handle.broker} has it, where the message waits")
     fields = RecallMessageRequestHeader(
         topic=handle.topic, recall_handle=encode_recall_handle(*handle).decode(), bname=handle.broker
     )

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from rocketwire.cli.errors import INCOMPLETE, CommandError
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.mistake import INCOMPLETE, Mistake
 from rocketwire.cli.online import OnlineCommand
 from rocketwire.cli.output import json_line, number, size
 from rocketwire.cli.parameter_types import TOPIC
-from rocketwire.cli.timer.source import Complaints, Where, store_or_online
+from rocketwire.cli.timer.source import TimerLocation, TimerWarnings, store_or_online
 from rocketwire.cli.times import parsed, shown
-from rocketwire.wire.java import natural_number
+from rocketwire.wire.java import parse_natural_number
 
 if TYPE_CHECKING:
-    from rocketwire.cli.timer.pending import Listed
+    from rocketwire.cli.timer.pending import TimerListing
 
 _EPILOG: Final = """\
 --from is inclusive, --to is not. TIME is ISO 8601 (2026-01-31T09:30:00+01:00), in UTC if it names no zone, or ms since
@@ -41,18 +41,20 @@ _LIMIT: Final = 20
 @click.option("--limit", metavar="N", default=str(_LIMIT), show_default=True, help="So many; 0 for all.")
 @json_option
 @store_or_online
-def command(where: Where, *, topic: str | None, start: str | None, end: str | None, limit: str, as_json: bool) -> int:
+def command(
+    where: TimerLocation, *, topic: str | None, start: str | None, end: str | None, limit: str, as_json: bool
+) -> int:
     """List the next messages that wait for a set time, in the order of their times."""
-    most = natural_number(limit)
+    most = parse_natural_number(limit)
     if most is None:
-        raise Mistake(f"--limit {limit}: a whole number is needed, 0 or more")
+        raise CommandError(f"--limit {limit}: a whole number is needed, 0 or more")
     first = None if start is None else parsed("--from", start)
     last = None if end is None else parsed("--to", end)
     if first is not None and last is not None and last < first:
-        raise Mistake(f"--to {end}: it is before --from {start}")
+        raise CommandError(f"--to {end}: it is before --from {start}")
     from rocketwire.cli.timer.pending import in_order
 
-    report = Complaints()
+    report = TimerWarnings()
     with where.opened(report) as source:
         found = in_order(source, topic=topic, start=first, end=last, limit=most or None)
         if as_json:
@@ -63,7 +65,7 @@ def command(where: Where, *, topic: str | None, start: str | None, end: str | No
     return INCOMPLETE if report.any else 0
 
 
-def json_object(each: Listed) -> dict[str, Any]:
+def json_object(each: TimerListing) -> dict[str, Any]:
     """A message as a JSON object; names are those of `store cat --json` where they mean the same."""
     message = each.message
     return {
@@ -83,20 +85,20 @@ def json_object(each: Listed) -> dict[str, Any]:
     }
 
 
-def _write_table(found: Iterator[Listed], now: int) -> None:
-    from rocketwire.cli.table import Column, print_table
+def _write_table(found: Iterator[TimerListing], now: int) -> None:
+    from rocketwire.cli.table import TableColumn, print_table
 
     columns = (
-        Column("DUE (UTC)", least=16, time=True),
-        Column("TOPIC", least=12),
-        Column("QUEUE", right=True, spare=4),
-        Column("MESSAGE ID", least=32),
-        Column("TAG", least=5, spare=6),
-        Column("KEYS", least=6, spare=5),
-        Column("SIZE", right=True, spare=3),
-        Column("ROLLS", right=True, spare=2),
-        Column("PLACE", right=True, spare=1),
-        Column("STATE", least=8),
+        TableColumn("DUE (UTC)", least=16, time=True),
+        TableColumn("TOPIC", least=12),
+        TableColumn("QUEUE", right=True, spare=4),
+        TableColumn("MESSAGE ID", least=32),
+        TableColumn("TAG", least=5, spare=6),
+        TableColumn("KEYS", least=6, spare=5),
+        TableColumn("SIZE", right=True, spare=3),
+        TableColumn("ROLLS", right=True, spare=2),
+        TableColumn("PLACE", right=True, spare=1),
+        TableColumn("STATE", least=8),
     )
     rows = (
         (

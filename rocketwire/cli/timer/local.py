@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from rocketwire.server.core.clocks import clock
-from rocketwire.store.archive.plan.plan import known_topics
-from rocketwire.store.archive.read.directory import Directory
-from rocketwire.store.archive.read.scan import Report
-from rocketwire.store.archive.timer.timer import StoreTimer
+from rocketwire.store.offline.plan.plan import known_topics
+from rocketwire.store.offline.read.directory import StoreDirectory
+from rocketwire.store.offline.read.scan import ReportProblem
+from rocketwire.store.offline.timer.timer import StoreTimer
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.names import TIMER_TOPIC
 
@@ -19,7 +19,7 @@ class LocalTimer(StoreTimer):
         unused: Whether no message has ever waited here.
     """
 
-    def __init__(self, directory: Directory, report: Report) -> None:
+    def __init__(self, directory: StoreDirectory, report: ReportProblem) -> None:
         """Read it.
 
         Raises:

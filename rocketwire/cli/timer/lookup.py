@@ -7,24 +7,24 @@ from typing import Final, NamedTuple
 
 from rocketwire.cli.timer.remote import may_wait, timer_of, timers_of
 from rocketwire.cli.trace.query import messages_of, messages_on
-from rocketwire.remoting.cluster import Cluster
-from rocketwire.remoting.connection import Connection
-from rocketwire.store.archive.plan.plan import find
-from rocketwire.store.archive.plan.select import Wanted
-from rocketwire.store.archive.read.directory import Directory
-from rocketwire.store.archive.read.scan import Report
-from rocketwire.store.archive.read.selected import Selected
-from rocketwire.store.archive.timer.messages import NO_MARK, TimerMessage, timer_message
-from rocketwire.store.archive.timer.timer import StoreTimer
+from rocketwire.remoting.cluster import BlockingCluster
+from rocketwire.remoting.connection import BlockingConnection
 from rocketwire.store.layout.timer_log import UnitMagic
-from rocketwire.store.timer.units import due, out_time
+from rocketwire.store.offline.plan.plan import find
+from rocketwire.store.offline.plan.select import MessageConditions
+from rocketwire.store.offline.read.directory import StoreDirectory
+from rocketwire.store.offline.read.scan import ReportProblem
+from rocketwire.store.offline.read.selected import SelectedMessage
+from rocketwire.store.offline.timer.messages import NO_MARK, TimerMessage, timer_message
+from rocketwire.store.offline.timer.timer import StoreTimer
+from rocketwire.store.timer.units import due_time, out_time
 from rocketwire.wire.names import TIMER_TOPIC
 from rocketwire.wire.recall_handle import RecallHandle
 
 _SECOND: Final = 1000
 
 
-class Found(NamedTuple):
+class FoundTimerMessage(NamedTuple):
     """A message that waits or has waited.
 
     Attributes:
@@ -45,10 +45,10 @@ class Found(NamedTuple):
     cancelled: bool
     rolls_at: int | None
     position: int | None
-    copy: Selected | None
+    copy: SelectedMessage | None
 
 
-def in_store(directory: Directory, message_id: str, report: Report) -> Iterator[Found]:
+def in_store(directory: StoreDirectory, message_id: str, report: ReportProblem) -> Iterator[FoundTimerMessage]:
     """The messages of a store with an id.
 
     Raises:
@@ -58,15 +58,17 @@ def in_store(directory: Directory, message_id: str, report: Report) -> Iterator[
         rows = timer.waiting
         markers = rows[(rows["magic"] & UnitMagic.DELETE) != 0]
         marks = {message.mark for _, message in timer.messages(markers) if message is not None}
-        wanted = Wanted(topics=frozenset([TIMER_TOPIC]), message_id=message_id)
+        wanted = MessageConditions(topics=frozenset([TIMER_TOPIC]), message_id=message_id)
         for one in _newest(find(directory, wanted, report)):
             waits = rows[rows["physical_offset"] == one.physical_offset]
             row = waits[0] if len(waits) else None
-            copies = find(directory, Wanted(topics=frozenset([one.topic]), message_id=one.message_id), report)
-            yield Found(
+            copies = find(
+                directory, MessageConditions(topics=frozenset([one.topic]), message_id=one.message_id), report
+            )
+            yield FoundTimerMessage(
                 message=one,
                 broker=None,
-                due=due(one.out, timer.precision),
+                due=due_time(one.out, timer.precision),
                 waits=row is not None,
                 cancelled=row is not None and one.mark != NO_MARK and one.mark in marks and one.cancels is None,
                 rolls_at=int(row["out"]) if row is not None and row["magic"] & UnitMagic.ROLL else None,
@@ -75,7 +77,7 @@ def in_store(directory: Directory, message_id: str, report: Report) -> Iterator[
             )
 
 
-def on_brokers(cluster: Cluster, message_id: str) -> Iterator[Found]:
+def on_brokers(cluster: BlockingCluster, message_id: str) -> Iterator[FoundTimerMessage]:
     """The messages of a name server's brokers with an id; of markers only those made by a recall are found.
 
     Raises:
@@ -94,10 +96,10 @@ def on_brokers(cluster: Cluster, message_id: str) -> Iterator[Found]:
         for one in _newest(records):
             waits = may_wait(one, broker)
             copies = [each.found for each in messages_of(cluster, one.topic, one.message_id) if each.broker == name]
-            yield Found(
+            yield FoundTimerMessage(
                 message=one,
                 broker=name,
-                due=due(one.out, broker.precision),
+                due=due_time(one.out, broker.precision),
                 waits=waits,
                 cancelled=waits and one.mark in marks,
                 rolls_at=None,
@@ -106,7 +108,7 @@ def on_brokers(cluster: Cluster, message_id: str) -> Iterator[Found]:
             )
 
 
-def waits_on_broker(connection: Connection, handle: RecallHandle) -> bool:
+def waits_on_broker(connection: BlockingConnection, handle: RecallHandle) -> bool:
     """Whether the message of a handle is found among those that wait, by the index of the handle's broker.
 
     Raises:
@@ -124,7 +126,7 @@ def waits_on_broker(connection: Connection, handle: RecallHandle) -> bool:
     )
 
 
-def _newest(records: Iterable[Selected]) -> Iterator[TimerMessage]:
+def _newest(records: Iterable[SelectedMessage]) -> Iterator[TimerMessage]:
     """The record of each message that rolled most often; markers only when there is nothing else."""
     messages = [message for message in map(timer_message, records) if message is not None]
     for some in ([each for each in messages if each.cancels is None], messages):
@@ -136,7 +138,7 @@ def _newest(records: Iterable[Selected]) -> Iterator[TimerMessage]:
             return
 
 
-def _copy_of(one: TimerMessage, copies: Iterable[Selected]) -> Selected | None:
+def _copy_of(one: TimerMessage, copies: Iterable[SelectedMessage]) -> SelectedMessage | None:
     """The delivered copy of a message, which holds its due time."""
     for copy in copies:
         said = timer_message(copy)

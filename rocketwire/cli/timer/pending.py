@@ -11,10 +11,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rocketwire.cli.timer.source import Source
-from rocketwire.store.archive.timer.messages import NO_MARK, TimerMessage
+from rocketwire.cli.timer.source import TimerSource
 from rocketwire.store.layout.timer_log import UnitMagic
-from rocketwire.store.timer.units import due
+from rocketwire.store.offline.timer.messages import NO_MARK, TimerMessage
+from rocketwire.store.timer.units import due_time
 from rocketwire.wire.java import string_hash
 
 MINUTE: Final = 60_000
@@ -23,7 +23,7 @@ _SECOND: Final = 1000
 _SHOWN_AT_ONCE: Final = 1024
 
 
-class Bucket(NamedTuple):
+class DueBucket(NamedTuple):
     """How many messages are due from one time up to, not including, another (ms)."""
 
     start: int
@@ -31,7 +31,7 @@ class Bucket(NamedTuple):
     messages: int
 
 
-class Topic(NamedTuple):
+class TimerTopicSummary(NamedTuple):
     """The waiting messages for one topic; due times in ms."""
 
     topic: str
@@ -42,7 +42,7 @@ class Topic(NamedTuple):
     last_due: int
 
 
-class Counted(NamedTuple):
+class TimerStatistics(NamedTuple):
     """Statistics of all waiting messages.
 
     Attributes:
@@ -60,11 +60,11 @@ class Counted(NamedTuple):
     markers: int
     overdue: int
     oldest_due: int | None
-    topics: list[Topic]
-    histogram: list[Bucket]
+    topics: list[TimerTopicSummary]
+    histogram: list[DueBucket]
 
 
-class Listed(NamedTuple):
+class TimerListing(NamedTuple):
     """A message that waits, its broker's name (None: not known), when it is due (ms), and whether it is cancelled."""
 
     message: TimerMessage
@@ -73,7 +73,7 @@ class Listed(NamedTuple):
     cancelled: bool
 
 
-def counted(source: Source, now: int) -> Counted:
+def counted(source: TimerSource, now: int) -> TimerStatistics:
     """Count the messages that wait at a time (ms).
 
     Raises:
@@ -90,7 +90,7 @@ def counted(source: Source, now: int) -> Counted:
     for number, topic_hash in enumerate(hashes.tolist()):
         own = group == number
         topics.append(
-            Topic(
+            TimerTopicSummary(
                 topic=_topic(source, topic_hash, rows[own][:1]),
                 messages=int(own.sum()),
                 cancelled=int((own & cancelled).sum()),
@@ -99,7 +99,7 @@ def counted(source: Source, now: int) -> Counted:
                 last_due=int(times[own].max()),
             )
         )
-    return Counted(
+    return TimerStatistics(
         messages=len(rows),
         cancelled=int(cancelled.sum()),
         markers=len(markers),
@@ -111,8 +111,8 @@ def counted(source: Source, now: int) -> Counted:
 
 
 def in_order(
-    source: Source, *, topic: str | None, start: int | None, end: int | None, limit: int | None
-) -> Iterator[Listed]:
+    source: TimerSource, *, topic: str | None, start: int | None, end: int | None, limit: int | None
+) -> Iterator[TimerListing]:
     """The messages that wait in the order of their times.
 
     Args:
@@ -146,16 +146,16 @@ def in_order(
             if message is not None and topic in (None, message.topic):
                 broker = source.broker(int(some["broker"][number]))
                 cancelled = message.mark != NO_MARK and bool(np.isin(message.mark, marks))
-                yield Listed(message, broker, due(message.out, source.precision), cancelled)
+                yield TimerListing(message, broker, due_time(message.out, source.precision), cancelled)
 
 
-def _split(source: Source) -> tuple[NDArray[Any], NDArray[Any]]:
+def _split(source: TimerSource) -> tuple[NDArray[Any], NDArray[Any]]:
     """Messages and markers."""
     markers = (source.waiting["magic"] & UnitMagic.DELETE) != 0
     return source.waiting[~markers], source.waiting[markers]
 
 
-def _read(source: Source, rows: NDArray[Any]) -> NDArray[Any]:
+def _read(source: TimerSource, rows: NDArray[Any]) -> NDArray[Any]:
     """The rows completed from their records; without those whose record is gone."""
     rows, keep = rows.copy(), np.ones(len(rows), bool)
     unread = np.flatnonzero(rows["mark"] == 0)
@@ -168,7 +168,7 @@ def _read(source: Source, rows: NDArray[Any]) -> NDArray[Any]:
     return rows[keep]
 
 
-def _cancelled(source: Source, rows: NDArray[Any], markers: NDArray[Any]) -> NDArray[np.bool_]:
+def _cancelled(source: TimerSource, rows: NDArray[Any], markers: NDArray[Any]) -> NDArray[np.bool_]:
     """Which messages a marker cancels; records are read only of those with a marker in their second."""
     markers = _read(source, markers)
     marks = rows["mark"].copy()
@@ -181,7 +181,7 @@ def _cancelled(source: Source, rows: NDArray[Any], markers: NDArray[Any]) -> NDA
 
 
 def _due(out: NDArray[np.int64], precision: int) -> NDArray[np.int64]:
-    """`due` of many."""
+    """`due_time` of many."""
     last = out % 10
     times: NDArray[np.int64] = out + np.where(last == 0, precision, last == 9)
     return times
@@ -197,14 +197,14 @@ def _within(rows: NDArray[Any], precision: int, start: int | None, end: int | No
     return rows[keep]
 
 
-def _histogram(times: NDArray[np.int64], now: int) -> Iterator[Bucket]:
+def _histogram(times: NDArray[np.int64], now: int) -> Iterator[DueBucket]:
     hours = now // MINUTE * MINUTE + HOUR
     starts = np.where(times < hours, times // MINUTE * MINUTE, np.maximum(times // HOUR * HOUR, hours))
     for start, messages in zip(*(each.tolist() for each in np.unique(starts, return_counts=True)), strict=True):
-        yield Bucket(start, start + MINUTE if start < hours else start // HOUR * HOUR + HOUR, messages)
+        yield DueBucket(start, start + MINUTE if start < hours else start // HOUR * HOUR + HOUR, messages)
 
 
-def _topic(source: Source, topic_hash: int, example: NDArray[Any]) -> str:
+def _topic(source: TimerSource, topic_hash: int, example: NDArray[Any]) -> str:
     """A topic's name: from a record if no table has it, as after its deletion."""
     known = source.topic(topic_hash)
     if known is not None:

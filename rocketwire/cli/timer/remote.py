@@ -13,25 +13,25 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rocketwire.cli.message.pulls import Queue
-from rocketwire.cli.mistake import Unsuccessful
+from rocketwire.cli.errors import CommandFailed
+from rocketwire.cli.message.pulls import PulledQueueMessages
 from rocketwire.cli.store.progress import progress_bar
 from rocketwire.cli.timer.source import Warn
-from rocketwire.remoting.cluster import Cluster
-from rocketwire.remoting.connection import Connection
+from rocketwire.remoting.cluster import BlockingCluster
+from rocketwire.remoting.connection import BlockingConnection
 from rocketwire.remoting.errors import AccessDenied, Refused
 from rocketwire.server.config.java_properties import parse_java_properties
 from rocketwire.server.core.clocks import clock
-from rocketwire.store.archive.timer.messages import NO_MARK, TimerMessage, timer_message
-from rocketwire.store.archive.timer.timer import PRECISION
-from rocketwire.store.archive.timer.units import WAITING
 from rocketwire.store.layout.timer_check import CHECK_STRUCT
 from rocketwire.store.layout.timer_log import UnitMagic
+from rocketwire.store.offline.timer.messages import NO_MARK, TimerMessage, timer_message
+from rocketwire.store.offline.timer.timer import PRECISION
+from rocketwire.store.offline.timer.units import WAITING
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.fastjson import loads
 from rocketwire.wire.bodies.route import KVTable
-from rocketwire.wire.codes import RequestCode, ResponseCode
-from rocketwire.wire.java import natural_number, string_hash
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
+from rocketwire.wire.java import parse_natural_number, string_hash
 from rocketwire.wire.names import TIMER_TOPIC
 
 _BLOCK: Final = 8192
@@ -52,7 +52,7 @@ class BrokerTimer(NamedTuple):
     """
 
     name: str
-    queue: Queue
+    queue: PulledQueueMessages
     read_time: int
     queue_offset: int
     queue_end: int
@@ -61,7 +61,7 @@ class BrokerTimer(NamedTuple):
     precision: int
 
 
-def timers_of(cluster: Cluster) -> list[BrokerTimer]:
+def timers_of(cluster: BlockingCluster) -> list[BrokerTimer]:
     """The timer states of all brokers that have a timer.
 
     Raises:
@@ -77,7 +77,7 @@ def timers_of(cluster: Cluster) -> list[BrokerTimer]:
         except Refused as refused:
             reason = str(refused)
     if not found:
-        raise Unsuccessful(f"no broker has a timer: {reason}")
+        raise CommandFailed(f"no broker has a timer: {reason}")
     return found
 
 
@@ -91,7 +91,7 @@ class RemoteTimer:
         waiting: Messages and markers that wait, an array of WAITING; all of them are known to be due at `out`.
     """
 
-    def __init__(self, cluster: Cluster, report: Warn) -> None:
+    def __init__(self, cluster: BlockingCluster, report: Warn) -> None:
         """Ask all brokers, and pull the timer's topic.
 
         Raises:
@@ -168,7 +168,7 @@ def _newest(rows: NDArray[Any], rolls: NDArray[np.int32]) -> NDArray[np.bool_]:
     return keep
 
 
-def timer_of(name: str, connection: Connection) -> BrokerTimer:
+def timer_of(name: str, connection: BlockingConnection) -> BrokerTimer:
     """Ask a broker for the state of its timer.
 
     Raises:
@@ -179,7 +179,7 @@ def timer_of(name: str, connection: Connection) -> BrokerTimer:
     if len(check) < CHECK_STRUCT.size:
         raise Refused(connection.what, ResponseCode.SUCCESS, f"the timer's checkpoint has {len(check)} bytes only")
     read_time, _, queue_offset, *_ = CHECK_STRUCT.unpack_from(check)
-    queue = Queue(name, connection, TIMER_TOPIC, 0)
+    queue = PulledQueueMessages(name, connection, TIMER_TOPIC, 0)
     return BrokerTimer(
         name,
         queue,
@@ -192,7 +192,7 @@ def timer_of(name: str, connection: Connection) -> BrokerTimer:
     )
 
 
-def _counts(connection: Connection) -> dict[str, int] | None:
+def _counts(connection: BlockingConnection) -> dict[str, int] | None:
     try:
         found = loads(connection.ask(RequestCode.GET_TIMER_METRICS).body)
     except Refused:
@@ -204,7 +204,7 @@ def _counts(connection: Connection) -> dict[str, int] | None:
     return {topic: count for topic, count in counts.items() if isinstance(count, int)}
 
 
-def _runtime(connection: Connection) -> dict[str, str]:
+def _runtime(connection: BlockingConnection) -> dict[str, str]:
     try:
         table = decode_body(KVTable, connection.ask(RequestCode.GET_BROKER_RUNTIME_INFO).body).table
     except Refused:
@@ -212,9 +212,9 @@ def _runtime(connection: Connection) -> dict[str, str]:
     return {name: table[name] for name in sorted(table) if name.startswith("timer")}
 
 
-def _precision(connection: Connection) -> int:
+def _precision(connection: BlockingConnection) -> int:
     try:
         text = bytes(connection.ask(RequestCode.GET_BROKER_CONFIG).body).decode("utf-8", "replace")
     except Refused:
         return PRECISION
-    return natural_number(parse_java_properties(text).get("timerPrecisionMs", "")) or PRECISION
+    return parse_natural_number(parse_java_properties(text).get("timerPrecisionMs", "")) or PRECISION

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from rocketwire.cli.errors import INCOMPLETE, CommandError, CommandFailed
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.mistake import INCOMPLETE, Mistake, Unsuccessful
 from rocketwire.cli.online import OnlineCommand
 from rocketwire.cli.output import json_line, number, size
-from rocketwire.cli.timer.source import Complaints, Where, store_or_online
+from rocketwire.cli.timer.source import TimerLocation, TimerWarnings, store_or_online
 from rocketwire.cli.times import shown
-from rocketwire.wire.java import natural_number
+from rocketwire.wire.java import parse_natural_number
 from rocketwire.wire.names import TIMER_TOPIC
 
 if TYPE_CHECKING:
-    from rocketwire.cli.timer.lookup import Found
-    from rocketwire.store.archive.timer.slots import WaitingSlot
+    from rocketwire.cli.timer.lookup import FoundTimerMessage
+    from rocketwire.store.offline.timer.slots import WaitingSlot
 
 _EPILOG: Final = """\
 MSGID is the id that a send returned (the unique key), or in a store the offset message id of the timer's record. It
@@ -41,12 +41,12 @@ _SLOTS: Final = 10
 @click.option("--slots", metavar="N", help=f"Show so many slots. [default: {_SLOTS}]")
 @json_option
 @store_or_online
-def command(where: Where, message_id: str | None, *, slots: str | None, as_json: bool) -> int:
+def command(where: TimerLocation, message_id: str | None, *, slots: str | None, as_json: bool) -> int:
     """Show how one message waits, or without MSGID the next slots of a store's wheel. Times are UTC."""
-    report = Complaints()
+    report = TimerWarnings()
     if message_id is not None:
         if slots is not None:
-            raise Mistake("--slots: not with MSGID")
+            raise CommandError("--slots: not with MSGID")
         _show_message(where, message_id, report, as_json=as_json)
     else:
         _show_slots(where, str(_SLOTS) if slots is None else slots, report, as_json=as_json)
@@ -56,15 +56,17 @@ def command(where: Where, message_id: str | None, *, slots: str | None, as_json:
 # --- slots ---
 
 
-def _show_slots(where: Where, wanted: str, report: Complaints, *, as_json: bool) -> None:
-    most = natural_number(wanted)
+def _show_slots(where: TimerLocation, wanted: str, report: TimerWarnings, *, as_json: bool) -> None:
+    most = parse_natural_number(wanted)
     if most is None:
-        raise Mistake(f"--slots {wanted}: a whole number is needed, 0 or more")
+        raise CommandError(f"--slots {wanted}: a whole number is needed, 0 or more")
     directory = where.directory()
     if directory is None:
-        raise Mistake("slots are seen in a store directory only: name it with --store DIR, or a message by its MSGID")
-    from rocketwire.store.archive.timer.slots import next_slots
-    from rocketwire.store.archive.timer.timer import StoreTimer
+        raise CommandError(
+            "slots are seen in a store directory only: name it with --store DIR, or a message by its MSGID"
+        )
+    from rocketwire.store.offline.timer.slots import next_slots
+    from rocketwire.store.offline.timer.timer import StoreTimer
 
     with StoreTimer(directory, report) as timer:
         slots = next_slots(directory, timer.waiting, timer.precision, most)
@@ -76,17 +78,17 @@ def _show_slots(where: Where, wanted: str, report: Complaints, *, as_json: bool)
 
 
 def _write_slots(slots: Sequence[WaitingSlot]) -> None:
-    from rocketwire.cli.table import Column, print_table
+    from rocketwire.cli.table import TableColumn, print_table
 
     columns = (
-        Column("SLOT (UTC)", least=16, time=True),
-        Column("NUMBER", right=True, spare=3),
-        Column("DELIVER", right=True),
-        Column("ROLL", right=True),
-        Column("MARKERS", right=True),
-        Column("CHAIN", right=True),
-        Column("FIRST UNIT", right=True, spare=1),
-        Column("LAST UNIT", right=True, spare=2),
+        TableColumn("SLOT (UTC)", least=16, time=True),
+        TableColumn("NUMBER", right=True, spare=3),
+        TableColumn("DELIVER", right=True),
+        TableColumn("ROLL", right=True),
+        TableColumn("MARKERS", right=True),
+        TableColumn("CHAIN", right=True),
+        TableColumn("FIRST UNIT", right=True, spare=1),
+        TableColumn("LAST UNIT", right=True, spare=2),
     )
     rows = (
         (
@@ -107,7 +109,7 @@ def _write_slots(slots: Sequence[WaitingSlot]) -> None:
 # --- one message ---
 
 
-def _show_message(where: Where, message_id: str, report: Complaints, *, as_json: bool) -> None:
+def _show_message(where: TimerLocation, message_id: str, report: TimerWarnings, *, as_json: bool) -> None:
     from rocketwire.cli.table import print_facts
     from rocketwire.cli.timer.lookup import in_store, on_brokers
 
@@ -119,7 +121,7 @@ def _show_message(where: Where, message_id: str, report: Complaints, *, as_json:
         with endpoint.connected() as cluster:
             found, place = list(on_brokers(cluster, message_id)), endpoint.name_servers
     if not found:
-        raise Unsuccessful(f"{message_id}: {place} has no such message in {TIMER_TOPIC}")
+        raise CommandFailed(f"{message_id}: {place} has no such message in {TIMER_TOPIC}")
     for count, each in enumerate(found):
         if as_json:
             json_line(_object(each))
@@ -129,13 +131,13 @@ def _show_message(where: Where, message_id: str, report: Complaints, *, as_json:
         print_facts(_facts(each))
 
 
-def _object(found: Found) -> dict[str, Any]:
+def _object(found: FoundTimerMessage) -> dict[str, Any]:
     from rocketwire.cli.timer.list import json_object
-    from rocketwire.cli.timer.pending import Listed
+    from rocketwire.cli.timer.pending import TimerListing
 
     copy = found.copy
     return {
-        **json_object(Listed(found.message, found.broker, found.due, found.cancelled)),
+        **json_object(TimerListing(found.message, found.broker, found.due, found.cancelled)),
         "cancels": found.message.cancels,
         "waits": found.waits,
         "rolls_at": found.rolls_at,
@@ -150,7 +152,7 @@ def _object(found: Found) -> dict[str, Any]:
     }
 
 
-def _facts(found: Found) -> Iterator[tuple[str, str]]:
+def _facts(found: FoundTimerMessage) -> Iterator[tuple[str, str]]:
     from rocketwire.cli.table import clean
 
     message = found.message
@@ -169,7 +171,7 @@ def _facts(found: Found) -> Iterator[tuple[str, str]]:
         yield "unit", f"at byte {found.position} of the timer log"
 
 
-def _state(found: Found) -> str:
+def _state(found: FoundTimerMessage) -> str:
     if found.copy is not None:
         copy = found.copy.message
         return f"delivered {shown(copy.store_timestamp)} UTC, queue {copy.queue_id}, offset {copy.queue_offset}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import click
 
-from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.errors import CommandError
 from rocketwire.cli.online import CONNECTION, connection_options, endpoint_of
 from rocketwire.cli.output import warn
 from rocketwire.cli.parameter_types import FOLDER
@@ -19,22 +19,22 @@ from rocketwire.cli.waiting import waits
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rocketwire.cli.online import Endpoint
-    from rocketwire.store.archive.read.directory import Directory
-    from rocketwire.store.archive.timer.messages import TimerMessage
+    from rocketwire.cli.online import ClusterAccess
+    from rocketwire.store.offline.read.directory import StoreDirectory
+    from rocketwire.store.offline.timer.messages import TimerMessage
 
 P = ParamSpec("P")
 R = TypeVar("R")
 Warn = Callable[[str], None]
 
 
-class Source(Protocol):
+class TimerSource(Protocol):
     """The waiting messages of a source.
 
     Attributes:
         time: When the source was read, ms: what is read later is not newer.
         precision: Milliseconds of a slot.
-        waiting: An array of store.archive.timer.units.WAITING.
+        waiting: An array of store.offline.timer.units.WAITING.
     """
 
     time: int
@@ -51,7 +51,7 @@ class Source(Protocol):
         """The name of a broker; None in a store, which does not contain it."""
 
 
-class Complaints:
+class TimerWarnings:
     """Prints warnings, and remembers whether there were any."""
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class Complaints:
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class TimerLocation:
     """A store directory or an endpoint, as options name it; nothing is opened yet.
 
     Attributes:
@@ -77,7 +77,7 @@ class Where:
     commit_log: str | None
     connection: Mapping[str, Any]
 
-    def endpoint(self) -> Endpoint:
+    def endpoint(self) -> ClusterAccess:
         """The endpoint.
 
         Raises:
@@ -85,7 +85,7 @@ class Where:
         """
         return endpoint_of(self.connection)
 
-    def directory(self) -> Directory | None:
+    def directory(self) -> StoreDirectory | None:
         """The store directory, None without.
 
         Raises:
@@ -94,17 +94,17 @@ class Where:
         """
         if self.store is None:
             if self.commit_log is not None:
-                raise Mistake("--commitlog is for --store DIR only")
+                raise CommandError("--commitlog is for --store DIR only")
             return None
         from rocketwire.cli.store.directory import need_log
-        from rocketwire.store.archive.read.directory import discover
+        from rocketwire.store.offline.read.directory import discover
 
         directory = discover(self.store, commit_log=self.commit_log)
         need_log(directory, "--commitlog DIR names its folder")
         return directory
 
     @contextlib.contextmanager
-    def opened(self, report: Complaints) -> Iterator[Source]:
+    def opened(self, report: TimerWarnings) -> Iterator[TimerSource]:
         """Open the source.
 
         Raises:
@@ -125,15 +125,15 @@ class Where:
             yield RemoteTimer(cluster, report)
 
 
-def store_or_online(run: Callable[Concatenate[Where, P], R]) -> Callable[P, R]:
-    """Add the options --store and --commitlog, and those of a connection; the command gets a `Where` first."""
+def store_or_online(run: Callable[Concatenate[TimerLocation, P], R]) -> Callable[P, R]:
+    """Add the options --store and --commitlog, and those of a connection; the command gets a `TimerLocation` first."""
 
     @functools.wraps(run)
     def wrapped(*arguments: P.args, **options: P.kwargs) -> R:
         connection = {name: options.pop(name) for name in CONNECTION}
         store: Any = options.pop("store")
         commit_log: Any = options.pop("commitlog")
-        return run(Where(store, commit_log, connection), *arguments, **options)
+        return run(TimerLocation(store, commit_log, connection), *arguments, **options)
 
     store = click.option(
         "--store", metavar="DIR", type=FOLDER, help="Look into this store directory instead of asking brokers."

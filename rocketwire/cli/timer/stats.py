@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from rocketwire.cli.errors import INCOMPLETE
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.mistake import INCOMPLETE
 from rocketwire.cli.online import OnlineCommand
 from rocketwire.cli.output import count_of, json_line, number
-from rocketwire.cli.timer.source import Complaints, Where, store_or_online
+from rocketwire.cli.timer.source import TimerLocation, TimerWarnings, store_or_online
 from rocketwire.cli.times import shown
 
 if TYPE_CHECKING:
     from rocketwire.cli.timer.local import LocalTimer
-    from rocketwire.cli.timer.pending import Bucket, Counted
+    from rocketwire.cli.timer.pending import DueBucket, TimerStatistics
     from rocketwire.cli.timer.remote import BrokerTimer
-    from rocketwire.cli.timer.source import Source
+    from rocketwire.cli.timer.source import TimerSource
 
 _EPILOG: Final = """\
 Messages that a marker cancels wait until their time comes, and count. The histogram has a row per minute for an hour,
@@ -38,12 +38,12 @@ _BAR: Final = 40
 @click.command("stats", cls=OnlineCommand, epilog=_EPILOG)
 @json_option
 @store_or_online
-def command(where: Where, *, as_json: bool) -> int:
+def command(where: TimerLocation, *, as_json: bool) -> int:
     """Count the messages that wait for a set time, by topic and by hour. Times are UTC."""
     from rocketwire.cli.table import print_facts
     from rocketwire.cli.timer.pending import counted
 
-    report = Complaints()
+    report = TimerWarnings()
     with where.opened(report) as source:
         now = source.time
         found = counted(source, now)
@@ -55,7 +55,7 @@ def command(where: Where, *, as_json: bool) -> int:
     return INCOMPLETE if report.any else 0
 
 
-def _object(source: Source, found: Counted, now: int) -> dict[str, Any]:
+def _object(source: TimerSource, found: TimerStatistics, now: int) -> dict[str, Any]:
     from rocketwire.cli.timer.local import LocalTimer
     from rocketwire.cli.timer.remote import RemoteTimer
 
@@ -88,10 +88,10 @@ def _of_broker(broker: BrokerTimer) -> dict[str, Any]:
     return told
 
 
-def _facts(source: Source, found: Counted) -> Iterator[tuple[str, str]]:
+def _facts(source: TimerSource, found: TimerStatistics) -> Iterator[tuple[str, str]]:
     from rocketwire.cli.timer.local import LocalTimer
     from rocketwire.cli.timer.remote import RemoteTimer
-    from rocketwire.store.archive.read.directory import State
+    from rocketwire.store.offline.read.directory import StoreState
 
     if isinstance(source, LocalTimer):
         yield "store", source.directory.root
@@ -101,7 +101,7 @@ def _facts(source: Source, found: Counted) -> Iterator[tuple[str, str]]:
             return
         check = source.check
         read_time, queue_offset = (None, 0) if check is None else (check.last_read_time, check.last_queue_offset)
-        on_time = source.directory.state is State.LIVE and not found.overdue
+        on_time = source.directory.state is StoreState.LIVE and not found.overdue
         behind = max(0, source.queue_end - queue_offset)
         yield "timer", _timer(source.precision, read_time, None if on_time else source.time, behind)
         if source.stale:
@@ -129,7 +129,7 @@ def _timer(precision: int, read_time: int | None, late_at: int | None, behind: i
     return text + (f", {count_of(behind, 'message')} not in the wheel yet" if behind else "")
 
 
-def _counts(found: Counted, now: int) -> Iterator[tuple[str, str]]:
+def _counts(found: TimerStatistics, now: int) -> Iterator[tuple[str, str]]:
     yield "waiting", f"{count_of(found.messages, 'message')} for {count_of(len(found.topics), 'topic')}"
     if found.cancelled or found.markers:
         yield "cancelled", f"{number(found.cancelled)} of them; {count_of(found.markers, 'marker')} waiting with them"
@@ -148,8 +148,8 @@ def _span(milliseconds: int) -> str:
     return f"{seconds:.1f} s"
 
 
-def _print_tables(source: Source, found: Counted) -> None:
-    from rocketwire.cli.table import Column, print_table
+def _print_tables(source: TimerSource, found: TimerStatistics) -> None:
+    from rocketwire.cli.table import TableColumn, print_table
     from rocketwire.cli.timer.remote import RemoteTimer
 
     if not found.topics:
@@ -159,13 +159,13 @@ def _print_tables(source: Source, found: Counted) -> None:
         for topic, count in (broker.counts or {}).items():
             said[topic] = said.get(topic, 0) + count
     columns = [
-        Column("TOPIC", least=16),
-        Column("WAITING", right=True),
-        Column("CANCELLED", right=True),
-        Column("OVERDUE", right=True),
-        Column("FIRST DUE (UTC)", least=16, time=True, spare=2),
-        Column("LAST DUE (UTC)", least=16, time=True, spare=1),
-        *([Column("BROKERS COUNT", right=True)] if said else []),
+        TableColumn("TOPIC", least=16),
+        TableColumn("WAITING", right=True),
+        TableColumn("CANCELLED", right=True),
+        TableColumn("OVERDUE", right=True),
+        TableColumn("FIRST DUE (UTC)", least=16, time=True, spare=2),
+        TableColumn("LAST DUE (UTC)", least=16, time=True, spare=1),
+        *([TableColumn("BROKERS COUNT", right=True)] if said else []),
     ]
     rows = (
         (
@@ -183,10 +183,14 @@ def _print_tables(source: Source, found: Counted) -> None:
     print_table(columns, rows)
     if found.histogram:
         print()
-        columns = [Column("DUE FROM (UTC)", least=16), Column("WAITING", right=True), Column("", least=_BAR)]
+        columns = [
+            TableColumn("DUE FROM (UTC)", least=16),
+            TableColumn("WAITING", right=True),
+            TableColumn("", least=_BAR),
+        ]
         most = max(bucket.messages for bucket in found.histogram)
         print_table(columns, (_bar(bucket, most) for bucket in found.histogram))
 
 
-def _bar(bucket: Bucket, most: int) -> tuple[str, str, str]:
+def _bar(bucket: DueBucket, most: int) -> tuple[str, str, str]:
     return shown(bucket.start)[:16], number(bucket.messages), "#" * -(-_BAR * bucket.messages // most)

@@ -11,7 +11,7 @@ from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import OnlineCommand, online
 
 if TYPE_CHECKING:
-    from rocketwire.cli.online import Endpoint
+    from rocketwire.cli.online import ClusterAccess
 
 
 _EPILOG: Final = """\
@@ -35,7 +35,7 @@ Examples:
 @click.option("--all", "everything", is_flag=True, help="RocketMQ's own topics and groups too.")
 @json_option
 @online
-def command(endpoint: Endpoint, *, interval: float, once: bool, everything: bool, as_json: bool) -> int:
+def command(endpoint: ClusterAccess, *, interval: float, once: bool, everything: bool, as_json: bool) -> int:
     """Show how many messages a second go into and out of topics, and the lag and members of groups.
 
     Keys: q ends, arrows select, Tab changes between topics and groups, s changes the order. Below are the queues of the

@@ -10,12 +10,12 @@ from typing import Final
 from rich.console import Console
 from rich.live import Live
 
-from rocketwire.cli.online import Endpoint
+from rocketwire.cli.online import ClusterAccess
 from rocketwire.cli.terminal import drawing
 from rocketwire.cli.top.keyboard import Keyboard, keyboard
-from rocketwire.cli.top.sample import Sample, Sampler
-from rocketwire.cli.top.screen import GROUPS, TOPICS, State, rendered
-from rocketwire.cli.top.traffic import Traffic
+from rocketwire.cli.top.sample import ClusterSample, Sampler
+from rocketwire.cli.top.screen import GROUPS, TOPICS, ScreenState, rendered
+from rocketwire.cli.top.traffic import ClusterTraffic
 from rocketwire.remoting.errors import RemotingError
 
 _SHARE: Final = 0.1
@@ -32,9 +32,9 @@ class _Sampling(threading.Thread):
         self._interval = interval
         self._keys = keys
         self._lock = threading.Lock()
-        self._latest: Sample | str | None = None
+        self._latest: ClusterSample | str | None = None
 
-    def latest(self) -> Sample | str | None:
+    def latest(self) -> ClusterSample | str | None:
         """The newest sample, or why there is none; None if there is nothing new."""
         with self._lock:
             found, self._latest = self._latest, None
@@ -44,7 +44,7 @@ class _Sampling(threading.Thread):
         """Take samples until the program ends."""
         while True:
             began = time.monotonic()
-            found: Sample | str
+            found: ClusterSample | str
             try:
                 found = self._sampler.take(*self.wanted)
             except RemotingError as error:
@@ -56,13 +56,13 @@ class _Sampling(threading.Thread):
             time.sleep(max(self._interval - took, took / _SHARE - took, 0))
 
 
-def run(endpoint: Endpoint, interval: float, *, everything: bool) -> None:
+def run(endpoint: ClusterAccess, interval: float, *, everything: bool) -> None:
     """Show the traffic until q is pressed.
 
     Raises:
         RemotingError: the endpoint does not answer at the start.
     """
-    traffic, state, console = Traffic(everything=everything), State(), Console(file=drawing(sys.stdout))
+    traffic, state, console = ClusterTraffic(everything=everything), ScreenState(), Console(file=drawing(sys.stdout))
     with endpoint.unwatched() as cluster:
         sampler = Sampler(cluster, in_turn=True)
         traffic.add(sampler.take())
@@ -81,7 +81,7 @@ def run(endpoint: Endpoint, interval: float, *, everything: bool) -> None:
                         return
                     state.press(key, traffic)
                 found = sampling.latest()
-                if isinstance(found, Sample):
+                if isinstance(found, ClusterSample):
                     state.problem = ""
                     traffic.add(found)
                 elif found is not None:

@@ -7,21 +7,21 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from rocketwire.cli.output import json_line, number, warn
-from rocketwire.cli.table import Column, print_table
+from rocketwire.cli.table import TableColumn, print_table
 from rocketwire.cli.top.sample import Sampler
-from rocketwire.cli.top.traffic import Traffic
+from rocketwire.cli.top.traffic import ClusterTraffic
 
 if TYPE_CHECKING:
-    from rocketwire.cli.online import Endpoint
+    from rocketwire.cli.online import ClusterAccess
 
 
-def run(endpoint: Endpoint, interval: float, *, everything: bool, as_json: bool) -> None:
+def run(endpoint: ClusterAccess, interval: float, *, everything: bool, as_json: bool) -> None:
     """Take two samples, an interval apart, and print what they say.
 
     Raises:
         RemotingError: the endpoint does not answer.
     """
-    traffic = Traffic(everything=everything)
+    traffic = ClusterTraffic(everything=everything)
     with endpoint.connected() as cluster:
         sampler = Sampler(cluster, in_turn=False)
         traffic.add(sampler.take())
@@ -33,7 +33,7 @@ def run(endpoint: Endpoint, interval: float, *, everything: bool, as_json: bool)
         _print(traffic)
 
 
-def _object(traffic: Traffic) -> dict[str, Any]:
+def _object(traffic: ClusterTraffic) -> dict[str, Any]:
     return {
         "brokers": [asdict(row) for row in traffic.brokers],
         "topics": [asdict(row) for row in traffic.topics],
@@ -50,25 +50,25 @@ def _object(traffic: Traffic) -> dict[str, Any]:
     }
 
 
-def _print(traffic: Traffic) -> None:
+def _print(traffic: ClusterTraffic) -> None:
     from rocketwire.cli.top.screen import count, rate
 
     for broker in traffic.brokers:
         if broker.problem is not None:
             warn(f"{broker.broker}: {broker.problem}")
-    numbers = (Column("IN/s", right=True), Column("OUT/s", right=True))
+    numbers = (TableColumn("IN/s", right=True), TableColumn("OUT/s", right=True))
     print_table(
-        (Column("BROKER"), Column("VERSION", spare=1), *numbers, Column("IN TODAY", right=True)),
+        (TableColumn("BROKER"), TableColumn("VERSION", spare=1), *numbers, TableColumn("IN TODAY", right=True)),
         ((r.broker, r.version or "-", rate(r.put_tps), rate(r.get_tps), count(r.put_today)) for r in traffic.brokers),
     )
     print()
     print_table(
         (
-            Column("TOPIC", least=12),
+            TableColumn("TOPIC", least=12),
             *numbers,
-            Column("MESSAGES", right=True),
-            Column("QUEUES", right=True, spare=1),
-            Column("GROUPS", right=True, spare=2),
+            TableColumn("MESSAGES", right=True),
+            TableColumn("QUEUES", right=True, spare=1),
+            TableColumn("GROUPS", right=True, spare=2),
         ),
         (
             (r.topic, rate(r.rate_in), rate(r.rate_out), count(r.messages), number(r.queues), number(r.groups))
@@ -78,11 +78,11 @@ def _print(traffic: Traffic) -> None:
     print()
     print_table(
         (
-            Column("GROUP", least=12),
-            Column("OUT/s", right=True),
-            Column("LAG", right=True),
-            Column("MEMBERS", right=True),
-            Column("TOPICS", least=12),
+            TableColumn("GROUP", least=12),
+            TableColumn("OUT/s", right=True),
+            TableColumn("LAG", right=True),
+            TableColumn("MEMBERS", right=True),
+            TableColumn("TOPICS", least=12),
         ),
         ((r.group, rate(r.rate), count(r.lag), count(r.members), ", ".join(r.topics)) for r in traffic.groups),
     )

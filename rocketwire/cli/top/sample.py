@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from rocketwire.remoting.cluster import Cluster
-from rocketwire.remoting.connection import Connection
+from rocketwire.remoting.cluster import BlockingCluster
+from rocketwire.remoting.connection import BlockingConnection
 from rocketwire.remoting.errors import AccessDenied, NoSuchTopic, NotReached, Refused, refusal
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.online import ConsumerConnection
 from rocketwire.wire.bodies.progress import ConsumeStats, TopicStatsTable
 from rocketwire.wire.bodies.route import KVTable
 from rocketwire.wire.bodies.statistics import ConsumeStatsList
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers.admin import GetConsumeStatsInBrokerHeader
 from rocketwire.wire.headers.group import GetTopicStatsInfoRequestHeader
 from rocketwire.wire.headers.online import GetConsumerConnectionListRequestHeader
@@ -27,7 +27,7 @@ _LISTED_SECONDS: Final = 10.0
 _ROUTE_SECONDS: Final = 60.0
 
 
-class Place(NamedTuple):
+class QueuePlace(NamedTuple):
     """A queue."""
 
     topic: str
@@ -35,7 +35,7 @@ class Place(NamedTuple):
     queue_id: int
 
 
-class Offsets(NamedTuple):
+class GroupOffsets(NamedTuple):
     """A group's offset in a queue, and the queue's end."""
 
     consumed: int
@@ -43,7 +43,7 @@ class Offsets(NamedTuple):
 
 
 @dataclass(slots=True)
-class Sample:
+class ClusterSample:
     """What the brokers answered at one moment.
 
     Attributes:
@@ -59,8 +59,8 @@ class Sample:
     topics: list[str] = field(default_factory=list)
     runtime: dict[str, dict[str, str]] = field(default_factory=dict)
     unreachable: dict[str, str] = field(default_factory=dict)
-    groups: dict[str, dict[Place, Offsets]] = field(default_factory=dict)
-    queues: dict[Place, tuple[int, int]] = field(default_factory=dict)
+    groups: dict[str, dict[QueuePlace, GroupOffsets]] = field(default_factory=dict)
+    queues: dict[QueuePlace, tuple[int, int]] = field(default_factory=dict)
     members: dict[str, int] = field(default_factory=dict)
 
 
@@ -72,16 +72,16 @@ class Sampler:
             in turn; else for all.
     """
 
-    def __init__(self, cluster: Cluster, *, in_turn: bool) -> None:
+    def __init__(self, cluster: BlockingCluster, *, in_turn: bool) -> None:
         self._cluster = cluster
         self._in_turn = in_turn
         self._topics: list[str] = []
-        self._brokers: dict[str, Connection] = {}
+        self._brokers: dict[str, BlockingConnection] = {}
         self._listed: float | None = None
         self._routes: dict[str, tuple[float, list[str]]] = {}
         self._topic_turn = self._group_turn = 0
 
-    def take(self, topic: str | None = None, group: str | None = None) -> Sample:
+    def take(self, topic: str | None = None, group: str | None = None) -> ClusterSample:
         """A sample, which has the topic and the group that are named.
 
         Raises:
@@ -91,7 +91,7 @@ class Sampler:
         now = time.monotonic()
         if self._listed is None or now - self._listed > _LISTED_SECONDS:
             self._topics, self._brokers, self._listed = self._cluster.topics(), self._cluster.all_brokers(), now
-        sample = Sample(now, topics=self._topics)
+        sample = ClusterSample(now, topics=self._topics)
         for name in list(self._brokers):
             try:
                 self._ask_broker(name, sample)
@@ -113,12 +113,12 @@ class Sampler:
         start %= len(names)
         return (names[start:] + names[:start])[:most], start + most
 
-    def _lost(self, name: str, error: NotReached, sample: Sample) -> None:
-        self._cluster.forget(self._brokers.pop(name))
+    def _lost(self, name: str, error: NotReached, sample: ClusterSample) -> None:
+        self._cluster.discard(self._brokers.pop(name))
         self._listed = None  # look where it is now
         sample.unreachable[name] = str(error)
 
-    def _ask_broker(self, name: str, sample: Sample) -> None:
+    def _ask_broker(self, name: str, sample: ClusterSample) -> None:
         """The figures of a broker and the offsets of all its groups.
 
         Raises:
@@ -141,7 +141,7 @@ class Sampler:
             for group, progresses in each.items():
                 sample.groups.setdefault(group, {}).update(_offsets(name, progresses))
 
-    def _ask_topic(self, topic: str, sample: Sample) -> None:
+    def _ask_topic(self, topic: str, sample: ClusterSample) -> None:
         for name, broker in self._brokers_of(topic):
             try:
                 answer = broker.ask(RequestCode.GET_TOPIC_STATS_INFO, GetTopicStatsInfoRequestHeader(topic=topic))
@@ -153,9 +153,9 @@ class Sampler:
                 self._lost(name, error, sample)
                 continue
             for queue, offsets in decode_body(TopicStatsTable, answer.body).offset_table.items():
-                sample.queues[Place(topic, name, queue.queue_id)] = (offsets.min_offset, offsets.max_offset)
+                sample.queues[QueuePlace(topic, name, queue.queue_id)] = (offsets.min_offset, offsets.max_offset)
 
-    def _brokers_of(self, topic: str) -> Iterator[tuple[str, Connection]]:
+    def _brokers_of(self, topic: str) -> Iterator[tuple[str, BlockingConnection]]:
         now = time.monotonic()
         kept = self._routes.get(topic)
         if kept is None or now - kept[0] > _ROUTE_SECONDS:
@@ -168,7 +168,7 @@ class Sampler:
             if name in self._brokers:
                 yield name, self._brokers[name]
 
-    def _ask_group(self, group: str, sample: Sample) -> None:
+    def _ask_group(self, group: str, sample: ClusterSample) -> None:
         """The number of members, as the first broker that knows some has it: all members connect to all brokers."""
         sample.members[group] = 0
         for name, broker in list(self._brokers.items()):
@@ -186,9 +186,9 @@ class Sampler:
             sample.members[group] = max(sample.members[group], len(members))
 
 
-def _offsets(broker: str, progresses: tuple[ConsumeStats, ...]) -> dict[Place, Offsets]:
+def _offsets(broker: str, progresses: tuple[ConsumeStats, ...]) -> dict[QueuePlace, GroupOffsets]:
     return {
-        Place(queue.topic, broker, queue.queue_id): Offsets(offsets.consumer_offset, offsets.broker_offset)
+        QueuePlace(queue.topic, broker, queue.queue_id): GroupOffsets(offsets.consumer_offset, offsets.broker_offset)
         for each in progresses
         for queue, offsets in each.offset_table.items()
     }

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from rocketwire.cli.output import number
 from rocketwire.cli.table import clean
-from rocketwire.cli.top.traffic import BrokerRow, GroupRow, TopicRow, Traffic
+from rocketwire.cli.top.traffic import BrokerRow, ClusterTraffic, GroupRow, TopicRow
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -37,7 +37,7 @@ _GROUP_ORDERS: Final[Sequence[tuple[str, Callable[[GroupRow], object]]]] = (
 
 
 @dataclass(slots=True)
-class State:
+class ScreenState:
     """What the user has chosen.
 
     Attributes:
@@ -52,7 +52,7 @@ class State:
     order: dict[str, int] = field(default_factory=lambda: {TOPICS: 0, GROUPS: 0})
     problem: str = ""
 
-    def press(self, key: str, traffic: Traffic) -> None:
+    def press(self, key: str, traffic: ClusterTraffic) -> None:
         """Do what a key says: `up`, `down`, `tab` or `s`; others do nothing."""
         if key == "tab":
             self.focus = GROUPS if self.focus == TOPICS else TOPICS
@@ -64,14 +64,14 @@ class State:
                 at = names.index(self._current(names) or names[0])
                 self.selected[self.focus] = names[min(max(at + (1 if key == "down" else -1), 0), len(names) - 1)]
 
-    def names(self, traffic: Traffic) -> dict[str, list[str]]:
+    def names(self, traffic: ClusterTraffic) -> dict[str, list[str]]:
         """The names of both tables in their orders."""
         return {
             TOPICS: [row.topic for row in ordered_topics(traffic, self)],
             GROUPS: [row.group for row in ordered_groups(traffic, self)],
         }
 
-    def current(self, traffic: Traffic) -> str | None:
+    def current(self, traffic: ClusterTraffic) -> str | None:
         """The selected name of the table in focus: the first one if nothing is selected."""
         return self._current(self.names(traffic)[self.focus])
 
@@ -80,17 +80,17 @@ class State:
         return chosen if chosen in names else next(iter(names), None)
 
 
-def ordered_topics(traffic: Traffic, state: State) -> list[TopicRow]:
+def ordered_topics(traffic: ClusterTraffic, state: ScreenState) -> list[TopicRow]:
     """The topics in the chosen order."""
     return sorted(traffic.topics, key=_TOPIC_ORDERS[state.order[TOPICS] % len(_TOPIC_ORDERS)][1])  # type: ignore[arg-type]
 
 
-def ordered_groups(traffic: Traffic, state: State) -> list[GroupRow]:
+def ordered_groups(traffic: ClusterTraffic, state: ScreenState) -> list[GroupRow]:
     """The groups in the chosen order."""
     return sorted(traffic.groups, key=_GROUP_ORDERS[state.order[GROUPS] % len(_GROUP_ORDERS)][1])  # type: ignore[arg-type]
 
 
-def rendered(traffic: Traffic, state: State, height: int) -> Layout:
+def rendered(traffic: ClusterTraffic, state: ScreenState, height: int) -> Layout:
     """The whole screen, for so many lines."""
     brokers = traffic.brokers
     layout = Layout()
@@ -143,7 +143,7 @@ def _brokers(rows: Sequence[BrokerRow]) -> RenderableType:
     return table
 
 
-def _topics(traffic: Traffic, state: State, height: int) -> RenderableType:
+def _topics(traffic: ClusterTraffic, state: ScreenState, height: int) -> RenderableType:
     rows = ordered_topics(traffic, state)
     title = f"TOPIC (by {_TOPIC_ORDERS[state.order[TOPICS] % len(_TOPIC_ORDERS)][0]})"
     numbers = ("IN/s", True), ("OUT/s", True), ("MESSAGES", True), ("QUEUES", True), ("GROUPS", True)
@@ -162,7 +162,7 @@ def _topics(traffic: Traffic, state: State, height: int) -> RenderableType:
     return table
 
 
-def _groups(traffic: Traffic, state: State, height: int) -> RenderableType:
+def _groups(traffic: ClusterTraffic, state: ScreenState, height: int) -> RenderableType:
     rows = ordered_groups(traffic, state)
     title = f"GROUP (by {_GROUP_ORDERS[state.order[GROUPS] % len(_GROUP_ORDERS)][0]})"
     table = _table(((title, False), ("TOPICS", False), ("OUT/s", True), ("LAG", True), ("MEMBERS", True)))
@@ -179,7 +179,7 @@ def _groups(traffic: Traffic, state: State, height: int) -> RenderableType:
     return table
 
 
-def _queues(traffic: Traffic, state: State, current: str | None, height: int) -> RenderableType:
+def _queues(traffic: ClusterTraffic, state: ScreenState, current: str | None, height: int) -> RenderableType:
     if current is None:
         return Text("")
     rows = traffic.queues_of_topic(current) if state.focus == TOPICS else traffic.queues_of_group(current)
@@ -199,7 +199,7 @@ def _queues(traffic: Traffic, state: State, current: str | None, height: int) ->
     return table
 
 
-def _footer(state: State) -> RenderableType:
+def _footer(state: ScreenState) -> RenderableType:
     if state.problem:
         return Text(clean(state.problem), style="bold red", no_wrap=True, overflow="ellipsis")
     return Text(_KEYS, style="dim", no_wrap=True, overflow="ellipsis")

@@ -6,11 +6,11 @@ from collections import defaultdict, deque
 from dataclasses import dataclass
 from typing import Final
 
-from rocketwire.cli.top.sample import Place, Sample
+from rocketwire.cli.top.sample import ClusterSample, QueuePlace
 from rocketwire.wire.names import (
     DEAD_LETTER_PREFIX,
     PREDEFINED_GROUPS,
-    REPLY_TOPIC_POSTFIX,
+    REPLY_TOPIC_SUFFIX,
     RETRY_PREFIX,
     is_system_group,
     is_system_topic_of_any_version,
@@ -22,7 +22,7 @@ WINDOW_SECONDS: Final = 10.0
 _KEPT: Final = 64
 
 
-class Meter:
+class RateMeter:
     """The rate at which a number grows."""
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class GroupRow:
 class QueueRow:
     """A queue of a topic (`group` None), or a group's progress in it."""
 
-    place: Place
+    place: QueuePlace
     group: str | None
     consumed: int | None
     end: int
@@ -91,24 +91,24 @@ class QueueRow:
     rate: float | None
 
 
-class Traffic:
+class ClusterTraffic:
     """What the samples so far say; `everything`: with RocketMQ's own topics and groups."""
 
     def __init__(self, *, everything: bool = False) -> None:
         self._everything = everything
-        self._ends: dict[Place, Meter] = defaultdict(Meter)
-        self._consumed: dict[tuple[str, Place], Meter] = defaultdict(Meter)
-        self._queues: dict[Place, tuple[int | None, int]] = {}
+        self._ends: dict[QueuePlace, RateMeter] = defaultdict(RateMeter)
+        self._consumed: dict[tuple[str, QueuePlace], RateMeter] = defaultdict(RateMeter)
+        self._queues: dict[QueuePlace, tuple[int | None, int]] = {}
         self._members: dict[str, int] = {}
-        self._sample = Sample(0.0)
+        self._sample = ClusterSample(0.0)
 
-    def add(self, sample: Sample) -> None:
+    def add(self, sample: ClusterSample) -> None:
         """Take one more sample."""
         self._sample = sample
         for place, (first, end) in sample.queues.items():
             self._ends[place].observe(sample.time, end)
             self._queues[place] = (first, end)
-        seen: dict[Place, int] = {}
+        seen: dict[QueuePlace, int] = {}
         for group, offsets in sample.groups.items():
             for place, (consumed, end) in offsets.items():
                 self._consumed[group, place].observe(sample.time, consumed)
@@ -128,7 +128,7 @@ class Traffic:
     @property
     def topics(self) -> list[TopicRow]:
         """The topics, by name."""
-        places: dict[str, list[Place]] = defaultdict(list)
+        places: dict[str, list[QueuePlace]] = defaultdict(list)
         for place in self._queues:
             places[place.topic].append(place)
         readers: dict[str, set[str]] = defaultdict(set)
@@ -188,7 +188,7 @@ class Traffic:
             for place, each in sorted(self._sample.groups.get(group, {}).items())
         ]
 
-    def _messages(self, places: list[Place]) -> int | None:
+    def _messages(self, places: list[QueuePlace]) -> int | None:
         found = [self._queues[place] for place in places]
         if not found or any(first is None for first, _ in found):
             return None
@@ -202,7 +202,7 @@ class Traffic:
             topic.startswith((RETRY_PREFIX, DEAD_LETTER_PREFIX))
             or is_system_topic_of_any_version(topic)
             or topic in own
-            or topic.endswith(REPLY_TOPIC_POSTFIX)
+            or topic.endswith(REPLY_TOPIC_SUFFIX)
             or reply_topic(topic) in self._sample.topics  # a cluster's own name
         )
 

@@ -13,7 +13,7 @@ from rocketwire.cli.parameter_types import TOPIC
 from rocketwire.cli.topic.settings import topic_settings
 
 if TYPE_CHECKING:
-    from rocketwire.cli.online import Endpoint
+    from rocketwire.cli.online import ClusterAccess
 
 
 @click.command("alter", cls=OnlineCommand, epilog="Example: rocketwire topic alter Orders --perm R --broker broker-a")
@@ -23,42 +23,42 @@ if TYPE_CHECKING:
 @json_option
 @online
 def command(
-    endpoint: Endpoint,
+    endpoint: ClusterAccess,
     /,
     *,
     topic: str,
     cluster_name: str | None,
     broker_names: tuple[str, ...],
     as_json: bool,
-    **settings: Any,  # noqa: ANN401 - of `Settings`
+    **settings: Any,  # noqa: ANN401 - of `TopicSettings`
 ) -> int:
     """Change the configuration of TOPIC on each broker that has it. What no option names stays as it is.
 
     To make a topic smaller without losing messages, first lower --write-queues, and --read-queues when the queues
     beyond are consumed.
     """
-    from rocketwire.cli.attempts import Attempts
-    from rocketwire.cli.brokers import Choice, master
+    from rocketwire.cli.attempts import ServerAttempts
+    from rocketwire.cli.brokers import BrokerChoice, master
+    from rocketwire.cli.errors import CommandError, CommandFailed
     from rocketwire.cli.found import topic_brokers
-    from rocketwire.cli.mistake import Mistake, Unsuccessful
     from rocketwire.cli.topic.order import keep_order
-    from rocketwire.cli.topic.settings import Settings
+    from rocketwire.cli.topic.settings import TopicSettings
     from rocketwire.cli.topic.shown import Row, write
     from rocketwire.remoting.admin.topics import put_topic, topic_config
 
-    wanted = Settings(**settings)
+    wanted = TopicSettings(**settings)
     if not any(value is not None for value in wanted):
-        raise Mistake("name what to change: --queues, --perm, --order or another option")
-    attempts = Attempts()
+        raise CommandError("name what to change: --queues, --perm, --order or another option")
+    attempts = ServerAttempts()
     changed: list[Row] = []
     with endpoint.connected() as cluster:
-        for broker in topic_brokers(cluster, topic, Choice(cluster_name=cluster_name, broker_names=broker_names)):
+        for broker in topic_brokers(cluster, topic, BrokerChoice(cluster_name=cluster_name, broker_names=broker_names)):
             with attempts.at(f"broker {broker.name}"):
                 connection = master(cluster, broker)
                 wanted.check(connection)
                 former = topic_config(connection, topic)
                 if former is None:
-                    raise Unsuccessful(f"topic {topic} is in its route, but it does not have it")
+                    raise CommandFailed(f"topic {topic} is in its route, but it does not have it")
                 config = wanted.applied(former)
                 put_topic(connection, config, message_type=wanted.message_type)
                 changed.append((broker, config))

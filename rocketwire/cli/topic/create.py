@@ -13,7 +13,7 @@ from rocketwire.cli.parameter_types import TOPIC
 from rocketwire.cli.topic.settings import topic_settings
 
 if TYPE_CHECKING:
-    from rocketwire.cli.online import Endpoint
+    from rocketwire.cli.online import ClusterAccess
 
 _QUEUES: Final = 8
 _EPILOG: Final = (
@@ -29,40 +29,40 @@ _EPILOG: Final = (
 @json_option
 @online
 def command(
-    endpoint: Endpoint,
+    endpoint: ClusterAccess,
     /,
     *,
     topic: str,
     cluster_name: str | None,
     broker_names: tuple[str, ...],
     as_json: bool,
-    **settings: Any,  # noqa: ANN401 - of `Settings`
+    **settings: Any,  # noqa: ANN401 - of `TopicSettings`
 ) -> int:
     """Create TOPIC on the brokers of a cluster. A broker that has it already keeps it as it is, which is an error."""
-    from rocketwire.cli.attempts import Attempts
-    from rocketwire.cli.brokers import Choice, master
-    from rocketwire.cli.mistake import Mistake, Unsuccessful
+    from rocketwire.cli.attempts import ServerAttempts
+    from rocketwire.cli.brokers import BrokerChoice, master
+    from rocketwire.cli.errors import CommandError, CommandFailed
     from rocketwire.cli.topic.order import keep_order
-    from rocketwire.cli.topic.settings import Settings
+    from rocketwire.cli.topic.settings import TopicSettings
     from rocketwire.cli.topic.shown import Row, write
     from rocketwire.remoting.admin.topics import put_topic, topic_config
     from rocketwire.wire.bodies.topic import TopicConfig
-    from rocketwire.wire.names import topic_problem
+    from rocketwire.wire.names import topic_name_error
 
-    if problem := topic_problem(topic):
-        raise Mistake(f"topic {topic}: {problem}")
-    wanted = Settings(**settings)
+    if problem := topic_name_error(topic):
+        raise CommandError(f"topic {topic}: {problem}")
+    wanted = TopicSettings(**settings)
     config = wanted.applied(TopicConfig(topic_name=topic, read_queue_nums=_QUEUES, write_queue_nums=_QUEUES))
-    attempts = Attempts()
+    attempts = ServerAttempts()
     created: list[Row] = []
     with endpoint.connected() as cluster:
-        choice = Choice(cluster_name=cluster_name, broker_names=broker_names)
+        choice = BrokerChoice(cluster_name=cluster_name, broker_names=broker_names)
         for broker in choice.of_one_cluster(cluster.info()):
             with attempts.at(f"broker {broker.name}"):
                 connection = master(cluster, broker)
                 wanted.check(connection)
                 if topic_config(connection, topic) is not None:
-                    raise Unsuccessful(f"topic {topic} exists; rocketwire topic alter changes it")
+                    raise CommandFailed(f"topic {topic} exists; rocketwire topic alter changes it")
                 put_topic(connection, config, message_type=wanted.message_type)
                 created.append((broker, config))
         if created and config.order:

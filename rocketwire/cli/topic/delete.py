@@ -13,7 +13,7 @@ from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import TOPIC
 
 if TYPE_CHECKING:
-    from rocketwire.cli.online import Endpoint
+    from rocketwire.cli.online import ClusterAccess
 
 
 @click.command("delete", cls=OnlineCommand, epilog="Example: rocketwire topic delete Orders --yes")
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @json_option
 @online
 def command(
-    endpoint: Endpoint,
+    endpoint: ClusterAccess,
     *,
     topic: str,
     cluster_name: str | None,
@@ -36,17 +36,17 @@ def command(
     Its route and its order configuration at the name servers are deleted afterwards; the route stays if other brokers
     keep the topic or one failed.
     """
-    from rocketwire.cli.attempts import Attempts
-    from rocketwire.cli.brokers import Choice
+    from rocketwire.cli.attempts import ServerAttempts
+    from rocketwire.cli.brokers import BrokerChoice
     from rocketwire.cli.confirmation import confirm
     from rocketwire.cli.deletion import delete_everywhere, write
     from rocketwire.cli.found import topic_brokers
     from rocketwire.cli.topic.order import enter_queues
 
-    attempts = Attempts()
+    attempts = ServerAttempts()
     with endpoint.connected() as cluster:
-        every = topic_brokers(cluster, topic, Choice(cluster_name=None, broker_names=()))
-        brokers = topic_brokers(cluster, topic, Choice(cluster_name=cluster_name, broker_names=broker_names))
+        every = topic_brokers(cluster, topic, BrokerChoice(cluster_name=None, broker_names=()))
+        brokers = topic_brokers(cluster, topic, BrokerChoice(cluster_name=cluster_name, broker_names=broker_names))
         names = ", ".join(broker.name for broker in brokers)
         confirm(f"Delete topic {topic} with its messages on {names}?", yes=yes)
         deleted = delete_everywhere(cluster, topic, brokers, attempts, route=len(brokers) == len(every))

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from rocketwire.cli.errors import INCOMPLETE, CommandError
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.mistake import INCOMPLETE, Mistake
 from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.output import json_line, warn_empty
 
 if TYPE_CHECKING:
-    from rocketwire.cli.online import Endpoint
+    from rocketwire.cli.online import ClusterAccess
 
 _OWN: Final = "own"
 _KINDS: Final = (_OWN, "retry", "dead-letter", "system")
@@ -32,11 +32,11 @@ _KINDS: Final = (_OWN, "retry", "dead-letter", "system")
 @json_option
 @online
 def command(
-    endpoint: Endpoint, *, kinds: tuple[str, ...], everything: bool, cluster_name: str | None, as_json: bool
+    endpoint: ClusterAccess, *, kinds: tuple[str, ...], everything: bool, cluster_name: str | None, as_json: bool
 ) -> int:
     """Print the names of applications' topics that the name server knows; with --all those of all topics."""
     if kinds and everything:
-        raise Mistake("--kind and --all: only one of them")
+        raise CommandError("--kind and --all: only one of them")
     from rocketwire.cli.brokers import check_cluster
     from rocketwire.remoting.admin.name_servers import topics_of_cluster
     from rocketwire.remoting.admin.topics import topic_kind

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rocketwire.cli.attempts import Attempts
+    from rocketwire.cli.attempts import ServerAttempts
     from rocketwire.cli.topic.shown import Row
-    from rocketwire.remoting.cluster import Cluster
+    from rocketwire.remoting.cluster import BlockingCluster
 
 
-def keep_order(cluster: Cluster, attempts: Attempts, rows: Sequence[Row]) -> None:
+def keep_order(cluster: BlockingCluster, attempts: ServerAttempts, rows: Sequence[Row]) -> None:
     """Enter a topic's queues of some brokers, or remove them where it has no order; then have the brokers register."""
     from rocketwire.remoting.admin.topics import put_topic
 
@@ -26,21 +26,23 @@ def keep_order(cluster: Cluster, attempts: Attempts, rows: Sequence[Row]) -> Non
             put_topic(cluster.connection(broker.address), config)
 
 
-def enter_queues(cluster: Cluster, attempts: Attempts, topic: str, queues: Mapping[str, int | None]) -> None:
+def enter_queues(
+    cluster: BlockingCluster, attempts: ServerAttempts, topic: str, queues: Mapping[str, int | None]
+) -> None:
     """Enter a topic's queues of some brokers at every name server; None removes a broker."""
-    from rocketwire.remoting.admin.name_servers import ORDER_NAMESPACE, delete_value, put_value, value
+    from rocketwire.remoting.admin.name_servers import ORDER_NAMESPACE, delete_key_value, key_value, put_key_value
 
     for address in cluster.name_servers:
         with attempts.at(f"name server {address}"):
             server = cluster.name_server(address)
-            former = value(server, ORDER_NAMESPACE, topic)
+            former = key_value(server, ORDER_NAMESPACE, topic)
             text = merged(former or "", queues)
             if text == (former or ""):
                 continue
             if text:
-                put_value(server, ORDER_NAMESPACE, topic, text)
+                put_key_value(server, ORDER_NAMESPACE, topic, text)
             else:
-                delete_value(server, ORDER_NAMESPACE, topic)
+                delete_key_value(server, ORDER_NAMESPACE, topic)
 
 
 def merged(text: str, queues: Mapping[str, int | None]) -> str:

@@ -11,18 +11,18 @@ from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import TOPIC
 
 if TYPE_CHECKING:
-    from rocketwire.cli.online import Endpoint
+    from rocketwire.cli.online import ClusterAccess
 
 
 @click.command("route", cls=OnlineCommand, epilog="Example: rocketwire topic route Orders")
 @click.argument("topic", metavar="TOPIC", type=TOPIC)
 @json_option
 @online
-def command(endpoint: Endpoint, *, topic: str, as_json: bool) -> int:
+def command(endpoint: ClusterAccess, *, topic: str, as_json: bool) -> int:
     """Print what the name server tells clients about TOPIC: its brokers, their addresses, queues and permission."""
     from rocketwire.cli.found import topic_route
     from rocketwire.cli.output import json_line
-    from rocketwire.cli.table import Column, print_table
+    from rocketwire.cli.table import TableColumn, print_table
     from rocketwire.cli.topic.shown import permission
 
     with endpoint.connected() as cluster:
@@ -48,8 +48,8 @@ def command(endpoint: Endpoint, *, topic: str, as_json: bool) -> int:
             json_line(row)
         return 0
     columns = (
-        *(Column("CLUSTER", spare=1), Column("BROKER", least=10), Column("ADDRESSES BY ID", least=20)),
-        *(Column("READ QUEUES", right=True), Column("WRITE QUEUES", right=True), Column("PERM")),
+        *(TableColumn("CLUSTER", spare=1), TableColumn("BROKER", least=10), TableColumn("ADDRESSES BY ID", least=20)),
+        *(TableColumn("READ QUEUES", right=True), TableColumn("WRITE QUEUES", right=True), TableColumn("PERM")),
     )
     print_table(
         columns,

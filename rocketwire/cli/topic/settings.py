@@ -10,7 +10,7 @@ import click
 from rocketwire.cli.topic.shown import PERMISSIONS
 
 if TYPE_CHECKING:
-    from rocketwire.remoting.connection import Connection
+    from rocketwire.remoting.connection import BlockingConnection
     from rocketwire.wire.bodies.topic import TopicConfig
 
 _TYPES: Final = ("NORMAL", "FIFO", "DELAY", "TRANSACTION", "MIXED", "UNSPECIFIED")
@@ -38,7 +38,7 @@ _OPTIONS: Final = (
 )
 
 
-class Settings(NamedTuple):
+class TopicSettings(NamedTuple):
     """What the options say; None is what they leave as it is."""
 
     queues: int | None
@@ -62,17 +62,17 @@ class Settings(NamedTuple):
             attributes=attributes,
         )
 
-    def check(self, broker: Connection) -> None:
+    def check(self, broker: BlockingConnection) -> None:
         """Raise Unsuccessful if a broker does not know what the options set."""
-        from rocketwire.cli.mistake import Unsuccessful
+        from rocketwire.cli.errors import CommandFailed
         from rocketwire.remoting.admin.topics import knows_attributes
 
         if self.message_type is not None and not knows_attributes(broker):
-            raise Unsuccessful("it does not know message types; nothing is changed there")
+            raise CommandFailed("it does not know message types; nothing is changed there")
 
 
 def topic_settings(function: Any) -> Any:  # noqa: ANN401 - of click's decorators
-    """Add the options of a topic's configuration to a command, which gets one argument for each field of `Settings`."""
+    """Add the options of a topic's configuration to a command, which gets one argument for each field of `TopicSettings`."""
     for option in reversed(_OPTIONS):
         function = option(function)
     return function

@@ -12,7 +12,7 @@ from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import TOPIC
 
 if TYPE_CHECKING:
-    from rocketwire.cli.online import Endpoint
+    from rocketwire.cli.online import ClusterAccess
 
 
 @click.command("show", cls=OnlineCommand, epilog="Example: rocketwire topic show Orders --json")
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
 @json_option
 @online
 def command(
-    endpoint: Endpoint, *, topic: str, cluster_name: str | None, broker_names: tuple[str, ...], as_json: bool
+    endpoint: ClusterAccess, *, topic: str, cluster_name: str | None, broker_names: tuple[str, ...], as_json: bool
 ) -> int:
     """Print the configuration of TOPIC on each broker that has it: queues, permission, order and attributes."""
-    from rocketwire.cli.attempts import Attempts
-    from rocketwire.cli.brokers import Choice
+    from rocketwire.cli.attempts import ServerAttempts
+    from rocketwire.cli.brokers import BrokerChoice
+    from rocketwire.cli.errors import CommandFailed
     from rocketwire.cli.found import topic_brokers
-    from rocketwire.cli.mistake import Unsuccessful
     from rocketwire.cli.topic.shown import Row, write
     from rocketwire.remoting.admin.topics import topic_config
 
-    attempts = Attempts()
+    attempts = ServerAttempts()
     rows: list[Row] = []
     with endpoint.connected() as cluster:
-        for broker in topic_brokers(cluster, topic, Choice(cluster_name=cluster_name, broker_names=broker_names)):
+        for broker in topic_brokers(cluster, topic, BrokerChoice(cluster_name=cluster_name, broker_names=broker_names)):
             with attempts.at(f"broker {broker.name}"):
                 config = topic_config(cluster.connection(broker.address), topic)
                 if config is None:
-                    raise Unsuccessful(f"topic {topic} is in its route, but it does not have it")
+                    raise CommandFailed(f"topic {topic} is in its route, but it does not have it")
                 rows.append((broker, config))
     if rows:
         write(rows, json=as_json)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
-from rocketwire.wire.codes import Permission
+from rocketwire.wire.facts.codes import Permission
 
 if TYPE_CHECKING:
-    from rocketwire.remoting.admin.brokers import Broker
+    from rocketwire.remoting.admin.brokers import RegisteredBroker
     from rocketwire.wire.bodies.topic import TopicConfig
 
 PERMISSIONS: Final = {"RW": 6, "R": 4, "W": 2, "6": 6, "4": 4, "2": 2}
 """What `--perm` takes."""
 _MESSAGE_TYPE: Final = "message.type"
-Row = tuple["Broker", "TopicConfig"]
+Row = tuple["RegisteredBroker", "TopicConfig"]
 
 
 def permission(bits: int) -> str:
@@ -23,7 +23,7 @@ def permission(bits: int) -> str:
     return text or "none"
 
 
-def as_json(broker: Broker, config: TopicConfig) -> dict[str, Any]:
+def as_json(broker: RegisteredBroker, config: TopicConfig) -> dict[str, Any]:
     """The object that `--json` prints for a topic on one broker."""
     attributes = dict(config.attributes or {})
     return {
@@ -45,27 +45,27 @@ def as_json(broker: Broker, config: TopicConfig) -> dict[str, Any]:
 def write(rows: Iterable[Row], *, json: bool) -> None:
     """Print the configurations of topics on brokers."""
     from rocketwire.cli.output import json_line
-    from rocketwire.cli.table import Column, print_table
+    from rocketwire.cli.table import TableColumn, print_table
 
     if json:
         for row in rows:
             json_line(as_json(*row))
         return
     columns = (
-        Column("TOPIC", least=12),
-        Column("CLUSTER", spare=1),
-        Column("BROKER", least=10),
-        Column("READ QUEUES", right=True),
-        Column("WRITE QUEUES", right=True),
-        Column("PERM"),
-        Column("ORDER", spare=2),
-        Column("MESSAGE TYPE", spare=3),
-        Column("ATTRIBUTES", spare=1),
+        TableColumn("TOPIC", least=12),
+        TableColumn("CLUSTER", spare=1),
+        TableColumn("BROKER", least=10),
+        TableColumn("READ QUEUES", right=True),
+        TableColumn("WRITE QUEUES", right=True),
+        TableColumn("PERM"),
+        TableColumn("ORDER", spare=2),
+        TableColumn("MESSAGE TYPE", spare=3),
+        TableColumn("ATTRIBUTES", spare=1),
     )
     print_table(columns, [_cells(*row) for row in rows])
 
 
-def _cells(broker: Broker, config: TopicConfig) -> tuple[str, ...]:
+def _cells(broker: RegisteredBroker, config: TopicConfig) -> tuple[str, ...]:
     attributes = config.attributes or {}
     return (
         config.topic_name,

@@ -12,7 +12,7 @@ from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.parameter_types import TOPIC
 
 if TYPE_CHECKING:
-    from rocketwire.cli.online import Endpoint
+    from rocketwire.cli.online import ClusterAccess
 
 
 @click.command("stats", cls=OnlineCommand, epilog="Example: rocketwire topic stats Orders")
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
 @json_option
 @online
 def command(
-    endpoint: Endpoint, *, topic: str, cluster_name: str | None, broker_names: tuple[str, ...], as_json: bool
+    endpoint: ClusterAccess, *, topic: str, cluster_name: str | None, broker_names: tuple[str, ...], as_json: bool
 ) -> int:
     """Print the first and the next offset of each queue of TOPIC, and when its last message was stored."""
-    from rocketwire.cli.attempts import Attempts
-    from rocketwire.cli.brokers import Choice
+    from rocketwire.cli.attempts import ServerAttempts
+    from rocketwire.cli.brokers import BrokerChoice
+    from rocketwire.cli.errors import CommandFailed
     from rocketwire.cli.found import topic_brokers
-    from rocketwire.cli.mistake import Unsuccessful
     from rocketwire.cli.output import json_line
-    from rocketwire.cli.table import Column, print_table
+    from rocketwire.cli.table import TableColumn, print_table
     from rocketwire.cli.times import shown
     from rocketwire.remoting.admin.topics import queue_ends
 
-    attempts = Attempts()
+    attempts = ServerAttempts()
     rows = []
     with endpoint.connected() as cluster:
-        for broker in topic_brokers(cluster, topic, Choice(cluster_name=cluster_name, broker_names=broker_names)):
+        for broker in topic_brokers(cluster, topic, BrokerChoice(cluster_name=cluster_name, broker_names=broker_names)):
             with attempts.at(f"broker {broker.name}"):
                 ends = queue_ends(cluster.connection(broker.address), topic)
                 if ends is None:
-                    raise Unsuccessful(f"topic {topic} is in its route, but it does not have it")
+                    raise CommandFailed(f"topic {topic} is in its route, but it does not have it")
                 rows += [(broker.name, number, each) for number, each in ends.items()]
     if as_json:
         for name, number, each in rows:
@@ -56,9 +56,9 @@ def command(
             )
     elif rows:
         columns = (
-            *(Column("BROKER", least=10), Column("QUEUE", right=True), Column("MIN OFFSET", right=True)),
-            *(Column("MAX OFFSET", right=True), Column("MESSAGES", right=True)),
-            Column("LAST UPDATE (UTC)", time=True),
+            *(TableColumn("BROKER", least=10), TableColumn("QUEUE", right=True), TableColumn("MIN OFFSET", right=True)),
+            *(TableColumn("MAX OFFSET", right=True), TableColumn("MESSAGES", right=True)),
+            TableColumn("LAST UPDATE (UTC)", time=True),
         )
         print_table(
             columns,

@@ -6,12 +6,12 @@ import contextlib
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from rocketwire.remoting.cluster import Cluster
-from rocketwire.remoting.connection import Connection
+from rocketwire.remoting.cluster import BlockingCluster
+from rocketwire.remoting.connection import BlockingConnection
 from rocketwire.remoting.errors import AccessDenied, NoSuchTopic, Refused
-from rocketwire.store.archive.read.selected import Selected, with_properties
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.store.offline.read.selected import SelectedMessage, with_properties
 from rocketwire.wire.errors import MessageIdInvalid
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers.query import QueryMessageRequestHeader, ViewMessageRequestHeader
 from rocketwire.wire.hosts import decode_host
 from rocketwire.wire.java import INT64_MAX
@@ -24,21 +24,21 @@ _FOREVER: Final = INT64_MAX
 _MOST: Final = 1024  # messages; the broker returns as many as its maxMsgsNumBatch allows: 64 by default
 
 
-class Reported(NamedTuple):
+class ReportedTrace(NamedTuple):
     """A trace, and the address it was sent from."""
 
     trace: Trace
     client: str
 
 
-class Stored(NamedTuple):
+class TracedMessage(NamedTuple):
     """A message as a broker has it."""
 
     broker: str
-    found: Selected
+    found: SelectedMessage
 
 
-def traces_of(cluster: Cluster, trace_topic: str, message_id: str) -> list[Reported]:
+def traces_of(cluster: BlockingCluster, trace_topic: str, message_id: str) -> list[ReportedTrace]:
     """The traces of a message, or of the messages of a batch, whose ids are separated by commas.
 
     Raises:
@@ -53,21 +53,21 @@ def traces_of(cluster: Cluster, trace_topic: str, message_id: str) -> list[Repor
         for stored in _indexed(cluster, trace_topic, key, unique=False)
     }
     return [
-        Reported(trace, message.born_host[0])
+        ReportedTrace(trace, message.born_host[0])
         for message in found.values()
         for trace in decode_traces(message.body)
         if not wanted.isdisjoint(trace.message_id.split(_COMMA))
     ]
 
 
-def messages_of(cluster: Cluster, topic: str, message_id: str) -> list[Stored]:
+def messages_of(cluster: BlockingCluster, topic: str, message_id: str) -> list[TracedMessage]:
     """The messages of a topic with a unique key, or with those of a batch; none when the topic is gone."""
     with contextlib.suppress(NoSuchTopic):
         return [stored for key in message_id.split(_COMMA) for stored in _indexed(cluster, topic, key, unique=True)]
     return []
 
 
-def messages_on(broker: Connection, topic: str, unique_key: str) -> Iterator[Selected]:
+def messages_on(broker: BlockingConnection, topic: str, unique_key: str) -> Iterator[SelectedMessage]:
     """The messages of a topic with a unique key on one broker.
 
     Raises:
@@ -76,7 +76,7 @@ def messages_on(broker: Connection, topic: str, unique_key: str) -> Iterator[Sel
     return _asked(broker, topic, unique_key, unique=True)
 
 
-def unique_key_of(cluster: Cluster, message_id: str) -> str | None:
+def unique_key_of(cluster: BlockingCluster, message_id: str) -> str | None:
     """The id by which clients trace the message with this offset message id; None when there is no such message."""
     try:
         host, offset = parse_offset_message_id(message_id)
@@ -95,13 +95,13 @@ def unique_key_of(cluster: Cluster, message_id: str) -> str | None:
     return None
 
 
-def _indexed(cluster: Cluster, topic: str, key: str, *, unique: bool) -> Iterator[Stored]:
+def _indexed(cluster: BlockingCluster, topic: str, key: str, *, unique: bool) -> Iterator[TracedMessage]:
     for name, broker in cluster.brokers_of(topic).items():
         for found in _asked(broker, topic, key, unique=unique):
-            yield Stored(name, found)
+            yield TracedMessage(name, found)
 
 
-def _asked(broker: Connection, topic: str, key: str, *, unique: bool) -> Iterator[Selected]:
+def _asked(broker: BlockingConnection, topic: str, key: str, *, unique: bool) -> Iterator[SelectedMessage]:
     fields = QueryMessageRequestHeader(
         topic=topic,
         key=key,

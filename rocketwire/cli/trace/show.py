@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from rocketwire.cli.errors import CommandFailed
 from rocketwire.cli.json_option import json_option
-from rocketwire.cli.mistake import Unsuccessful
 from rocketwire.cli.online import OnlineCommand, online
 from rocketwire.cli.output import json_line
 from rocketwire.cli.parameter_types import TOPIC
@@ -16,10 +16,10 @@ from rocketwire.cli.times import shown
 from rocketwire.wire.names import TRACE_TOPIC
 
 if TYPE_CHECKING:
-    from rocketwire.cli.online import Endpoint
-    from rocketwire.cli.trace.query import Reported
+    from rocketwire.cli.online import ClusterAccess
+    from rocketwire.cli.trace.query import ReportedTrace
     from rocketwire.cli.trace.timeline import TimelineEvent
-    from rocketwire.remoting.cluster import Cluster
+    from rocketwire.remoting.cluster import BlockingCluster
     from rocketwire.wire.trace import SendTrace
 
 _EPILOG: Final = """\
@@ -49,7 +49,7 @@ _ADVICE: Final = "clients leave traces only with enableMsgTrace, a few seconds a
 )
 @json_option
 @online
-def command(endpoint: Endpoint, message_id: str, topic: str, *, as_json: bool) -> int:
+def command(endpoint: ClusterAccess, message_id: str, topic: str, *, as_json: bool) -> int:
     """Show when a message was sent, stored and consumed, by whom, and what came of it."""
     from rocketwire.cli.trace.query import messages_of
     from rocketwire.cli.trace.timeline import timeline
@@ -75,7 +75,7 @@ def command(endpoint: Endpoint, message_id: str, topic: str, *, as_json: bool) -
     return 0
 
 
-def _found(cluster: Cluster, trace_topic: str, message_id: str) -> tuple[str, list[Reported]]:
+def _found(cluster: BlockingCluster, trace_topic: str, message_id: str) -> tuple[str, list[ReportedTrace]]:
     """The id by which a message is traced, and its traces.
 
     Raises:
@@ -90,30 +90,30 @@ def _found(cluster: Cluster, trace_topic: str, message_id: str) -> tuple[str, li
     except NoSuchTopic as error:
         if trace_topic != TRACE_TOPIC:  # a name that was typed: the nearest one is of more help
             raise
-        raise Unsuccessful(f"{error}; {_ADVICE}") from error
+        raise CommandFailed(f"{error}; {_ADVICE}") from error
     if not found and (unique_key := unique_key_of(cluster, message_id)) is not None:
         message_id = unique_key
         found = traces_of(cluster, trace_topic, message_id)
     if not found:
-        raise Unsuccessful(f"{message_id}: no trace in {trace_topic}; {_ADVICE}")
+        raise CommandFailed(f"{message_id}: no trace in {trace_topic}; {_ADVICE}")
     return message_id, found
 
 
 def _write(message_id: str, sent: SendTrace | None, events: list[TimelineEvent]) -> None:
-    from rocketwire.cli.table import Column, clean, print_table
+    from rocketwire.cli.table import TableColumn, clean, print_table
 
     named = () if sent is None else (("topic", sent.topic), ("tag", sent.tags), ("keys", sent.keys))
     print(clean(", ".join([f"message {message_id}", *(f"{name} {text}" for name, text in named if text)])))
     start = next((event.time for event in events if event.time is not None), 0)
     columns = (
-        Column("TIME (UTC)", least=23),
-        Column("AFTER", right=True),
-        Column("EVENT"),
-        Column("GROUP", least=12),
-        Column("HOST", least=15),
-        Column("COST", right=True),
-        Column("RESULT"),
-        Column("DETAILS", least=16),
+        TableColumn("TIME (UTC)", least=23),
+        TableColumn("AFTER", right=True),
+        TableColumn("EVENT"),
+        TableColumn("GROUP", least=12),
+        TableColumn("HOST", least=15),
+        TableColumn("COST", right=True),
+        TableColumn("RESULT"),
+        TableColumn("DETAILS", least=16),
     )
     rows = (
         (

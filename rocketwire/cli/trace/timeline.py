@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from rocketwire.cli.trace.query import Reported, Stored
+from rocketwire.cli.trace.query import ReportedTrace, TracedMessage
 from rocketwire.wire.trace import (
     CONSUME_RESULTS,
     MESSAGE_TYPES,
@@ -48,7 +48,7 @@ class TimelineEvent:
     details: str = ""
 
 
-def timeline(reports: Iterable[Reported], stored: Iterable[Stored]) -> list[TimelineEvent]:
+def timeline(reports: Iterable[ReportedTrace], stored: Iterable[TracedMessage]) -> list[TimelineEvent]:
     """All events in the order of their times; those without a time come last."""
     every = list(reports)
     events = [
@@ -91,7 +91,7 @@ def _success(*, done: bool) -> str:
     return "success" if done else "failed"
 
 
-def _store(stored: Stored) -> TimelineEvent:
+def _store(stored: TracedMessage) -> TimelineEvent:
     message = stored.found.message
     address, port = message.store_host
     return TimelineEvent(
@@ -102,7 +102,7 @@ def _store(stored: Stored) -> TimelineEvent:
     )
 
 
-def _consumed(reports: list[Reported]) -> Iterator[TimelineEvent]:
+def _consumed(reports: list[ReportedTrace]) -> Iterator[TimelineEvent]:
     """Start and end events in pairs: both name the request, which may have had several messages."""
     ends = {(e.request_id, e.message_id): (e, r.client) for r in reports if isinstance(e := r.trace, ConsumeEndTrace)}
     for report in reports:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from rocketwire.remoting.connection import Connection
+from rocketwire.remoting.connection import BlockingConnection
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.online import ResetOffsetBody
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.group import CloneGroupOffsetRequestHeader
 from rocketwire.wire.headers.offset import (
@@ -30,7 +30,9 @@ END: Final = -1
 """The time that stands for the end of every queue."""
 
 
-def committed(broker: Connection, group: str, topic: str, queues: Iterable[int]) -> dict[int, int | None]:
+def committed_offset(
+    broker: BlockingConnection, group: str, topic: str, queues: Iterable[int]
+) -> dict[int, int | None]:
     """The committed offset of each of these queues (14); None where there is none.
 
     A broker of 4.x answers 0 for a queue without one whose messages are all in memory.
@@ -51,7 +53,7 @@ def committed(broker: Connection, group: str, topic: str, queues: Iterable[int])
     }
 
 
-def ends(broker: Connection, topic: str, queues: Iterable[int]) -> dict[int, tuple[int, int]]:
+def end_offsets(broker: BlockingConnection, topic: str, queues: Iterable[int]) -> dict[int, tuple[int, int]]:
     """The offset of the first message of each of these queues (31), and that of the next one (30)."""
     numbers = list(queues)
     low = broker.ask_all(
@@ -67,7 +69,7 @@ def ends(broker: Connection, topic: str, queues: Iterable[int]) -> dict[int, tup
     }
 
 
-def offsets_at(broker: Connection, topic: str, queues: Iterable[int], timestamp: int) -> dict[int, int]:
+def offsets_at(broker: BlockingConnection, topic: str, queues: Iterable[int], timestamp: int) -> dict[int, int]:
     """The offset of each of these queues at a time in ms (29)."""
     numbers = list(queues)
     requests = (SearchOffsetRequestHeader(topic=topic, queue_id=number, timestamp=timestamp) for number in numbers)
@@ -78,7 +80,7 @@ def offsets_at(broker: Connection, topic: str, queues: Iterable[int], timestamp:
     }
 
 
-def commit(broker: Connection, group: str, topic: str, offsets: Mapping[int, int]) -> None:
+def commit_offset(broker: BlockingConnection, group: str, topic: str, offsets: Mapping[int, int]) -> None:
     """Commit an offset for each of these queues (15), as a member would."""
     requests = (
         UpdateConsumerOffsetRequestHeader(consumer_group=group, topic=topic, queue_id=number, commit_offset=offset)
@@ -88,7 +90,7 @@ def commit(broker: Connection, group: str, topic: str, offsets: Mapping[int, int
         pass
 
 
-def reset_to_time(broker: Connection, group: str, topic: str, timestamp: int) -> dict[int, int] | None:
+def reset_to_time(broker: BlockingConnection, group: str, topic: str, timestamp: int) -> dict[int, int] | None:
     """Have the members of a group go on at a time in ms, forward or back (222).
 
     Returns:
@@ -97,7 +99,9 @@ def reset_to_time(broker: Connection, group: str, topic: str, timestamp: int) ->
     return _reset(broker, ResetOffsetRequestHeader(topic=topic, group=group, timestamp=timestamp, is_force=True))
 
 
-def reset_queue(broker: Connection, group: str, topic: str, queue_id: int, offset: int) -> dict[int, int] | None:
+def reset_queue(
+    broker: BlockingConnection, group: str, topic: str, queue_id: int, offset: int
+) -> dict[int, int] | None:
     """The same for one queue and an offset, which brokers of 4.x cannot do."""
     fields = ResetOffsetRequestHeader(
         topic=topic, group=group, timestamp=END, is_force=True, queue_id=queue_id, offset=offset
@@ -105,7 +109,7 @@ def reset_queue(broker: Connection, group: str, topic: str, queue_id: int, offse
     return _reset(broker, fields)
 
 
-def _reset(broker: Connection, fields: ResetOffsetRequestHeader) -> dict[int, int] | None:
+def _reset(broker: BlockingConnection, fields: ResetOffsetRequestHeader) -> dict[int, int] | None:
     answer = broker.ask(RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, fields, fine=_RESET)
     if answer.code != ResponseCode.SUCCESS:
         return None
@@ -113,7 +117,7 @@ def _reset(broker: Connection, fields: ResetOffsetRequestHeader) -> dict[int, in
     return {queue.queue_id: offset for queue, offset in table.items()}
 
 
-def clone(broker: Connection, source: str, target: str, topic: str | None) -> None:
+def clone_offsets(broker: BlockingConnection, source: str, target: str, topic: str | None) -> None:
     """Give a group the offsets of another one (314): in one topic, or in all that the source has offsets of.
 
     While the source has members, topics that they do not subscribe to are left out.

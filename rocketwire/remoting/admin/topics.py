@@ -5,12 +5,12 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import Final
 
-from rocketwire.remoting.connection import Connection
+from rocketwire.remoting.connection import BlockingConnection
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.progress import TopicOffset, TopicStatsTable
 from rocketwire.wire.bodies.route import ClusterInfo
 from rocketwire.wire.bodies.topic import TopicConfig, TopicConfigSerializeWrapper
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers.admin import (
     CreateTopicRequestHeader,
     DeleteTopicRequestHeader,
@@ -51,13 +51,13 @@ def topic_kind(topic: str, info: ClusterInfo) -> TopicKind:
     return TopicKind.SYSTEM if of_brokers or is_system_topic_of_any_version(topic) else TopicKind.OWN
 
 
-def knows_attributes(broker: Connection) -> bool:
+def knows_attributes(broker: BlockingConnection) -> bool:
     """Whether a broker keeps attributes of topics, such as the message type: 4.x does not."""
     fields = GetTopicConfigRequestHeader(topic=AUTO_CREATE_TOPIC)
     return broker.ask(RequestCode.GET_TOPIC_CONFIG, fields, fine=_ONE_CONFIG).code != _UNSUPPORTED
 
 
-def topic_config(broker: Connection, topic: str) -> TopicConfig | None:
+def topic_config(broker: BlockingConnection, topic: str) -> TopicConfig | None:
     """A topic's configuration on a broker; None where the broker does not have it.
 
     Brokers of 4.x can only be asked for all topics (21) in place of one (351).
@@ -71,7 +71,7 @@ def topic_config(broker: Connection, topic: str) -> TopicConfig | None:
     return decode_body(TopicConfigSerializeWrapper, body, most_entries=None).topic_config_table.get(topic)
 
 
-def put_topic(broker: Connection, config: TopicConfig, *, message_type: str | None = None) -> None:
+def put_topic(broker: BlockingConnection, config: TopicConfig, *, message_type: str | None = None) -> None:
     """Create or change a topic (17); without a message type the topic keeps the one that it has."""
     broker.ask(RequestCode.UPDATE_AND_CREATE_TOPIC, topic_header(config, message_type))
 
@@ -91,12 +91,12 @@ def topic_header(config: TopicConfig, message_type: str | None = None) -> Create
     )
 
 
-def delete_topic(broker: Connection, topic: str) -> None:
+def delete_topic(broker: BlockingConnection, topic: str) -> None:
     """Delete a topic with its queues and the offsets of all groups in it (215)."""
     broker.ask(RequestCode.DELETE_TOPIC_IN_BROKER, DeleteTopicRequestHeader(topic=topic))
 
 
-def queue_ends(broker: Connection, topic: str) -> dict[int, TopicOffset] | None:
+def queue_ends(broker: BlockingConnection, topic: str) -> dict[int, TopicOffset] | None:
     """Where the queues of a topic begin and end (202), by number; None where the broker does not have the topic."""
     fine = (ResponseCode.SUCCESS, ResponseCode.TOPIC_NOT_EXIST)
     answer = broker.ask(RequestCode.GET_TOPIC_STATS_INFO, GetTopicStatsInfoRequestHeader(topic=topic), fine=fine)

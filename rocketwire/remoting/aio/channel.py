@@ -10,15 +10,17 @@ from anyio.abc import AnyByteStream, SocketAttribute
 from anyio.streams.tls import TLSStream
 
 from rocketwire.remoting.core.channel_state import ChannelState
-from rocketwire.remoting.core.client import Settings
-from rocketwire.remoting.core.session import Asked, Request
-from rocketwire.remoting.core.steps import Peer, Pending, Reply
+from rocketwire.remoting.core.client import ClientSettings
+from rocketwire.remoting.core.session import ClientRequest, RequestReceived
+from rocketwire.remoting.core.steps import ClientReply, PendingResponse, RemoteServer
 from rocketwire.remoting.errors import NotReached, reason
 
 _FAILED = (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError)
 
 
-async def connect(peer: Peer, settings: Settings, on_request: Callable[[AsyncChannel, Asked], None]) -> AsyncChannel:
+async def connect(
+    peer: RemoteServer, settings: ClientSettings, on_request: Callable[[AsyncChannel, RequestReceived], None]
+) -> AsyncChannel:
     """A connection to a peer; `on_request` is called with each request of the peer, and must not wait.
 
     Raises:
@@ -60,11 +62,11 @@ class AsyncChannel:
 
     def __init__(
         self,
-        peer: Peer,
-        settings: Settings,
+        peer: RemoteServer,
+        settings: ClientSettings,
         stream: AnyByteStream,
         own_host: str,
-        on_request: Callable[[AsyncChannel, Asked], None],
+        on_request: Callable[[AsyncChannel, RequestReceived], None],
     ) -> None:
         self._state = ChannelState(peer, settings)
         self._stream = stream
@@ -77,7 +79,7 @@ class AsyncChannel:
         """Whether it can be used."""
         return self._state.is_open
 
-    async def send(self, request: Request, pending: Pending | None) -> None:
+    async def send(self, request: ClientRequest, pending: PendingResponse | None) -> None:
         """Send a request; `pending` is fulfilled with its response. None: it is one-way.
 
         Raises:
@@ -86,7 +88,7 @@ class AsyncChannel:
         """
         await self._send(self._state.request(request, pending))
 
-    async def reply(self, asked: Asked, reply: Reply) -> None:
+    async def reply(self, asked: RequestReceived, reply: ClientReply) -> None:
         """Answer a request of the peer.
 
         Raises:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Self
 
 from rocketwire.remoting.aio.runner import AsyncRunner
-from rocketwire.remoting.core.client import Client, Settings
-from rocketwire.remoting.core.sending import Sending
+from rocketwire.remoting.core.client import ClientCore, ClientSettings
+from rocketwire.remoting.core.sending import ProducerCore
 from rocketwire.remoting.credentials import Credentials
 from rocketwire.remoting.messages import Message, Queue, SendResult
-from rocketwire.wire.codes import SerializeType
+from rocketwire.wire.facts.codes import SerializeType
 
 
 class Producer:
@@ -44,7 +44,7 @@ class Producer:
         max_message_size: int = 4 << 20,
         serialize: SerializeType = SerializeType.JSON,
     ) -> None:
-        settings = Settings(
+        settings = ClientSettings(
             group=group,
             name_servers=name_servers,
             credentials=credentials,
@@ -53,7 +53,7 @@ class Producer:
             serialize=serialize,
         )
         self._runner = AsyncRunner(settings)
-        self._core = Sending(Client(settings, self._runner.around), retries=retries, most=max_message_size)
+        self._core = ProducerCore(ClientCore(settings, self._runner.around), retries=retries, most=max_message_size)
 
     async def __aenter__(self) -> Self:
         """Reach a name server.

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from typing import Self
 
 from rocketwire.remoting.aio.runner import AsyncRunner
-from rocketwire.remoting.core.client import Client, Settings
+from rocketwire.remoting.core.client import ClientCore, ClientSettings
 from rocketwire.remoting.core.offsets import Begin
-from rocketwire.remoting.core.pulling import Pulling
+from rocketwire.remoting.core.pulling import PullConsumerCore
 from rocketwire.remoting.credentials import Credentials
 from rocketwire.remoting.messages import Queue, ReceivedMessage
-from rocketwire.wire.codes import SerializeType
+from rocketwire.wire.facts.codes import SerializeType
 
 
 class PullConsumer:
@@ -46,7 +46,7 @@ class PullConsumer:
         timeout: float = 10.0,
         serialize: SerializeType = SerializeType.JSON,
     ) -> None:
-        settings = Settings(
+        settings = ClientSettings(
             group=group,
             name_servers=name_servers,
             credentials=credentials,
@@ -55,7 +55,7 @@ class PullConsumer:
             serialize=serialize,
         )
         self._runner = AsyncRunner(settings)
-        self._core = Pulling(Client(settings, self._runner.around), begin=begin, most=max_messages)
+        self._core = PullConsumerCore(ClientCore(settings, self._runner.around), begin=begin, most=max_messages)
 
     async def __aenter__(self) -> Self:
         """Reach a name server.

@@ -8,12 +8,12 @@ from typing import Self
 import anyio
 
 from rocketwire.remoting.aio.runner import AsyncRunner, Handler
-from rocketwire.remoting.core.client import Client, Settings
-from rocketwire.remoting.core.consuming import Consuming
+from rocketwire.remoting.core.client import ClientCore, ClientSettings
+from rocketwire.remoting.core.consuming import PushConsumerCore
 from rocketwire.remoting.core.offsets import Begin
-from rocketwire.remoting.core.responding import Responding
+from rocketwire.remoting.core.responding import BrokerRequestResponder
 from rocketwire.remoting.credentials import Credentials
-from rocketwire.wire.codes import SerializeType
+from rocketwire.wire.facts.codes import SerializeType
 
 
 class PushConsumer:
@@ -56,7 +56,7 @@ class PushConsumer:
         timeout: float = 10.0,
         serialize: SerializeType = SerializeType.JSON,
     ) -> None:
-        settings = Settings(
+        settings = ClientSettings(
             group=group,
             name_servers=name_servers,
             credentials=credentials,
@@ -65,8 +65,10 @@ class PushConsumer:
             serialize=serialize,
         )
         self._runner = AsyncRunner(settings)
-        client = Client(settings, self._runner.around)
-        self._core = Consuming(client, begin=begin, concurrency=concurrency, most=max_messages, max_retries=max_retries)
+        client = ClientCore(settings, self._runner.around)
+        self._core = PushConsumerCore(
+            client, begin=begin, concurrency=concurrency, most=max_messages, max_retries=max_retries
+        )
         self._stopped = anyio.Event()
 
     async def __aenter__(self) -> Self:
@@ -103,7 +105,7 @@ class PushConsumer:
             Refused: a broker refuses a subscription.
         """
         self._runner.handler = handler
-        self._runner.responder = Responding(self._core).respond
+        self._runner.responder = BrokerRequestResponder(self._core).respond
         await self._runner.run(self._core.start())
 
     async def run(self, handler: Handler) -> None:

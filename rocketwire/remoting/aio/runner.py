@@ -12,21 +12,21 @@ from anyio.abc import TaskGroup
 
 from rocketwire.remoting.aio.channel import AsyncChannel, connect
 from rocketwire.remoting.clock import system_clock
-from rocketwire.remoting.core.client import NOT_SUPPORTED, Settings
-from rocketwire.remoting.core.session import Answer, Asked, Request
+from rocketwire.remoting.core.client import NOT_SUPPORTED, ClientSettings
+from rocketwire.remoting.core.session import ClientRequest, RequestReceived, Response
 from rocketwire.remoting.core.steps import (
-    Ask,
-    Handle,
+    CallHandler,
     Operation,
-    Peer,
-    Pending,
-    Post,
+    PendingResponse,
+    RemoteServer,
     Responder,
+    Runtime,
+    SendAndWait,
+    SendOneway,
+    SendRequest,
     Sleep,
     Step,
-    Surroundings,
-    Tell,
-    Wait,
+    WaitForSignal,
 )
 from rocketwire.remoting.errors import ClientClosed, NotReached, RemotingError
 from rocketwire.remoting.messages import Later, ReceivedMessage
@@ -64,7 +64,7 @@ class AsyncRunner:
         responder: Answers requests of brokers.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ClientSettings) -> None:
         self._settings = settings
         self._tasks: TaskGroup | None = None
         self._channels: dict[Address, AsyncChannel] = {}
@@ -73,7 +73,7 @@ class AsyncRunner:
         self._own_host = "127.0.0.1"
         self.handler: Handler | None = None
         self.responder: Responder | None = None
-        self.around = Surroundings(
+        self.around = Runtime(
             new_signal=_Signal,
             monotonic=anyio.current_time,
             wall=system_clock,
@@ -144,27 +144,27 @@ class AsyncRunner:
 
     async def _perform(self, step: Step) -> Any:  # noqa: ANN401 - each step has its own result
         match step:
-            case Ask(peer, request, seconds):
+            case SendAndWait(peer, request, seconds):
                 return await self._ask(peer, request, seconds)
-            case Tell(peer, request):
+            case SendOneway(peer, request):
                 await (await self._channel(peer)).send(request, None)
-            case Post(peer, request, signal):
-                pending = Pending(signal)
+            case SendRequest(peer, request, signal):
+                pending = PendingResponse(signal)
                 if self._tasks is None:
                     raise ClientClosed
                 self._tasks.start_soon(self._post, peer, request, pending)
                 return pending
-            case Handle(message):
+            case CallHandler(message):
                 return await self._handled(message)
             case Sleep(seconds):
                 await anyio.sleep(seconds)
-            case Wait(_Signal() as signal, seconds):
+            case WaitForSignal(_Signal() as signal, seconds):
                 await signal.wait(seconds)
         return None
 
-    async def _ask(self, peer: Peer, request: Request, seconds: float) -> Answer:
+    async def _ask(self, peer: RemoteServer, request: ClientRequest, seconds: float) -> Response:
         signal = _Signal()
-        pending = Pending(signal)
+        pending = PendingResponse(signal)
         channel = await self._channel(peer)
         try:
             with anyio.move_on_after(seconds):
@@ -177,7 +177,7 @@ class AsyncRunner:
             return pending.answer
         raise pending.error or NotReached(str(peer), f"no answer within {seconds:g} s")
 
-    async def _post(self, peer: Peer, request: Request, pending: Pending) -> None:
+    async def _post(self, peer: RemoteServer, request: ClientRequest, pending: PendingResponse) -> None:
         try:
             await (await self._channel(peer)).send(request, pending)
         except RemotingError as error:
@@ -190,7 +190,7 @@ class AsyncRunner:
         except Exception as error:  # noqa: BLE001 - whatever it is, the message is tried again
             return error
 
-    async def _channel(self, peer: Peer) -> AsyncChannel:
+    async def _channel(self, peer: RemoteServer) -> AsyncChannel:
         """The connection to a peer, made if there is none."""
         async with self._connecting.setdefault(peer.address, anyio.Lock()):
             channel = self._channels.get(peer.address)
@@ -212,11 +212,11 @@ class AsyncRunner:
             finally:
                 self._receiving.discard(scope)
 
-    def _asked(self, channel: AsyncChannel, asked: Asked) -> None:
+    def _asked(self, channel: AsyncChannel, asked: RequestReceived) -> None:
         if self._tasks is not None:
             self._tasks.start_soon(self._respond, channel, asked)
 
-    async def _respond(self, channel: AsyncChannel, asked: Asked) -> None:
+    async def _respond(self, channel: AsyncChannel, asked: RequestReceived) -> None:
         try:
             reply = None if self.responder is None else await self.run(self.responder(asked))
             if not asked.oneway:

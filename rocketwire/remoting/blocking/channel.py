@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 from rocketwire.remoting.blocking.stream import connect
 from rocketwire.remoting.core.channel_state import ChannelState
-from rocketwire.remoting.core.client import Settings
-from rocketwire.remoting.core.session import Asked, Request
-from rocketwire.remoting.core.steps import Peer, Pending, Reply
+from rocketwire.remoting.core.client import ClientSettings
+from rocketwire.remoting.core.session import ClientRequest, RequestReceived
+from rocketwire.remoting.core.steps import ClientReply, PendingResponse, RemoteServer
 from rocketwire.remoting.errors import NotReached, reason
 
 
-class Channel:
+class BlockingChannel:
     """A connection to a peer.
 
     Args:
@@ -25,7 +25,12 @@ class Channel:
         NotReached: the peer cannot be reached.
     """
 
-    def __init__(self, peer: Peer, settings: Settings, on_request: Callable[[Channel, Asked], None]) -> None:
+    def __init__(
+        self,
+        peer: RemoteServer,
+        settings: ClientSettings,
+        on_request: Callable[[BlockingChannel, RequestReceived], None],
+    ) -> None:
         self._state = ChannelState(peer, settings, threading.Lock())
         self._on_request = on_request
         try:
@@ -45,7 +50,7 @@ class Channel:
         """Close it: whoever waits for an answer gets an error."""
         self._fail("the client is closed")
 
-    def send(self, request: Request, pending: Pending | None) -> None:
+    def send(self, request: ClientRequest, pending: PendingResponse | None) -> None:
         """Send a request; `pending` is fulfilled with its response. None: it is one-way.
 
         Raises:
@@ -54,7 +59,7 @@ class Channel:
         """
         self._send(self._state.request(request, pending))
 
-    def reply(self, asked: Asked, reply: Reply) -> None:
+    def reply(self, asked: RequestReceived, reply: ClientReply) -> None:
         """Answer a request of the peer.
 
         Raises:

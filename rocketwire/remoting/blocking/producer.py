@@ -6,12 +6,12 @@ import ssl
 from collections.abc import Sequence
 from typing import Self
 
-from rocketwire.remoting.blocking.runner import Runner
-from rocketwire.remoting.core.client import Client, Settings
-from rocketwire.remoting.core.sending import Sending
+from rocketwire.remoting.blocking.runner import BlockingRunner
+from rocketwire.remoting.core.client import ClientCore, ClientSettings
+from rocketwire.remoting.core.sending import ProducerCore
 from rocketwire.remoting.credentials import Credentials
 from rocketwire.remoting.messages import Message, Queue, SendResult
-from rocketwire.wire.codes import SerializeType
+from rocketwire.wire.facts.codes import SerializeType
 
 
 class Producer:
@@ -44,7 +44,7 @@ class Producer:
         max_message_size: int = 4 << 20,
         serialize: SerializeType = SerializeType.JSON,
     ) -> None:
-        settings = Settings(
+        settings = ClientSettings(
             group=group,
             name_servers=name_servers,
             credentials=credentials,
@@ -52,8 +52,8 @@ class Producer:
             timeout=timeout,
             serialize=serialize,
         )
-        self._runner = Runner(settings)
-        self._core = Sending(Client(settings, self._runner.around), retries=retries, most=max_message_size)
+        self._runner = BlockingRunner(settings)
+        self._core = ProducerCore(ClientCore(settings, self._runner.around), retries=retries, most=max_message_size)
 
     def __enter__(self) -> Self:
         """Reach a name server.

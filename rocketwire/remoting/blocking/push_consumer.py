@@ -6,13 +6,13 @@ import ssl
 import threading
 from typing import Self
 
-from rocketwire.remoting.blocking.runner import Handler, Runner
-from rocketwire.remoting.core.client import Client, Settings
-from rocketwire.remoting.core.consuming import Consuming
+from rocketwire.remoting.blocking.runner import BlockingRunner, Handler
+from rocketwire.remoting.core.client import ClientCore, ClientSettings
+from rocketwire.remoting.core.consuming import PushConsumerCore
 from rocketwire.remoting.core.offsets import Begin
-from rocketwire.remoting.core.responding import Responding
+from rocketwire.remoting.core.responding import BrokerRequestResponder
 from rocketwire.remoting.credentials import Credentials
-from rocketwire.wire.codes import SerializeType
+from rocketwire.wire.facts.codes import SerializeType
 
 
 class PushConsumer:
@@ -55,7 +55,7 @@ class PushConsumer:
         timeout: float = 10.0,
         serialize: SerializeType = SerializeType.JSON,
     ) -> None:
-        settings = Settings(
+        settings = ClientSettings(
             group=group,
             name_servers=name_servers,
             credentials=credentials,
@@ -63,9 +63,11 @@ class PushConsumer:
             timeout=timeout,
             serialize=serialize,
         )
-        self._runner = Runner(settings)
-        client = Client(settings, self._runner.around)
-        self._core = Consuming(client, begin=begin, concurrency=concurrency, most=max_messages, max_retries=max_retries)
+        self._runner = BlockingRunner(settings)
+        client = ClientCore(settings, self._runner.around)
+        self._core = PushConsumerCore(
+            client, begin=begin, concurrency=concurrency, most=max_messages, max_retries=max_retries
+        )
         self._stopped = threading.Event()
 
     def __enter__(self) -> Self:
@@ -101,7 +103,7 @@ class PushConsumer:
             Refused: a broker refuses a subscription.
         """
         self._runner.handler = handler
-        self._runner.responder = Responding(self._core).respond
+        self._runner.responder = BrokerRequestResponder(self._core).respond
         self._runner.run(self._core.start())
 
     def run(self, handler: Handler) -> None:

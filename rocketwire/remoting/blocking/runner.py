@@ -11,23 +11,23 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, Final, TypeVar
 
-from rocketwire.remoting.blocking.channel import Channel
+from rocketwire.remoting.blocking.channel import BlockingChannel
 from rocketwire.remoting.clock import system_clock
-from rocketwire.remoting.core.client import NOT_SUPPORTED, Settings
-from rocketwire.remoting.core.session import Answer, Asked, Request
+from rocketwire.remoting.core.client import NOT_SUPPORTED, ClientSettings
+from rocketwire.remoting.core.session import ClientRequest, RequestReceived, Response
 from rocketwire.remoting.core.steps import (
-    Ask,
-    Handle,
+    CallHandler,
     Operation,
-    Peer,
-    Pending,
-    Post,
+    PendingResponse,
+    RemoteServer,
     Responder,
+    Runtime,
+    SendAndWait,
+    SendOneway,
+    SendRequest,
     Sleep,
     Step,
-    Surroundings,
-    Tell,
-    Wait,
+    WaitForSignal,
 )
 from rocketwire.remoting.errors import ClientClosed, NotReached, RemotingError
 from rocketwire.remoting.messages import Later, ReceivedMessage
@@ -58,7 +58,7 @@ class _Signal:
         return found
 
 
-class Runner:
+class BlockingRunner:
     """The connections and threads of one client.
 
     Attributes:
@@ -67,10 +67,10 @@ class Runner:
         responder: Answers requests of brokers.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ClientSettings) -> None:
         self._settings = settings
         self._turn = threading.RLock()  # whoever holds it runs an operation up to its next step
-        self._channels: dict[Address, Channel] = {}
+        self._channels: dict[Address, BlockingChannel] = {}
         self._connecting: dict[Address, threading.Lock] = {}
         self._signals: weakref.WeakSet[_Signal] = weakref.WeakSet()
         self._threads: list[threading.Thread] = []
@@ -78,7 +78,7 @@ class Runner:
         self._own_host = "127.0.0.1"
         self.handler: Handler | None = None
         self.responder: Responder | None = None
-        self.around = Surroundings(
+        self.around = Runtime(
             new_signal=self._new_signal,
             monotonic=time.monotonic,
             wall=system_clock,
@@ -166,28 +166,28 @@ class Runner:
                 operation.close()
 
     def _perform(self, step: Step, *, background: bool) -> Any:  # noqa: ANN401 - each step has its own result
-        if background and self.is_closed and isinstance(step, Sleep | Wait):
+        if background and self.is_closed and isinstance(step, Sleep | WaitForSignal):
             raise _Stopped
         match step:
-            case Ask(peer, request, seconds):
+            case SendAndWait(peer, request, seconds):
                 return self._ask(peer, request, seconds)
-            case Tell(peer, request):
+            case SendOneway(peer, request):
                 return self._channel(peer).send(request, None)
-            case Post(peer, request, signal):
-                return self._post(peer, request, Pending(signal))
-            case Handle(message):
+            case SendRequest(peer, request, signal):
+                return self._post(peer, request, PendingResponse(signal))
+            case CallHandler(message):
                 return self._handled(message)
             case Sleep(seconds):
                 self._stopping.wait(seconds)
-            case Wait(_Signal() as signal, seconds):
+            case WaitForSignal(_Signal() as signal, seconds):
                 signal.wait(seconds)
         if background and self.is_closed:
             raise _Stopped
         return None
 
-    def _ask(self, peer: Peer, request: Request, seconds: float) -> Answer:
+    def _ask(self, peer: RemoteServer, request: ClientRequest, seconds: float) -> Response:
         signal = _Signal()
-        pending = Pending(signal)
+        pending = PendingResponse(signal)
         self._channel(peer).send(request, pending)
         signal.wait(seconds)
         if pending.answer is not None:
@@ -195,7 +195,7 @@ class Runner:
         pending.forget()
         raise pending.error or NotReached(str(peer), f"no answer within {seconds:g} s")
 
-    def _post(self, peer: Peer, request: Request, pending: Pending) -> Pending:
+    def _post(self, peer: RemoteServer, request: ClientRequest, pending: PendingResponse) -> PendingResponse:
         """Send a request; if that needs a connection, in a thread, for connecting may take long."""
 
         def post() -> None:
@@ -218,22 +218,22 @@ class Runner:
         except Exception as error:  # noqa: BLE001 - whatever it is, the message is tried again
             return error
 
-    def _channel(self, peer: Peer) -> Channel:
+    def _channel(self, peer: RemoteServer) -> BlockingChannel:
         """The connection to a peer, made if there is none."""
         with self._turn:
             connecting = self._connecting.setdefault(peer.address, threading.Lock())
         with connecting:
             channel = self._channels.get(peer.address)
             if channel is None or not channel.is_open:
-                channel = Channel(peer, self._settings, self._asked)
+                channel = BlockingChannel(peer, self._settings, self._asked)
                 self._channels[peer.address] = channel
                 self._own_host = channel.own_host
             return channel
 
-    def _asked(self, channel: Channel, asked: Asked) -> None:
+    def _asked(self, channel: BlockingChannel, asked: RequestReceived) -> None:
         threading.Thread(target=self._respond, args=(channel, asked), name="rocketwire reply", daemon=True).start()
 
-    def _respond(self, channel: Channel, asked: Asked) -> None:
+    def _respond(self, channel: BlockingChannel, asked: RequestReceived) -> None:
         try:
             reply = None if self.responder is None else self._run(self.responder(asked), background=True)
             if not asked.oneway:

@@ -14,7 +14,7 @@ _READ: Final = 1 << 18
 _TIMEVAL: Final = Struct("ll")  # seconds and microseconds
 
 
-class Stream(Protocol):
+class SocketStream(Protocol):
     """A connection; everything raises OSError when it fails."""
 
     own_host: str
@@ -32,7 +32,7 @@ class Stream(Protocol):
         ...
 
 
-def connect(address: Address, tls: ssl.SSLContext | None, timeout: float) -> Stream:
+def connect(address: Address, tls: ssl.SSLContext | None, timeout: float) -> SocketStream:
     """A connection to an address.
 
     Raises:

@@ -6,9 +6,9 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Final
 
-from rocketwire.remoting.core.client import Settings
-from rocketwire.remoting.core.session import Asked, Request, Session
-from rocketwire.remoting.core.steps import Peer, Pending, Reply
+from rocketwire.remoting.core.client import ClientSettings
+from rocketwire.remoting.core.session import ClientRequest, ClientSession, RequestReceived
+from rocketwire.remoting.core.steps import ClientReply, PendingResponse, RemoteServer
 from rocketwire.remoting.errors import MessageInvalid, NotReached
 from rocketwire.wire.errors import WireError
 
@@ -25,11 +25,13 @@ class ChannelState:
         lock: Held while the state changes, for front ends with threads.
     """
 
-    def __init__(self, peer: Peer, settings: Settings, lock: AbstractContextManager[object] | None = None) -> None:
+    def __init__(
+        self, peer: RemoteServer, settings: ClientSettings, lock: AbstractContextManager[object] | None = None
+    ) -> None:
         self._peer = peer
-        self._session = Session(credentials=settings.credentials, serialize=settings.serialize, language=LANGUAGE)
+        self._session = ClientSession(credentials=settings.credentials, serialize=settings.serialize, language=LANGUAGE)
         self._lock = nullcontext() if lock is None else lock
-        self._waiting: dict[int, Pending] = {}
+        self._waiting: dict[int, PendingResponse] = {}
         self._failure: NotReached | None = None
 
     @property
@@ -37,7 +39,7 @@ class ChannelState:
         """Whether the connection can be used."""
         return self._failure is None
 
-    def request(self, request: Request, pending: Pending | None) -> bytes:
+    def request(self, request: ClientRequest, pending: PendingResponse | None) -> bytes:
         """The bytes of a request; `pending` is fulfilled with its response. None: the request is one-way.
 
         Raises:
@@ -55,19 +57,19 @@ class ChannelState:
                 pending.forget = partial(self._waiting.pop, opaque, None)
         return data
 
-    def reply(self, asked: Asked, reply: Reply) -> bytes:
+    def reply(self, asked: RequestReceived, reply: ClientReply) -> bytes:
         """The bytes of the response to a request of the peer."""
         return self._session.reply(asked, code=reply.code, remark=reply.remark, body=reply.body)
 
-    def receive(self, data: bytes) -> list[Asked]:
+    def receive(self, data: bytes) -> list[RequestReceived]:
         """Fulfil what the bytes answer, and return the peer's own requests.
 
         Nothing more can be received once the connection has failed: bytes that are not RocketMQ's protocol end it.
         """
         found, broken = self._session.receive(data)
-        requests: list[Asked] = []
+        requests: list[RequestReceived] = []
         for each in found:
-            if isinstance(each, Asked):
+            if isinstance(each, RequestReceived):
                 requests.append(each)
                 continue
             with self._lock:

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from rocketwire.remoting.core.session import Answer, Request
-from rocketwire.remoting.core.steps import Operation, Peer, Reply, Sleep, Surroundings, asked
+from rocketwire.remoting.core.session import ClientRequest, Response
+from rocketwire.remoting.core.steps import ClientReply, Operation, RemoteServer, Runtime, Sleep, request_response
 from rocketwire.remoting.core.subscription import SQL92
 from rocketwire.remoting.credentials import Credentials
 from rocketwire.remoting.errors import NoBroker, NoSuchTopic, NotReached, RemotingError, refusal
@@ -19,7 +19,7 @@ from rocketwire.wire.addresses import AddressInvalid, parse_address
 from rocketwire.wire.bodies import decode_body, encode_body
 from rocketwire.wire.bodies.client import CheckClientRequestBody, HeartbeatData, SubscriptionData
 from rocketwire.wire.bodies.route import TopicRouteData
-from rocketwire.wire.codes import RequestCode, ResponseCode, SerializeType
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode, SerializeType
 from rocketwire.wire.headers.client import UnregisterClientRequestHeader
 from rocketwire.wire.headers.route import GetRouteInfoRequestHeader
 
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 ROUTE_SECONDS: Final = 30.0
 """How long a route is used before the name server is asked again."""
 HEARTBEAT_SECONDS: Final = 30.0
-NOT_SUPPORTED: Final = Reply(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, "this client does not support the request")
+NOT_SUPPORTED: Final = ClientReply(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, "this client does not support the request")
 """The answer to a request of a broker that clients of this kind do not carry out."""
 FAREWELL_SECONDS: Final = 3.0
 """How long a client that closes waits for each answer."""
@@ -37,7 +37,7 @@ _MASTER: Final = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ClientSettings:
     """What a client is told at its start.
 
     Attributes:
@@ -57,7 +57,7 @@ class Settings:
     serialize: SerializeType = SerializeType.JSON
 
 
-class Client:
+class ClientCore:
     """One client of a cluster.
 
     Attributes:
@@ -65,10 +65,12 @@ class Client:
         around: What its front end gives it.
     """
 
-    def __init__(self, settings: Settings, around: Surroundings) -> None:
+    def __init__(self, settings: ClientSettings, around: Runtime) -> None:
         self.settings = settings
-        self.around = around
-        self._name_servers = [Peer("name server", each) for each in name_server_addresses(settings.name_servers)]
+        self.runtime = around
+        self._name_servers = [
+            RemoteServer("name server", each) for each in name_server_addresses(settings.name_servers)
+        ]
         self._routes: dict[str, tuple[TopicRouteData, float]] = {}
         self._brokers: dict[str, dict[int, str]] = {}
         self._nonce = around.entropy(6).hex()
@@ -76,18 +78,18 @@ class Client:
     @property
     def client_id(self) -> str:
         """The name of this client at brokers; no other client has it."""
-        return f"{self.around.own_host()}@{self.around.process_id}#{self._nonce}"
+        return f"{self.runtime.own_host()}@{self.runtime.process_id}#{self._nonce}"
 
     def ask(
-        self, peer: Peer, request: Request, fine: tuple[int, ...] = _FINE, seconds: float | None = None
-    ) -> Operation[Answer]:
+        self, peer: RemoteServer, request: ClientRequest, fine: tuple[int, ...] = _FINE, seconds: float | None = None
+    ) -> Operation[Response]:
         """The answer to a request.
 
         Raises:
             NotReached: the peer does not answer in time.
             Refused: it answers with a code that is not in `fine`.
         """
-        answer = yield from asked(peer, request, self.settings.timeout if seconds is None else seconds)
+        answer = yield from request_response(peer, request, self.settings.timeout if seconds is None else seconds)
         if answer.code not in fine:
             raise refusal(str(peer), answer.code, answer.remark)
         return answer
@@ -101,12 +103,12 @@ class Client:
             Refused: the name server refuses.
         """
         known = self._routes.get(topic)
-        if known is not None and self.around.monotonic() - known[1] < ROUTE_SECONDS:
+        if known is not None and self.runtime.monotonic() - known[1] < ROUTE_SECONDS:
             return known[0]
         fields = GetRouteInfoRequestHeader(topic=topic, accept_standard_json_only=True)
         fine = (ResponseCode.SUCCESS, ResponseCode.TOPIC_NOT_EXIST)
         try:
-            answer = yield from self._ask_name_servers(Request(RequestCode.GET_ROUTEINFO_BY_TOPIC, fields), fine)
+            answer = yield from self._ask_name_servers(ClientRequest(RequestCode.GET_ROUTEINFO_BY_TOPIC, fields), fine)
         except NotReached:
             if known is None:
                 raise
@@ -115,17 +117,17 @@ class Client:
             self._routes.pop(topic, None)
             raise NoSuchTopic(topic, str(self._name_servers[0].address))
         found = decode_body(TopicRouteData, answer.body)
-        self._routes[topic] = (found, self.around.monotonic())
+        self._routes[topic] = (found, self.runtime.monotonic())
         for broker in found.broker_datas:
             self._brokers[broker.broker_name] = dict(broker.broker_addrs)
         return found
 
-    def renew(self, topic: str) -> None:
+    def expire_route(self, topic: str) -> None:
         """Ask for a topic's route again at its next use: something failed."""
         if topic in self._routes:
             self._routes[topic] = (self._routes[topic][0], float("-inf"))
 
-    def _ask_name_servers(self, request: Request, fine: tuple[int, ...]) -> Operation[Answer]:
+    def _ask_name_servers(self, request: ClientRequest, fine: tuple[int, ...]) -> Operation[Response]:
         """The answer of the first name server that answers; it is asked first from then on."""
         failure: NotReached | None = None
         for _ in tuple(self._name_servers):
@@ -146,7 +148,7 @@ class Client:
         route = yield from self.route(topic)
         return [Queue(topic, broker, number) for broker, number in readable_queues(route)]
 
-    def broker(self, name: str) -> Peer:
+    def broker(self, name: str) -> RemoteServer:
         """The master of a broker's name, by the routes that were asked for.
 
         Raises:
@@ -158,11 +160,11 @@ class Client:
             raise NoBroker(str(self._name_servers[0]), name)
         text = found[min(found, default=_MASTER)]
         try:
-            return Peer("broker", parse_address(text))
+            return RemoteServer("broker", parse_address(text))
         except AddressInvalid:
             raise NotReached(f"broker {text}", "the name server gave an address that is none") from None
 
-    def located(self, queue: Queue) -> Operation[Peer]:
+    def broker_of(self, queue: Queue) -> Operation[RemoteServer]:
         """The broker of a queue.
 
         Raises:
@@ -171,9 +173,9 @@ class Client:
         yield from self.route(queue.topic)
         return self.broker(queue.broker)
 
-    def masters(self) -> list[Peer]:
+    def masters(self) -> list[RemoteServer]:
         """The masters of all brokers that routes named."""
-        found: list[Peer] = []
+        found: list[RemoteServer] = []
         for name, known in self._brokers.items():
             try:
                 if _MASTER in known:
@@ -182,7 +184,7 @@ class Client:
                 log.warning("%s", error)
         return found
 
-    def check(self, by: SubscriptionData) -> Operation[None]:
+    def check_filter(self, by: SubscriptionData) -> Operation[None]:
         """Have the brokers of a topic check an SQL expression: pulls with a wrong one are not refused by all.
 
         Raises:
@@ -193,7 +195,7 @@ class Client:
             body = CheckClientRequestBody(client_id=self.client_id, group=self.settings.group, subscription_data=by)
             route = yield from self.route(by.topic)
             for each in route.broker_datas:
-                request = Request(RequestCode.CHECK_CLIENT_CONFIG, None, encode_body(body))
+                request = ClientRequest(RequestCode.CHECK_CLIENT_CONFIG, None, encode_body(body))
                 yield from self.ask(self.broker(each.broker_name), request)
 
     def heartbeat(self, data: HeartbeatData) -> Operation[bool]:
@@ -201,7 +203,7 @@ class Client:
         heard = True
         for peer in self.masters():
             try:
-                yield from self.ask(peer, Request(RequestCode.HEART_BEAT, None, encode_body(data)))
+                yield from self.ask(peer, ClientRequest(RequestCode.HEART_BEAT, None, encode_body(data)))
             except RemotingError as error:
                 heard = False
                 log.warning("heartbeat: %s", error)
@@ -220,6 +222,8 @@ class Client:
         )
         for peer in self.masters():
             try:
-                yield from self.ask(peer, Request(RequestCode.UNREGISTER_CLIENT, fields), seconds=FAREWELL_SECONDS)
+                yield from self.ask(
+                    peer, ClientRequest(RequestCode.UNREGISTER_CLIENT, fields), seconds=FAREWELL_SECONDS
+                )
             except RemotingError as error:
                 log.info("leaving the group: %s", error)

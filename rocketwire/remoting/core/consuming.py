@@ -1,7 +1,7 @@
 """The push consumer: shares the queues with the other members of its group, pulls them and calls the handler.
 
 These operations run beside each other: one pulls all queues, some call the handler, others send heartbeats, rebalance
-and commit. They meet in `Consuming`.
+and commit. They meet in `PushConsumerCore`.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from rocketwire.remoting.core.client import HEARTBEAT_SECONDS, Client
-from rocketwire.remoting.core.fetching import Fetched, Fetching
-from rocketwire.remoting.core.handling import Handling
-from rocketwire.remoting.core.offsets import Begin, Offsets
-from rocketwire.remoting.core.rebalance import share
-from rocketwire.remoting.core.session import Request
-from rocketwire.remoting.core.steps import Operation, Sleep, Wait
-from rocketwire.remoting.core.stock import Stock
+from rocketwire.remoting.core.client import HEARTBEAT_SECONDS, ClientCore
+from rocketwire.remoting.core.fetching import FetchedMessages, QueueFetcher
+from rocketwire.remoting.core.handling import MessageHandling
+from rocketwire.remoting.core.offsets import Begin, OffsetRequests
+from rocketwire.remoting.core.process_queue import ProcessQueue
+from rocketwire.remoting.core.rebalance import allocate_queues
+from rocketwire.remoting.core.session import ClientRequest
+from rocketwire.remoting.core.steps import Operation, Sleep, WaitForSignal
 from rocketwire.remoting.core.subscription import EVERYTHING, subscription
 from rocketwire.remoting.errors import NoSuchTopic, Refused, RemotingError, SubscriptionInvalid
 from rocketwire.remoting.messages import Queue
@@ -30,20 +30,20 @@ from rocketwire.wire.bodies.client import (
     MessageModel,
     SubscriptionData,
 )
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.headers.client import GetConsumerListByGroupRequestHeader
-from rocketwire.wire.names import RETRY_PREFIX, group_problem, retry_topic
+from rocketwire.wire.names import RETRY_PREFIX, group_name_error, retry_topic
 
 log = logging.getLogger(__name__)
 
 REBALANCE_SECONDS: Final = 20.0
-SOON: Final = 2.0
+RETRY_REBALANCE_SECONDS: Final = 2.0
 """Seconds until what could not be done is tried again: a topic without a route, a broker that did not answer."""
 COMMIT_SECONDS: Final = 5.0
 _FETCH_SECONDS: Final = 60.0
 
 
-class Consuming:
+class PushConsumerCore:
     """One member of a consumer group.
 
     Args:
@@ -59,8 +59,10 @@ class Consuming:
         handling: What is done with their messages.
     """
 
-    def __init__(self, client: Client, *, begin: Begin | int, concurrency: int, most: int, max_retries: int) -> None:
-        problem = group_problem(client.settings.group)
+    def __init__(
+        self, client: ClientCore, *, begin: Begin | int, concurrency: int, most: int, max_retries: int
+    ) -> None:
+        problem = group_name_error(client.settings.group)
         if problem is not None:
             raise SubscriptionInvalid(problem)
         self.client = client
@@ -68,20 +70,20 @@ class Consuming:
         self.begin = begin
         self.concurrency = concurrency
         self.subscriptions: dict[str, SubscriptionData] = {}
-        self.stocks: dict[Queue, Stock] = {}
-        self.offsets = Offsets(client)
+        self.process_queues: dict[Queue, ProcessQueue] = {}
+        self.offsets = OffsetRequests(client)
         self.started_at = 0
-        self._fetching = Fetching(client, self.subscriptions, most=most, with_subscription=False)
-        self.handling = Handling(client, self._fetching.signal, max_retries=max_retries)
-        self._rebalance = client.around.new_signal()
-        self._heartbeat = client.around.new_signal()
+        self._fetching = QueueFetcher(client, self.subscriptions, most=most, with_subscription=False)
+        self.handling = MessageHandling(client, self._fetching.signal, max_retries=max_retries)
+        self._rebalance = client.runtime.new_signal()
+        self._heartbeat = client.runtime.new_signal()
         self._is_ending = False
 
     def subscribe(self, topic: str, *, tags: str = EVERYTHING, sql: str | None = None) -> None:
         """Consume a topic; before the start."""
         if self.started_at:
             raise SubscriptionInvalid("subscribe before the consumer starts")
-        self.subscriptions[topic] = subscription(topic, tags=tags, sql=sql, version=self.client.around.wall())
+        self.subscriptions[topic] = subscription(topic, tags=tags, sql=sql, version=self.client.runtime.wall())
 
     def start(self) -> Operation[None]:
         """Join the group, and begin to consume.
@@ -98,24 +100,24 @@ class Consuming:
         for by in list(self.subscriptions.values()):
             yield from self._check(by)
         retries = retry_topic(self.group)
-        self.subscriptions.setdefault(retries, subscription(retries, version=self.client.around.wall()))
-        self.started_at = self.client.around.wall()
+        self.subscriptions.setdefault(retries, subscription(retries, version=self.client.runtime.wall()))
+        self.started_at = self.client.runtime.wall()
         yield from self.client.heartbeat(self.heartbeat_data())
-        start = self.client.around.start
+        start = self.client.runtime.start
         start(self._rebalances())
         start(self._heartbeats())
         start(self._pulls())
         start(self._commits())
         for _ in range(self.concurrency):
-            start(self.handling.works())
+            start(self.handling.run_handlers())
 
     def finish(self) -> Operation[None]:
         """Take no more messages, wait for the handlers, commit, and leave the group."""
         self._is_ending = True
         yield from self.handling.finish()
-        for stock in list(self.stocks.values()):
+        for stock in list(self.process_queues.values()):
             yield from self._commit(stock, wait=True)
-        self.stocks.clear()
+        self.process_queues.clear()
         if self.started_at:
             yield from self.client.unregister(consumer_group=self.group)
 
@@ -137,7 +139,7 @@ class Consuming:
 
     def reset(self, queue: Queue, offset: int) -> None:
         """Consume a queue of this member from an offset on; what handlers do now does not count."""
-        if queue in self.stocks:
+        if queue in self.process_queues:
             self._take(queue, offset)
 
     def _check(self, by: SubscriptionData) -> Operation[None]:
@@ -147,14 +149,14 @@ class Consuming:
         except NoSuchTopic as error:
             log.warning("%s; it is asked for again", error)
             return
-        yield from self.client.check(by)
+        yield from self.client.check_filter(by)
 
     # --- members and queues
 
     def _heartbeats(self) -> Operation[None]:
         heard = True
         while True:
-            yield Wait(self._heartbeat, HEARTBEAT_SECONDS if heard else SOON)
+            yield WaitForSignal(self._heartbeat, HEARTBEAT_SECONDS if heard else RETRY_REBALANCE_SECONDS)
             heard = yield from self.client.heartbeat(self.heartbeat_data())
 
     def _rebalances(self) -> Operation[None]:
@@ -163,7 +165,7 @@ class Consuming:
             complete = True
             for topic in self.subscriptions:
                 complete &= yield from self._rebalance_topic(topic)
-            yield Wait(self._rebalance, REBALANCE_SECONDS if complete else SOON)
+            yield WaitForSignal(self._rebalance, REBALANCE_SECONDS if complete else RETRY_REBALANCE_SECONDS)
 
     def _rebalance_topic(self, topic: str) -> Operation[bool]:
         """Take this member's queues of a topic, and give up others; false: try again soon.
@@ -171,7 +173,7 @@ class Consuming:
         The route is asked for anew: members that share out different queues leave some to nobody,
         and have others twice.
         """
-        self.client.renew(topic)
+        self.client.expire_route(topic)
         try:
             queues = yield from self.client.readable_queues(topic)
             members = yield from self._members(topic)
@@ -180,14 +182,14 @@ class Consuming:
                 log.info("group %s: the broker does not know this member; it joins again", self.group)
                 yield from self._keep_only(topic, [])
                 return False
-            mine = share(self.client.client_id, members, queues)
+            mine = allocate_queues(self.client.client_id, members, queues)
             yield from self._keep_only(topic, mine)
             return (yield from self._take_new(mine))
         except NoSuchTopic:
             return False
         except RemotingError as error:
             log.warning("group %s, topic %s: rebalancing failed: %s", self.group, topic, error)
-            self.client.renew(topic)
+            self.client.expire_route(topic)
             if isinstance(error, Refused):
                 self._heartbeat.set()  # a broker refuses to list the members of a group that it does not know
             return False
@@ -196,7 +198,7 @@ class Consuming:
         """Begin with queues that this member has not had; false: not with all, for a broker does not answer."""
         complete = True
         for queue in mine:
-            if queue not in self.stocks:
+            if queue not in self.process_queues:
                 try:
                     self._take(queue, (yield from self._start(queue)))
                 except RemotingError as error:
@@ -207,7 +209,7 @@ class Consuming:
     def _members(self, topic: str) -> Operation[tuple[str, ...]]:
         """The client ids of the group, from the first broker of the topic that answers."""
         route = yield from self.client.route(topic)
-        request = Request(
+        request = ClientRequest(
             RequestCode.GET_CONSUMER_LIST_BY_GROUP, GetConsumerListByGroupRequestHeader(consumer_group=self.group)
         )
         failure: RemotingError = NoSuchTopic(topic, self.client.settings.name_servers)
@@ -225,29 +227,29 @@ class Consuming:
         return (yield from self.offsets.start(queue, begin))
 
     def _keep_only(self, topic: str, mine: list[Queue]) -> Operation[None]:
-        for queue, stock in list(self.stocks.items()):
+        for queue, stock in list(self.process_queues.items()):
             if queue.topic == topic and queue not in mine:
                 self._fetching.drop(queue)
                 stock.is_dropped = True
-                del self.stocks[queue]
+                del self.process_queues[queue]
                 yield from self._commit(stock, wait=True)
 
     def _take(self, queue: Queue, offset: int) -> None:
-        before = self.stocks.get(queue)
+        before = self.process_queues.get(queue)
         if before is not None:
             before.is_dropped = True
-        self.stocks[queue] = Stock(queue, offset)
-        self._fetching.go_to(queue, offset)
+        self.process_queues[queue] = ProcessQueue(queue, offset)
+        self._fetching.seek(queue, offset)
 
     # --- offsets
 
     def _commits(self) -> Operation[None]:
         while True:
             yield Sleep(COMMIT_SECONDS)
-            for stock in list(self.stocks.values()):
+            for stock in list(self.process_queues.values()):
                 yield from self._commit(stock, wait=False)
 
-    def _commit(self, stock: Stock, *, wait: bool) -> Operation[None]:
+    def _commit(self, stock: ProcessQueue, *, wait: bool) -> Operation[None]:
         offset = stock.offset
         if offset == stock.committed:
             return
@@ -265,9 +267,9 @@ class Consuming:
                 self._arrived(fetched)
 
     def _has_room(self, queue: Queue) -> bool:
-        return not self._is_ending and self.stocks[queue].has_room
+        return not self._is_ending and self.process_queues[queue].has_room
 
-    def _arrived(self, fetched: Fetched) -> None:
+    def _arrived(self, fetched: FetchedMessages) -> None:
         if fetched.error is not None:
             log.warning("%s: a pull failed, and is tried again: %s", fetched.queue, fetched.error)
             self._heartbeat.set()  # a broker that was restarted knows nobody
@@ -276,9 +278,9 @@ class Consuming:
             log.warning("%s: messages are gone; it continues at offset %d", fetched.queue, fetched.next_offset)
             self.reset(fetched.queue, fetched.next_offset)
             return
-        stock = self.stocks.get(fetched.queue)
+        stock = self.process_queues.get(fetched.queue)
         if stock is None:  # the consumer ends
             return
-        stock.pulled_at = self.client.around.wall()
+        stock.pulled_at = self.client.runtime.wall()
         stock.add(fetched.messages, fetched.next_offset)
         self.handling.add(stock, fetched.messages)

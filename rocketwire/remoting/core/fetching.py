@@ -7,17 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from rocketwire.remoting.core.client import Client
-from rocketwire.remoting.core.incoming import received
-from rocketwire.remoting.core.session import Answer, Request
-from rocketwire.remoting.core.steps import Operation, Pending, Wait, posted
-from rocketwire.remoting.core.subscription import wanted
+from rocketwire.remoting.core.client import ClientCore
+from rocketwire.remoting.core.incoming import decode_messages
+from rocketwire.remoting.core.session import ClientRequest, Response
+from rocketwire.remoting.core.steps import Operation, PendingResponse, WaitForSignal, request_later
+from rocketwire.remoting.core.subscription import matches_tags
 from rocketwire.remoting.errors import NotReached, RemotingError, refusal
 from rocketwire.remoting.messages import Queue, ReceivedMessage
 from rocketwire.remoting.pulls import PULLED
 from rocketwire.wire.bodies.client import SubscriptionData
-from rocketwire.wire.codes import PullSysFlag, RequestCode, ResponseCode
 from rocketwire.wire.errors import WireError
+from rocketwire.wire.facts.codes import PullSysFlag, RequestCode, ResponseCode
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.pull import PullMessageRequestHeader, PullMessageResponseHeader
 
@@ -32,7 +32,7 @@ _LONGER_PAUSE: Final = 3.0
 
 
 @dataclass(slots=True)
-class Lane:
+class QueueCursor:
     """The pulls of one queue, of which one at most is on its way.
 
     Attributes:
@@ -42,7 +42,7 @@ class Lane:
 
     queue: Queue
     offset: int
-    pending: Pending | None = None
+    pending: PendingResponse | None = None
     peer: str = ""
     until: float = 0.0
     """When the pull on its way is given up."""
@@ -51,7 +51,7 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fetched:
+class FetchedMessages:
     """The result of one pull.
 
     Attributes:
@@ -69,7 +69,7 @@ class Fetched:
     error: RemotingError | None = None
 
 
-class Fetching:
+class QueueFetcher:
     """The pulls of one consumer.
 
     Args:
@@ -80,24 +80,24 @@ class Fetching:
     """
 
     def __init__(
-        self, client: Client, subscriptions: dict[str, SubscriptionData], *, most: int, with_subscription: bool
+        self, client: ClientCore, subscriptions: dict[str, SubscriptionData], *, most: int, with_subscription: bool
     ) -> None:
-        self.signal = client.around.new_signal()
+        self.signal = client.runtime.new_signal()
         self._client = client
         self._subscriptions = subscriptions
         self._most = most
         self._with_subscription = with_subscription
-        self._lanes: dict[Queue, Lane] = {}
+        self._lanes: dict[Queue, QueueCursor] = {}
 
     @property
     def positions(self) -> dict[Queue, int]:
         """Where the next pull of each queue begins."""
         return {queue: lane.offset for queue, lane in self._lanes.items()}
 
-    def go_to(self, queue: Queue, offset: int) -> None:
+    def seek(self, queue: Queue, offset: int) -> None:
         """Pull a queue from an offset on, also if it was pulled from elsewhere before."""
         self.drop(queue)
-        self._lanes[queue] = Lane(queue, offset)
+        self._lanes[queue] = QueueCursor(queue, offset)
         self.signal.set()
 
     def drop(self, queue: Queue) -> None:
@@ -106,7 +106,9 @@ class Fetching:
         if lane is not None and lane.pending is not None:
             lane.pending.forget()
 
-    def fetch(self, seconds: float, has_room: Callable[[Queue], bool] = lambda _: True) -> Operation[list[Fetched]]:
+    def fetch(
+        self, seconds: float, has_room: Callable[[Queue], bool] = lambda _: True
+    ) -> Operation[list[FetchedMessages]]:
         """Pull the queues that have room, and wait for a result; nothing if none comes in time, or `signal` is set."""
         for lane in list(self._lanes.values()):
             if self._lanes.get(lane.queue) is not lane:  # dropped while a pull before this one was sent
@@ -115,12 +117,12 @@ class Fetching:
                 yield from self._post(lane)
         found = self._collected()
         if not found:
-            yield Wait(self.signal, min(seconds, self._next_event()))
+            yield WaitForSignal(self.signal, min(seconds, self._next_event()))
             found = self._collected()
         return found
 
     def _now(self) -> float:
-        return self._client.around.monotonic()
+        return self._client.runtime.monotonic()
 
     def _next_event(self) -> float:
         """Seconds until a pull is given up, or may be sent."""
@@ -128,12 +130,12 @@ class Fetching:
         times = [lane.not_before if lane.pending is None else lane.until for lane in self._lanes.values()]
         return min((time - now for time in times if time > now), default=float("inf"))
 
-    def _post(self, lane: Lane) -> Operation[None]:
+    def _post(self, lane: QueueCursor) -> Operation[None]:
         try:
-            peer = yield from self._client.located(lane.queue)
-            pending = yield from posted(peer, self._request(lane), self.signal)
+            peer = yield from self._client.broker_of(lane.queue)
+            pending = yield from request_later(peer, self._request(lane), self.signal)
         except RemotingError as error:
-            lane.pending = Pending(self.signal, error=error)
+            lane.pending = PendingResponse(self.signal, error=error)
             return
         if self._lanes.get(lane.queue) is not lane:  # dropped meanwhile
             pending.forget()
@@ -142,7 +144,7 @@ class Fetching:
         lane.pending = pending
         lane.until = self._now() + HELD_SECONDS + self._client.settings.timeout
 
-    def _request(self, lane: Lane) -> Request:
+    def _request(self, lane: QueueCursor) -> ClientRequest:
         by = self._subscriptions[lane.queue.topic]
         flags = PullSysFlag.SUSPEND | (PullSysFlag.SUBSCRIPTION if self._with_subscription else 0)
         fields = PullMessageRequestHeader(
@@ -158,11 +160,11 @@ class Fetching:
             subscription=by.sub_string if self._with_subscription else None,
             expression_type=by.expression_type,
         )
-        return Request(RequestCode.PULL_MESSAGE, fields)
+        return ClientRequest(RequestCode.PULL_MESSAGE, fields)
 
-    def _collected(self) -> list[Fetched]:
+    def _collected(self) -> list[FetchedMessages]:
         """The results that are there."""
-        found: list[Fetched] = []
+        found: list[FetchedMessages] = []
         for lane in self._lanes.values():
             pending = lane.pending
             if pending is None:
@@ -175,19 +177,19 @@ class Fetching:
                 found.append(self._result(lane, pending))
         return found
 
-    def _result(self, lane: Lane, pending: Pending) -> Fetched:
+    def _result(self, lane: QueueCursor, pending: PendingResponse) -> FetchedMessages:
         try:
             if pending.answer is None:
                 raise pending.error or RemotingError("no answer")
             fetched = self._read(lane, pending.answer)
         except RemotingError as error:
             lane.not_before = self._now() + (_PAUSE if isinstance(error, NotReached) else _LONGER_PAUSE)
-            self._client.renew(lane.queue.topic)
-            return Fetched(queue=lane.queue, next_offset=lane.offset, error=error)
+            self._client.expire_route(lane.queue.topic)
+            return FetchedMessages(queue=lane.queue, next_offset=lane.offset, error=error)
         lane.offset = fetched.next_offset
         return fetched
 
-    def _read(self, lane: Lane, answer: Answer) -> Fetched:
+    def _read(self, lane: QueueCursor, answer: Response) -> FetchedMessages:
         if answer.code not in PULLED:
             raise refusal(lane.peer, answer.code, answer.remark)
         try:
@@ -197,6 +199,6 @@ class Fetching:
         messages: list[ReceivedMessage] = []
         if answer.code == ResponseCode.SUCCESS:
             by = self._subscriptions[lane.queue.topic]
-            messages = [each for each in received(answer.body, lane.queue.broker) if wanted(each, by)]
+            messages = [each for each in decode_messages(answer.body, lane.queue.broker) if matches_tags(each, by)]
         moved = answer.code == ResponseCode.PULL_OFFSET_MOVED
-        return Fetched(queue=lane.queue, messages=messages, next_offset=reached, moved=moved)
+        return FetchedMessages(queue=lane.queue, messages=messages, next_offset=reached, moved=moved)

@@ -7,13 +7,13 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
-from rocketwire.remoting.core.client import FAREWELL_SECONDS, Client
-from rocketwire.remoting.core.session import Request
-from rocketwire.remoting.core.steps import Handle, Operation, Signal, Sleep, Wait
-from rocketwire.remoting.core.stock import Stock
+from rocketwire.remoting.core.client import FAREWELL_SECONDS, ClientCore
+from rocketwire.remoting.core.process_queue import ProcessQueue
+from rocketwire.remoting.core.session import ClientRequest
+from rocketwire.remoting.core.steps import CallHandler, Operation, Signal, Sleep, WaitForSignal
 from rocketwire.remoting.errors import RemotingError
 from rocketwire.remoting.messages import Later, ReceivedMessage
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
 
 log = logging.getLogger(__name__)
@@ -22,8 +22,8 @@ RETRY_SECONDS: Final = 5.0
 """After this a message that could not be sent back is given to the handler again."""
 
 
-class Handling:
-    """The handlers of one push consumer. `works` runs as often beside itself as messages may be handled at a time.
+class MessageHandling:
+    """The handlers of one push consumer. `run_handlers` runs as often beside itself as messages may be handled at a time.
 
     Args:
         client: The client.
@@ -31,17 +31,17 @@ class Handling:
         max_retries: How often a message that failed comes again, before it becomes a dead letter.
     """
 
-    def __init__(self, client: Client, has_room: Signal, *, max_retries: int) -> None:
+    def __init__(self, client: ClientCore, has_room: Signal, *, max_retries: int) -> None:
         self._client = client
         self._has_room = has_room
         self._max_retries = max_retries
-        self._ready: deque[tuple[Stock, ReceivedMessage]] = deque()
+        self._ready: deque[tuple[ProcessQueue, ReceivedMessage]] = deque()
         self._idle: deque[Signal] = deque()
         self._busy = 0
-        self._drained = client.around.new_signal()
+        self._drained = client.runtime.new_signal()
         self._is_ending = False
 
-    def add(self, stock: Stock, messages: Iterable[ReceivedMessage]) -> None:
+    def add(self, stock: ProcessQueue, messages: Iterable[ReceivedMessage]) -> None:
         """Handle messages of a queue as soon as others are done."""
         for message in messages:
             self._ready.append((stock, message))
@@ -53,23 +53,23 @@ class Handling:
         self._is_ending = True
         self._ready.clear()
         while self._busy:
-            yield Wait(self._drained)
+            yield WaitForSignal(self._drained)
 
-    def _next(self) -> tuple[Stock, ReceivedMessage] | None:
+    def _next(self) -> tuple[ProcessQueue, ReceivedMessage] | None:
         while self._ready and not self._is_ending:
             stock, message = self._ready.popleft()
             if not stock.is_dropped:
                 return stock, message
         return None
 
-    def works(self) -> Operation[None]:
+    def run_handlers(self) -> Operation[None]:
         """Handle one message after the other."""
-        signal = self._client.around.new_signal()
+        signal = self._client.runtime.new_signal()
         while True:
             found = self._next()
             if found is None:
                 self._idle.append(signal)
-                yield Wait(signal)
+                yield WaitForSignal(signal)
                 continue
             stock, message = found
             self._busy += 1
@@ -78,17 +78,17 @@ class Handling:
             finally:
                 self._busy -= 1
                 self._drained.set()
-            stock.consumed_at = self._client.around.wall()
+            stock.consumed_at = self._client.runtime.wall()
             if done:
                 had_room = stock.has_room
-                stock.done(message)
+                stock.remove(message)
                 if not had_room and not stock.is_dropped:
                     self._has_room.set()
 
     def _consume(self, message: ReceivedMessage) -> Operation[bool]:
         """Handle a message until it is consumed or sent back; false: the consumer ends before."""
         while True:
-            outcome = yield from self.handled(message)
+            outcome = yield from self.handle_now(message)
             if outcome is None:
                 return True
             if isinstance(outcome, Exception):
@@ -103,9 +103,9 @@ class Handling:
             else:
                 return True
 
-    def handled(self, message: ReceivedMessage) -> Operation[Later | Exception | None]:
+    def handle_now(self, message: ReceivedMessage) -> Operation[Later | Exception | None]:
         """What the handler says of a message."""
-        outcome = yield Handle(message)
+        outcome = yield CallHandler(message)
         if outcome is None or isinstance(outcome, Later | Exception):
             return outcome
         return TypeError(f"the handler returned {outcome!r:.100}: None or Later is wanted")
@@ -119,6 +119,6 @@ class Handling:
             origin_topic=message.topic,
             max_reconsume_times=self._max_retries,
         )
-        peer = yield from self._client.located(message.queue)
+        peer = yield from self._client.broker_of(message.queue)
         seconds = FAREWELL_SECONDS if self._is_ending else None
-        yield from self._client.ask(peer, Request(RequestCode.CONSUMER_SEND_MSG_BACK, fields), seconds=seconds)
+        yield from self._client.ask(peer, ClientRequest(RequestCode.CONSUMER_SEND_MSG_BACK, fields), seconds=seconds)

@@ -12,7 +12,7 @@ from rocketwire.wire.compression import decompress
 from rocketwire.wire.errors import CompressionUnavailable, WireError
 from rocketwire.wire.facts import properties as names
 from rocketwire.wire.hosts import encode_host
-from rocketwire.wire.message import Message as Record
+from rocketwire.wire.message import MessageRecord as Record
 from rocketwire.wire.message import decode_record
 from rocketwire.wire.message_id import offset_message_id
 from rocketwire.wire.names import RETRY_PREFIX
@@ -25,7 +25,7 @@ _LARGEST_BODY: Final = 128 << 20
 _SIZE: Final = 4
 
 
-def received(body: memoryview, broker: str) -> Iterator[ReceivedMessage]:
+def decode_messages(body: memoryview, broker: str) -> Iterator[ReceivedMessage]:
     """The messages of a pull's answer, from the broker of a name; damaged ones are left out, and logged.
 
     Raises:
@@ -36,7 +36,7 @@ def received(body: memoryview, broker: str) -> Iterator[ReceivedMessage]:
     while at < len(data):
         size = int.from_bytes(data[at : at + _SIZE], "big")
         try:
-            yield message_of(decode_record(data, at), broker)
+            yield decode_message(decode_record(data, at), broker)
         except CompressionUnavailable as error:
             raise RemotingError(str(error)) from error
         except WireError as error:
@@ -46,7 +46,7 @@ def received(body: memoryview, broker: str) -> Iterator[ReceivedMessage]:
         at += size
 
 
-def message_of(record: Record, broker: str) -> ReceivedMessage:
+def decode_message(record: Record, broker: str) -> ReceivedMessage:
     """A record as a message.
 
     Raises:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from enum import Enum
 
-from rocketwire.remoting.core.client import Client
-from rocketwire.remoting.core.incoming import received
-from rocketwire.remoting.core.session import Request
-from rocketwire.remoting.core.steps import Operation, Tell
+from rocketwire.remoting.core.client import ClientCore
+from rocketwire.remoting.core.incoming import decode_messages
+from rocketwire.remoting.core.session import ClientRequest
+from rocketwire.remoting.core.steps import Operation, SendOneway
 from rocketwire.remoting.messages import Queue
 from rocketwire.remoting.pulls import PULLED, pull_header
 from rocketwire.wire.bodies.client import ConsumeFromWhere
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers.offset import (
     GetMaxOffsetRequestHeader,
     GetMinOffsetRequestHeader,
@@ -29,21 +29,21 @@ class Begin(Enum):
     """Behind the newest message. Brokers begin at the oldest if the queue has never lost a message to retention."""
 
 
-class Offsets:
+class OffsetRequests:
     """The offsets of one consumer group."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: ClientCore) -> None:
         self._client = client
 
     def first(self, queue: Queue) -> Operation[int]:
         """The offset of the oldest message."""
         fields = GetMinOffsetRequestHeader(topic=queue.topic, queue_id=queue.queue_id)
-        return (yield from self._number(queue, Request(RequestCode.GET_MIN_OFFSET, fields)))
+        return (yield from self._number(queue, ClientRequest(RequestCode.GET_MIN_OFFSET, fields)))
 
     def end(self, queue: Queue) -> Operation[int]:
         """The offset that the next message will get."""
         fields = GetMaxOffsetRequestHeader(topic=queue.topic, queue_id=queue.queue_id)
-        return (yield from self._number(queue, Request(RequestCode.GET_MAX_OFFSET, fields)))
+        return (yield from self._number(queue, ClientRequest(RequestCode.GET_MAX_OFFSET, fields)))
 
     def at(self, queue: Queue, milliseconds: int) -> Operation[int]:
         """The offset of the first message that was stored at or after a time; the end if there is none.
@@ -65,20 +65,20 @@ class Offsets:
     def _stored_at(self, queue: Queue, offset: int) -> Operation[int | None]:
         """When a message was stored; None if it is gone."""
         fields = pull_header(queue.topic, queue.queue_id, offset, most=1, group=self._client.settings.group)
-        peer = yield from self._client.located(queue)
-        answer = yield from self._client.ask(peer, Request(RequestCode.PULL_MESSAGE, fields), PULLED)
+        peer = yield from self._client.broker_of(queue)
+        answer = yield from self._client.ask(peer, ClientRequest(RequestCode.PULL_MESSAGE, fields), PULLED)
         if answer.code != ResponseCode.SUCCESS:
             return None
-        return next((each.store_timestamp for each in received(answer.body, queue.broker)), None)
+        return next((each.store_timestamp for each in decode_messages(answer.body, queue.broker)), None)
 
     def committed(self, queue: Queue) -> Operation[int | None]:
         """The group's committed offset: of the next message to consume. None without one."""
         fields = QueryConsumerOffsetRequestHeader(
             consumer_group=self._client.settings.group, topic=queue.topic, queue_id=queue.queue_id
         )
-        peer = yield from self._client.located(queue)
+        peer = yield from self._client.broker_of(queue)
         fine = (ResponseCode.SUCCESS, ResponseCode.QUERY_NOT_FOUND)
-        answer = yield from self._client.ask(peer, Request(RequestCode.QUERY_CONSUMER_OFFSET, fields), fine)
+        answer = yield from self._client.ask(peer, ClientRequest(RequestCode.QUERY_CONSUMER_OFFSET, fields), fine)
         return int(answer.ext["offset"]) if answer.code == ResponseCode.SUCCESS else None
 
     def start(self, queue: Queue, begin: Begin | int) -> Operation[int]:
@@ -94,20 +94,20 @@ class Offsets:
 
     def commit(self, queue: Queue, offset: int, *, wait: bool) -> Operation[None]:
         """Commit an offset; without `wait` nobody says whether the broker has it."""
-        peer = yield from self._client.located(queue)
+        peer = yield from self._client.broker_of(queue)
         fields = UpdateConsumerOffsetRequestHeader(
             consumer_group=self._client.settings.group,
             topic=queue.topic,
             queue_id=queue.queue_id,
             commit_offset=offset,
         )
-        request = Request(RequestCode.UPDATE_CONSUMER_OFFSET, fields)
+        request = ClientRequest(RequestCode.UPDATE_CONSUMER_OFFSET, fields)
         if wait:
             yield from self._client.ask(peer, request)
         else:
-            yield Tell(peer, request)
+            yield SendOneway(peer, request)
 
-    def _number(self, queue: Queue, request: Request) -> Operation[int]:
-        peer = yield from self._client.located(queue)
+    def _number(self, queue: Queue, request: ClientRequest) -> Operation[int]:
+        peer = yield from self._client.broker_of(queue)
         answer = yield from self._client.ask(peer, request)
         return int(answer.ext["offset"])

@@ -11,11 +11,11 @@ from rocketwire.remoting.core.unique_ids import UniqueIds
 from rocketwire.remoting.errors import MessageInvalid
 from rocketwire.remoting.messages import Message
 from rocketwire.wire.batch import BatchItem, encode_batch
-from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.errors import PropertiesInvalid
 from rocketwire.wire.facts import properties as names
+from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.facts.record import MAX_PROPERTIES_LENGTH
-from rocketwire.wire.names import RETRY_PREFIX, not_sendable_problem, topic_problem
+from rocketwire.wire.names import RETRY_PREFIX, forbidden_send_reason, topic_name_error
 from rocketwire.wire.properties import encode_properties
 
 COMPRESS_FROM: Final = 4096
@@ -32,7 +32,7 @@ _OWN: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parcel:
+class EncodedMessages:
     """One message, or a batch, as a send request holds it; a batch has no properties of its own."""
 
     topic: str
@@ -43,7 +43,7 @@ class Parcel:
     order_key: str | None = None
 
 
-def single(message: Message, ids: UniqueIds, most: int) -> Parcel:
+def encode_message(message: Message, ids: UniqueIds, most: int) -> EncodedMessages:
     """A message by itself; `most` bounds its body in bytes.
 
     Raises:
@@ -57,7 +57,7 @@ def single(message: Message, ids: UniqueIds, most: int) -> Parcel:
         smaller = zlib.compress(body, _LEVEL)
         if len(smaller) < len(body):
             body, sys_flag = smaller, SysFlag.COMPRESSED
-    return Parcel(
+    return EncodedMessages(
         topic=message.topic,
         body=body,
         properties=properties,
@@ -67,7 +67,7 @@ def single(message: Message, ids: UniqueIds, most: int) -> Parcel:
     )
 
 
-def batch(messages: Sequence[Message], ids: UniqueIds, most: int) -> Parcel:
+def encode_message_batch(messages: Sequence[Message], ids: UniqueIds, most: int) -> EncodedMessages:
     """Several messages of one topic in one request; `most` bounds its body in bytes.
 
     Raises:
@@ -91,7 +91,7 @@ def batch(messages: Sequence[Message], ids: UniqueIds, most: int) -> Parcel:
     body = encode_batch(items)
     if len(body) > most:
         raise MessageInvalid(f"a batch of {len(body)} bytes: {most} are allowed; send it in parts")
-    return Parcel(
+    return EncodedMessages(
         topic=first.topic,
         body=body,
         properties=None,
@@ -102,7 +102,7 @@ def batch(messages: Sequence[Message], ids: UniqueIds, most: int) -> Parcel:
 
 
 def _check(message: Message, most: int) -> None:
-    problem = topic_problem(message.topic) or not_sendable_problem(message.topic)
+    problem = topic_name_error(message.topic) or forbidden_send_reason(message.topic)
     if problem is not None:
         raise MessageInvalid(f"topic {message.topic[:200]!r}: {problem}")
     if not message.body:

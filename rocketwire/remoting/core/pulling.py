@@ -6,15 +6,15 @@ import logging
 from collections.abc import Iterable
 from typing import Final
 
-from rocketwire.remoting.core.client import Client
-from rocketwire.remoting.core.fetching import Fetching
-from rocketwire.remoting.core.offsets import Begin, Offsets
+from rocketwire.remoting.core.client import ClientCore
+from rocketwire.remoting.core.fetching import QueueFetcher
+from rocketwire.remoting.core.offsets import Begin, OffsetRequests
 from rocketwire.remoting.core.steps import Operation
 from rocketwire.remoting.core.subscription import EVERYTHING, subscription
 from rocketwire.remoting.errors import NoSuchTopic, NotReached, Refused, RemotingError, SubscriptionInvalid
 from rocketwire.remoting.messages import Queue, ReceivedMessage
 from rocketwire.wire.bodies.client import SubscriptionData
-from rocketwire.wire.codes import ResponseCode
+from rocketwire.wire.facts.codes import ResponseCode
 from rocketwire.wire.names import AUTO_CREATE_TOPIC
 
 log = logging.getLogger(__name__)
@@ -23,7 +23,7 @@ _PASSING: Final = frozenset({ResponseCode.SYSTEM_ERROR, ResponseCode.SYSTEM_BUSY
 """Refusals of pulls that end by themselves."""
 
 
-class Pulling:
+class PullConsumerCore:
     """One pull consumer.
 
     Args:
@@ -32,12 +32,12 @@ class Pulling:
         most: Messages of one queue that a poll returns at most.
     """
 
-    def __init__(self, client: Client, *, begin: Begin | int, most: int) -> None:
+    def __init__(self, client: ClientCore, *, begin: Begin | int, most: int) -> None:
         self.client = client
-        self.offsets = Offsets(client)
+        self.offsets = OffsetRequests(client)
         self._begin = begin
         self._subscriptions: dict[str, SubscriptionData] = {}
-        self._fetching = Fetching(client, self._subscriptions, most=most, with_subscription=True)
+        self._fetching = QueueFetcher(client, self._subscriptions, most=most, with_subscription=True)
         self._committed: dict[Queue, int] = {}
 
     def open(self) -> Operation[None]:
@@ -59,9 +59,9 @@ class Pulling:
         self, topic: str, queues: Iterable[Queue] | None, *, tags: str = EVERYTHING, sql: str | None = None
     ) -> Operation[None]:
         """Fetch from queues of a topic, or from all, and from no others of this topic."""
-        by = subscription(topic, tags=tags, sql=sql, version=self.client.around.wall())
+        by = subscription(topic, tags=tags, sql=sql, version=self.client.runtime.wall())
         readable = yield from self.client.readable_queues(topic)
-        yield from self.client.check(by)
+        yield from self.client.check_filter(by)
         chosen = readable if queues is None else sorted(set(queues))
         for queue in chosen:
             if queue not in readable:
@@ -75,7 +75,7 @@ class Pulling:
                 self._committed.pop(queue, None)
         self._subscriptions[topic] = by
         for queue, offset in starts.items():
-            self._fetching.go_to(queue, offset)
+            self._fetching.seek(queue, offset)
 
     def position(self, queue: Queue) -> int:
         """Where the next poll of a queue begins."""
@@ -91,7 +91,7 @@ class Pulling:
     def seek(self, queue: Queue, offset: int) -> None:
         """Go on at an offset."""
         self.position(queue)
-        self._fetching.go_to(queue, offset)
+        self._fetching.seek(queue, offset)
 
     def seek_to_time(self, queue: Queue, milliseconds: int) -> Operation[None]:
         """Go on at the first message that was stored at or after a time."""
@@ -112,7 +112,7 @@ class Pulling:
         """The next messages of the assigned queues; none if none come within so many seconds."""
         if not self._fetching.positions:
             raise SubscriptionInvalid("no queue is assigned")
-        now = self.client.around.monotonic
+        now = self.client.runtime.monotonic
         until = now() + seconds
         while True:
             messages: list[ReceivedMessage] = []

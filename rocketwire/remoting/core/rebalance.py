@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from rocketwire.remoting.messages import Queue
 
 
-def share(own: str, members: Collection[str], queues: Sequence[Queue]) -> list[Queue]:
+def allocate_queues(own: str, members: Collection[str], queues: Sequence[Queue]) -> list[Queue]:
     """The queues of one member by the strategy that Java's clients use: equal parts of consecutive queues.
 
     Args:

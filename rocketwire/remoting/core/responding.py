@@ -6,11 +6,11 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from rocketwire.remoting.core.consuming import Consuming
-from rocketwire.remoting.core.incoming import message_of
-from rocketwire.remoting.core.session import Asked
-from rocketwire.remoting.core.steps import Operation, Reply
-from rocketwire.remoting.core.stock import Stock
+from rocketwire.remoting.core.consuming import PushConsumerCore
+from rocketwire.remoting.core.incoming import decode_message
+from rocketwire.remoting.core.process_queue import ProcessQueue
+from rocketwire.remoting.core.session import RequestReceived
+from rocketwire.remoting.core.steps import ClientReply, Operation
 from rocketwire.remoting.messages import Later, Queue
 from rocketwire.wire.bodies import decode_body, encode_body
 from rocketwire.wire.bodies.client import ConsumeType, MessageQueue
@@ -22,8 +22,8 @@ from rocketwire.wire.bodies.online import (
     ProcessQueueInfo,
     ResetOffsetBody,
 )
-from rocketwire.wire.codes import VERSION_4_9_7, RequestCode, ResponseCode, version_name
 from rocketwire.wire.errors import WireError
+from rocketwire.wire.facts.codes import VERSION_4_9_7, RequestCode, ResponseCode, version_name
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.online import ConsumeMessageDirectlyResultRequestHeader, GetConsumerStatusRequestHeader
 from rocketwire.wire.message import decode_record
@@ -33,12 +33,12 @@ log = logging.getLogger(__name__)
 _MIB: Final = 1 << 20
 
 
-class Responding:
+class BrokerRequestResponder:
     """Answers for one push consumer."""
 
-    def __init__(self, consuming: Consuming) -> None:
+    def __init__(self, consuming: PushConsumerCore) -> None:
         self._consuming = consuming
-        self._known: dict[int, Callable[[Asked], Operation[Reply | None]]] = {
+        self._known: dict[int, Callable[[RequestReceived], Operation[ClientReply | None]]] = {
             RequestCode.NOTIFY_CONSUMER_IDS_CHANGED: self._members_changed,
             RequestCode.RESET_CONSUMER_CLIENT_OFFSET: self._reset,
             RequestCode.GET_CONSUMER_STATUS_FROM_CLIENT: self._offsets,
@@ -46,7 +46,7 @@ class Responding:
             RequestCode.CONSUME_MESSAGE_DIRECTLY: self._consume,
         }
 
-    def respond(self, asked: Asked) -> Operation[Reply | None]:
+    def respond(self, asked: RequestReceived) -> Operation[ClientReply | None]:
         """Carry out a request; None if it is not one of a consumer."""
         respond = self._known.get(asked.code)
         if respond is None:
@@ -55,27 +55,27 @@ class Responding:
             return (yield from respond(asked))
         except WireError as error:
             log.warning("request %d of the broker is not as it should be: %s", asked.code, error)
-            return Reply(ResponseCode.SYSTEM_ERROR, str(error))
+            return ClientReply(ResponseCode.SYSTEM_ERROR, str(error))
 
-    def _members_changed(self, _: Asked) -> Operation[Reply | None]:
+    def _members_changed(self, _: RequestReceived) -> Operation[ClientReply | None]:
         self._consuming.rebalance_soon()
         yield from ()
-        return Reply()
+        return ClientReply()
 
-    def _reset(self, asked: Asked) -> Operation[Reply | None]:
+    def _reset(self, asked: RequestReceived) -> Operation[ClientReply | None]:
         for queue, offset in decode_body(ResetOffsetBody, asked.body).offset_table.items():
             log.info("%s is reset to offset %d", queue, offset)
             self._consuming.reset(Queue(queue.topic, queue.broker_name, queue.queue_id), offset)
         yield from ()
-        return Reply()
+        return ClientReply()
 
-    def _offsets(self, asked: Asked) -> Operation[Reply | None]:
+    def _offsets(self, asked: RequestReceived) -> Operation[ClientReply | None]:
         topic = decode_ext(GetConsumerStatusRequestHeader, asked.ext).topic
         offsets = {_wire(each.queue): each.offset for each in self._stocks() if each.queue.topic == topic}
         yield from ()
-        return Reply(body=encode_body(GetConsumerStatusBody(message_queue_table=offsets)))
+        return ClientReply(body=encode_body(GetConsumerStatusBody(message_queue_table=offsets)))
 
-    def _running_info(self, _: Asked) -> Operation[Reply | None]:
+    def _running_info(self, _: RequestReceived) -> Operation[ClientReply | None]:
         consuming = self._consuming
         properties = {
             "PROP_NAMESERVER_ADDR": consuming.client.settings.name_servers,
@@ -91,15 +91,15 @@ class Responding:
             mq_table={_wire(each.queue): _state(each) for each in self._stocks()},
         )
         yield from ()
-        return Reply(body=encode_body(info))
+        return ClientReply(body=encode_body(info))
 
-    def _consume(self, asked: Asked) -> Operation[Reply | None]:
+    def _consume(self, asked: RequestReceived) -> Operation[ClientReply | None]:
         """Give the handler a message now, whatever becomes of it."""
         fields = decode_ext(ConsumeMessageDirectlyResultRequestHeader, asked.ext)
-        message = message_of(decode_record(bytes(asked.body)), fields.broker_name or "")
-        around = self._consuming.client.around
+        message = decode_message(decode_record(bytes(asked.body)), fields.broker_name or "")
+        around = self._consuming.client.runtime
         begun = around.monotonic()
-        outcome = yield from self._consuming.handling.handled(message)
+        outcome = yield from self._consuming.handling.handle_now(message)
         if outcome is None:
             found = ConsumeResult.CR_SUCCESS
         else:
@@ -109,17 +109,17 @@ class Responding:
             remark=repr(outcome) if isinstance(outcome, Exception) else None,
             spent_time_mills=int((around.monotonic() - begun) * 1000),
         )
-        return Reply(body=encode_body(result))
+        return ClientReply(body=encode_body(result))
 
-    def _stocks(self) -> list[Stock]:
-        return list(self._consuming.stocks.values())
+    def _stocks(self) -> list[ProcessQueue]:
+        return list(self._consuming.process_queues.values())
 
 
 def _wire(queue: Queue) -> MessageQueue:
     return MessageQueue(topic=queue.topic, broker_name=queue.broker, queue_id=queue.queue_id)
 
 
-def _state(stock: Stock) -> ProcessQueueInfo:
+def _state(stock: ProcessQueue) -> ProcessQueueInfo:
     offsets = stock.offsets
     return ProcessQueueInfo(
         commit_offset=stock.offset,

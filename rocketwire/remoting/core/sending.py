@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from rocketwire.remoting.core import outgoing
-from rocketwire.remoting.core.client import Client
-from rocketwire.remoting.core.outgoing import Parcel
-from rocketwire.remoting.core.session import Answer, Request
-from rocketwire.remoting.core.steps import Operation, Peer, Sleep, Tell
+from rocketwire.remoting.core.client import ClientCore
+from rocketwire.remoting.core.outgoing import EncodedMessages
+from rocketwire.remoting.core.session import ClientRequest, Response
+from rocketwire.remoting.core.steps import Operation, RemoteServer, SendOneway, Sleep
 from rocketwire.remoting.core.unique_ids import UniqueIds
 from rocketwire.remoting.errors import MessageInvalid, NoBroker, NoSuchTopic, NotReached, Refused, RemotingError
 from rocketwire.remoting.messages import Message, Queue, SendResult, SendStatus
@@ -18,8 +18,8 @@ from rocketwire.remoting.routes import writable_queues
 from rocketwire.remoting.sends import STORED, send_request
 from rocketwire.wire.bodies.client import HeartbeatData, ProducerData
 from rocketwire.wire.bodies.route import TopicRouteData
-from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.errors import WireError
+from rocketwire.wire.facts.codes import ResponseCode
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.send import SendMessageResponseHeader
 from rocketwire.wire.java import string_hash
@@ -42,7 +42,7 @@ _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 2.0
 
 
-class Sending:
+class ProducerCore:
     """The sends of one producer.
 
     Args:
@@ -51,12 +51,12 @@ class Sending:
         most: Bytes of the largest body.
     """
 
-    def __init__(self, client: Client, *, retries: int, most: int) -> None:
+    def __init__(self, client: ClientCore, *, retries: int, most: int) -> None:
         self.client = client
         self._retries = retries
         self._most = most
         self._ids: UniqueIds | None = None
-        self._next = int.from_bytes(client.around.entropy(2), "big")  # producers do not all begin at the same queue
+        self._next = int.from_bytes(client.runtime.entropy(2), "big")  # producers do not all begin at the same queue
 
     def heartbeat_data(self) -> HeartbeatData:
         """The heartbeat of the producer."""
@@ -74,7 +74,7 @@ class Sending:
         except NoSuchTopic:
             log.debug("topics are not created by sending to them")
         yield from self.client.heartbeat(self.heartbeat_data())
-        self.client.around.start(self.client.heartbeats(self.heartbeat_data))
+        self.client.runtime.start(self.client.heartbeats(self.heartbeat_data))
 
     def close(self) -> Operation[None]:
         """Leave the group."""
@@ -88,7 +88,7 @@ class Sending:
             NoSuchTopic: there is no such topic, and none is created.
             NotReached, Refused: no broker took it; the last broker's failure.
         """
-        return (yield from self._send(outgoing.single(message, self._unique_ids(), self._most), queue))
+        return (yield from self._send(outgoing.encode_message(message, self._unique_ids(), self._most), queue))
 
     def send_batch(self, messages: Sequence[Message], queue: Queue | None = None) -> Operation[SendResult]:
         """Send messages of one topic in one request.
@@ -96,7 +96,7 @@ class Sending:
         Raises:
             MessageInvalid, NoSuchTopic, NotReached, Refused: as with `send`.
         """
-        return (yield from self._send(outgoing.batch(messages, self._unique_ids(), self._most), queue))
+        return (yield from self._send(outgoing.encode_message_batch(messages, self._unique_ids(), self._most), queue))
 
     def send_oneway(self, message: Message, queue: Queue | None = None) -> Operation[None]:
         """Send a message without waiting for an answer; it may be lost.
@@ -104,10 +104,10 @@ class Sending:
         Raises:
             MessageInvalid, NoSuchTopic, NotReached: as with `send`.
         """
-        parcel = outgoing.single(message, self._unique_ids(), self._most)
+        parcel = outgoing.encode_message(message, self._unique_ids(), self._most)
         queues = yield from self.queues(message.topic)
         chosen = self._choose(queues, parcel.order_key, queue, None)
-        yield Tell(self.client.broker(chosen.broker), self._request(parcel, chosen))
+        yield SendOneway(self.client.broker(chosen.broker), self._request(parcel, chosen))
 
     def queues(self, topic: str) -> Operation[list[Queue]]:
         """The queues of a topic that take messages, sorted.
@@ -130,11 +130,11 @@ class Sending:
     def _unique_ids(self) -> UniqueIds:
         """Made late: the address in the ids is that of a connection."""
         if self._ids is None:
-            around = self.client.around
+            around = self.client.runtime
             self._ids = UniqueIds(around.own_host(), around.process_id, around.entropy(4), around.wall)
         return self._ids
 
-    def _send(self, parcel: Parcel, queue: Queue | None) -> Operation[SendResult]:
+    def _send(self, parcel: EncodedMessages, queue: Queue | None) -> Operation[SendResult]:
         pause = _FIRST_PAUSE
         avoided: str | None = None
         for tries_left in reversed(range(self._retries + 1)):
@@ -148,7 +148,7 @@ class Sending:
             except (NotReached, NoBroker, Refused) as error:
                 if isinstance(error, Refused) and error.code not in _AGAIN:
                     raise
-                self.client.renew(parcel.topic)
+                self.client.expire_route(parcel.topic)
                 if not tries_left:
                     raise
                 log.info("sending to %s failed, trying again: %s", chosen or parcel.topic, error)
@@ -170,13 +170,13 @@ class Sending:
         others = [each for each in queues if each.broker != avoided] or queues
         return others[self._next % len(others)]
 
-    def _request(self, parcel: Parcel, queue: Queue) -> Request:
+    def _request(self, parcel: EncodedMessages, queue: Queue) -> ClientRequest:
         return send_request(
             parcel.topic,
             queue.queue_id,
             parcel.body,
             group=self.client.settings.group,
-            born_timestamp=self.client.around.wall(),
+            born_timestamp=self.client.runtime.wall(),
             properties=parcel.properties,
             sys_flag=parcel.sys_flag,
         )
@@ -186,7 +186,7 @@ def _writable(topic: str, route: TopicRouteData, *, is_model: bool) -> list[Queu
     return [Queue(topic, broker, number) for broker, number in writable_queues(route, is_model=is_model)]
 
 
-def _result(parcel: Parcel, queue: Queue, answer: Answer, peer: Peer) -> SendResult:
+def _result(parcel: EncodedMessages, queue: Queue, answer: Response, peer: RemoteServer) -> SendResult:
     try:
         fields = decode_ext(SendMessageResponseHeader, answer.ext)
     except WireError as error:

@@ -5,9 +5,16 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from rocketwire.remoting.credentials import Credentials, Signer
-from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, VERSION_4_9_7, RequestCode, ResponseCode, SerializeType
 from rocketwire.wire.connection import FrameReader
 from rocketwire.wire.errors import WireError
+from rocketwire.wire.facts.codes import (
+    FLAG_ONEWAY,
+    FLAG_RESPONSE,
+    VERSION_4_9_7,
+    RequestCode,
+    ResponseCode,
+    SerializeType,
+)
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header, decode_header
 from rocketwire.wire.headers import WireHeader, encode_ext
@@ -17,7 +24,7 @@ _SHORT: Final = frozenset({RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_M
 """The requests whose fields have short names."""
 
 
-class Request(NamedTuple):
+class ClientRequest(NamedTuple):
     """A request: its code, fields and body."""
 
     code: RequestCode
@@ -25,7 +32,7 @@ class Request(NamedTuple):
     body: bytes = b""
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """A response: its code, remark, extension fields and body."""
 
     code: int
@@ -34,14 +41,14 @@ class Answer(NamedTuple):
     body: memoryview
 
 
-class Answered(NamedTuple):
+class ResponseReceived(NamedTuple):
     """The peer answered the request of an opaque."""
 
     opaque: int
-    answer: Answer
+    answer: Response
 
 
-class Asked(NamedTuple):
+class RequestReceived(NamedTuple):
     """The peer sent a request of its own; `oneway` says that it wants no answer."""
 
     opaque: int
@@ -52,7 +59,7 @@ class Asked(NamedTuple):
     serialize_type: int
 
 
-class Session:
+class ClientSession:
     """The state of a connection.
 
     Args:
@@ -74,7 +81,7 @@ class Session:
         self._opaque = 0
         self._reader = FrameReader()
 
-    def request(self, request: Request, *, oneway: bool = False) -> tuple[int, bytes]:
+    def request(self, request: ClientRequest, *, oneway: bool = False) -> tuple[int, bytes]:
         """The opaque and the bytes of a request; no answer comes to a one-way request.
 
         Raises:
@@ -96,7 +103,7 @@ class Session:
         return self._opaque, encode_frame(header, body, self._serialize)
 
     def reply(
-        self, asked: Asked, *, code: int = ResponseCode.SUCCESS, remark: str | None = None, body: bytes = b""
+        self, asked: RequestReceived, *, code: int = ResponseCode.SUCCESS, remark: str | None = None, body: bytes = b""
     ) -> bytes:
         """The bytes of the answer to a request of the peer, in the serialisation of that request."""
         header = Header(
@@ -109,22 +116,24 @@ class Session:
         )
         return encode_frame(header, body, asked.serialize_type)
 
-    def receive(self, data: bytes) -> tuple[list[Answered | Asked], WireError | None]:
+    def receive(self, data: bytes) -> tuple[list[ResponseReceived | RequestReceived], WireError | None]:
         """What bytes of the peer complete, and the error if they are not RocketMQ's protocol.
 
         After an error the session must not be used again.
         """
         frames, error = self._reader.receive(memoryview(data))
-        found: list[Answered | Asked] = []
+        found: list[ResponseReceived | RequestReceived] = []
         try:
             for frame in frames:
                 header = decode_header(frame.header, frame.serialize_type)
                 ext = header.ext or {}
                 if header.is_response:
-                    found.append(Answered(header.opaque, Answer(header.code, header.remark, ext, frame.body)))
+                    found.append(ResponseReceived(header.opaque, Response(header.code, header.remark, ext, frame.body)))
                 else:
                     oneway = header.is_oneway
-                    found.append(Asked(header.opaque, header.code, ext, frame.body, oneway, frame.serialize_type))
+                    found.append(
+                        RequestReceived(header.opaque, header.code, ext, frame.body, oneway, frame.serialize_type)
+                    )
         except WireError as broken:
             return found, broken
         return found, error

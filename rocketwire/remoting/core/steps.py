@@ -12,16 +12,16 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from rocketwire.remoting.clock import Clock
-from rocketwire.remoting.core.session import Answer, Asked, Request
+from rocketwire.remoting.core.session import ClientRequest, RequestReceived, Response
 from rocketwire.remoting.errors import RemotingError
 from rocketwire.remoting.messages import ReceivedMessage
 from rocketwire.wire.addresses import Address
-from rocketwire.wire.codes import ResponseCode
+from rocketwire.wire.facts.codes import ResponseCode
 
 T = TypeVar("T")
 
 
-class Peer(NamedTuple):
+class RemoteServer(NamedTuple):
     """Whom to ask: `kind` is `broker` or `name server`."""
 
     kind: str
@@ -40,14 +40,14 @@ class Signal(Protocol):
 
 
 @dataclass(slots=True)
-class Pending:
+class PendingResponse:
     """A request whose answer comes later: then `answer` or `error` is set, and `signal` too.
 
     Who waits no longer calls `forget`.
     """
 
     signal: Signal
-    answer: Answer | None = None
+    answer: Response | None = None
     error: RemotingError | None = None
     forget: Callable[[], object] = lambda: None
 
@@ -56,7 +56,7 @@ class Pending:
         """Whether it is answered, or has failed."""
         return self.answer is not None or self.error is not None
 
-    def fulfil(self, outcome: Answer | RemotingError) -> None:
+    def fulfil(self, outcome: Response | RemotingError) -> None:
         """Set the outcome, unless there is one."""
         if self.done:
             return
@@ -68,28 +68,28 @@ class Pending:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """Send a request and wait for its answer so many seconds. Gives the `Answer`, or raises a `RemotingError`."""
+class SendAndWait:
+    """Send a request and wait for its answer so many seconds. Gives the `Response`, or raises a `RemotingError`."""
 
-    peer: Peer
-    request: Request
+    peer: RemoteServer
+    request: ClientRequest
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
-class Tell:
+class SendOneway:
     """Send a request that is not answered. Raises a `RemotingError` if it cannot be sent."""
 
-    peer: Peer
-    request: Request
+    peer: RemoteServer
+    request: ClientRequest
 
 
 @dataclass(frozen=True, slots=True)
-class Post:
-    """Send a request whose answer comes later. Gives its `Pending` at once, before there is a connection even."""
+class SendRequest:
+    """Send a request whose answer comes later. Gives its `PendingResponse` at once, before there is a connection even."""
 
-    peer: Peer
-    request: Request
+    peer: RemoteServer
+    request: ClientRequest
     signal: Signal
 
 
@@ -101,7 +101,7 @@ class Sleep:
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class WaitForSignal:
     """Wait until a signal is set, so many seconds at most; then it is not set any more."""
 
     signal: Signal
@@ -109,14 +109,14 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
-class Handle:
+class CallHandler:
     """Call the application's handler. Gives what it returns; exceptions that it raises come as values, too."""
 
     message: ReceivedMessage
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ClientReply:
     """The answer to a request of the peer."""
 
     code: int = ResponseCode.SUCCESS
@@ -124,16 +124,16 @@ class Reply:
     body: bytes = b""
 
 
-Step: TypeAlias = Ask | Tell | Post | Sleep | Wait | Handle
+Step: TypeAlias = SendAndWait | SendOneway | SendRequest | Sleep | WaitForSignal | CallHandler
 Operation: TypeAlias = Generator[Step, Any, T]
 
 
-Responder: TypeAlias = Callable[[Asked], Operation[Reply | None]]
+Responder: TypeAlias = Callable[[RequestReceived], Operation[ClientReply | None]]
 """Carries out a request of the peer; without a reply it is answered as not supported, unless it is one-way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class Runtime:
     """What the core gets from its front end.
 
     Attributes:
@@ -155,13 +155,13 @@ class Surroundings:
     start: Callable[[Operation[None]], None] = field(repr=False)
 
 
-def asked(peer: Peer, request: Request, seconds: float) -> Operation[Answer]:
+def request_response(peer: RemoteServer, request: ClientRequest, seconds: float) -> Operation[Response]:
     """The answer to a request."""
-    answer: Answer = yield Ask(peer, request, seconds)
+    answer: Response = yield SendAndWait(peer, request, seconds)
     return answer
 
 
-def posted(peer: Peer, request: Request, signal: Signal) -> Operation[Pending]:
+def request_later(peer: RemoteServer, request: ClientRequest, signal: Signal) -> Operation[PendingResponse]:
     """A request that was sent and whose answer comes later."""
-    pending: Pending = yield Post(peer, request, signal)
+    pending: PendingResponse = yield SendRequest(peer, request, signal)
     return pending

@@ -8,7 +8,7 @@ from rocketwire.remoting.errors import SubscriptionInvalid
 from rocketwire.remoting.messages import ReceivedMessage
 from rocketwire.wire.bodies.client import SubscriptionData
 from rocketwire.wire.java import string_hash
-from rocketwire.wire.names import topic_problem
+from rocketwire.wire.names import topic_name_error
 
 EVERYTHING: Final = "*"
 _OR: Final = "||"
@@ -22,7 +22,7 @@ def subscription(topic: str, *, tags: str = EVERYTHING, sql: str | None = None, 
     Raises:
         SubscriptionInvalid: the topic is no name, both filters are given, or one is empty.
     """
-    problem = topic_problem(topic)
+    problem = topic_name_error(topic)
     if problem is not None:
         raise SubscriptionInvalid(f"topic {topic[:200]!r}: {problem}")
     if sql is not None:
@@ -45,6 +45,6 @@ def subscription(topic: str, *, tags: str = EVERYTHING, sql: str | None = None, 
     )
 
 
-def wanted(message: ReceivedMessage, by: SubscriptionData) -> bool:
+def matches_tags(message: ReceivedMessage, by: SubscriptionData) -> bool:
     """Whether a message is really one of the subscription: brokers compare only the hash codes of tags."""
     return not by.tags_set or message.tags in by.tags_set

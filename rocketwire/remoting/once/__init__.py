@@ -15,11 +15,11 @@ from rocketwire.remoting.once.errors import (
     TransactionOpen,
     TransactionOwned,
 )
-from rocketwire.remoting.once.keys import Delivered, unique_key
+from rocketwire.remoting.once.keys import DeliveredMessage, unique_key
 from rocketwire.remoting.once.once import ExactlyOnce
 
 __all__ = [
-    "Delivered",
+    "DeliveredMessage",
     "ExactlyOnce",
     "NotTransactional",
     "OnceError",

@@ -10,7 +10,7 @@ import logging
 from typing import Final
 
 from rocketwire.remoting.clock import Clock
-from rocketwire.remoting.once.records import Records
+from rocketwire.remoting.once.records import ConsumedRecords
 
 EVERY: Final = 100
 STEP: Final = 1000
@@ -20,7 +20,7 @@ _log: Final = logging.getLogger(__name__)
 class Cleaner:
     """Removes a group's records that are older than `keep_ms`."""
 
-    def __init__(self, records: Records, group: str, keep_ms: int, clock: Clock) -> None:
+    def __init__(self, records: ConsumedRecords, group: str, keep_ms: int, clock: Clock) -> None:
         self._records = records
         self._group = group
         self._keep_ms = keep_ms

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 
 from rocketwire.remoting.once.database import NO_VALUES, Values
 from rocketwire.remoting.once.errors import SettingInvalid, TransactionOpen
-from rocketwire.remoting.once.guarded import Guarded, end
+from rocketwire.remoting.once.guarded import GuardedConnection, end
 from rocketwire.remoting.once.paramstyles import checked, rendered, style_of
 
 _IDLE: Final = 0  # psycopg's and libpq's number for "no transaction"
@@ -114,7 +114,7 @@ class DbApiWork:
         self._connection = connection
         self._style = style
         self._begun = False
-        self.handle = Guarded(connection)
+        self.handle = GuardedConnection(connection)
         seat.busy = True
 
     def run(self, statement: str, values: Values = NO_VALUES) -> Sequence[object]:

@@ -13,7 +13,7 @@ _ENDING: Final = frozenset({"commit", "rollback", "close", "executescript"})
 _SETTINGS: Final = frozenset({"autocommit", "isolation_level"})
 
 
-class Guarded:
+class GuardedConnection:
     """A DB-API connection during one transaction; all but what would end it is passed on."""
 
     __slots__ = ("_connection", "_over")
@@ -39,6 +39,6 @@ class Guarded:
         setattr(self._connection, name, value)
 
 
-def end(guarded: Guarded) -> None:
+def end(guarded: GuardedConnection) -> None:
     """Refuse every use of a connection from now on."""
     object.__setattr__(guarded, "_over", True)

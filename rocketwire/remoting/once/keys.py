@@ -8,7 +8,7 @@ from typing import Protocol
 from rocketwire.wire.facts.properties import ORIGIN_MESSAGE_ID, UNIQ_KEY
 
 
-class Delivered(Protocol):
+class DeliveredMessage(Protocol):
     """A message as a consumer receives it."""
 
     @property
@@ -24,7 +24,7 @@ class Delivered(Protocol):
         """Its properties."""
 
 
-def unique_key(message: Delivered) -> str:
+def unique_key(message: DeliveredMessage) -> str:
     """The id that a message keeps over all deliveries.
 
     That is the unique key of its producer, which a producer's own retry keeps too. A message without one is known by

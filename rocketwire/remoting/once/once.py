@@ -19,8 +19,8 @@ from rocketwire.remoting.once.cleaning import Cleaner
 from rocketwire.remoting.once.database import Database, Work, breaks_uniqueness
 from rocketwire.remoting.once.dbapi import DbApiConnection, DbApiDatabase
 from rocketwire.remoting.once.errors import SettingInvalid, TransactionEnded
-from rocketwire.remoting.once.keys import Delivered, unique_key
-from rocketwire.remoting.once.records import Record, Records
+from rocketwire.remoting.once.keys import DeliveredMessage, unique_key
+from rocketwire.remoting.once.records import ConsumedRecord, ConsumedRecords
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -30,7 +30,7 @@ KEEP_SECONDS: Final = 4 * 24 * 3600
 """A day longer than brokers keep messages if nothing else is set."""
 TABLE: Final = "rocketwire_once"
 
-Message = TypeVar("Message", bound=Delivered)
+Message = TypeVar("Message", bound=DeliveredMessage)
 
 
 class ExactlyOnce:
@@ -69,7 +69,7 @@ class ExactlyOnce:
         self._key = key
         self._clock = clock
         self._database = _database_of(source, paramstyle)
-        self._records = Records(self._database, table)
+        self._records = ConsumedRecords(self._database, table)
         self._cleaner = None if keep_seconds is None else Cleaner(self._records, group, int(keep_seconds * 1000), clock)
 
     def __enter__(self) -> Self:
@@ -103,7 +103,7 @@ class ExactlyOnce:
         return handle
 
     @contextlib.contextmanager
-    def transaction(self, message: Delivered) -> Iterator[Any]:
+    def transaction(self, message: DeliveredMessage) -> Iterator[Any]:
         """A connection or session in the message's transaction, None if the message is done already.
 
         The end of the `with` commits; an exception in it rolls back. If the consumer then does not acknowledge the
@@ -115,7 +115,7 @@ class ExactlyOnce:
             TransactionOpen: this thread is in the transaction of another message.
             TransactionEnded: the application, or an error that it caught, ended the transaction.
         """
-        record = Record(self._group, self._key_of(message), self._clock())
+        record = ConsumedRecord(self._group, self._key_of(message), self._clock())
         work = self._begin(record)
         if work is None:
             yield None
@@ -130,13 +130,13 @@ class ExactlyOnce:
         if self._cleaner is not None:
             self._cleaner.after_message()
 
-    def _key_of(self, message: Delivered) -> str:
+    def _key_of(self, message: DeliveredMessage) -> str:
         key: object = self._key(message)
         if not isinstance(key, str) or not key:
             raise SettingInvalid(f"key: {key!r} is not a text of at least one character")
         return key
 
-    def _check(self, work: Work, record: Record) -> None:
+    def _check(self, work: Work, record: ConsumedRecord) -> None:
         """Make sure that the record is still in the transaction, and that this can be committed.
 
         An error that the application caught may have rolled back everything: of a deadlock MySQL does that, and what
@@ -146,7 +146,7 @@ class ExactlyOnce:
         if work.ended or not work.run(self._records.find, record.place()):
             raise TransactionEnded
 
-    def _begin(self, record: Record) -> Work | None:
+    def _begin(self, record: ConsumedRecord) -> Work | None:
         """A transaction that has inserted the record, None if a committed one is there.
 
         A connection may have died since its last use. Nothing of the application has happened yet, so it is tried
@@ -161,9 +161,9 @@ class ExactlyOnce:
         except _ConnectionLost as lost:
             raise lost.error from None
 
-    def _try_begin(self, record: Record) -> Work | None:
+    def _try_begin(self, record: ConsumedRecord) -> Work | None:
         if not self._database.tested:
-            self._records.prepare(record.group, record.done_at)
+            self._records.prepare(record.group, record.consumed_at)
             self._database.tested = True
         work = self._database.begin()
         try:

@@ -21,12 +21,12 @@ _SHOWN: Final = 255
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class ConsumedRecord:
     """That a group has consumed the message with a key, at a time in milliseconds since the epoch."""
 
     group: str
     key: str
-    done_at: int
+    consumed_at: int
 
     def values(self) -> dict[str, str | int]:
         """The columns."""
@@ -34,7 +34,7 @@ class Record:
             **self.place(),
             "shown_group": _shown(self.group),
             "shown_key": _shown(self.key),
-            "done_at": self.done_at,
+            "consumed_at": self.consumed_at,
         }
 
     def place(self) -> dict[str, str | int]:
@@ -43,7 +43,7 @@ class Record:
         return {"record_key": hashlib.sha256(name).hexdigest()}
 
 
-class Records:
+class ConsumedRecords:
     """The table, called `table`, of a database.
 
     Raises:
@@ -73,7 +73,7 @@ class Records:
         """
         if not self._there():
             self._make()
-        probe = Record(group, f"probe {uuid.uuid4()}", now)
+        probe = ConsumedRecord(group, f"probe {uuid.uuid4()}", now)
         work = self._database.begin()
         try:
             work.run(self.add, probe.values())
@@ -90,7 +90,7 @@ class Records:
             self._database.close()  # a connection that cannot roll back may hold locks
             raise NotTransactional(self._table)
 
-    def has(self, record: Record) -> bool:
+    def has(self, record: ConsumedRecord) -> bool:
         """Whether a committed record has the same group and key."""
         work = self._database.begin()
         try:
@@ -118,7 +118,7 @@ class Records:
     def _there(self) -> bool:
         """Whether the table can be read."""
         try:
-            self.has(Record("", "", 0))
+            self.has(ConsumedRecord("", "", 0))
         except Exception:  # noqa: BLE001 - each driver has its own; what else is wrong shows when the table is made
             return False
         return True

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from rocketwire.remoting.core.client import Client
-from rocketwire.remoting.core.fetching import Fetched, Fetching
-from rocketwire.remoting.core.offsets import Begin, Offsets
+from rocketwire.remoting.core.client import ClientCore
+from rocketwire.remoting.core.fetching import FetchedMessages, QueueFetcher
+from rocketwire.remoting.core.offsets import Begin, OffsetRequests
 from rocketwire.remoting.core.steps import Operation, Sleep
 from rocketwire.remoting.core.subscription import EVERYTHING, subscription
 from rocketwire.remoting.errors import NoSuchTopic, NotReached, Refused
 from rocketwire.remoting.messages import Queue, ReceivedMessage
 from rocketwire.testing.core.reading import in_store_order
-from rocketwire.wire.codes import ResponseCode
+from rocketwire.wire.facts.codes import ResponseCode
 
 _AT_ONCE: Final = 32
 _TOPIC_SECONDS: Final = 0.05
@@ -24,7 +24,7 @@ _PASSING: Final = frozenset({ResponseCode.SYSTEM_ERROR, ResponseCode.SYSTEM_BUSY
 """Refusals of pulls that end by themselves."""
 
 
-class Inbox:
+class GroupInbox:
     """What one group receives of one topic. It continues at the group's committed offsets, else at the first messages.
 
     Args:
@@ -32,12 +32,12 @@ class Inbox:
         topic: The topic.
     """
 
-    def __init__(self, client: Client, topic: str) -> None:
+    def __init__(self, client: ClientCore, topic: str) -> None:
         self._client = client
         self._topic = topic
-        self._offsets = Offsets(client)
-        by = subscription(topic, tags=EVERYTHING, sql=None, version=client.around.wall())
-        self._fetching = Fetching(client, {topic: by}, most=_AT_ONCE, with_subscription=True)
+        self._offsets = OffsetRequests(client)
+        by = subscription(topic, tags=EVERYTHING, sql=None, version=client.runtime.wall())
+        self._fetching = QueueFetcher(client, {topic: by}, most=_AT_ONCE, with_subscription=True)
         self._here: dict[tuple[Queue, int], ReceivedMessage] = {}
         self._committed: dict[Queue, int] = {}
 
@@ -49,7 +49,7 @@ class Inbox:
             Refused: they cannot be read.
             NotReached: the endpoint does not answer.
         """
-        now = self._client.around.monotonic
+        now = self._client.runtime.monotonic
         until = now() + seconds
         yield from self._find_queues(until)
         while True:
@@ -67,30 +67,30 @@ class Inbox:
     def _find_queues(self, until: float) -> Operation[None]:
         """Pull all queues that the topic has by now."""
         while True:
-            self._client.renew(self._topic)
+            self._client.expire_route(self._topic)
             try:
                 queues = yield from self._client.readable_queues(self._topic)
                 break
             except NoSuchTopic:
-                if self._client.around.monotonic() >= until:
+                if self._client.runtime.monotonic() >= until:
                     raise
             yield Sleep(_TOPIC_SECONDS)
         for queue in queues:
             if queue not in self._fetching.positions:
                 start = yield from self._offsets.start(queue, Begin.FIRST)
                 self._committed[queue] = start
-                self._fetching.go_to(queue, start)
+                self._fetching.seek(queue, start)
 
     def _catch_up(self) -> Operation[None]:
         """Fetch what is stored now: of several queues, the answer about the oldest message may be the last to come."""
-        now = self._client.around.monotonic
+        now = self._client.runtime.monotonic
         until = now() + self._client.settings.timeout
         for queue in self._fetching.positions:
             end = yield from self._offsets.end(queue)
             while self._fetching.positions[queue] < end and len(self._here) < _AT_ONCE * _AT_ONCE and now() < until:
                 self._take((yield from self._fetching.fetch(_LOOK_SECONDS)))
 
-    def _take(self, fetched: Iterable[Fetched]) -> None:
+    def _take(self, fetched: Iterable[FetchedMessages]) -> None:
         for each in fetched:
             error = each.error
             passes = isinstance(error, NotReached) or (isinstance(error, Refused) and error.code in _PASSING)

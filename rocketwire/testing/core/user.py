@@ -7,12 +7,12 @@ from datetime import timedelta
 from itertools import count
 from typing import Final
 
-from rocketwire.remoting.core.client import Client, Settings
-from rocketwire.remoting.core.sending import Sending
-from rocketwire.remoting.core.steps import Operation, Peer, Surroundings
+from rocketwire.remoting.core.client import ClientCore, ClientSettings
+from rocketwire.remoting.core.sending import ProducerCore
+from rocketwire.remoting.core.steps import Operation, RemoteServer, Runtime
 from rocketwire.remoting.messages import ReceivedMessage, SendResult
 from rocketwire.testing.core.administering import create_group, create_topic
-from rocketwire.testing.core.inbox import Inbox
+from rocketwire.testing.core.inbox import GroupInbox
 from rocketwire.testing.core.outgoing import message
 from rocketwire.testing.core.reading import stored
 from rocketwire.wire.addresses import parse_address
@@ -22,7 +22,7 @@ OWN_GROUP: Final = "rocketwire-testing"
 _LARGEST: Final = 4 << 20
 
 
-class User:
+class EndpointUser:
     """One client of an endpoint.
 
     Args:
@@ -31,13 +31,13 @@ class User:
         around: The front end's.
     """
 
-    def __init__(self, settings: Settings, broker: str, around: Surroundings) -> None:
+    def __init__(self, settings: ClientSettings, broker: str, around: Runtime) -> None:
         self._settings = settings
         self._around = around
-        self._client = Client(settings, around)
-        self._broker = Peer("broker", parse_address(broker))
-        self._sending = Sending(self._client, retries=2, most=_LARGEST)
-        self._inboxes: dict[tuple[str, str], Inbox] = {}
+        self._client = ClientCore(settings, around)
+        self._broker = RemoteServer("broker", parse_address(broker))
+        self._sending = ProducerCore(self._client, retries=2, most=_LARGEST)
+        self._inboxes: dict[tuple[str, str], GroupInbox] = {}
         self._numbers = count(1)
         self._unique = around.entropy(3).hex()
 
@@ -88,13 +88,13 @@ class User:
         group = group or OWN_GROUP
         inbox = self._inboxes.get((topic, group))
         if inbox is None:
-            settings = Settings(
+            settings = ClientSettings(
                 group=group,
                 name_servers=self._settings.name_servers,
                 credentials=self._settings.credentials,
                 tls=self._settings.tls,
             )
-            inbox = self._inboxes[topic, group] = Inbox(Client(settings, self._around), topic)
+            inbox = self._inboxes[topic, group] = GroupInbox(ClientCore(settings, self._around), topic)
         return (yield from inbox.receive(count, seconds))
 
     def messages(self, topic: str) -> Operation[list[ReceivedMessage]]:

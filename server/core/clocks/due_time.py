@@ -15,7 +15,7 @@ import trio
 from rocketwire.store.event import Event
 
 
-def as_it_is(moment: int) -> int:
+def unchanged_time(moment: int) -> int:
     """The time of a client's time stamp where no clock was moved: the same."""
     return moment
 
@@ -33,5 +33,5 @@ class DueTime:
 
     elapsed: Callable[[], float] = trio.current_time
     sleep: Callable[[float], Awaitable[None]] = trio.sleep
-    of_client: Callable[[int], int] = as_it_is
+    from_client_time: Callable[[int], int] = unchanged_time
     moved: Event[[]] = field(default_factory=Event)

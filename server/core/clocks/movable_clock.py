@@ -112,7 +112,7 @@ class MovableClock:
 
     def due_time(self) -> DueTime:
         """How time passes by this clock."""
-        return DueTime(elapsed=self._elapsed, sleep=self._sleep, of_client=self._of_client, moved=self.moved)
+        return DueTime(elapsed=self._elapsed, sleep=self._sleep, from_client_time=self._of_client, moved=self.moved)
 
     def _elapsed(self) -> float:
         return trio.current_time() + (self.advanced - self._at_start) / 1000

@@ -11,15 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from rocketwire.server.core.errors import SubscriptionInvalid
+from rocketwire.server.core.errors import FilterExpressionInvalid
 from rocketwire.server.filters.sql.code import MOST_COMPARISONS, Compiled, TooLarge, compile_condition
+from rocketwire.server.filters.sql.compiled_cache import CompiledCache
 from rocketwire.server.filters.sql.java_numbers import EvaluationFailed
-from rocketwire.server.filters.sql.kept import Kept
 
 SQL92: Final = "SQL92"
 """The expression type."""
 
-Wanted = Callable[[bytes], bool]
+PropertiesTest = Callable[[bytes], bool]
 """Takes a record's property text; returns whether the message matches."""
 
 _BYTES: Final = 3072
@@ -39,7 +39,7 @@ class SqlFilter(NamedTuple):
     `size` is the most bytes of memory it takes.
     """
 
-    wanted: Wanted
+    wanted: PropertiesTest
     most_text: int
     properties: tuple[str, ...]
     size: int
@@ -51,14 +51,14 @@ def compile_evaluation(expression: str) -> Compiled:
     It raises EvaluationFailed where Apache's filter throws. The grammar is loaded at the first call.
 
     Raises:
-        SubscriptionInvalid: the expression cannot be parsed; the text says where.
+        FilterExpressionInvalid: the expression cannot be parsed; the text says where.
     """
     from rocketwire.server.filters.sql.grammar import parse  # noqa: PLC0415 - importing lark takes longer than the rest of a start
 
     try:
         return compile_condition(parse(expression))
     except TooLarge as problem:
-        raise SubscriptionInvalid(str(problem)) from None
+        raise FilterExpressionInvalid(str(problem)) from None
 
 
 def compile_sql(expression: str) -> SqlFilter:
@@ -67,17 +67,17 @@ def compile_sql(expression: str) -> SqlFilter:
     The results for the newest expressions are cached.
 
     Raises:
-        SubscriptionInvalid: the expression cannot be parsed; the text says where.
+        FilterExpressionInvalid: the expression cannot be parsed; the text says where.
     """
     kept = _kept.get(expression)
     if kept is None:
         try:
             kept = _compile(expression)
-        except SubscriptionInvalid as problem:
+        except FilterExpressionInvalid as problem:
             kept = str(problem)
         _kept.put(expression, kept)
     if isinstance(kept, str):
-        raise SubscriptionInvalid(kept)
+        raise FilterExpressionInvalid(kept)
     return kept
 
 
@@ -98,4 +98,4 @@ def _compile(expression: str) -> SqlFilter:
     return SqlFilter(wanted, _MOST_WORK // work, properties, _BYTES + _BYTES_EACH * len(expression))
 
 
-_kept: Final = Kept[SqlFilter | str]()
+_kept: Final = CompiledCache[SqlFilter | str]()

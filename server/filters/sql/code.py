@@ -19,15 +19,15 @@ from rocketwire.server.filters.sql.nodes import (
     Equal,
     In,
     IsNull,
-    Kind,
     Logic,
     Matches,
     Negated,
     Node,
     Not,
-    Ordered,
+    OrderComparison,
     Property,
     Truth,
+    ValueKind,
 )
 from rocketwire.server.filters.sql.values import Operand, Values
 
@@ -45,7 +45,7 @@ class TooLarge(ValueError):
     """A condition has more than MOST_NESTED levels, or MOST_COMPARISONS; the text says which."""
 
 
-_NOTHING: Final = Operand(Kind.NULL, "None", nullable=True)
+_NOTHING: Final = Operand(ValueKind.NULL, "None", nullable=True)
 
 
 class Compiled(NamedTuple):
@@ -141,18 +141,20 @@ class _Writer:
         match node:
             case Property(name):
                 value = self._values.of(name)
-                return Operand(Kind.STRING, value if value in self._values.before else self._set(value), nullable=True)
+                return Operand(
+                    ValueKind.STRING, value if value in self._values.before else self._set(value), nullable=True
+                )
             case Constant(kind, constant):
                 return Operand(kind, repr(constant), nullable=False)
             case Truth(truth):
-                return _NOTHING if truth is None else Operand(Kind.BOOLEAN, repr(truth), nullable=False)
+                return _NOTHING if truth is None else Operand(ValueKind.BOOLEAN, repr(truth), nullable=False)
             case Negated(Constant(kind, constant), signs) if kind in NUMBERS:
                 return Operand(kind, f"{'-' * (signs % 2)}{constant!r}", nullable=False)
             case Negated(of):
                 self._operand(of)  # it may fail
                 return _NOTHING
             case _:
-                return Operand(Kind.BOOLEAN, self._truth(node), nullable=True)
+                return Operand(ValueKind.BOOLEAN, self._truth(node), nullable=True)
 
     def _truth(self, node: Condition) -> str:
         """Generate the code of a condition's truth; return the variable that holds it.
@@ -192,7 +194,7 @@ class _Writer:
                 return self._logic(parts, certain=not every)
             case Equal(left, right):
                 return self._equal(self._operand(left), self._operand(right))
-            case Ordered(operator, left, right):
+            case OrderComparison(operator, left, right):
                 return self._ordered(operator, left, right)
             case IsNull(of):
                 operand = self._operand(of)
@@ -217,8 +219,8 @@ class _Writer:
     def _matches(self, node: Matches) -> str:
         if not node.text:
             return "False"
-        operand = self._operand(node.of)
-        if operand.kind is not Kind.STRING:
+        operand = self._operand(node.operand)
+        if operand.kind is not ValueKind.STRING:
             return "False"
         self._searches += 1 + len(node.text) // _SEARCHED_AT_ONCE
         method = {"CONTAINS": "__contains__", "STARTSWITH": "startswith", "ENDSWITH": "endswith"}[node.operator]
@@ -229,9 +231,9 @@ class _Writer:
 
     def _equal(self, left: Operand, right: Operand) -> str:
         """True if both are null, null if only the left one is, false if only the right one is."""
-        if left.kind is Kind.NULL:
+        if left.kind is ValueKind.NULL:
             return self._set(f"True if {right.code} is None else None" if right.nullable else "None")
-        if right.kind is Kind.NULL:
+        if right.kind is ValueKind.NULL:
             return self._set(f"{left.code} is None" if left.nullable else "False")
         result = self._values.equality(left, right)
         if right.nullable:
@@ -245,12 +247,12 @@ class _Writer:
     def _ordered(self, operator: str, left_node: Node, right_node: Node) -> str:
         """Null if a side is null; the right side is not evaluated if the left one is null."""
         left = self._operand(left_node)
-        if left.kind is Kind.NULL:
+        if left.kind is ValueKind.NULL:
             return "None"
         result = self._set("None")
         with self._when(f"{left.code} is not None" if left.nullable else "True"):
             right = self._operand(right_node)
-            if right.kind is Kind.NULL:
+            if right.kind is ValueKind.NULL:
                 return result
             comparison = self._values.comparison(operator, left, right)
             if right.nullable:

@@ -17,10 +17,10 @@ from typing import Final, cast
 
 from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken, v_args
 
-from rocketwire.server.core.errors import SubscriptionInvalid
+from rocketwire.server.core.errors import FilterExpressionInvalid
 from rocketwire.server.filters.sql import nodes
-from rocketwire.server.filters.sql.nodes import Condition, Constant, Kind, Node, NotAllowed, Property, Truth
-from rocketwire.server.filters.sql.places import end, place, stuck
+from rocketwire.server.filters.sql.nodes import Condition, Constant, Node, NotAllowed, Property, Truth, ValueKind
+from rocketwire.server.filters.sql.places import end_position_text, lexical_error_text, position_text
 from rocketwire.wire.java import INT32_MAX, INT64_MAX
 
 MOST_CHARACTERS: Final = 16_384
@@ -103,12 +103,12 @@ def parse(text: str) -> Condition:
     """Parse an expression.
 
     Raises:
-        SubscriptionInvalid: it is not valid; the text says where.
+        FilterExpressionInvalid: it is not valid; the text says where.
     """
     if len(text) > MOST_CHARACTERS:
-        raise SubscriptionInvalid(f"the expression has {len(text)} characters, {MOST_CHARACTERS} are the most")
+        raise FilterExpressionInvalid(f"the expression has {len(text)} characters, {MOST_CHARACTERS} are the most")
     if _LINE_ENDS.split(text)[-1].count("--") > MOST_DASHES:
-        raise SubscriptionInvalid(f"the expression has more than {MOST_DASHES} times -- and no line end behind it")
+        raise FilterExpressionInvalid(f"the expression has more than {MOST_DASHES} times -- and no line end behind it")
     parser = _parser().parse_interactive(text)
     tokens: list[Token | None] = []
     try:
@@ -116,17 +116,17 @@ def parse(text: str) -> Condition:
         with suppress(UnexpectedToken):
             tokens.extend(islice(parser.iter_parse(), MOST_TOKENS + 1))  # each token before it is examined
             if len(tokens) > MOST_TOKENS:
-                raise SubscriptionInvalid(f"the expression has more than {MOST_TOKENS} tokens")
+                raise FilterExpressionInvalid(f"the expression has more than {MOST_TOKENS} tokens")
             tokens.append(None)
         return cast("Condition", parser.feed_token(Token("$END", "")))
     except UnexpectedCharacters as error:
-        raise SubscriptionInvalid(
-            f"{_PARSER}.TokenMgrError: Lexical error {stuck(text, cast('int', error.pos_in_stream))}."
+        raise FilterExpressionInvalid(
+            f"{_PARSER}.TokenMgrError: Lexical error {lexical_error_text(text, cast('int', error.pos_in_stream))}."
         ) from None
     except UnexpectedToken:
-        raise SubscriptionInvalid(f"{_PARSER}.ParseException: Encountered {_shown(tokens, text)}.") from None
+        raise FilterExpressionInvalid(f"{_PARSER}.ParseException: Encountered {_shown(tokens, text)}.") from None
     except _Misfit as misfit:
-        raise SubscriptionInvalid(f"{misfit} ({place(text, misfit.at)})") from None
+        raise FilterExpressionInvalid(f"{misfit} ({position_text(text, misfit.at)})") from None
 
 
 def _shown(tokens: Sequence[Token | None], text: str) -> str:
@@ -141,9 +141,9 @@ def _shown(tokens: Sequence[Token | None], text: str) -> str:
     if value is not None and value.type in _VALUES and word is not None and word.type == "NOT":
         last = word
     if last is None:
-        return f'"<EOF>" {end(text)}'
+        return f'"<EOF>" {end_position_text(text)}'
     image = _LITERALS.get(last.type, f'"{last.upper()}"')
-    return f'" {image} "{_escaped(last)} "" {place(text, last.start_pos or 0)}'
+    return f'" {image} "{_escaped(last)} "" {position_text(text, last.start_pos or 0)}'
 
 
 def _escaped(text: str) -> str:
@@ -217,7 +217,7 @@ class _Builder(Transformer[Token, Node]):
 
     def ordered(self, left: Node, sign: Token, right: Node) -> Node:
         with _at(sign):
-            return nodes.ordered(str(sign), left, right)
+            return nodes.order_comparison(str(sign), left, right)
 
     def between(self, of: Node, word: Token, low: Node, _: Token, high: Node) -> Node:
         with _at(word):
@@ -246,7 +246,7 @@ class _Builder(Transformer[Token, Node]):
             return nodes.Not(nodes.condition(of))
 
     def text(self, literal: Token) -> Node:
-        return Constant(Kind.STRING, _content(literal), str(literal))
+        return Constant(ValueKind.STRING, _content(literal), str(literal))
 
     def whole(self, literal: Token) -> Node:
         digits = literal.rstrip("lL")
@@ -254,7 +254,7 @@ class _Builder(Transformer[Token, Node]):
         with _at(literal, "java.lang.NumberFormatException"):
             if value > INT64_MAX:
                 raise NotAllowed(f'For input string: "{digits}"')
-        return Constant(Kind.INT if value <= INT32_MAX else Kind.LONG, value, str(value))
+        return Constant(ValueKind.INT if value <= INT32_MAX else ValueKind.LONG, value, str(value))
 
     def decimal(self, literal: Token) -> Node:
         value = float(literal)
@@ -263,7 +263,7 @@ class _Builder(Transformer[Token, Node]):
                 raise NotAllowed(f"{literal} is less than 4.9E-324")
             if value == math.inf:
                 raise NotAllowed(f"{literal} is greater than 1.7976931348623157E308")
-        return Constant(Kind.DOUBLE, value, str(literal))
+        return Constant(ValueKind.DOUBLE, value, str(literal))
 
     def truth(self, word: Token) -> Node:
         return Truth({"TRUE": True, "FALSE": False}.get(word.type))

@@ -13,7 +13,7 @@ from typing import Final
 from rocketwire.server.filters.sql.java_numbers import compare_doubles
 
 
-class Kind(enum.Enum):
+class ValueKind(enum.Enum):
     """Java's class of a value."""
 
     STRING = "String"
@@ -24,7 +24,7 @@ class Kind(enum.Enum):
     NULL = "null"
 
 
-NUMBERS: Final = frozenset({Kind.INT, Kind.LONG, Kind.DOUBLE})
+NUMBERS: Final = frozenset({ValueKind.INT, ValueKind.LONG, ValueKind.DOUBLE})
 
 
 class NotAllowed(ValueError):
@@ -42,7 +42,7 @@ class Property:
 class Constant:
     """A number or text literal; `value` is bytes for text."""
 
-    kind: Kind
+    kind: ValueKind
     value: bytes | int | float
     text: str
 
@@ -51,7 +51,7 @@ class Constant:
 class Negated:
     """``- of``, or several signs: null unless it is a number."""
 
-    of: Property | Constant | Condition
+    operand: Property | Constant | Condition
     signs: int
 
 
@@ -66,14 +66,14 @@ class Truth:
 class Cast:
     """A property used as a condition: false, since no property is a boolean; null without the property."""
 
-    of: Property
+    operand: Property
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
     """``NOT of``; null stays null."""
 
-    of: Condition
+    operand: Condition
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class Equal:
 
 
 @dataclass(frozen=True, slots=True)
-class Ordered:
+class OrderComparison:
     """``left < right``, or another of the operators for numbers."""
 
     operator: str
@@ -103,31 +103,31 @@ class Ordered:
 
 @dataclass(frozen=True, slots=True)
 class IsNull:
-    """``of IS NULL``: never null itself."""
+    """``operand IS NULL``: never null itself."""
 
-    of: Node
+    operand: Node
 
 
 @dataclass(frozen=True, slots=True)
 class In:
-    """``of IN (texts)``."""
+    """``operand IN (texts)``."""
 
-    of: Property
+    operand: Property
     texts: tuple[bytes, ...]
     negated: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Matches:
-    """``of CONTAINS text``, or STARTSWITH, ENDSWITH; false, negated or not, for null and an empty text."""
+    """``operand CONTAINS text``, or STARTSWITH, ENDSWITH; false, negated or not, for null and an empty text."""
 
     operator: str
-    of: Node
+    operand: Node
     text: bytes
     negated: bool
 
 
-Condition = Truth | Cast | Not | Logic | Equal | Ordered | IsNull | In | Matches
+Condition = Truth | Cast | Not | Logic | Equal | OrderComparison | IsNull | In | Matches
 Node = Property | Constant | Negated | Condition
 
 
@@ -146,7 +146,7 @@ def condition(node: Node) -> Condition:
 
 def negated(of: Node) -> Negated:
     """``- of``; several signs do not nest."""
-    return Negated(of.of, of.signs + 1) if isinstance(of, Negated) else Negated(of, 1)
+    return Negated(of.operand, of.signs + 1) if isinstance(of, Negated) else Negated(of, 1)
 
 
 def equal(left: Node, right: Node) -> Equal:
@@ -163,7 +163,7 @@ def equal(left: Node, right: Node) -> Equal:
     return Equal(left, right)
 
 
-def ordered(operator: str, left: Node, right: Node) -> Ordered:
+def order_comparison(operator: str, left: Node, right: Node) -> OrderComparison:
     """``left < right`` and the like.
 
     Raises:
@@ -173,7 +173,7 @@ def ordered(operator: str, left: Node, right: Node) -> Ordered:
         number = isinstance(side, Constant) and side.kind in NUMBERS
         if not number and not isinstance(side, Property | Negated):
             raise NotAllowed(f"Value '{describe(side)}' cannot be compared.")
-    return Ordered(operator, left, right)
+    return OrderComparison(operator, left, right)
 
 
 def between(of: Node, low: Node, high: Node) -> Logic:
@@ -191,11 +191,11 @@ def between(of: Node, low: Node, high: Node) -> Logic:
         raise NotAllowed(
             f"Illegal values of between, left value({low.text}) must less than or equal to right value({high.text})"
         )
-    return Logic(every=True, parts=(ordered(">=", of, low), ordered("<=", of, high)))
+    return Logic(every=True, parts=(order_comparison(">=", of, low), order_comparison("<=", of, high)))
 
 
 def _is_below(left: Constant, right: Constant) -> bool:
-    if Kind.DOUBLE in {left.kind, right.kind}:
+    if ValueKind.DOUBLE in {left.kind, right.kind}:
         return compare_doubles(float(left.value), float(right.value)) < 0
     return int(left.value) < int(right.value)
 
@@ -206,7 +206,7 @@ def not_between(of: Node, low: Node, high: Node) -> Logic:
     Raises:
         NotAllowed: a part is not a number.
     """
-    return Logic(every=False, parts=(ordered("<", of, low), ordered(">", of, high)))
+    return Logic(every=False, parts=(order_comparison("<", of, low), order_comparison(">", of, high)))
 
 
 def one_of(of: Node, texts: tuple[bytes, ...], *, negated: bool) -> In:

@@ -14,17 +14,17 @@ _TWO_CHARS: Final = re.compile("[\U00010000-\U0010ffff]")
 _LINE_END: Final = re.compile("\r\n|\r|\n")
 
 
-def place(text: str, at: int) -> str:
+def position_text(text: str, at: int) -> str:
     """The line and column of the char at an index."""
     return _told(*_last(_chars(text[:at]) + text[at]))
 
 
-def end(text: str) -> str:
+def end_position_text(text: str) -> str:
     """The place of a text's last char."""
     return _told(*_last(_chars(text)))
 
 
-def stuck(text: str, at: int) -> str:
+def lexical_error_text(text: str, at: int) -> str:
     """Where Apache gives up a token that begins at an index and is invalid: at the char that cannot continue it.
 
     An unterminated text or comment is read to the end, and given up one column further.
@@ -34,7 +34,7 @@ def stuck(text: str, at: int) -> str:
     elif text[at] in "./":
         at += 1
     if at < len(text) - 1 or text[at:] > "\uffff":
-        return place(text, at)
+        return position_text(text, at)
     line, column = _last(_chars(text))
     return _told(line + 1, 0) if text[-1] in "\r\n" else _told(line, column + 1)
 

@@ -18,28 +18,28 @@ from rocketwire.server.filters.sql.nodes import (
     Equal,
     In,
     IsNull,
-    Kind,
     Logic,
     Matches,
     Negated,
     Node,
     Not,
-    Ordered,
+    OrderComparison,
     Property,
+    ValueKind,
 )
-from rocketwire.wire.properties import reader_of
+from rocketwire.wire.properties import property_reader
 
 
 class Operand(NamedTuple):
     """A value in the code: Java's class, its expression, and whether it may be None."""
 
-    kind: Kind
+    kind: ValueKind
     code: str
     nullable: bool
 
 
 #: By the kind of number: the function that converts a text, and how many digits are parsed inline.
-_CONVERT: Final = {Kind.INT: ("to_int", 9), Kind.LONG: ("to_long", 18), Kind.DOUBLE: ("to_double", 15)}
+_CONVERT: Final = {ValueKind.INT: ("to_int", 9), ValueKind.LONG: ("to_long", 18), ValueKind.DOUBLE: ("to_double", 15)}
 _SHIFTED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _NAN_IS_ABOVE: Final = {">": "<=", ">=": "<"}
 
@@ -73,7 +73,7 @@ class Values:
         self.properties = tuple(wanted)
         self._shared = {name: self.new() for name, count in wanted.items() if count > 1}
         self.before = {variable: self._read(name) for name, variable in self._shared.items()}
-        self._converted: dict[tuple[str, Kind], str] = {}
+        self._converted: dict[tuple[str, ValueKind], str] = {}
 
     def new(self) -> str:
         """A new variable."""
@@ -87,14 +87,14 @@ class Values:
     def _read(self, name: str) -> str:
         self.readers += 1
         reader = f"read_{self.readers}"
-        self.names[reader] = reader_of(name.encode())
+        self.names[reader] = property_reader(name.encode())
         return f"{reader}(text)"
 
-    def number(self, operand: Operand, kind: Kind) -> str:
+    def number(self, operand: Operand, kind: ValueKind) -> str:
         """A text or number as a number of a kind. A plain number of few digits is converted inline."""
-        if operand.kind is kind or (kind is Kind.LONG and operand.kind is Kind.INT):
+        if operand.kind is kind or (kind is ValueKind.LONG and operand.kind is ValueKind.INT):
             return operand.code
-        if operand.kind is not Kind.STRING:
+        if operand.kind is not ValueKind.STRING:
             return f"float({operand.code})"
         convert, digits = _CONVERT[kind]
         value = operand.code
@@ -110,10 +110,10 @@ class Values:
         """The code that compares two values, neither of them null, for equality."""
         if left.kind is right.kind:
             return f"{left.code} == {right.code}"
-        if left.kind is Kind.BOOLEAN:
-            return "not_comparable()" if right.kind is Kind.STRING else "False"
-        if right.kind is Kind.BOOLEAN:
-            return f"({left.code}.lower() == b'true') is {right.code}" if left.kind is Kind.STRING else "False"
+        if left.kind is ValueKind.BOOLEAN:
+            return "not_comparable()" if right.kind is ValueKind.STRING else "False"
+        if right.kind is ValueKind.BOOLEAN:
+            return f"({left.code}.lower() == b'true') is {right.code}" if left.kind is ValueKind.STRING else "False"
         kind = _common(left, right)
         return f"{self.number(left, kind)} == {self.number(right, kind)}"
 
@@ -121,22 +121,22 @@ class Values:
         """The code that compares two texts or numbers by an operator; neither is null."""
         kind = _common(left, right)
         first, second = self.number(left, kind), self.number(right, kind)
-        if left.kind is right.kind is Kind.STRING:
+        if left.kind is right.kind is ValueKind.STRING:
             return f"compare_doubles({first}, {second}) {operator} 0"
-        if kind is not Kind.DOUBLE:
+        if kind is not ValueKind.DOUBLE:
             return f"{first} {operator} {second}"
         # One side is a constant, neither zero nor NaN; a NaN on the other side is greater.
-        if left.kind is not Kind.STRING:
+        if left.kind is not ValueKind.STRING:
             first, second, operator = second, first, _SHIFTED[operator]
         if operator in _NAN_IS_ABOVE:
             return f"not {first} {_NAN_IS_ABOVE[operator]} {second}"
         return f"{first} {operator} {second}"
 
 
-def _common(left: Operand, right: Operand) -> Kind:
+def _common(left: Operand, right: Operand) -> ValueKind:
     """The kind of number in which two values are compared."""
     kinds = {left.kind, right.kind}
-    return next((kind for kind in (Kind.DOUBLE, Kind.LONG, Kind.INT) if kind in kinds), Kind.DOUBLE)
+    return next((kind for kind in (ValueKind.DOUBLE, ValueKind.LONG, ValueKind.INT) if kind in kinds), ValueKind.DOUBLE)
 
 
 def _properties(node: Node) -> Iterator[str]:
@@ -146,7 +146,7 @@ def _properties(node: Node) -> Iterator[str]:
         match stack.pop():
             case Property(name):
                 yield name
-            case Equal(left, right) | Ordered(_, left, right):
+            case Equal(left, right) | OrderComparison(_, left, right):
                 stack += (left, right)
             case Logic(_, parts):
                 stack += parts

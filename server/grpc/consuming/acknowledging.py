@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from rocketwire.server.core.clocks.clock import Clock
-from rocketwire.server.grpc.calls import Asking, Call
-from rocketwire.server.grpc.clients import Clients
+from rocketwire.server.grpc.calls import Call, RpcSteps
+from rocketwire.server.grpc.clients import GrpcClients
 from rocketwire.server.grpc.consuming.batch_acks import BatchedAcks, acknowledge_all
-from rocketwire.server.grpc.consuming.handles import Handle, Held, ack_requests, dead_letter_request
+from rocketwire.server.grpc.consuming.handles import DeliveryHandle, HeldDeliveries, ack_requests, dead_letter_request
 from rocketwire.server.grpc.statuses import code_of_handle, status_of_reply
-from rocketwire.wire.codes import ResponseCode
-from rocketwire.wire.grpc.answers import joint_status, status_of
+from rocketwire.wire.facts.codes import ResponseCode
+from rocketwire.wire.grpc.answers import joint_status, make_status
 from rocketwire.wire.grpc.checks import check_group, check_invisible_ms, check_topic
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.grpc.errors import CallInvalid
@@ -39,9 +39,9 @@ _ACKS_OF_STEP: Final = 128
 class AcknowledgingServices:
     """What these calls are given."""
 
-    clients: Clients
+    clients: GrpcClients
     clock: Clock
-    held: Held
+    held: HeldDeliveries
 
     def forget(self, call: Call, text: str) -> None:
         """Forget that the client of a call holds a delivery."""
@@ -50,7 +50,7 @@ class AcknowledgingServices:
             self.held.remove(client, text)
 
 
-def acknowledge(services: AcknowledgingServices, call: Call, request: AckMessageRequest | BatchedAcks) -> Asking:
+def acknowledge(services: AcknowledgingServices, call: Call, request: AckMessageRequest | BatchedAcks) -> RpcSteps:
     """Acknowledge messages, each with a status of its own."""
     if isinstance(request, BatchedAcks):
         answer = None if services.clock() >= request.until else (yield from acknowledge_all(call, request))
@@ -62,7 +62,7 @@ def acknowledge(services: AcknowledgingServices, call: Call, request: AckMessage
     return (yield from _acknowledge_each(services, call, request))
 
 
-def _acknowledge_each(services: AcknowledgingServices, call: Call, request: AckMessageRequest) -> Asking:
+def _acknowledge_each(services: AcknowledgingServices, call: Call, request: AckMessageRequest) -> RpcSteps:
     topic, group = request.topic.name, request.group.name
     check_topic(topic)
     check_group(group)
@@ -76,7 +76,7 @@ def _acknowledge_each(services: AcknowledgingServices, call: Call, request: AckM
             services.forget(call, entry.receipt_handle)
             codes.add(code)
             response.entries.add(
-                message_id=entry.message_id, receipt_handle=entry.receipt_handle, status=status_of(code, text)
+                message_id=entry.message_id, receipt_handle=entry.receipt_handle, status=make_status(code, text)
             )
     response.status.CopyFrom(joint_status(codes))
     return response
@@ -84,11 +84,11 @@ def _acknowledge_each(services: AcknowledgingServices, call: Call, request: AckM
 
 def _codes(
     services: AcknowledgingServices, call: Call, request: AckMessageRequest, entries: Sequence[AckMessageEntry]
-) -> Asking:
+) -> RpcSteps:
     """Acknowledge some entries of a call; returns the code and the text of each."""
     now = services.clock()
     codes: list[tuple[Code, str]] = []
-    handles: dict[int, Handle] = {}
+    handles: dict[int, DeliveryHandle] = {}
     for place, entry in enumerate(entries):
         try:
             handles[place] = services.held.read(entry.receipt_handle, now)
@@ -103,7 +103,7 @@ def _codes(
     return codes
 
 
-def _replies(call: Call, topic: str, group: str, handles: Mapping[int, Handle]) -> Asking:
+def _replies(call: Call, topic: str, group: str, handles: Mapping[int, DeliveryHandle]) -> RpcSteps:
     """Acknowledge deliveries, those of one check point together; returns the reply for each."""
     asked = list(ack_requests(call, topic, group, handles))
     replies = yield [request for _, request in asked]
@@ -116,7 +116,7 @@ def _replies(call: Call, topic: str, group: str, handles: Mapping[int, Handle]) 
     return found
 
 
-def change_invisible(services: AcknowledgingServices, call: Call, request: ChangeInvisibleDurationRequest) -> Asking:
+def change_invisible(services: AcknowledgingServices, call: Call, request: ChangeInvisibleDurationRequest) -> RpcSteps:
     """Make a message visible at another time; it has a new handle from then on."""
     topic, group = request.topic.name, request.group.name
     check_topic(topic)
@@ -132,14 +132,14 @@ def change_invisible(services: AcknowledgingServices, call: Call, request: Chang
     fields = reply.fields
     if isinstance(fields, ChangeInvisibleTimeResponseHeader) and reply.code == ResponseCode.SUCCESS:
         return ChangeInvisibleDurationResponse(
-            status=status_of_reply(reply), receipt_handle=handle.changed(fields).text
+            status=status_of_reply(reply), receipt_handle=handle.after_change(fields).text
         )
-    return ChangeInvisibleDurationResponse(status=status_of(code_of_handle(reply), reply.remark or ""))
+    return ChangeInvisibleDurationResponse(status=make_status(code_of_handle(reply), reply.remark or ""))
 
 
 def forward_to_dead_letters(
     services: AcknowledgingServices, call: Call, request: ForwardMessageToDeadLetterQueueRequest
-) -> Asking:
+) -> RpcSteps:
     """Store a message among the dead letters of its group, and acknowledge it."""
     topic, group = request.topic.name, request.group.name
     check_topic(topic)

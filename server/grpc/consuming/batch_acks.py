@@ -10,17 +10,17 @@ from typing import NamedTuple
 
 from rocketwire import native
 from rocketwire.server.core.request import Reply
-from rocketwire.server.grpc.calls import Asking, Call
-from rocketwire.server.grpc.consuming.handles import MARK, Handle, batch_request
+from rocketwire.server.grpc.calls import Call, RpcSteps
+from rocketwire.server.grpc.consuming.handles import RENEWED_MARK, DeliveryHandle, batch_request
 from rocketwire.server.grpc.statuses import code_of_handle
-from rocketwire.wire.codes import ResponseCode
-from rocketwire.wire.grpc.answers import joint_status, status_of
+from rocketwire.wire.facts.codes import ResponseCode
+from rocketwire.wire.grpc.answers import joint_status, make_status
 from rocketwire.wire.grpc.checks import check_group, check_topic
 from rocketwire.wire.grpc.receipt import ReceiptHandle, parse_receipt_handle
 from rocketwire.wire.grpc.service_pb2 import AckMessageRequest, AckMessageResponse
 
 
-class CheckPoint(NamedTuple):
+class AckedCheckPoint(NamedTuple):
     """The deliveries of one check point, whose handles differ in `offsets` only."""
 
     kind: str
@@ -55,7 +55,7 @@ class BatchedAcks(NamedTuple):
     group: str
     broker: str
     until: int
-    points: list[CheckPoint]
+    points: list[AckedCheckPoint]
     renewed: list[str]
     answer: bytes
     request: bytes
@@ -71,10 +71,12 @@ def read_acks(payload: bytes) -> BatchedAcks | AckMessageRequest:
     if found is None:
         return AckMessageRequest.FromString(payload)
     topic, group, broker, until, points, renewed, answer = found
-    return BatchedAcks(topic, group, broker, until, [CheckPoint(*point) for point in points], renewed, answer, payload)
+    return BatchedAcks(
+        topic, group, broker, until, [AckedCheckPoint(*point) for point in points], renewed, answer, payload
+    )
 
 
-def acknowledge_all(call: Call, acks: BatchedAcks) -> Asking:
+def acknowledge_all(call: Call, acks: BatchedAcks) -> RpcSteps:
     """Acknowledge the messages of a call, those of each check point with one request.
 
     Returns the answer; None: messages are not in their queue, and each is to be acknowledged for itself.
@@ -84,7 +86,7 @@ def acknowledge_all(call: Call, acks: BatchedAcks) -> Asking:
     check_group(group)
     receipts = [point.receipt(broker) for point in acks.points]
     replies = yield [
-        Handle(receipt, renewed=False).ack_request(call, topic, group)
+        DeliveryHandle(receipt, renewed=False).ack_request(call, topic, group)
         if len(point.offsets) == 1
         else batch_request(call, topic, group, receipt, point.offsets)
         for receipt, point in zip(receipts, acks.points, strict=True)
@@ -103,14 +105,16 @@ def answer_of_each(acks: BatchedAcks, replies: Sequence[Reply]) -> AckMessageRes
     """The response with what became of each message: what the broker says of its check point."""
     of_points = {_point(point.receipt(acks.broker)): reply for point, reply in zip(acks.points, replies, strict=True)}
     entries = AckMessageRequest.FromString(acks.request).entries
-    told = [of_points[_point(parse_receipt_handle(entry.receipt_handle.removesuffix(MARK)))] for entry in entries]
+    told = [
+        of_points[_point(parse_receipt_handle(entry.receipt_handle.removesuffix(RENEWED_MARK)))] for entry in entries
+    ]
     codes = [code_of_handle(reply) for reply in told]
     response = AckMessageResponse(status=joint_status(codes))
     for entry, code, reply in zip(entries, codes, told, strict=True):
         response.entries.add(
             message_id=entry.message_id,
             receipt_handle=entry.receipt_handle,
-            status=status_of(code, reply.remark or ""),
+            status=make_status(code, reply.remark or ""),
         )
     return response
 

@@ -9,12 +9,12 @@ from typing import Any, Final, NamedTuple
 
 from rocketwire import native
 from rocketwire.server.core.request import Reply
-from rocketwire.server.grpc.consuming.handles import MARK
-from rocketwire.server.pop.taken import Taken
+from rocketwire.server.grpc.consuming.handles import RENEWED_MARK
+from rocketwire.server.pop.pop_result import PopResult
 from rocketwire.wire.facts import properties as names
 from rocketwire.wire.grpc.property_names import BORN_HOST, RARE_NAMES, RESERVED
 from rocketwire.wire.headers.pop import PopMessageResponseHeader
-from rocketwire.wire.pop_handle import NORMAL
+from rocketwire.wire.pop_handle import KIND_NORMAL
 
 _KINDS: Final = {  # as kernel/grpc/delivery.h has them
     names.TAGS: 1,
@@ -31,7 +31,7 @@ _INT_MAX: Final = (1 << 31) - 1
 _LONG_MAX: Final = (1 << 63) - 1
 
 
-def known_names() -> tuple[tuple[bytes, int], ...]:
+def property_kinds() -> tuple[tuple[bytes, int], ...]:
     """The names of properties that are not simply a user's, with what the kernel does with them."""
     kinds = dict.fromkeys(RESERVED, _HIDDEN) | dict.fromkeys((*RARE_NAMES, names.POP_CK), _RARE) | _KINDS
     return tuple((name.encode(), kind) for name, kind in kinds.items())
@@ -39,10 +39,10 @@ def known_names() -> tuple[tuple[bytes, int], ...]:
 
 @cache
 def _writer() -> Any:  # noqa: ANN401 - the kernel's object, or None
-    return None if native.kernel is None else native.kernel.CallDeliveries(names=known_names())
+    return None if native.kernel is None else native.kernel.CallDeliveries(names=property_kinds())
 
 
-class PlainRun(NamedTuple):
+class DirectRecords(NamedTuple):
     """What a pop gets of a topic itself, not of retry topics.
 
     Attributes:
@@ -60,34 +60,34 @@ class PlainRun(NamedTuple):
     revive_queue: int
 
 
-def run_of(reply: Reply, fields: PopMessageResponseHeader) -> PlainRun | None:
+def records_of_reply(reply: Reply, fields: PopMessageResponseHeader) -> DirectRecords | None:
     """What a pop got, by its answer; None: its messages are not plain, or the answer is not as a broker writes it."""
     if fields.order_count_info:
         return None
     try:
         items = [item.split(" ") for item in (fields.start_offset_info or "").split(";")]
-        starts = {int(queue): int(start) for kind, queue, start in items if kind == NORMAL}
+        starts = {int(queue): int(start) for kind, queue, start in items if kind == KIND_NORMAL}
     except ValueError:  # a broker behind a proxy wrote it
         return None
     if any(abs(queue) > _INT_MAX or abs(start) > _LONG_MAX for queue, start in starts.items()):
         return None
     records = reply.body[0] if len(reply.body) == 1 else b"".join(reply.body)
-    return PlainRun(records, starts, fields.pop_time, fields.invisible_time, fields.revive_qid)
+    return DirectRecords(records, starts, fields.pop_time, fields.invisible_time, fields.revive_qid)
 
 
-def run_of_taken(taken: Taken, invisible_time: int) -> PlainRun | None:
+def records_of_pop(taken: PopResult, invisible_time: int) -> DirectRecords | None:
     """The same of what a pop takes."""
     starts: dict[int, int] = {}
     for each in taken.queues:
         kind, queue, start, _ = each.popped
-        if kind != NORMAL:
+        if kind != KIND_NORMAL:
             return None
         starts[queue] = start
     records = taken.queues[0].body if len(starts) == 1 else b"".join([each.body for each in taken.queues])
-    return PlainRun(records, starts, taken.pop_time, invisible_time, taken.revive_queue)
+    return DirectRecords(records, starts, taken.pop_time, invisible_time, taken.revive_queue)
 
 
-class PlainWish(NamedTuple):
+class FastPathCriteria(NamedTuple):
     """What a client asks for, as the kernel reads it.
 
     Attributes:
@@ -105,18 +105,20 @@ class PlainWish(NamedTuple):
     tags: tuple[bytes, ...] | None
 
 
-def plain_wish(*, topic: str, broker: str, tags: Iterable[str] | None, most_attempts: int, renewed: bool) -> PlainWish:
+def fast_path_criteria(
+    *, topic: str, broker: str, tags: Iterable[str] | None, most_attempts: int, renewed: bool
+) -> FastPathCriteria:
     """What a client asks for; with `renewed` the server renews the deliveries."""
-    return PlainWish(
+    return FastPathCriteria(
         topic.encode(),
         broker.encode(),
-        MARK.encode() if renewed else b"",
+        RENEWED_MARK.encode() if renewed else b"",
         most_attempts,
         None if tags is None else tuple([tag.encode() for tag in tags]),
     )
 
 
-def plain_payloads(run: PlainRun | None, wish: PlainWish) -> list[bytes] | None:
+def kernel_payloads(run: DirectRecords | None, wish: FastPathCriteria) -> list[bytes] | None:
     """The payloads for all messages of a pop; None: one of them is not plain, or the client does not get it.
 
     Args:
@@ -132,12 +134,12 @@ def plain_payloads(run: PlainRun | None, wish: PlainWish) -> list[bytes] | None:
     return payloads
 
 
-def plain_handles(run: PlainRun, broker: str) -> Iterator[str]:
-    """The handles of the messages that `plain_payloads` made payloads of, and that the server renews."""
+def renewed_handles(run: DirectRecords, broker: str) -> Iterator[str]:
+    """The handles of the messages that `kernel_payloads` made payloads of, and that the server renews."""
     starts, records = run.starts, run.records
-    times = f"{run.pop_time} {run.invisible_time} {run.revive_queue} {NORMAL} {broker}"
+    times = f"{run.pop_time} {run.invisible_time} {run.revive_queue} {KIND_NORMAL} {broker}"
     at = 0
     while at < len(records):
         size, queue, offset, place = _PLACE.unpack_from(records, at)
-        yield f"{starts[queue]} {times} {queue} {offset} {place}{MARK}"
+        yield f"{starts[queue]} {times} {queue} {offset} {place}{RENEWED_MARK}"
         at += size

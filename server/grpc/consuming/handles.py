@@ -12,11 +12,11 @@ from typing import Any, Final, NamedTuple
 
 from rocketwire.server.core.request import Request
 from rocketwire.server.grpc.calls import Call
-from rocketwire.server.grpc.clients import Client
+from rocketwire.server.grpc.clients import GrpcClient
 from rocketwire.server.pop.renewals import MOST_MS, invisible_ms
 from rocketwire.wire.bodies import encode_body
-from rocketwire.wire.bodies.pop import MOST_BITS, BatchAck, BatchAckMessageRequestBody, bit_set
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.bodies.pop import MAX_ACK_BITS, BatchAck, BatchAckMessageRequestBody, encode_bit_set
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.grpc.errors import CallInvalid
 from rocketwire.wire.grpc.receipt import ReceiptHandle, parse_receipt_handle
@@ -26,15 +26,15 @@ from rocketwire.wire.headers.pop import (
     ChangeInvisibleTimeResponseHeader,
 )
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
-from rocketwire.wire.pop_handle import topic_of_kind
+from rocketwire.wire.pop_handle import topic_for_kind
 
-MARK: Final = " R"
+RENEWED_MARK: Final = " R"
 """What the handle of a renewed delivery ends with."""
 _DEAD: Final = -1
 _MOST_HELD: Final = 100_000
 
 
-class Handle(NamedTuple):
+class DeliveryHandle(NamedTuple):
     """A delivery.
 
     Attributes:
@@ -48,7 +48,7 @@ class Handle(NamedTuple):
     @property
     def text(self) -> str:
         """The handle as clients get it."""
-        return f"{self.receipt}{MARK}" if self.renewed else str(self.receipt)
+        return f"{self.receipt}{RENEWED_MARK}" if self.renewed else str(self.receipt)
 
     def current(self, now: int) -> ReceiptHandle:
         """The delivery as it stands now: of a renewed one the step that it is in.
@@ -68,7 +68,7 @@ class Handle(NamedTuple):
         receipt = self.receipt
         header = AckMessageRequestHeader(
             consumer_group=group,
-            topic=topic_of_kind(receipt.kind, topic, group),
+            topic=topic_for_kind(receipt.kind, topic, group),
             queue_id=receipt.queue,
             extra_info=str(receipt),
             offset=receipt.offset,
@@ -83,7 +83,7 @@ class Handle(NamedTuple):
         header = change_header(receipt, topic, group, invisible_ms, suspend=suspend)
         return call.request(RequestCode.CHANGE_MESSAGE_INVISIBLETIME, header, broker=receipt.broker)
 
-    def changed(self, fields: ChangeInvisibleTimeResponseHeader) -> Handle:
+    def after_change(self, fields: ChangeInvisibleTimeResponseHeader) -> DeliveryHandle:
         """The handle of the delivery after its invisible time was changed."""
         receipt = self.receipt._replace(
             start=self.receipt.offset,
@@ -91,7 +91,7 @@ class Handle(NamedTuple):
             invisible_ms=fields.invisible_time,
             revive_queue=fields.revive_qid,
         )
-        return Handle(receipt, renewed=False)
+        return DeliveryHandle(receipt, renewed=False)
 
 
 def change_header(
@@ -100,7 +100,7 @@ def change_header(
     """What makes a message visible so many ms from now."""
     return ChangeInvisibleTimeRequestHeader(
         consumer_group=group,
-        topic=topic_of_kind(receipt.kind, topic, group),
+        topic=topic_for_kind(receipt.kind, topic, group),
         queue_id=receipt.queue,
         extra_info=str(receipt),
         offset=receipt.offset,
@@ -110,7 +110,7 @@ def change_header(
 
 
 def ack_requests(
-    call: Call, topic: str, group: str, handles: Mapping[int, Handle]
+    call: Call, topic: str, group: str, handles: Mapping[int, DeliveryHandle]
 ) -> Iterator[tuple[Sequence[int], Request[Any]]]:
     """The requests that acknowledge deliveries, each with the keys of those that it is about.
 
@@ -120,7 +120,7 @@ def ack_requests(
     points: dict[ReceiptHandle, list[int]] = {}
     for key, handle in handles.items():
         receipt = handle.receipt
-        near = 0 <= receipt.offset - receipt.start < MOST_BITS
+        near = 0 <= receipt.offset - receipt.start < MAX_ACK_BITS
         points.setdefault(receipt._replace(offset=0, physical_offset=0) if near else receipt, []).append(key)
     for point, keys in points.items():
         if len(keys) == 1:
@@ -140,23 +140,23 @@ def batch_request(call: Call, topic: str, group: str, point: ReceiptHandle, offs
         revive_queue_id=point.revive_queue,
         pop_time=point.pop_time,
         invisible_time=point.invisible_ms,
-        bit_set=bit_set([offset - point.start for offset in offsets]),
+        bit_set=encode_bit_set([offset - point.start for offset in offsets]),
     )
     body = BatchAckMessageRequestBody(broker_name=point.broker, acks=(ack,))
-    if call.line.guarded:  # guards read bodies
+    if call.connection.guarded:  # guards read bodies
         return call.request(RequestCode.BATCH_ACK_MESSAGE, None, encode_body(body), broker=point.broker)
     return call.request(RequestCode.BATCH_ACK_MESSAGE, body, broker=point.broker)
 
 
-def read_handle(text: str, now: int) -> Handle:
+def read_handle(text: str, now: int) -> DeliveryHandle:
     """Read a handle that a client names, of a delivery that is not over.
 
     Raises:
         CallInvalid: it is none, or is expired (`INVALID_RECEIPT_HANDLE`).
     """
-    renewed = text.endswith(MARK)
-    handle = Handle(parse_receipt_handle(text.removesuffix(MARK)), renewed)
-    return Handle(handle.current(now), renewed)
+    renewed = text.endswith(RENEWED_MARK)
+    handle = DeliveryHandle(parse_receipt_handle(text.removesuffix(RENEWED_MARK)), renewed)
+    return DeliveryHandle(handle.current(now), renewed)
 
 
 def dead_letter_request(call: Call, topic: str, group: str, receipt: ReceiptHandle, message_id: str) -> Request[Any]:
@@ -172,17 +172,17 @@ def dead_letter_request(call: Call, topic: str, group: str, receipt: ReceiptHand
     return call.request(RequestCode.CONSUMER_SEND_MSG_BACK, header, broker=receipt.broker)
 
 
-class Held:
+class HeldDeliveries:
     """The deliveries that are renewed, by client: at once visible again when that says that it leaves.
 
     A bounded number: others are visible again when their time is up.
     """
 
     def __init__(self) -> None:
-        self._of_clients: dict[Client, dict[str, tuple[str, str]]] = {}
+        self._of_clients: dict[GrpcClient, dict[str, tuple[str, str]]] = {}
         self._count = 0
 
-    def read(self, text: str, now: int) -> Handle:
+    def read(self, text: str, now: int) -> DeliveryHandle:
         """Read a handle that a client names, as its delivery stands now.
 
         Raises:
@@ -190,7 +190,7 @@ class Held:
         """
         return read_handle(text, now)
 
-    def begin_change(self, topic: str, group: str, text: str, now: int) -> Handle:
+    def begin_change(self, topic: str, group: str, text: str, now: int) -> DeliveryHandle:
         """Read a handle whose invisible time a client is about to change. A handle is good for one change.
 
         Here the broker knows which handles were changed.
@@ -204,7 +204,7 @@ class Held:
     def undo_change(self, topic: str, group: str, text: str) -> None:
         """Note that a change which began was refused: the handle is still good."""
 
-    def add(self, client: Client, topic: str, group: str, texts: Iterable[str]) -> None:
+    def add(self, client: GrpcClient, topic: str, group: str, texts: Iterable[str]) -> None:
         """Note deliveries to a client by their handles, unless it has left."""
         if client.closed:
             return
@@ -216,22 +216,22 @@ class Held:
             self._count += 1
             held[text] = place
 
-    def of(self, client: Client) -> Collection[str]:
+    def of(self, client: GrpcClient) -> Collection[str]:
         """The handles of a client's deliveries."""
         return self._of_clients.get(client, _NONE).keys()
 
-    def remove(self, client: Client, text: str) -> None:
+    def remove(self, client: GrpcClient, text: str) -> None:
         """Forget a delivery that is acknowledged, or postponed."""
         if self._of_clients.get(client, _NONE).pop(text, None) is not None:
             self._count -= 1
 
-    def forget(self, client: Client) -> None:
+    def forget(self, client: GrpcClient) -> None:
         """Forget all that a client holds."""
         self._count -= len(self._of_clients.pop(client, _NONE))
 
-    def take_out(self, client: Client, now: int) -> list[tuple[str, str, Handle]]:
+    def take_out(self, client: GrpcClient, now: int) -> list[tuple[str, str, DeliveryHandle]]:
         """All that a client holds, as it stands now, with topic and group, without what is over; it is forgotten."""
-        found: list[tuple[str, str, Handle]] = []
+        found: list[tuple[str, str, DeliveryHandle]] = []
         for text, (topic, group) in self._of_clients.get(client, _NONE).items():
             with contextlib.suppress(CallInvalid):
                 found.append((topic, group, read_handle(text, now)))

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import trio
 
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.messages.storing import Storing
-from rocketwire.wire.codes import RequestCode
+from rocketwire.server.messages.message_writer import MessageWriter
+from rocketwire.wire.facts.codes import RequestCode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlainParts:
+class KernelCallServices:
     """The parts of the broker that serve plain calls.
 
     Attributes:
@@ -24,16 +24,16 @@ class PlainParts:
         monotonic: Measures that.
     """
 
-    storing: Storing
+    storing: MessageWriter
     metrics: Metrics
     guarded: Callable[[], bool]
     note: Callable[[int, float, int], None] | None = None
     monotonic: Callable[[], float] = trio.current_time
 
     @property
-    def leaves_all(self) -> bool:
+    def is_disabled(self) -> bool:
         """Whether no call is plain now."""
-        return self.storing.waits or self.guarded()
+        return self.storing.waits_for_disk or self.guarded()
 
     def count(self, code: RequestCode, times: int, began: float) -> None:
         """Count requests that were begun at a time."""

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from rocketwire.server.core.request import Reply
-from rocketwire.server.grpc.consuming.handles import Handle
+from rocketwire.server.grpc.consuming.handles import DeliveryHandle
 from rocketwire.wire.errors import RecordInvalid
 from rocketwire.wire.facts.properties import TAGS
 from rocketwire.wire.grpc.receipt import ReceiptHandle
 from rocketwire.wire.headers.pop import PopMessageResponseHeader
-from rocketwire.wire.message import Message, decode_record
-from rocketwire.wire.pop_handle import NORMAL, PoppedQueue, kind_of, order_counts, popped_queues
+from rocketwire.wire.message import MessageRecord, decode_record
+from rocketwire.wire.pop_handle import KIND_NORMAL, PoppedQueue, decode_order_counts, decode_popped_queues, topic_kind
 from rocketwire.wire.properties import decode_stored_properties
 
 log = logging.getLogger(__name__)
@@ -24,7 +24,7 @@ _PLACE: Final = struct.Struct(">i8xi4xqq")
 _CUT_SHORT: Final = (0, -1, -1, -1)
 
 
-class Popped(NamedTuple):
+class PoppedMessage(NamedTuple):
     """A message that was popped.
 
     Attributes:
@@ -33,12 +33,12 @@ class Popped(NamedTuple):
         attempts: How often it was delivered before, of a message that was popped in order.
     """
 
-    record: Message | None
-    handle: Handle
+    record: MessageRecord | None
+    handle: DeliveryHandle
     attempts: int | None
 
 
-def popped_of(broker: str, reply: Reply, *, renewed: bool) -> Iterator[Popped]:
+def popped_messages(broker: str, reply: Reply, *, renewed: bool) -> Iterator[PoppedMessage]:
     """The messages of a pop's answer, with the handle of each.
 
     Handles are made from the answer's lists alone: nothing that a record says of itself is believed, since a producer
@@ -50,11 +50,12 @@ def popped_of(broker: str, reply: Reply, *, renewed: bool) -> Iterator[Popped]:
     """
     fields = reply.fields
     assert isinstance(fields, PopMessageResponseHeader)  # noqa: S101 - it is that of a pop with messages
-    queues = popped_queues(fields.start_offset_info or "", fields.msg_offset_info or "")
+    queues = decode_popped_queues(fields.start_offset_info or "", fields.msg_offset_info or "")
     places = _places(queues)
     starts = {(each.kind, each.queue_id): each.start_offset for each in queues}
     counts = {
-        (each.kind, each.queue_id, each.offset): each.times for each in order_counts(fields.order_count_info or "")
+        (each.kind, each.queue_id, each.offset): each.times
+        for each in decode_order_counts(fields.order_count_info or "")
     }
     for data, *place, physical_offset in _records(b"".join(reply.body)):
         record = _read(data, physical_offset)
@@ -78,7 +79,7 @@ def popped_of(broker: str, reply: Reply, *, renewed: bool) -> Iterator[Popped]:
             physical_offset,
         )
         times = counts.get((kind, queue, offset), counts.get((kind, queue, None)))
-        yield Popped(record, Handle(receipt, renewed), times)
+        yield PoppedMessage(record, DeliveryHandle(receipt, renewed), times)
 
 
 def _places(queues: Iterable[PoppedQueue]) -> dict[tuple[int, int], list[str]]:
@@ -104,7 +105,7 @@ def _records(data: bytes) -> Iterator[tuple[bytes, int, int, int]]:
         at += size
 
 
-def _read(data: bytes, physical_offset: int) -> Message | None:
+def _read(data: bytes, physical_offset: int) -> MessageRecord | None:
     try:
         return decode_record(data)
     except RecordInvalid as error:
@@ -115,7 +116,7 @@ def _read(data: bytes, physical_offset: int) -> Message | None:
         return None
 
 
-def _taken_kind(kinds: list[str] | None, record: Message | None) -> str | None:
+def _taken_kind(kinds: list[str] | None, record: MessageRecord | None) -> str | None:
     """The kind of topic that a record was taken of; it is taken off the list.
 
     Retried messages have the name of their first topic in most answers. Then the order tells which of two records with
@@ -123,13 +124,13 @@ def _taken_kind(kinds: list[str] | None, record: Message | None) -> str | None:
     """
     if not kinds:
         return None
-    own = NORMAL if record is None else kind_of(record.topic)
-    kind = own if own != NORMAL and own in kinds else kinds[0]
+    own = KIND_NORMAL if record is None else topic_kind(record.topic)
+    kind = own if own != KIND_NORMAL and own in kinds else kinds[0]
     kinds.remove(kind)
     return kind
 
 
-class SortedOut(NamedTuple):
+class DeliveryDecision(NamedTuple):
     """What becomes of the messages of a pop.
 
     Attributes:
@@ -138,14 +139,14 @@ class SortedOut(NamedTuple):
         unwanted: For nobody, since the filter does not want them.
     """
 
-    kept: list[Popped]
-    dead: list[Popped]
-    unwanted: list[Popped]
+    kept: list[PoppedMessage]
+    dead: list[PoppedMessage]
+    unwanted: list[PoppedMessage]
 
 
-def sorted_out(popped: Sequence[Popped], tags: frozenset[str] | None, most: int) -> SortedOut:
+def decide_deliveries(popped: Sequence[PoppedMessage], tags: frozenset[str] | None, most: int) -> DeliveryDecision:
     """Decide what becomes of messages, of which the client wants those with some tags, delivered at most so often."""
-    found = SortedOut([], [], [])
+    found = DeliveryDecision([], [], [])
     for each in popped:
         if each.record is None:
             found.dead.append(each)

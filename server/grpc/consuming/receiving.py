@@ -12,22 +12,27 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from rocketwire.server.acl.permissions import SUB
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.grpc.calls import Asking, Call, Payloads
-from rocketwire.server.grpc.clients import Client, Clients
-from rocketwire.server.grpc.consuming.deliveries import plain_handles, plain_payloads, plain_wish, run_of
-from rocketwire.server.grpc.consuming.handles import Held, dead_letter_request
-from rocketwire.server.grpc.consuming.popped import Popped, popped_of, sorted_out
+from rocketwire.server.grpc.calls import Call, EncodedPayloads, RpcSteps
+from rocketwire.server.grpc.clients import GrpcClient, GrpcClients
+from rocketwire.server.grpc.consuming.deliveries import (
+    fast_path_criteria,
+    kernel_payloads,
+    records_of_reply,
+    renewed_handles,
+)
+from rocketwire.server.grpc.consuming.handles import HeldDeliveries, dead_letter_request
+from rocketwire.server.grpc.consuming.popped import PoppedMessage, decide_deliveries, popped_messages
 from rocketwire.server.grpc.metadata import read_timeout
-from rocketwire.server.grpc.routing import asked_shares
-from rocketwire.server.grpc.settings import group_config, group_request, most_attempts
+from rocketwire.server.grpc.routing import load_shares
+from rocketwire.server.grpc.settings import group_config, group_config_request, most_attempts
 from rocketwire.server.grpc.statuses import code_of_reply
-from rocketwire.server.grpc.tables.groups import Groups
-from rocketwire.server.grpc.tables.topics import Topics
-from rocketwire.server.guards.acl.permissions import SUB
+from rocketwire.server.grpc.tables.groups import GroupDirectory
+from rocketwire.server.grpc.tables.topics import TopicDirectory
 from rocketwire.server.pop.renewals import STEP_MS, RenewedPopRequest
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.facts.properties import UNIQ_KEY
 from rocketwire.wire.grpc.answers import delivered_response, message_response, status_response
 from rocketwire.wire.grpc.checks import check_group, check_invisible_ms, check_topic
@@ -51,54 +56,54 @@ _REQUEST_TIMEOUT_MS: Final = 3000
 """Of clients whose settings are not known: the default of SDKs."""
 _ADMITTED: Final = frozenset({Code.OK, Code.MESSAGE_NOT_FOUND})
 _OK: Final = status_response(Code.OK).SerializeToString()
-VERSION: Final = "x-mq-client-version"
+CLIENT_VERSION: Final = "x-mq-client-version"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceivingServices:
     """What receives are given."""
 
-    clients: Clients
+    clients: GrpcClients
     clock: Clock
-    groups: Groups
-    held: Held
-    topics: Topics
+    groups: GroupDirectory
+    held: HeldDeliveries
+    topics: TopicDirectory
 
 
-def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequest) -> Asking:
+def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequest) -> RpcSteps:
     """Pop messages; wait for them as long as the client wants."""
     topic, group = request.message_queue.topic.name, request.group.name
     check_topic(topic)
     check_group(group)
     wanted = read_filter(request.filter_expression)
-    client = services.clients.claimed(call.client_id, call.line, call.account)
+    client = services.clients.find_or_make(call.client_id, call.connection, call.account)
     now = services.clock()
-    if services.groups.asks_for(group):
-        yield (group_request(call, group),)
+    if services.groups.needs_request(group):
+        yield (group_config_request(call, group),)
     config = group_config(services.groups, group)
-    broker = services.topics.receives_from(request.message_queue.broker.name, topic)
+    broker = services.topics.broker_to_receive_from(request.message_queue.broker.name, topic)
     broker = broker or (yield from _any_broker(services.topics, call, topic, group))
     header = pop_request(call, client, request, wanted, in_order=bool(config.consume_message_orderly), now=now)
     (reply,) = yield (call.request(RequestCode.POP_MESSAGE, header, broker=broker),)
     fields, code = reply.fields, code_of_reply(reply)
     if code in _ADMITTED:
-        services.clients.admitted(client, call.line)
-        client.receives(group, topic, wanted, now)
+        services.clients.note_admitted(client, call.connection)
+        client.note_subscription(group, topic, wanted, now)
     if reply.code != ResponseCode.SUCCESS or not isinstance(fields, PopMessageResponseHeader):
-        return refused(reply, services.clock())
+        return empty_response(reply, services.clock())
     delivery, most, tags = Delivery(services, call, client, topic, group), most_attempts(config), tags_of(wanted)
-    renewed, run = request.auto_renew, run_of(reply, fields)
-    wish = plain_wish(topic=topic, broker=broker, tags=tags, most_attempts=most, renewed=renewed)
-    payloads = plain_payloads(run, wish)
+    renewed, run = request.auto_renew, records_of_reply(reply, fields)
+    wish = fast_path_criteria(topic=topic, broker=broker, tags=tags, most_attempts=most, renewed=renewed)
+    payloads = kernel_payloads(run, wish)
     if run is not None and payloads is not None:
-        call.undo = lambda: delivery.give_back(list(popped_of(broker, reply, renewed=renewed)))
+        call.undo = lambda: delivery.give_back(list(popped_messages(broker, reply, renewed=renewed)))
         if renewed:
-            services.held.add(client, topic, group, plain_handles(run, broker))
-        return Payloads(whole(payloads, fields.pop_time))
-    popped = list(popped_of(broker, reply, renewed=renewed))
+            services.held.add(client, topic, group, renewed_handles(run, broker))
+        return EncodedPayloads(stream_payloads(payloads, fields.pop_time))
+    popped = list(popped_messages(broker, reply, renewed=renewed))
     # No undo while requests are on their way: it would make dead letters visible again. A cancelled call comes to its
     # end as well, and gives back then what it keeps.
-    kept, dead, consumed = sorted_out(popped, tags, most)
+    kept, dead, consumed = decide_deliveries(popped, tags, most)
     if dead:
         replies = yield [delivery.dead_letter(each) for each in dead]
         # A damaged message that cannot be stored again would come for ever, and hold up an orderly group.
@@ -123,7 +128,7 @@ def receive(services: ReceivingServices, call: Call, request: ReceiveMessageRequ
 
 
 def pop_request(
-    call: Call, client: Client, request: ReceiveMessageRequest, wanted: Filter, *, in_order: bool, now: int
+    call: Call, client: GrpcClient, request: ReceiveMessageRequest, wanted: Filter, *, in_order: bool, now: int
 ) -> RenewedPopRequest:
     """The pop that a call is translated into.
 
@@ -147,7 +152,7 @@ def pop_request(
     )
 
 
-def refused(reply: Reply, now: int) -> list[ReceiveMessageResponse]:
+def empty_response(reply: Reply, now: int) -> list[ReceiveMessageResponse]:
     """What a receive whose pop got no messages is answered, at a time in ms since 1970.
 
     As with Apache's proxy the time of delivery ends every answer.
@@ -157,15 +162,15 @@ def refused(reply: Reply, now: int) -> list[ReceiveMessageResponse]:
     return [status_response(code, text), delivered_response(now)]
 
 
-def whole(payloads: Sequence[bytes], pop_time: int) -> list[bytes]:
+def stream_payloads(payloads: Sequence[bytes], pop_time: int) -> list[bytes]:
     """The payloads of an answer around those of its messages."""
     return [_OK, *payloads, delivered_response(pop_time).SerializeToString()]
 
 
-def _any_broker(topics: Topics, call: Call, topic: str, group: str) -> Asking:
+def _any_broker(topics: TopicDirectory, call: Call, topic: str, group: str) -> RpcSteps:
     """A broker for a client that names none, once the topic is known."""
-    yield from asked_shares(topics, call, topic, SUB, group)
-    return topics.receives_from("", topic)
+    yield from load_shares(topics, call, topic, SUB, group)
+    return topics.broker_to_receive_from("", topic)
 
 
 class Delivery(NamedTuple):
@@ -173,11 +178,11 @@ class Delivery(NamedTuple):
 
     services: ReceivingServices
     call: Call
-    client: Client
+    client: GrpcClient
     topic: str
     group: str
 
-    def dead_letter(self, popped: Popped) -> Request[Any]:
+    def dead_letter(self, popped: PoppedMessage) -> Request[Any]:
         """The request that stores a message among the dead letters."""
         record = popped.record
         message_id = ""
@@ -185,7 +190,7 @@ class Delivery(NamedTuple):
             message_id = decode_stored_properties(record.properties).get(UNIQ_KEY) or offset_id(record)
         return dead_letter_request(self.call, self.topic, self.group, popped.handle.receipt, message_id)
 
-    def give_back(self, popped: Sequence[Popped]) -> list[Request[Any]]:
+    def give_back(self, popped: Sequence[PoppedMessage]) -> list[Request[Any]]:
         """The requests that make messages visible again at once: the client does not get them."""
         for each in popped:
             self.services.held.remove(self.client, each.handle.text)
@@ -205,19 +210,19 @@ def wanted_polling(request: ReceiveMessageRequest) -> int | None:
     return duration_ms(request.long_polling_timeout) if request.HasField("long_polling_timeout") else None
 
 
-def check_polling(call: Call, client: Client, wanted: int | None) -> int:
+def check_polling(call: Call, client: GrpcClient, wanted: int | None) -> int:
     """For how many ms a receive waits that wants to wait for so many.
 
     Raises:
         CallInvalid: its deadline comes too soon.
     """
-    settings = client.said.settings
+    settings = client.declaration.settings
     timeout = duration_ms(settings.request_timeout) if settings is not None else 0
     return polling_ms(
         wanted,
         read_timeout(call.headers),
         request_timeout=timeout or _REQUEST_TIMEOUT_MS,
-        client_version=call.headers.get(VERSION),
+        client_version=call.headers.get(CLIENT_VERSION),
     )
 
 

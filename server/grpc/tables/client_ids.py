@@ -24,17 +24,17 @@ class ClientIdTaken(CallInvalid):
     """A client id belongs to another account, or is in use at another address."""
 
     @classmethod
-    def by_account(cls, client_id: str) -> ClientIdTaken:
+    def by_other_account(cls, client_id: str) -> ClientIdTaken:
         """It belongs to another account."""
         return cls(Code.UNAUTHORIZED, f"client id {client_id} belongs to another account")
 
     @classmethod
-    def elsewhere(cls, client_id: str) -> ClientIdTaken:
+    def at_other_address(cls, client_id: str) -> ClientIdTaken:
         """It is in use at another address."""
         return cls(Code.FORBIDDEN, f"client id {client_id} is in use at another address")
 
 
-class StreamPlace:
+class StreamAddress:
     """Where a client's telemetry stream was opened, and when the client was last heard of there.
 
     Attributes:
@@ -48,11 +48,11 @@ class StreamPlace:
         self.place: str | None = None
         self.heard = 0.0
 
-    def hear(self, place: str, now: float) -> None:
+    def note_call(self, place: str, now: float) -> None:
         """Note a call from a place."""
         if place == self.place:
             self.heard = now
 
-    def elsewhere(self, place: str, now: float) -> bool:
+    def is_alive_elsewhere(self, place: str, now: float) -> bool:
         """Whether the client is alive at another place than this."""
         return self.place is not None and self.place != place and now - self.heard <= ALIVE_SECONDS

@@ -8,13 +8,13 @@ from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 
 
-class Groups(Protocol):
+class GroupDirectory(Protocol):
     """The groups' configurations."""
 
     def get(self, group: str) -> SubscriptionGroupConfig | None:
         """A group's configuration; None: there is no such group, or it has to be asked for."""
 
-    def asks_for(self, group: str) -> bool:
+    def needs_request(self, group: str) -> bool:
         """Whether a group has to be asked for (352) before `get` is right."""
 
 
@@ -28,6 +28,6 @@ class OwnGroups:
         """A group's configuration; None: there is no such group."""
         return self._table.get(group)
 
-    def asks_for(self, _group: str) -> bool:
+    def needs_request(self, _group: str) -> bool:
         """All are known."""
         return False

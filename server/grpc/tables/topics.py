@@ -6,47 +6,47 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from rocketwire.server.config.broker_keys import BrokerKeys
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.wire.bodies.topic import TopicConfig
 
 
-class Share(NamedTuple):
+class TopicShare(NamedTuple):
     """What one broker has of a topic."""
 
     broker: str
     config: TopicConfig
 
 
-class Topics(Protocol):
+class TopicDirectory(Protocol):
     """The topics. What is not known may be so after a request for the route (105)."""
 
-    def shares(self, topic: str) -> Sequence[Share]:
+    def shares(self, topic: str) -> Sequence[TopicShare]:
         """The shares of a topic, always in the same order; none: it is not known."""
 
-    def receives_from(self, broker: str, topic: str) -> str:
+    def broker_to_receive_from(self, broker: str, topic: str) -> str:
         """The broker that a client receives from, which names one, or none: an empty name."""
 
-    def avoided(self, broker: str) -> bool:
+    def is_avoided(self, broker: str) -> bool:
         """Whether sends that may go to any broker should leave out this one for now."""
 
 
 class OwnTopics:
     """Those of this broker, which is the only one."""
 
-    def __init__(self, topics: BrokerTopics, broker_keys: Live[BrokerKeys]) -> None:
+    def __init__(self, topics: BrokerTopics, broker_keys: LiveGroup[BrokerKeys]) -> None:
         self._topics = topics
         self._broker_keys = broker_keys
 
-    def shares(self, topic: str) -> Sequence[Share]:
+    def shares(self, topic: str) -> Sequence[TopicShare]:
         """The one share of a topic; none: there is no such topic."""
         config = self._topics.get(topic)
-        return () if config is None else (Share(self._broker_keys.current.broker_name, config),)
+        return () if config is None else (TopicShare(self._broker_keys.current.broker_name, config),)
 
-    def receives_from(self, _broker: str, _topic: str) -> str:
+    def broker_to_receive_from(self, _broker: str, _topic: str) -> str:
         """This broker, whatever the client names."""
         return self._broker_keys.current.broker_name
 
-    def avoided(self, _broker: str) -> bool:
+    def is_avoided(self, _broker: str) -> bool:
         """There is no other."""
         return False

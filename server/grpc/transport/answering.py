@@ -11,12 +11,12 @@ import trio
 from google.protobuf.message import Message
 
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.grpc.calls import Call, Kind, Payloads, Response
+from rocketwire.server.grpc.calls import Call, EncodedPayloads, MethodKind, Response
 from rocketwire.server.grpc.statuses import status_of_error
-from rocketwire.server.grpc.transport.asked import Asked
-from rocketwire.server.grpc.transport.serving import Serving
+from rocketwire.server.grpc.transport.context import GrpcContext
+from rocketwire.server.grpc.transport.pending_requests import PendingRequests
 from rocketwire.server.grpc.transport.writing import Writing
-from rocketwire.server.limits.limits import UNREAD
+from rocketwire.server.limits.limits import UNREAD_ANSWERS_KEY
 from rocketwire.server.net.outgoing import HIGH_WATER
 from rocketwire.wire.grpc.codes import GrpcStatus
 
@@ -29,13 +29,13 @@ class Answering(Writing):
     __slots__ = ("_asked", "_serving")
 
     def __init__(
-        self, sock: socket.socket, remote: tuple[str, int], serving: Serving, *, nursery: trio.Nursery
+        self, sock: socket.socket, remote: tuple[str, int], serving: GrpcContext, *, nursery: trio.Nursery
     ) -> None:
         super().__init__(sock, remote, serving.http2(), nursery=nursery, in_flight=serving.in_flight)
         self._serving = serving
-        self._asked = Asked()
+        self._asked = PendingRequests()
 
-    def answer_plain(self, answers: list[tuple[int, bytes]]) -> None:
+    def answer_unary_calls(self, answers: list[tuple[int, bytes]]) -> None:
         """Answer plain calls, each by its stream; `flush` sends that. Nothing happens to those that are over."""
         if not self._closed:
             self._http2.unary_each(answers)
@@ -65,16 +65,18 @@ class Answering(Writing):
                 self._cancel(call)
             return
         kind = call.method.kind
-        if kind is Kind.UNARY:
+        if kind is MethodKind.UNARY:
             self._http2.unary(stream, _written(response))  # type: ignore[arg-type]
             call.closed = True
             return
-        if kind is Kind.STREAM and call.undo is not None and self._waits:
+        if kind is MethodKind.STREAM and call.undo is not None and self._waits:
             self._withhold(call)
             return
         messages = cast("Sequence[Message | bytes]", response)
-        payloads: list[bytes] = response if isinstance(response, Payloads) else [_written(each) for each in messages]
-        if kind is Kind.STREAM:
+        payloads: list[bytes] = (
+            response if isinstance(response, EncodedPayloads) else [_written(each) for each in messages]
+        )
+        if kind is MethodKind.STREAM:
             self.answer_stream(call, payloads)
             return
         for payload in payloads:
@@ -85,7 +87,7 @@ class Answering(Writing):
 
         It was begun before that was so, and what it asked for was far away.
         """
-        error = LimitExceeded(UNREAD, HIGH_WATER)
+        error = LimitExceeded(UNREAD_ANSWERS_KEY, HIGH_WATER)
         self.limited(error)
         self._cancel(call)
         self._http2.answer(call.stream, [_written(call.method.response(status=status_of_error(error)))])
@@ -105,7 +107,7 @@ class Answering(Writing):
             return
         response = method.response(status=told)
         last = [] if method.last is None else [method.last()]
-        self._respond(call, response if method.kind is Kind.UNARY else [response, *last])
+        self._respond(call, response if method.kind is MethodKind.UNARY else [response, *last])
 
     def _cancel(self, call: Call | None) -> None:
         if call is None:
@@ -118,7 +120,7 @@ class Answering(Writing):
 
     def limited(self, error: LimitExceeded) -> None:
         """Count that a limit refused a request of this client."""
-        self.in_flight.limits.refused(error.key, self.remote_text)
+        self.in_flight.limits.count_refusal(error.key, self.remote_text)
 
     def failed(self, error: Exception) -> None:
         """Close the connection because of a bug in serving it, which must not end the others."""

@@ -17,15 +17,15 @@ from typing import Any, Final
 import trio
 from google.protobuf.message import DecodeError, Message
 
+from rocketwire.server.core.long_tasks import PausedTask, Steps
 from rocketwire.server.core.request import Reply, Request, SharedReply
-from rocketwire.server.core.works import Paused, Steps
-from rocketwire.server.grpc.calls import Asking, Call, Kind, Method
+from rocketwire.server.grpc.calls import Call, GrpcMethod, MethodKind, RpcSteps
 from rocketwire.server.grpc.transport.answering import Answering
-from rocketwire.server.grpc.transport.bounded import CALL_BYTES, REFUSED, RequestMalformed, bytes_of_request
-from rocketwire.server.grpc.transport.plain_calls import serve_plain
+from rocketwire.server.grpc.transport.context import GrpcContext
+from rocketwire.server.grpc.transport.fast_path import serve_on_fast_path
 from rocketwire.server.grpc.transport.reader import Reader
-from rocketwire.server.grpc.transport.serving import Serving
-from rocketwire.server.grpc.transport.streams import Stream, Streams
+from rocketwire.server.grpc.transport.request_bounds import CALL_BYTES, REFUSED_CALL, RequestMalformed, request_bytes
+from rocketwire.server.grpc.transport.streams import MessageStream, MessageStreams
 from rocketwire.wire.grpc.checks import check_client_id
 from rocketwire.wire.grpc.codes import GrpcStatus
 from rocketwire.wire.header import Header
@@ -56,11 +56,11 @@ _ROUNDS: Final = 4
 _SECONDS: Final = 0.002
 """How long other calls are begun before other tasks run: a large request alone may take that long."""
 
-_ANSWERED: Final = frozenset({CALL, REFUSED})
+_ANSWERED: Final = frozenset({CALL, REFUSED_CALL})
 """Events that are answered at once, or soon."""
 _WAITING: Final = _ANSWERED | {OPENED, MESSAGE}
 """Events that may lead to answers: they wait while too much waits for the client."""
-_NO_METHOD: Final = Method(bytes, Message, lambda *_: iter(()))  # type: ignore[arg-type]
+_NO_METHOD: Final = GrpcMethod(bytes, Message, lambda *_: iter(()))  # type: ignore[arg-type]
 
 
 class Connection(Answering):
@@ -69,7 +69,7 @@ class Connection(Answering):
     __slots__ = (
         "_events",
         "_later",
-        "_lets_others",
+        "_should_yield",
         "_on_close",
         "_place",
         "_requests",
@@ -82,7 +82,7 @@ class Connection(Answering):
         self,
         sock: socket.socket,
         remote: tuple[str, int],
-        serving: Serving,
+        serving: GrpcContext,
         *,
         nursery: trio.Nursery,
         on_close: Callable[[Connection], None],
@@ -91,12 +91,12 @@ class Connection(Answering):
         self._on_close = on_close
         self.guarded = serving.guarded
         self._events: deque[tuple[Any, ...]] = deque()
-        self._streams = Streams(self, serving)
+        self._streams = MessageStreams(self, serving)
         self._requests: list[Request[Any]] = []
         self._place: str | None = None
         self._served = False
         self._later = False
-        self._lets_others = False
+        self._should_yield = False
         self.driver = Reader(sock, self, serving.turns)
 
     async def run(self, first: bytes) -> None:
@@ -112,7 +112,7 @@ class Connection(Answering):
         events = self._http2.receive(data)
         self._serving.bounds.refuse_calls(events)
         if not (self._events or self._requests):
-            events = serve_plain(events, self, self._serving.plain)
+            events = serve_on_fast_path(events, self, self._serving.fast_paths)
         for event in events:
             self._events.append(event)
             self._queued += _size_of(event)
@@ -151,7 +151,7 @@ class Connection(Answering):
     def _serve(self) -> None:
         if self._served:
             return
-        self._lets_others = False
+        self._should_yield = False
         if not self._events and not self._requests:
             return  # as after most reads: all their calls were plain
         self._served = True
@@ -160,7 +160,7 @@ class Connection(Answering):
             for _ in range(_ROUNDS):
                 self._begin_some(until)
                 self._serve_requests()
-                if self._requests or not self._next_event or self._lets_others:
+                if self._requests or not self._next_event or self._should_yield:
                     break
         finally:
             self._served = False
@@ -178,10 +178,10 @@ class Connection(Answering):
             event = self._events.popleft()
             self._queued -= _size_of(event)
             method = self._serving.methods.get(event[2]) if event[0] == CALL else None
-            begun += _STREAMED_COUNTS if method is not None and method.kind is Kind.STREAM else 1
+            begun += _STREAMED_COUNTS if method is not None and method.kind is MethodKind.STREAM else 1
             self._handle(*event)
             if trio.current_time() > until:
-                self._lets_others = True
+                self._should_yield = True
                 break
 
     def _serve_requests(self) -> None:
@@ -195,7 +195,7 @@ class Connection(Answering):
                 self._requests[:0] = requests[handled:]
                 return
             if trio.current_time() > until:
-                self._lets_others = True  # calls of many steps ask for more with each answer
+                self._should_yield = True  # calls of many steps ask for more with each answer
                 return
 
     def _handle(self, kind: int, *said: Any) -> None:  # noqa: ANN401 - see Http2
@@ -210,7 +210,7 @@ class Connection(Answering):
         elif kind == RESET:
             self._reset(said[0])
         elif kind == TOO_LONG:
-            self.in_flight.limits.refused(CALL_BYTES, self.remote_text)
+            self.in_flight.limits.count_refusal(CALL_BYTES, self.remote_text)
         elif kind == FAILED:
             code, reason = said
             level = logging.DEBUG if code == NO_ERROR else logging.WARNING
@@ -242,7 +242,7 @@ class Connection(Answering):
             if isinstance(made, GeneratorType):
                 self._start(call, made)
             else:
-                self._respond(call, made)  # type: ignore[arg-type] # every `Asking` is a generator of Python's
+                self._respond(call, made)  # type: ignore[arg-type] # every `RpcSteps` is a generator of Python's
 
     def _accepted(self, call: Call, payload: bytes | Exception) -> bytes:
         """The request of a call, which is counted until the call is answered; an error is raised."""
@@ -252,7 +252,7 @@ class Connection(Answering):
         self._held += call.size
         return payload
 
-    def _start(self, call: Call, steps: Asking) -> None:
+    def _start(self, call: Call, steps: RpcSteps) -> None:
         try:
             requests = call.begin(steps)
         except StopIteration as end:
@@ -262,7 +262,7 @@ class Connection(Answering):
         else:
             self._ask(call, requests)
 
-    def carry_out(self, stream: Stream, method: Callable[[Call], Asking], done: Callable[[Any], None]) -> None:
+    def carry_out(self, stream: MessageStream, method: Callable[[Call], RpcSteps], done: Callable[[Any], None]) -> None:
         """Carry out what a message of a stream asks for; `done` gets what comes of it, or the error."""
         call = Call(self, stream.number, _NO_METHOD, stream.headers, done)
         self._start(call, method(call))
@@ -285,9 +285,9 @@ class Connection(Answering):
 
     def carry_on(self, work: Steps[None]) -> None:
         """Do further work of an answer."""
-        paused = self._serving.works.begin(work)
-        if isinstance(paused, Paused):
-            self._nursery.start_soon(self._serving.works.go_on, work, paused)
+        paused = self._serving.works.start(work)
+        if isinstance(paused, PausedTask):
+            self._nursery.start_soon(self._serving.works.finish, work, paused)
 
     @property
     def nursery(self) -> trio.Nursery:
@@ -307,12 +307,12 @@ class Connection(Answering):
 
     def answer(self, request: Header, _serialize_type: int, reply: Reply) -> None:
         """Take the reply to a request; those of requests that nobody waits for are dropped."""
-        asked = self._asked.replied(request.opaque, reply)
+        asked = self._asked.take_call(request.opaque, reply)
         if asked is None:
             return
         call, index = asked
         try:
-            requests = call.replied(index, reply)
+            requests = call.take_reply(index, reply)
         except StopIteration as end:
             self._respond(call, end.value)
         except Exception as error:  # noqa: BLE001 - as in `_begin`
@@ -339,7 +339,7 @@ class Connection(Answering):
             requests = [] if undo is None else undo()
             while requests:  # however much waits for the client: these are not answered to it
                 requests = requests[self._serving.dispatch.serve_requests(self, requests) :]
-            self._asked.cancel(call)
+            self._asked.forget_later(call)
             self._serving.dispatch.settle()
         except Exception as error:  # noqa: BLE001 - it is logged: others are to be cancelled, too
             self.failed(error)
@@ -349,29 +349,29 @@ class Connection(Answering):
     @property
     def pauses(self) -> bool:
         """Whether the rest of the requests must wait: other tasks are to run, or the client does not read."""
-        return self._lets_others or self._waits
+        return self._should_yield or self._waits
 
-    def divert(self, request: Header, take: Callable[[Reply], None]) -> None:
+    def intercept(self, request: Header, take: Callable[[Reply], None]) -> None:
         """Pass the reply to one request to `take` instead of its call."""
-        self._asked.divert(request.opaque, take)
+        self._asked.intercept(request.opaque, take)
 
     def abort(self, request: Header) -> None:
         """End the call of a request without an answer."""
-        call = self._asked.abort(request.opaque)
+        call = self._asked.forget(request.opaque)
         if call is not None:
             self._http2.reset(call.stream, INTERNAL_ERROR)
             self._reset(call.stream)
 
     @property
-    def diverts(self) -> bool:
+    def intercepts(self) -> bool:
         """All answers go to calls: none is a frame."""
         return True
 
-    def let_others(self) -> None:
+    def request_yield(self) -> None:
         """Let other tasks run before more is served."""
-        self._lets_others = True
+        self._should_yield = True
 
-    def engage(self, task: Callable[[], Awaitable[None]], size: int) -> None:
+    def run_long_request(self, task: Callable[[], Awaitable[None]], size: int) -> None:
         """Carry out a long request; others of the connection do not wait for it."""
         self._nursery.start_soon(self._carry_out, task, size)
 
@@ -414,7 +414,7 @@ class Connection(Answering):
         return self.driver.last_activity
 
     @property
-    def stuck_since(self) -> float:
+    def last_sign_of_life(self) -> float:
         """When the connection last made progress: since then it has been silent, or has let answers wait."""
         return min(self.driver.last_activity, self._unread_since)
 
@@ -430,7 +430,7 @@ class Connection(Answering):
         if self._closed:
             return
         super().close()
-        for call in [*self._calls.values(), *self._unsent_calls(), *self._asked.calls_of_streams()]:
+        for call in [*self._calls.values(), *self._unsent_calls(), *self._asked.stream_calls()]:
             self._cancel(call)
         self._calls.clear()
         self._held = 0
@@ -443,4 +443,4 @@ class Connection(Answering):
 
 def _size_of(event: Event) -> int:
     """Bytes of memory of an event that waits."""
-    return _EVENT_BYTES + bytes_of_request(event)
+    return _EVENT_BYTES + request_bytes(event)

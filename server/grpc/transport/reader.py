@@ -116,7 +116,7 @@ class Reader:
         in_flight = self._connection.in_flight
         await trio.lowlevel.wait_readable(self._sock)
         if in_flight.is_full:
-            await in_flight.room()
+            await in_flight.wait_for_room()
         if self.read():
             self.send_out()
 

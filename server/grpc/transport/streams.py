@@ -10,15 +10,15 @@ from google.protobuf.message import Message
 from rocketwire.server.core.errors import ServerError
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.grpc.statuses import status_of_error
-from rocketwire.server.grpc.transport.bounded import RequestMalformed
+from rocketwire.server.grpc.transport.request_bounds import RequestMalformed
 from rocketwire.wire.grpc.codes import Code, GrpcStatus, stream_status
 
 if TYPE_CHECKING:
     from rocketwire.server.grpc.transport.connection import Connection
-    from rocketwire.server.grpc.transport.serving import Serving
+    from rocketwire.server.grpc.transport.context import GrpcContext
 
 
-class Listening(Protocol):
+class StreamListener(Protocol):
     """What is done with a client's messages."""
 
     def received(self, payload: bytes) -> None:
@@ -31,11 +31,11 @@ class Listening(Protocol):
         """The stream is over; called once."""
 
 
-Streaming: TypeAlias = "Callable[[Stream], Listening]"
+StreamFactory: TypeAlias = "Callable[[Stream], Listening]"
 """Makes the server's end of a stream that a client opens."""
 
 
-class Stream:
+class MessageStream:
     """One stream.
 
     Attributes:
@@ -45,33 +45,33 @@ class Stream:
         over: Whether nothing can be sent any more.
     """
 
-    __slots__ = ("_listening", "connection", "headers", "number", "over", "path")
+    __slots__ = ("_listening", "connection", "headers", "number", "is_over", "path")
 
     def __init__(self, connection: Connection, number: int, path: str, headers: Mapping[str, str]) -> None:
         self.connection = connection
         self.path = path
         self.headers = headers
         self.number = number
-        self.over = False
-        self._listening: Listening | None = None  # it is refused
+        self.is_over = False
+        self._listening: StreamListener | None = None  # it is refused
 
-    def begin(self, streaming: Streaming) -> None:
+    def set_listener(self, streaming: StreamFactory) -> None:
         """Say what is done with its messages."""
         self._listening = streaming(self)
 
     def received(self, payload: bytes) -> None:
         """Take a message of the client."""
-        if not self.over and self._listening is not None:
+        if not self.is_over and self._listening is not None:
             self._listening.received(payload)
 
     def send(self, message: Message) -> None:
         """Write a message; `Connection.flush` sends it. Nothing happens when the stream is over."""
-        if not self.over:
+        if not self.is_over:
             self.connection.http2.message(self.number, message.SerializeToString())
 
     def finish(self, status: int = 0, text: str = "") -> None:
         """End the stream with a status of gRPC."""
-        if not self.over:
+        if not self.is_over:
             self.connection.http2.finish(self.number, status, text)
             self.connection.forget(self.number)
             self.close()
@@ -85,7 +85,7 @@ class Stream:
 
     def leaving(self) -> None:
         """The server is about to close the connection."""
-        if not self.over and self._listening is not None:
+        if not self.is_over and self._listening is not None:
             self._listening.leaving()
 
     def ended(self) -> None:
@@ -94,31 +94,31 @@ class Stream:
 
     def close(self) -> None:
         """The stream is over."""
-        if not self.over:
-            self.over = True
+        if not self.is_over:
+            self.is_over = True
             if self._listening is not None:
                 self._listening.closed()
 
 
-class Streams:
+class MessageStreams:
     """The streams of one connection."""
 
     __slots__ = ("_connection", "_serving", "_streams")
 
-    def __init__(self, connection: Connection, serving: Serving) -> None:
+    def __init__(self, connection: Connection, serving: GrpcContext) -> None:
         self._connection = connection
         self._serving = serving
-        self._streams: dict[int, Stream] = {}
+        self._streams: dict[int, MessageStream] = {}
 
     def open(self, number: int, path: str, headers: Mapping[str, str]) -> None:
         """Take a stream, if an account has opened it."""
-        stream = self._streams[number] = Stream(self._connection, number, path, headers)
+        stream = self._streams[number] = MessageStream(self._connection, number, path, headers)
         try:
             self._serving.identify_caller(path, headers, self._connection.remote_text)
         except ServerError as error:
             stream.refuse(error)
         else:
-            stream.begin(self._serving.streams[path])
+            stream.set_listener(self._serving.streams[path])
 
     def message(self, number: int, payload: bytes) -> None:
         """Pass on a message of a stream, if it is not too large, and an account sends it."""

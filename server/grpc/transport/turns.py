@@ -85,7 +85,7 @@ class Turns:
                 else:
                     await trio.lowlevel.wait_readable(self._epoll.fileno())
                 if self._in_flight.is_full:
-                    await self._in_flight.room()
+                    await self._in_flight.wait_for_room()
                 self._turn()
         finally:
             self._reading.clear()

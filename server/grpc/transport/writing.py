@@ -11,7 +11,7 @@ from typing import Final
 import trio
 
 from rocketwire.server.grpc.calls import Call
-from rocketwire.server.limits.limits import EACH_KEY
+from rocketwire.server.limits.limits import CONNECTION_BYTES_KEY
 from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.outgoing import HIGH_WATER, Outgoing
 from rocketwire.wire.http2.events import Http2
@@ -124,7 +124,7 @@ class Writing(Outgoing):
         self.in_flight.add(more)
         limits = self.in_flight.limits
         if more > 0 and taken - kept > limits.keys.current.max_in_flight_bytes_per_connection:
-            limits.refused(EACH_KEY, self.remote_text)
+            limits.count_refusal(CONNECTION_BYTES_KEY, self.remote_text)
             self.close()
 
     @property

@@ -23,7 +23,7 @@ class Admission:
         limits: The limits in force.
         in_flight: The count of their bytes in flight.
         descriptors: The descriptors reserved for connections.
-        farewells: The descriptors reserved for connections whose refusal is answered.
+        linger_budget: The descriptors reserved for connections whose refusal is answered.
         connections: How many are open.
         opening: Held by the listener that accepts connections or begins to serve them, for one pass of the event loop.
         rate: How many connections of an address begin to be served in a second.
@@ -33,13 +33,13 @@ class Admission:
         self,
         in_flight: InFlight,
         descriptors: DescriptorBudget | None = None,
-        farewells: DescriptorBudget | None = None,
+        linger_budget: DescriptorBudget | None = None,
     ) -> None:
         """Admit as many connections as the limits and `descriptors` allow; None: descriptors are not limited."""
         self.limits = in_flight.limits
         self.in_flight = in_flight
         self.descriptors = descriptors or DescriptorBudget()
-        self.farewells = farewells or DescriptorBudget()
+        self.linger_budget = linger_budget or DescriptorBudget()
         self.connections = 0
         self.opening = trio.Lock()
         self.rate = ConnectionRate(lambda: self.limits.keys.current.max_new_connections_per_address)
@@ -48,7 +48,7 @@ class Admission:
     def enter(self, host: str) -> LimitExceeded | None:
         """Count a connection from an address, or return why it is refused; a refused one is not counted."""
         keys = self.limits.keys.current
-        address = counted_as(host)
+        address = rate_group(host)
         there = self._of_address.get(address, 0)
         refusal = None
         if there >= keys.max_connections_per_address:
@@ -58,7 +58,7 @@ class Admission:
         elif not self.descriptors.take():
             refusal = LimitExceeded(_KEY, self.descriptors.most)
         if refusal is not None:
-            self.limits.refused(refusal.key, host)
+            self.limits.count_refusal(refusal.key, host)
             return refusal
         self._of_address[address] = there + 1
         self.connections += 1
@@ -66,7 +66,7 @@ class Admission:
 
     def leave(self, host: str) -> None:
         """Uncount a closed connection."""
-        address = counted_as(host)
+        address = rate_group(host)
         self.connections -= 1
         self.descriptors.give_back()
         self._of_address[address] -= 1
@@ -77,7 +77,7 @@ class Admission:
         """Reserve the socket pair of a TLS connection; false: there are no descriptors left."""
         fits = self.descriptors.take(_PAIR)
         if not fits:
-            self.limits.refused(_KEY, host)
+            self.limits.count_refusal(_KEY, host)
         return fits
 
     def end_tls(self) -> None:
@@ -85,6 +85,6 @@ class Admission:
         self.descriptors.give_back(_PAIR)
 
 
-def counted_as(host: str) -> str | bytes:
+def rate_group(host: str) -> str | bytes:
     """The key under which an address is counted: for IPv6 its /64 network, whose 2^64 addresses one client may have."""
     return socket.inet_pton(socket.AF_INET6, host)[:8] if ":" in host else host

@@ -73,7 +73,7 @@ class Descriptors:
     Attributes:
         limit: All of the process.
         connections: Those for connections.
-        farewells: Those for connections whose refusal is answered, for a second each.
+        linger_budget: Those for connections whose refusal is answered, for a second each.
         http: How many HTTP connections there may be.
     """
 
@@ -94,10 +94,10 @@ class Descriptors:
             raise DescriptorsTooFew(
                 f"the process may open {limit} files, and needs {least} at least: raise the limit (ulimit -Hn)"
             )
-        self.farewells = DescriptorBudget(part)
+        self.linger_budget = DescriptorBudget(part)
         self.connections = DescriptorBudget(limit - kept)
 
-    def tell(self) -> None:
+    def log_shares(self) -> None:
         """Log the division."""
         log.info(
             "descriptors: %(limit)d in all, %(reserved)d reserved for the store, %(connections)d left for connections",
@@ -105,7 +105,7 @@ class Descriptors:
         )
 
 
-def shared_out(*, http: bool) -> Descriptors:
+def divide_descriptors(*, http: bool) -> Descriptors:
     """Divide this process's descriptors; those that are open now count as in use.
 
     Raises:

@@ -47,7 +47,7 @@ def _trim() -> Callable[[int], int] | None:
     return trim
 
 
-def give_back() -> None:
+def return_free_memory() -> None:
     """Have the C library give back free pages."""
     trim = _trim()
     if trim is not None:

@@ -17,15 +17,15 @@ import trio
 
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.limits.limits import Limits
-from rocketwire.server.net.admission.freed_memory import FreedMemory, give_back
+from rocketwire.server.net.admission.freed_memory import FreedMemory, return_free_memory
 
-KEY = "maxInFlightBytes"
+IN_FLIGHT_KEY = "maxInFlightBytes"
 _SILENT_SECONDS = 1.0
 _FREED_SECONDS = 0.25
 """How often it is looked whether memory can be given back."""
 
 
-class Holder(Protocol):
+class ByteHolder(Protocol):
     """A connection, as the holder of bytes in flight."""
 
     @property
@@ -48,7 +48,7 @@ class Holder(Protocol):
         """Send the error if possible, release what is held, and end."""
 
 
-class Counting(Protocol):
+class KernelByteCount(Protocol):
     """A kernel's hub, which counts for itself."""
 
     @property
@@ -68,9 +68,9 @@ class InFlight:
         self.limits = limits
         self.counted = 0
         self._highest = 0  # that were in flight since memory was last looked at
-        self._freed = FreedMemory(give_back)
-        self._hubs: list[Counting] = []
-        self._holders: dict[int, Collection[Holder]] = {}
+        self._freed = FreedMemory(return_free_memory)
+        self._hubs: list[KernelByteCount] = []
+        self._holders: dict[int, Collection[ByteHolder]] = {}
         self._pressed = trio.Event()
         self._looked = trio.Event()
         self._stuck = False
@@ -88,38 +88,38 @@ class InFlight:
         """Whether the limit is exceeded."""
         return self.total > self.limits.keys.current.max_in_flight_bytes
 
-    def watch(self, hub: Counting) -> None:
+    def count_hub(self, hub: KernelByteCount) -> None:
         """Include what a hub holds."""
         self._hubs.append(hub)
 
-    def relieve_of(self, holders: Collection[Holder]) -> None:
+    def register_holders(self, holders: Collection[ByteHolder]) -> None:
         """Register holders that may be refused when the limit is exceeded."""
         self._holders[id(holders)] = holders
 
-    def relieve_no_more_of(self, holders: Collection[Holder]) -> None:
-        """Take back `relieve_of`."""
+    def unregister_holders(self, holders: Collection[ByteHolder]) -> None:
+        """Take back `register_holders`."""
         self._holders.pop(id(holders), None)
 
     def add(self, size: int) -> None:
         """Add bytes that Python holds; negative: they are released."""
         self.counted += size
         if size > 0:
-            self.look()
+            self.check_limit()
 
-    def look(self) -> None:
+    def check_limit(self) -> None:
         """Wake the task that makes room, if the limit is exceeded."""
         total = self.total
         self._highest = max(self._highest, total)
         if total > self.limits.keys.current.max_in_flight_bytes:
             self._pressed.set()
 
-    async def room(self) -> None:
+    async def wait_for_room(self) -> None:
         """Wait while the limit is exceeded and something can be done about it: many tasks may receive at once."""
         while self.is_full and not self._stuck:
             self._pressed.set()
             await self._looked.wait()
 
-    def relieve(self) -> None:
+    def make_room(self) -> None:
         """If the limit is exceeded, refuse stuck connections that hold no less than the average.
 
         Afterwards an eighth of the limit is free.
@@ -128,7 +128,7 @@ class InFlight:
         total = self.total
         if total <= most:
             return
-        error = LimitExceeded(KEY, most)
+        error = LimitExceeded(IN_FLIGHT_KEY, most)
         holders = [each for holders in self._holders.values() for each in holders if each.held]
         average = sum(each.held for each in holders) / max(1, len(holders))
         silent = trio.current_time() - _SILENT_SECONDS
@@ -137,14 +137,14 @@ class InFlight:
             if total <= most - most // 8:
                 break
             total -= holder.held
-            self.limits.refused(KEY, holder.remote_text)
+            self.limits.count_refusal(IN_FLIGHT_KEY, holder.remote_text)
             holder.refuse(error)
 
     async def run(self) -> None:
         """Make room whenever it is needed, and give back memory; never returns."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._give_back_memory)
-            await self._make_room()
+            await self._make_room_when_full()
 
     async def _give_back_memory(self) -> None:
         while True:
@@ -153,11 +153,11 @@ class InFlight:
             self._freed.look(max(self._highest, now), now)
             self._highest = now
 
-    async def _make_room(self) -> None:
+    async def _make_room_when_full(self) -> None:
         while True:
             await self._pressed.wait()
             self._pressed = trio.Event()
-            self.relieve()
+            self.make_room()
             self._stuck = self.is_full
             self._looked.set()
             self._looked = trio.Event()

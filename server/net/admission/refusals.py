@@ -14,9 +14,9 @@ import trio
 from rocketwire.server.core.errors import ServerError, response_code
 from rocketwire.server.core.request import Reply
 from rocketwire.server.net.admission.descriptors import DescriptorBudget
-from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE
 from rocketwire.wire.errors import FrameError
-from rocketwire.wire.frame import HEADER_LENGTH_MASK, PREFIX, TYPE_SHIFT, encode_frame
+from rocketwire.wire.facts.codes import FLAG_ONEWAY, FLAG_RESPONSE
+from rocketwire.wire.frame import FRAME_PREFIX, HEADER_LENGTH_MASK, TYPE_SHIFT, encode_frame
 from rocketwire.wire.header import Header, decode_header
 
 MOST_AT_ONCE: Final = 64
@@ -34,15 +34,15 @@ def first_header(data: bytes | bytearray | memoryview) -> tuple[Header, int] | N
     Raises:
         FrameError: this is not the beginning of a frame with a usable header.
     """
-    if len(data) < PREFIX.size:
+    if len(data) < FRAME_PREFIX.size:
         return None
-    length, word = PREFIX.unpack_from(data)
+    length, word = FRAME_PREFIX.unpack_from(data)
     size, kind = word & HEADER_LENGTH_MASK, word >> TYPE_SHIFT
-    if length < PREFIX.size - 4 + size or size > LONGEST_HEADER:
+    if length < FRAME_PREFIX.size - 4 + size or size > LONGEST_HEADER:
         raise FrameError(f"header of {size} bytes in a frame of {length}")
-    if len(data) < PREFIX.size + size:
+    if len(data) < FRAME_PREFIX.size + size:
         return None
-    return decode_header(memoryview(data)[PREFIX.size : PREFIX.size + size], kind), kind
+    return decode_header(memoryview(data)[FRAME_PREFIX.size : FRAME_PREFIX.size + size], kind), kind
 
 
 def refusal_frame(header: Header, kind: int, error: ServerError) -> bytes:
@@ -65,11 +65,11 @@ async def drain(sock: socket.socket, *, seconds: float = SECONDS) -> None:
 
 
 class ConnectionRefuser:
-    """Refuses connections; answering one takes a descriptor of `farewells`."""
+    """Refuses connections; answering one takes a descriptor of `linger_budget`."""
 
-    def __init__(self, farewells: DescriptorBudget) -> None:
+    def __init__(self, linger_budget: DescriptorBudget) -> None:
         self._answering = 0
-        self._farewells = farewells
+        self._farewells = linger_budget
 
     def refuse(self, sock: socket.socket, error: ServerError, nursery: trio.Nursery) -> None:
         """Answer the connection's first request with this error, and close it."""

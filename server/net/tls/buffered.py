@@ -53,10 +53,10 @@ class BufferedBytes:
 
     def refuse(self, _error: LimitExceeded) -> None:
         """End the connection, whose client does not read."""
-        self.let_go()
+        self.release()
         self.scope.cancel()
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """Take all bytes out of the count, and ignore later ones."""
         for way in (TO_CLIENT, TO_SESSION):
             self.count(way, 0)

@@ -16,8 +16,8 @@ from rocketwire.server.net.tls.settings import (
     TlsFiles,
     TlsInvalid,
     read_properties,
-    switch,
-    warn_of_strange,
+    read_switch,
+    warn_of_unknown_keys,
     warn_of_unused,
 )
 
@@ -49,11 +49,11 @@ def read_client_settings(path: str, key: str) -> TlsClientSettings:
         TlsInvalid: the file cannot be read, or a value is not allowed.
     """
     values = read_properties(path, key) if path else {}
-    warn_of_strange(path, values, known=(TEST_MODE, AUTH_SERVER, *CLIENT_FILES), others=_OTHERS)
+    warn_of_unknown_keys(path, values, known=(TEST_MODE, AUTH_SERVER, *CLIENT_FILES), others=_OTHERS)
     found = TlsClientSettings(
         source=path or TlsClientSettings().source,
-        test_mode=switch(path, values, TEST_MODE, default=True),
-        auth_server=switch(path, values, AUTH_SERVER, default=False),
+        test_mode=read_switch(path, values, TEST_MODE, default=True),
+        auth_server=read_switch(path, values, AUTH_SERVER, default=False),
         cert_path=values.get(CLIENT_FILES.cert, ""),
         key_path=values.get(CLIENT_FILES.key, ""),
         key_password=values.get(CLIENT_FILES.key_password, ""),

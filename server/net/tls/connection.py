@@ -17,7 +17,7 @@ import trio
 
 from rocketwire.server.net.admission.refusals import drain
 from rocketwire.server.net.tls.buffered import TO_CLIENT, TO_SESSION, BufferedBytes
-from rocketwire.server.net.tls.engine import Engine, TlsFault
+from rocketwire.server.net.tls.engine import TlsEngine, TlsFault
 
 BUFFER_BYTES: Final = 64 * 1024
 LITTLE_BYTES: Final = 4 * 1024
@@ -36,7 +36,7 @@ _encrypted = memoryview(bytearray(BUFFER_BYTES))
 _plain = memoryview(bytearray(BUFFER_BYTES))
 
 
-class Connection:
+class TlsConnection:
     """The TLS endpoint between a client and its session."""
 
     __slots__ = ("_drains", "_empty", "_engine", "_fault", "_held", "_inner", "_outer", "_peer", "_unsent")
@@ -45,7 +45,7 @@ class Connection:
         self,
         outer: socket.socket,
         inner: socket.socket,
-        engine: Engine,
+        engine: TlsEngine,
         held: BufferedBytes,
         *,
         peer: str = "the client",

@@ -15,7 +15,7 @@ class TlsFault(Exception):
     """A violation of TLS by the other side, or a failed handshake; the message says what was wrong."""
 
 
-class Engine:
+class TlsEngine:
     """One connection's state; the other side is called the client here.
 
     Attributes:

@@ -9,13 +9,13 @@ from typing import Final, NamedTuple
 
 import trio
 
-from rocketwire.server.net.admission.admission import counted_as
+from rocketwire.server.net.admission.admission import rate_group
 from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.session import TLS_HANDSHAKE
 from rocketwire.server.net.tls.buffered import BufferedBytes
-from rocketwire.server.net.tls.connection import Connection, receive
+from rocketwire.server.net.tls.connection import TlsConnection, receive
 from rocketwire.server.net.tls.contexts import TlsContexts
-from rocketwire.server.net.tls.engine import Engine, TlsFault
+from rocketwire.server.net.tls.engine import TlsEngine, TlsFault
 from rocketwire.server.net.tls.settings import TlsMode
 
 log = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ _LIMIT: Final = "tlsHandshakes"
 _FIRST_BYTES: Final = 4096
 
 
-class Remote(NamedTuple):
+class RemoteEnd(NamedTuple):
     """A client's host, and its ``host:port``."""
 
     host: str
@@ -43,7 +43,7 @@ class TlsGate:
         self._in_flight = in_flight
         self._limits = in_flight.limits
         self._held: set[BufferedBytes] = set()
-        in_flight.relieve_of(self._held)
+        in_flight.register_holders(self._held)
         self._handshakes: Counter[str | bytes] = Counter()
         self._turn = trio.Lock()
 
@@ -53,7 +53,7 @@ class TlsGate:
         return self._contexts.mode is TlsMode.ENFORCING
 
     def may_begin(self, address: str | bytes) -> bool:
-        """Whether a client may begin TLS now; otherwise it had better wait. `address`: as `counted_as` has it."""
+        """Whether a client may begin TLS now; otherwise it had better wait. `address`: as `rate_group` has it."""
         of_address, of_all = self._handshakes[address], self._handshakes.total()
         return max(of_address - HANDSHAKES_OF_ADDRESS_MOST, of_all - HANDSHAKES_MOST) < -_BEGINNING_MOST
 
@@ -73,7 +73,7 @@ class TlsGate:
             each.settimeout(0)
         return ends
 
-    async def serve(self, outer: socket.socket, inner: socket.socket, remote: Remote, first: bytes) -> None:
+    async def serve(self, outer: socket.socket, inner: socket.socket, remote: RemoteEnd, first: bytes) -> None:
         """Serve one connection to its end, and close both sockets.
 
         Args:
@@ -86,22 +86,22 @@ class TlsGate:
             try:
                 await self._serve(outer, inner, remote, first)
             except TlsFault as fault:
-                level = logging.WARNING if self._limits.line_is_due(f"TLS: {fault}") else logging.DEBUG
+                level = logging.WARNING if self._limits.may_log(f"TLS: {fault}") else logging.DEBUG
                 log.log(level, "closing %(peer)s: TLS: %(reason)s", {"peer": remote.text, "reason": fault})
             except OSError as error:
                 log.debug("%(peer)s broke: %(reason)s", {"peer": remote.text, "reason": error})
             except Exception:  # a bug in serving one must not end the others
                 log.exception("closing %(peer)s", {"peer": remote.text})
 
-    async def _serve(self, outer: socket.socket, inner: socket.socket, remote: Remote, first: bytes) -> None:
+    async def _serve(self, outer: socket.socket, inner: socket.socket, remote: RemoteEnd, first: bytes) -> None:
         first = first or await _first_bytes(outer, self._limits.keys.current.server_channel_max_idle_time_seconds)
         if not first:
             return
         if first[0] != TLS_HANDSHAKE:
             raise TlsFault("the client does not begin it, and tls.server.mode is enforcing")
-        address, handshakes = counted_as(remote.host), self._handshakes
+        address, handshakes = rate_group(remote.host), self._handshakes
         if handshakes[address] >= HANDSHAKES_OF_ADDRESS_MOST or handshakes.total() >= HANDSHAKES_MOST:
-            self._limits.refused(_LIMIT, remote.text)
+            self._limits.count_refusal(_LIMIT, remote.text)
             return
         held = BufferedBytes(self._in_flight, remote.text)
         self._held.add(held)
@@ -110,9 +110,9 @@ class TlsGate:
                 await self._pump(await self._shake_hands(outer, inner, address, first, held))
         finally:
             self._held.discard(held)
-            held.let_go()
+            held.release()
 
-    async def _pump(self, connection: Connection) -> None:
+    async def _pump(self, connection: TlsConnection) -> None:
         metrics = self._limits.metrics
         metrics.tls_connections += 1
         try:
@@ -122,10 +122,10 @@ class TlsGate:
 
     async def _shake_hands(
         self, outer: socket.socket, inner: socket.socket, address: str | bytes, first: bytes, held: BufferedBytes
-    ) -> Connection:
+    ) -> TlsConnection:
         self._handshakes[address] += 1
         try:
-            connection = Connection(outer, inner, Engine(await self._contexts.current()), held)
+            connection = TlsConnection(outer, inner, TlsEngine(await self._contexts.current()), held)
             await connection.shake_hands(first, self._turn)
         except (TlsFault, OSError):
             self._limits.metrics.tls_failures += 1

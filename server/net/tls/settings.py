@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
-from rocketwire.server.config.java_properties import PropertiesInvalid, parse_java_properties
+from rocketwire.server.config.java_properties import JavaPropertiesInvalid, parse_java_properties
 
 log = logging.getLogger(__name__)
 
@@ -116,16 +116,16 @@ def read_tls_settings(path: str, mode: str) -> TlsSettings:
         TlsInvalid: the file cannot be read, or a value is not allowed.
     """
     values = read_properties(path, "tlsConfigFile") if path else {}
-    warn_of_strange(path, values, known=_SERVERS, others=_CLIENTS)
+    warn_of_unknown_keys(path, values, known=_SERVERS, others=_CLIENTS)
     found = TlsSettings(
         source=path or TlsSettings().source,
         mode=TlsMode(mode) if mode else _choice(path, values, MODE, TlsMode.PERMISSIVE),
-        test_mode=switch(path, values, TEST_MODE, default=True),
+        test_mode=read_switch(path, values, TEST_MODE, default=True),
         cert_path=values.get(CERT_PATH, ""),
         key_path=values.get(KEY_PATH, ""),
         key_password=values.get(KEY_PASSWORD, ""),
         client_auth=_choice(path, values, NEED_CLIENT_AUTH, ClientAuth.NONE),
-        auth_client=switch(path, values, AUTH_CLIENT, default=False),
+        auth_client=read_switch(path, values, AUTH_CLIENT, default=False),
         trust_cert_path=values.get(TRUST_CERT_PATH, ""),
     )
     if found.mode is not TlsMode.DISABLED:
@@ -149,11 +149,13 @@ def read_properties(path: str, key: str) -> dict[str, str]:
         text = content.decode("iso-8859-1")  # the encoding that Java assumes for properties files
     try:
         return {name: value.strip() for name, value in parse_java_properties(text).items()}
-    except PropertiesInvalid as error:
+    except JavaPropertiesInvalid as error:
         raise TlsInvalid(f"{path} ({key}): {error}") from error
 
 
-def warn_of_strange(path: str, values: Mapping[str, str], *, known: Iterable[str], others: tuple[str, ...]) -> None:
+def warn_of_unknown_keys(
+    path: str, values: Mapping[str, str], *, known: Iterable[str], others: tuple[str, ...]
+) -> None:
     """Warn of settings of a file that are not known, and that nobody else reads: of those the names begin so."""
     names = frozenset(known)
     for name in values:
@@ -180,7 +182,7 @@ def _choice(path: str, values: dict[str, str], name: str, default: Choice) -> Ch
     raise TlsInvalid(f"{path}: {name}={text}: allowed is {' or '.join(choices)}")
 
 
-def switch(path: str, values: dict[str, str], name: str, *, default: bool) -> bool:
+def read_switch(path: str, values: dict[str, str], name: str, *, default: bool) -> bool:
     """A setting that is true or false.
 
     Raises:

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from rocketwire.store.tables.pop.order_info import OrderInfo
-from rocketwire.wire.pop_handle import OrderCount, kind_of
+from rocketwire.wire.pop_handle import OrderCount, topic_kind
 
 
-def batch(
+def make_batch(
     former: OrderInfo | None,
     *,
     attempt_id: str | None,
@@ -45,17 +45,17 @@ def _consumed(former: OrderInfo, attempt_id: str | None, offsets: Sequence[int])
     return {offset: counts.get(offset, 0) + 1 for offset in offsets if offset in before}
 
 
-def counts_of(info: OrderInfo, topic: str, queue_id: int) -> list[OrderCount]:
+def reconsume_counts(info: OrderInfo, topic: str, queue_id: int) -> list[OrderCount]:
     """How often the messages of a batch were popped before, as clients are told."""
     counts: Mapping[int, int] = info.offset_consumed_count or {}
-    kind = kind_of(topic)
+    kind = topic_kind(topic)
     found = [OrderCount(kind, queue_id, offset, times) for offset, times in counts.items()]
     # Older clients read the one number for the whole queue.
     least = min(counts.values(), default=0) if len(counts) == len(info.offset_list) else 0
     return [*found, OrderCount(kind, queue_id, None, least)]
 
 
-def acknowledged(info: OrderInfo, offset: int) -> OrderInfo | None:
+def after_ack(info: OrderInfo, offset: int) -> OrderInfo | None:
     """The batch after the acknowledgement of a message, None if that is not in it."""
     if offset not in info.offsets:
         return None
@@ -63,16 +63,16 @@ def acknowledged(info: OrderInfo, offset: int) -> OrderInfo | None:
 
 
 def next_offset(info: OrderInfo, consumed: int = 0) -> int:
-    """The queue offset of the first message that is waited for, or behind the last one; see `out_until`."""
+    """The queue offset of the first message that is waited for, or behind the last one; see `invisible_until`."""
     return next(_waited_for(info, consumed), max(consumed, info.offsets[-1] + 1))
 
 
-def kept(info: OrderInfo, offset: int, until: int) -> OrderInfo:
+def after_postponing(info: OrderInfo, offset: int, until: int) -> OrderInfo:
     """The batch when one of its messages is out until another time, in ms since 1970."""
     return replace(info, offset_next_visible_time={**(info.offset_next_visible_time or {}), offset: until})
 
 
-def out_until(info: OrderInfo, invisible_time: int = 0, *, consumed: int = 0) -> int | None:
+def invisible_until(info: OrderInfo, invisible_time: int = 0, *, consumed: int = 0) -> int | None:
     """Until when the batch is out, in ms since 1970; None when all is acknowledged.
 
     Args:

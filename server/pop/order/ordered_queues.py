@@ -26,18 +26,18 @@ from rocketwire.server.core.errors import MessageIllegal
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.offsets.consumed import commit_offset
 from rocketwire.server.pop.order.batches import (
-    acknowledged,
-    batch,
-    counts_of,
+    after_ack,
+    after_postponing,
+    invisible_until,
     is_held,
-    kept,
+    make_batch,
     next_offset,
-    out_until,
+    reconsume_counts,
 )
 from rocketwire.server.pop.order.free_times import FreeTimes
 from rocketwire.server.pop.ordered import OrderedBatch, PopQueue
 from rocketwire.server.pop.renewals import Renewals
-from rocketwire.server.pop.reviving.resetting import OffsetResets
+from rocketwire.server.pop.reviving.resetting import OffsetResetter
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.store.event import Event
@@ -72,7 +72,7 @@ class OrderedQueues:
         clock: Clock,
         due_time: DueTime,
         renewals: Renewals,
-        resets: OffsetResets,
+        resets: OffsetResetter,
     ) -> None:
         self.freed = Event[[PopQueue]]()
         self._table = table
@@ -99,13 +99,13 @@ class OrderedQueues:
 
     def _move_offsets(self) -> None:
         """Move offsets on to where a killed process had moved them since it saved them, as the batches tell."""
-        for change in self._table.left:
+        for change in self._table.unsaved_changes:
             if change.info is not None and change.info.offset_list:
                 queue = PopQueue(change.topic, change.group, change.queue_id)
                 with contextlib.suppress(LimitExceeded):
                     self._commit(queue, next_offset(change.info, self._committed(queue)))
 
-    def blocks(self, queue: PopQueue, attempt_id: str | None, invisible_time: int) -> bool:
+    def is_blocked(self, queue: PopQueue, attempt_id: str | None, invisible_time: int) -> bool:
         """Whether the queue gives nothing now to an attempt that wants its messages for so many ms."""
         info = self._table.get(*queue)
         if info is None or (info.attempt_id is not None and info.attempt_id == attempt_id):
@@ -120,23 +120,23 @@ class OrderedQueues:
 
     def _renewed(self, queue: PopQueue, info: OrderInfo) -> bool:
         """Whether a batch whose time is up is kept for longer, for its client is here."""
-        invisible_time = self._renewals.renewed(info.renewer, info.pop_time, self._clock(), info.invisible_time or 0)
+        invisible_time = self._renewals.renewal_ms(info.renewer, info.pop_time, self._clock(), info.invisible_time or 0)
         if invisible_time is None or not is_held(info, consumed=self._committed(queue)):
             return False
         self._put(queue, replace(info, invisible_time=invisible_time))
         return True
 
-    def counts(self, taken: OrderedBatch) -> Sequence[OrderCount]:
+    def reconsume_counts(self, taken: OrderedBatch) -> Sequence[OrderCount]:
         """How often the messages of a batch that is to be taken were popped before, for the answer."""
-        return counts_of(self._batch(taken), taken.queue.topic, taken.queue.queue_id)
+        return reconsume_counts(self._batch(taken), taken.queue.topic, taken.queue.queue_id)
 
-    def popped(self, taken: OrderedBatch) -> None:
+    def note_popped(self, taken: OrderedBatch) -> None:
         """Note a batch."""
         self._put(taken.queue, self._batch(taken))
         self._left_at[taken.queue] = self._committed(taken.queue)
 
     def _batch(self, taken: OrderedBatch) -> OrderInfo:
-        return batch(
+        return make_batch(
             self._table.get(*taken.queue),
             attempt_id=taken.attempt_id,
             pop_time=taken.pop_time,
@@ -166,13 +166,13 @@ class OrderedQueues:
             return
         if info.pop_time != pop_time:
             return
-        left = acknowledged(info, offset)
+        left = after_ack(info, offset)
         if left is None:
             key = "@".join(map(str, queue))
             raise MessageIllegal(f"offset is illegal, key:{key}, old:{committed}, commit:{offset}, next:-1")
         self._put(queue, left)
         self._commit(queue, next_offset(left, committed))
-        if not self.blocks(queue, None, invisible_time):
+        if not self.is_blocked(queue, None, invisible_time):
             self.freed(queue)
 
     def change(self, queue: PopQueue, offset: int, pop_time: int, visible_at: int) -> bool:
@@ -186,8 +186,8 @@ class OrderedQueues:
             return False
         info = self._table.get(*queue)
         if info is not None and info.pop_time == pop_time and offset in info.offsets:
-            self._put(queue, kept(info, offset, visible_at))
-            if not self.blocks(queue, None, 0):
+            self._put(queue, after_postponing(info, offset, visible_at))
+            if not self.is_blocked(queue, None, 0):
                 self.freed(queue)
         return True
 
@@ -217,7 +217,7 @@ class OrderedQueues:
         return True
 
     def _out_until(self, queue: PopQueue, info: OrderInfo, invisible_time: int = 0) -> int | None:
-        return out_until(info, invisible_time, consumed=self._committed(queue))
+        return invisible_until(info, invisible_time, consumed=self._committed(queue))
 
     def _committed(self, queue: PopQueue) -> int:
         return self._offsets.query(queue.group, queue.topic, queue.queue_id) or 0
@@ -255,7 +255,7 @@ class OrderedQueues:
             seconds = (self._sleeps_until - self._clock()) / 1000
             await self._due_time.sleep(min(_LONGEST_SLEEP, max(0.0, seconds)))
 
-    def unclean(self) -> None:
+    def schedule_cleaning(self) -> None:
         """Note that topics or groups may be gone."""
         self._unclean.set()
 

@@ -15,11 +15,11 @@ from typing import Any, Final
 from rocketwire.server.messages.stored_message import stored_message
 from rocketwire.server.pop.ordered import PopQueue
 from rocketwire.server.pop.records import AHEAD
-from rocketwire.store.protocol import Messages
+from rocketwire.store.protocol import StoreProtocol
 from rocketwire.wire.errors import PopRecordInvalid, RecordInvalid
 from rocketwire.wire.names import TIMER_TOPIC
 from rocketwire.wire.pop_handle import PopHandle
-from rocketwire.wire.pop_records import SEVERAL, Ack, CheckPoint, decode_ack, decode_check_point
+from rocketwire.wire.pop_records import BATCH_ACK_OFFSET, Ack, CheckPoint, decode_ack, decode_check_point
 
 _KEPT: Final = 16_384
 """Changes in memory."""
@@ -29,7 +29,7 @@ _CLOCK_BACK_MS: Final = 3_600_000
 """A record may be so much older than its pop time says: the clock was set back between."""
 
 
-class Deliveries:
+class UnorderedDeliveries:
     """The deliveries of one broker that are not in order.
 
     Args:
@@ -38,19 +38,19 @@ class Deliveries:
         indexed: Whether the store has an index. Without one only the latest changes are known.
     """
 
-    def __init__(self, store: Messages, revive_topic: str, *, indexed: bool) -> None:
+    def __init__(self, store: StoreProtocol, revive_topic: str, *, indexed: bool) -> None:
         self._store = store
         self._revive_topic = revive_topic
         self._indexed = indexed
         self._changed: OrderedDict[tuple[PopQueue, int, int], None] = OrderedDict()
 
-    def changed(self, queue: PopQueue, offset: int, pop_time: int) -> None:
+    def note_change(self, queue: PopQueue, offset: int, pop_time: int) -> None:
         """Note that the invisible time of a message was changed that was popped at a time, in ms since 1970."""
         self._changed[queue, offset, pop_time] = None
         if len(self._changed) > _KEPT:
             self._changed.popitem(last=False)
 
-    def goes_on(self, queue: PopQueue, handle: PopHandle, offset: int, now: int) -> bool:
+    def is_outstanding(self, queue: PopQueue, handle: PopHandle, offset: int, now: int) -> bool:
         """Whether a message is out by a handle: not acknowledged, not changed, and not visible again."""
         if handle.due <= now or (queue, offset, handle.pop_time) in self._changed:
             return False
@@ -75,7 +75,7 @@ class Deliveries:
 
     def _was_acked(self, queue: PopQueue, handle: PopHandle, offset: int, now: int) -> bool:
         """Whether a message was acknowledged, by a change as well, alone or together with others."""
-        for named in (offset, SEVERAL):
+        for named in (offset, BATCH_ACK_OFFSET):
             wanted = Ack(**_check_point_of(queue, handle), offset=named)
             key = wanted.key(handle.broker)
             for body in self._bodies(TIMER_TOPIC, wanted.unique_key, handle, now):
@@ -83,7 +83,7 @@ class Deliveries:
                     ack = decode_ack(body)
                 except PopRecordInvalid:
                     continue
-                if ack.key(handle.broker) == key and offset in ack.acked:
+                if ack.key(handle.broker) == key and offset in ack.acked_offsets:
                     return True
         return False
 

@@ -7,22 +7,22 @@ from typing import Final
 from rocketwire.server.messages.loss_log import LossLog
 from rocketwire.server.messages.stored_message import stored_message
 from rocketwire.server.pop.reviving.counts import PopCounts
-from rocketwire.server.pop.reviving.joining import Points
+from rocketwire.server.pop.reviving.pending_check_points import PendingCheckPoints
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
-from rocketwire.store.protocol import Messages
+from rocketwire.store.protocol import StoreProtocol
 from rocketwire.wire.errors import PopRecordInvalid, RecordInvalid
 from rocketwire.wire.facts import properties as property_names
-from rocketwire.wire.java import natural_number
+from rocketwire.wire.java import parse_natural_number
 from rocketwire.wire.pop_records import ACK_TAG, BATCH_ACK_TAG, CHECK_POINT_TAG, decode_ack, decode_check_point
-from rocketwire.wire.properties import reader_of
+from rocketwire.wire.properties import property_reader
 
-_tags: Final = reader_of(property_names.TAGS.encode())
-_deliver_at: Final = reader_of(property_names.TIMER_DELIVER_MS.encode())
+_tags: Final = property_reader(property_names.TAGS.encode())
+_deliver_at: Final = property_reader(property_names.TIMER_DELIVER_MS.encode())
 _ACK_TAGS: Final = (ACK_TAG.encode(), BATCH_ACK_TAG.encode())
 _CK_TAG: Final = CHECK_POINT_TAG.encode()
 
 
-class ReviveTopic:
+class ReviveTopicReader:
     """Reads the queues of the revive topic.
 
     Args:
@@ -32,13 +32,13 @@ class ReviveTopic:
         losses: Is told of those.
     """
 
-    def __init__(self, store: Messages, topic: str, counts: PopCounts, losses: LossLog) -> None:
+    def __init__(self, store: StoreProtocol, topic: str, counts: PopCounts, losses: LossLog) -> None:
         self._store = store
         self._topic = topic
         self._counts = counts
         self._losses = losses
 
-    def read(self, queue_id: int, points: Points, most: int) -> None:
+    def read(self, queue_id: int, points: PendingCheckPoints, most: int) -> None:
         """Read some records of a queue that were not read yet, `most` at most.
 
         Raises:
@@ -56,7 +56,7 @@ class ReviveTopic:
             offset += 1
         points.read_to = offset
 
-    def _note(self, points: Points, offset: int, record: memoryview) -> None:
+    def _note(self, points: PendingCheckPoints, offset: int, record: memoryview) -> None:
         """Add a record to what is known."""
         try:
             message = stored_message(record)
@@ -69,6 +69,6 @@ class ReviveTopic:
                 self._counts.unreadable += 1
         except (RecordInvalid, PopRecordInvalid) as error:
             self._counts.unreadable += 1
-            self._losses.note(f"revive topic: record at {offset}: {error}")
+            self._losses.add(f"revive topic: record at {offset}: {error}")
         else:
-            points.seen = max(points.seen, natural_number(_deliver_at(message.properties) or b"") or 0)
+            points.seen = max(points.seen, parse_natural_number(_deliver_at(message.properties) or b"") or 0)

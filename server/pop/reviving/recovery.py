@@ -14,16 +14,16 @@ from typing import Final
 
 from rocketwire.server.messages.stored_message import stored_message
 from rocketwire.server.pop.ordered import PopQueue
-from rocketwire.server.pop.reviving.resetting import OffsetResets
+from rocketwire.server.pop.reviving.resetting import OffsetResetter
 from rocketwire.store.errors import OffsetsTooMany
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
-from rocketwire.store.protocol import Messages
+from rocketwire.store.protocol import StoreProtocol
 from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.wire.errors import PopRecordInvalid, RecordInvalid
 from rocketwire.wire.facts import properties as property_names
 from rocketwire.wire.names import TIMER_TOPIC
 from rocketwire.wire.pop_records import CHECK_POINT_TAG, CheckPoint, decode_check_point
-from rocketwire.wire.properties import reader_of
+from rocketwire.wire.properties import property_reader
 
 log = logging.getLogger(__name__)
 
@@ -31,11 +31,17 @@ _MARGIN_MS: Final = 3000
 """How long writing the table may take."""
 _READ_AT_ONCE: Final = 1024
 _CK_TAG: Final = CHECK_POINT_TAG.encode()
-_tags: Final = reader_of(property_names.TAGS.encode())
+_tags: Final = property_reader(property_names.TAGS.encode())
 
 
 def move_offsets(
-    store: Messages, offsets: OffsetTable, resets: OffsetResets, revive_topic: str, *, stopped: int, interval: int
+    store: StoreProtocol,
+    offsets: OffsetTable,
+    resets: OffsetResetter,
+    revive_topic: str,
+    *,
+    stopped: int,
+    interval: int,
 ) -> int:
     """Move offsets past the messages of all check points that pops wrote in the last seconds before the stop.
 
@@ -57,14 +63,14 @@ def move_offsets(
     """
     moved = 0
     since = stopped - interval - _MARGIN_MS
-    resets.since(since)
+    resets.repeat_since(since)
     queues = [(TIMER_TOPIC, 0), *((revive_topic, queue_id) for queue_id in store.queue_ids(revive_topic))]
     for topic, queue_id in queues:
         for point, place in _check_points(store, topic, queue_id, since):
             ends = point.offsets
             if point.pop_time < since or not ends:
                 continue
-            if resets.cancelled_from(PopQueue(point.topic, point.group, point.queue_id), place) is not None:
+            if resets.first_cancelled_offset(PopQueue(point.topic, point.group, point.queue_id), place) is not None:
                 continue
             behind = max(ends) + 1
             known = offsets.query(point.group, point.topic, point.queue_id)
@@ -78,7 +84,7 @@ def move_offsets(
     return moved
 
 
-def _check_points(store: Messages, topic: str, queue_id: int, since: int) -> Iterator[tuple[CheckPoint, int]]:
+def _check_points(store: StoreProtocol, topic: str, queue_id: int, since: int) -> Iterator[tuple[CheckPoint, int]]:
     """The check points in a queue that were stored from about a time on, with where they were first stored."""
     end = store.max_offset(topic, queue_id)
     if not end:

@@ -16,14 +16,14 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.core.works import Steps, in_parts
+from rocketwire.server.core.long_tasks import Steps, in_batches
 from rocketwire.server.offsets.consumed import commit_offset
 from rocketwire.server.pop.ordered import PopQueue
 from rocketwire.server.timer.keys import TimerKeys
-from rocketwire.store.protocol import Messages
+from rocketwire.store.protocol import StoreProtocol
 from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.store.tables.pop.offset_resets import OffsetReset, OffsetResetTable
 
@@ -35,7 +35,7 @@ _MARGIN_MS: Final = 24 * 60 * 60 * 1000
 """By so much clocks may differ from the longest time that messages are out."""
 
 
-class OffsetResets:
+class OffsetResetter:
     """The resets of one broker.
 
     Args:
@@ -56,9 +56,9 @@ class OffsetResets:
         table: OffsetResetTable,
         offsets: OffsetTable,
         *,
-        store: Messages,
+        store: StoreProtocol,
         clock: Clock,
-        timer_keys: Live[TimerKeys],
+        timer_keys: LiveGroup[TimerKeys],
         wake: Callable[[], None],
     ) -> None:
         self._table = table
@@ -81,7 +81,7 @@ class OffsetResets:
                 self._popping.clear()
             self._popping[key] = None
 
-    def pops(self, topic: str, group: str) -> bool:
+    def has_popped(self, topic: str, group: str) -> bool:
         """Whether a group has popped a topic since the start, or in order before it."""
         return (topic, group) in self._popping or self.is_ordered(topic, group)
 
@@ -98,7 +98,7 @@ class OffsetResets:
         self._table.forget(now - self._timer_keys.current.timer_max_delay_sec * 1000 - _MARGIN_MS)
         if len(self._table) + len(offsets) > MOST_RESETS:
             raise LimitExceeded("offsetResets", MOST_RESETS)
-        for part in in_parts(offsets.items()):
+        for part in in_batches(offsets.items()):
             for queue_id, offset in part:
                 queue = PopQueue(topic, group, queue_id)
                 commit_offset(self._offsets, group, topic, queue_id, offset)
@@ -117,7 +117,7 @@ class OffsetResets:
 
     # --- what was popped before
 
-    def cancelled_from(self, queue: PopQueue, place: int) -> int | None:
+    def first_cancelled_offset(self, queue: PopQueue, place: int) -> int | None:
         """From which queue offset on messages of a check point come by a new offset; None: they do not.
 
         Args:
@@ -132,7 +132,7 @@ class OffsetResets:
         reset = self._table.get(*queue)
         return reset is not None and offset >= reset.offset and pop_time < reset.time
 
-    def since(self, time: int) -> None:
+    def repeat_since(self, time: int) -> None:
         """Set groups again to the offsets of resets from a time on: after a kill the table of offsets may be older."""
         for topic, group, queue_id, reset in self._table.all():
             if reset.time >= time:

@@ -17,12 +17,12 @@ import trio
 
 from rocketwire.server.core.background import OVERDUE_MS, BackgroundBudget
 from rocketwire.server.core.clocks.clock import Clock
-from rocketwire.server.core.threads import in_turns
-from rocketwire.server.pop.reviving.coming_again import ComingAgain
-from rocketwire.server.pop.reviving.joining import NONE, Points
-from rocketwire.server.pop.reviving.reading import ReviveTopic
-from rocketwire.server.timer.tasks import Bell
-from rocketwire.store.protocol import Messages
+from rocketwire.server.core.threads import run_with_checkpoints
+from rocketwire.server.pop.reviving.pending_check_points import NONE, PendingCheckPoints
+from rocketwire.server.pop.reviving.reading import ReviveTopicReader
+from rocketwire.server.pop.reviving.redelivery import Redelivery
+from rocketwire.server.timer.tasks import WakeSignal
+from rocketwire.store.protocol import StoreProtocol
 from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.wire import names
 
@@ -49,15 +49,15 @@ _GATHER_SECONDS: Final = 0.01
 _GRAIN_MS: Final = 2
 
 
-class Delivered(Protocol):
+class TimerProgressView(Protocol):
     """What the timer has delivered: see `timer.Timer`."""
 
     @property
-    def enqueued(self) -> int:
+    def enqueued_count(self) -> int:
         """How many records of the timer's topic are in its index, or were."""
 
     @property
-    def known(self) -> int:
+    def stored_count(self) -> int:
         """How many records the timer's topic has."""
 
     def delivered_before(self, now: int) -> int:
@@ -84,13 +84,13 @@ class Reviver:
     def __init__(
         self,
         *,
-        store: Messages,
+        store: StoreProtocol,
         offsets: OffsetTable,
         topic: str,
-        timer: Delivered,
+        timer: TimerProgressView,
         clock: Clock,
         broker_name: str,
-        coming_again: ComingAgain,
+        coming_again: Redelivery,
         budget: BackgroundBudget,
     ) -> None:
         self.counts = coming_again.counts
@@ -102,9 +102,9 @@ class Reviver:
         self._broker_name = broker_name
         self._coming_again = coming_again
         self._budget = budget
-        self._records = ReviveTopic(store, topic, coming_again.counts, coming_again.losses)
-        self._queues: dict[int, Points] = {}
-        self._bell = Bell()
+        self._records = ReviveTopicReader(store, topic, coming_again.counts, coming_again.losses)
+        self._queues: dict[int, PendingCheckPoints] = {}
+        self._bell = WakeSignal()
         #: A moment, and how many records the timer's topic had then: they have to be in the index.
         self._since: tuple[int, int] | None = None
         #: When they were.
@@ -122,23 +122,23 @@ class Reviver:
         """Note that messages were stored in these queues."""
         for topic, _ in queues:
             if topic == self._topic:
-                self._bell.ring()
+                self._bell.wake()
                 return
 
-    def moved(self) -> None:
+    def clock_moved(self) -> None:
         """Note that the clock has jumped."""
-        self._bell.ring()
+        self._bell.wake()
 
     async def run(self) -> None:
         """Revive for ever."""
         while True:
             pause = _LONGEST_PAUSE
-            async with self._coming_again.faults.told():
+            async with self._coming_again.faults.log_and_pause():
                 pause = await self.round()
-            self._coming_again.losses.tell()
+            self._coming_again.losses.log_if_due()
             until = min(trio.current_time() + pause, self._coming_again.losses.due)
             pause = max(0.0, until - trio.current_time())
-            await self._bell.heard(pause)
+            await self._bell.wait(pause)
             await trio.sleep(max(0.0, min(until - trio.current_time(), _GATHER_SECONDS)))
 
     async def round(self) -> float:
@@ -152,16 +152,18 @@ class Reviver:
             if queue_id not in self._queues:
                 committed = self._offsets.query(names.REVIVE_GROUP, self._topic, queue_id)
                 last = store.max_offset(self._topic, queue_id) - 1
-                self._queues[queue_id] = Points(NONE if committed is None else min(committed, last), self._broker_name)
+                self._queues[queue_id] = PendingCheckPoints(
+                    NONE if committed is None else min(committed, last), self._broker_name
+                )
         self._look_at_timer()
         for queue_id, points in self._queues.items():
             overdue = self._is_overdue(queue_id, points)
-            carry_out = self._budget.carry_out if overdue else in_turns
+            carry_out = self._budget.carry_out if overdue else run_with_checkpoints
             await carry_out(self._read(queue_id, points))
             await carry_out(self._decide(queue_id, points, overdue=overdue))
         return self._pause()
 
-    def _is_overdue(self, queue_id: int, points: Points) -> bool:
+    def _is_overdue(self, queue_id: int, points: PendingCheckPoints) -> bool:
         """Whether messages should be visible again for long, or much was not read yet: then it is background work."""
         due = points.next_due
         behind = self._store.max_offset(self._topic, queue_id) - points.read_to
@@ -175,10 +177,10 @@ class Reviver:
         """
         timer, now = self._timer, self._clock()
         if self._since is None:
-            self._since = now, timer.known
+            self._since = now, timer.stored_count
             self._entered = None
         moment, known = self._since
-        if self._entered is None and timer.enqueued >= known:
+        if self._entered is None and timer.enqueued_count >= known:
             self._entered = now
         if self._entered is not None and timer.delivered_before(now) > self._entered + _GRAIN_MS:
             self._until = min(moment, self._entered)
@@ -195,19 +197,19 @@ class Reviver:
             self._since = None
         return min(max(left / 1000 + _AFTER_DUE, _AFTER_DUE), _LONGEST_PAUSE)
 
-    def _read(self, queue_id: int, points: Points) -> Generator[None, None, None]:
+    def _read(self, queue_id: int, points: PendingCheckPoints) -> Generator[None, None, None]:
         end = self._store.max_offset(self._topic, queue_id)
         while points.read_to < end and len(points) < _MOST_PENDING:
-            self._records.read(queue_id, points, _READ_IN_A_SLICE if self._budget.pressed() else _READ_AT_ONCE)
+            self._records.read(queue_id, points, _READ_IN_A_SLICE if self._budget.is_busy() else _READ_AT_ONCE)
             yield
 
     def _most(self, *, overdue: bool) -> int:
         """How many records are stored together."""
         if not overdue:
             return _GROUP
-        return _SMALL_GROUP if self._budget.pressed() else _OVERDUE_GROUP
+        return _SMALL_GROUP if self._budget.is_busy() else _OVERDUE_GROUP
 
-    def _decide(self, queue_id: int, points: Points, *, overdue: bool) -> Generator[None, None, None]:
+    def _decide(self, queue_id: int, points: PendingCheckPoints, *, overdue: bool) -> Generator[None, None, None]:
         until = self._until
         if points.read_to < self._ends.get(queue_id, 0):  # too many are in memory
             until = min(until, points.seen - _APART_MS)

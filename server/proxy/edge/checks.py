@@ -11,28 +11,28 @@ from weakref import WeakKeyDictionary
 
 from rocketwire.server.messages.stored_message import stored_message
 from rocketwire.server.net.session import Session
-from rocketwire.server.transactions.hearing import MayHear
+from rocketwire.server.transactions.check_permission import MayCheck
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.client import HeartbeatData
-from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.errors import RecordInvalid, WireError
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.facts.properties import PRODUCER_GROUP
 from rocketwire.wire.header import Header
-from rocketwire.wire.properties import reader_of
+from rocketwire.wire.properties import property_reader
 
-_group_of: Final = reader_of(PRODUCER_GROUP.encode())
+_group_of: Final = property_reader(PRODUCER_GROUP.encode())
 _MOST_GROUPS: Final = 256
 """So many producer groups of one connection are known: clients have a few."""
 
 
-class Checks:
+class BackCheckReceivers:
     """The producers of one broker's clients.
 
     Args:
         may_hear: Says whether a producer may receive the messages of a topic.
     """
 
-    def __init__(self, may_hear: MayHear) -> None:
+    def __init__(self, may_hear: MayCheck) -> None:
         self._may_hear = may_hear
         self._groups: WeakKeyDictionary[Session, frozenset[bytes]] = WeakKeyDictionary()
 

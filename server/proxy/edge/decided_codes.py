@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from rocketwire.server.acl.access_rules import ACCESS_RULES
 from rocketwire.server.core.guard_errors import NotThroughProxy
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.core.request import Peer, Proof
-from rocketwire.server.guards.acl.decisions import DECISIONS
+from rocketwire.server.core.request import CallSignature, Peer
 from rocketwire.wire.header import Header
 
 
@@ -27,13 +27,13 @@ class DecidedCodes:
     def __init__(self, metrics: Metrics) -> None:
         self._refused = metrics.acl_refused
 
-    def admit(self, peer: Peer, header: Header, body: memoryview, proof: Proof | None = None) -> None:
+    def admit(self, peer: Peer, header: Header, body: memoryview, proof: CallSignature | None = None) -> None:
         """Decide about one request.
 
         Raises:
             NotThroughProxy: nothing is decided about its code.
         """
         del peer, body, proof
-        if header.code not in DECISIONS:
+        if header.code not in ACCESS_RULES:
             self._refused["undecided_code"] += 1
             raise NotThroughProxy(header.code)

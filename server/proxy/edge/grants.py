@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
-from rocketwire.server.guards.acl.grants import HELD_CODES, Grant
+from rocketwire.server.acl.grants import HELD_CODES, Grant
 from rocketwire.server.net.session import Session
 from rocketwire.wire.header import Header
 
 if TYPE_CHECKING:  # for annotations: it needs a YAML parser, imported only where access control is on
-    from rocketwire.server.guards.acl.control import AccessControl
+    from rocketwire.server.acl.control import AccessControl
 
 _MOST: Final = 1024
 """So many grants of one connection are known: of groups and topics of which one client pulls."""
@@ -21,7 +21,7 @@ _LONGEST: Final = 1024
 """No request is held whose names have more characters together."""
 
 
-class Grants:
+class LongPollPermissions:
     """What the clients of one broker were let wait for.
 
     Args:
@@ -48,7 +48,7 @@ class Grants:
     def _check_all(self) -> None:
         for session, grants in list(self._of_sessions.items()):
             remote = session.remote_text
-            if len(grants) > _MOST or not all(self._access.stands(remote, each) for each in grants.values()):
+            if len(grants) > _MOST or not all(self._access.is_still_granted(remote, each) for each in grants.values()):
                 session.close()
 
     def end(self) -> None:

@@ -19,14 +19,14 @@ from rocketwire.server.core.server_error import ServerError
 from rocketwire.server.net.session import Session
 from rocketwire.server.proxy.tunnels import Tunnel
 from rocketwire.server.remote_calls.message_places import MessagePlaces
-from rocketwire.server.remote_calls.queries import Queries
-from rocketwire.wire.codes import RequestCode
+from rocketwire.server.remote_calls.queries import RemoteQueries
 from rocketwire.wire.connection import RawFrame
 from rocketwire.wire.errors import WireError
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.header import Header
 
 if TYPE_CHECKING:  # for annotations: it needs a YAML parser, imported only where access control is on
-    from rocketwire.server.guards.acl.control import AccessControl
+    from rocketwire.server.acl.control import AccessControl
 
 _MOST: Final = 16
 """Requests of one client that wait so; the client's later requests wait, too, for one more."""
@@ -37,10 +37,10 @@ class EdgeAccounts(NamedTuple):
 
     access: AccessControl
     places: MessagePlaces
-    queries: Queries
+    queries: RemoteQueries
 
 
-class Arrived(NamedTuple):
+class IncomingFrame(NamedTuple):
     """A request of a client, and the loop's time when it came, in seconds."""
 
     frame: RawFrame
@@ -48,16 +48,16 @@ class Arrived(NamedTuple):
     at: float
 
 
-class Passes(Protocol):
+class FrameOutcomes(Protocol):
     """Carries out what is decided."""
 
-    def pass_on(self, tunnel: Tunnel, asked: Arrived) -> None:
+    def pass_on(self, tunnel: Tunnel, asked: IncomingFrame) -> None:
         """Pass a request to the broker."""
 
-    def refuse_for(self, session: Session, asked: Arrived, error: Exception) -> None:
+    def refuse_for(self, session: Session, asked: IncomingFrame, error: Exception) -> None:
         """Answer a request with the error for which it is not passed on."""
 
-    def answer(self, session: Session, asked: Arrived, reply: Reply) -> None:
+    def answer(self, session: Session, asked: IncomingFrame, reply: Reply) -> None:
         """Answer a request."""
 
 
@@ -70,13 +70,13 @@ class HeldRequests:
         passes: Passes requests on.
     """
 
-    def __init__(self, nursery: trio.Nursery, accounts: EdgeAccounts, passes: Passes) -> None:
+    def __init__(self, nursery: trio.Nursery, accounts: EdgeAccounts, passes: FrameOutcomes) -> None:
         self._nursery = nursery
         _, self._places, self._queries = accounts
         self._passes = passes
         self._waiting: Counter[Session] = Counter()
 
-    def takes(self, session: Session, tunnel: Tunnel, asked: Arrived) -> bool:
+    def takes(self, session: Session, tunnel: Tunnel, asked: IncomingFrame) -> bool:
         """Take a request that is not to be passed on now; False: it is."""
         if asked.header.code == RequestCode.QUERY_MESSAGE:
             # One at a time: its answer may be large, and is in memory until the client has read it.
@@ -93,7 +93,12 @@ class HeldRequests:
         return True
 
     def _begin(
-        self, session: Session, asked: Arrived, task: Callable[[Arrived], Awaitable[None]], *, most: int = _MOST
+        self,
+        session: Session,
+        asked: IncomingFrame,
+        task: Callable[[IncomingFrame], Awaitable[None]],
+        *,
+        most: int = _MOST,
     ) -> None:
         """Carry out a task with a request, whose frame is a view that does not last; at most so many beside others."""
         frame = asked.frame
@@ -101,7 +106,7 @@ class HeldRequests:
         size = len(kept.header) + len(kept.body)
         bound = partial(task, asked._replace(frame=kept))
         if self._waiting.get(session, 0) >= most:
-            session.engage(bound, size)
+            session.run_long_request(bound, size)
             return
         self._waiting[session] += 1
         session.in_flight.add(size)
@@ -119,7 +124,7 @@ class HeldRequests:
             if not self._waiting[session]:
                 del self._waiting[session]
 
-    async def _decide(self, session: Session, tunnel: Tunnel, place: int, asked: Arrived) -> None:
+    async def _decide(self, session: Session, tunnel: Tunnel, place: int, asked: IncomingFrame) -> None:
         """Pass a request on once it is decided by the topic of the message that it names."""
         try:
             await self._places.decide(session, asked.header, place, tunnel.address)
@@ -131,7 +136,7 @@ class HeldRequests:
             self._passes.pass_on(tunnel, asked)
             tunnel.flush()
 
-    async def _query(self, session: Session, tunnel: Tunnel, asked: Arrived) -> None:
+    async def _query(self, session: Session, tunnel: Tunnel, asked: IncomingFrame) -> None:
         if session.congested:
             await session.drained()
         self._passes.answer(session, asked, await self._queries.answer(asked.header, tunnel.address))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from rocketwire.server.core.guard_errors import OnlyRead
-from rocketwire.server.core.request import Peer, Proof
-from rocketwire.wire.codes import PullSysFlag, RequestCode
+from rocketwire.server.core.request import CallSignature, Peer
+from rocketwire.wire.facts.codes import PullSysFlag, RequestCode
 from rocketwire.wire.header import Header
 
 _READING: Final = ("GET_", "QUERY_", "VIEW_", "SEARCH_", "CHECK_")
@@ -27,7 +27,7 @@ class ReadOnly:
 
     active: Final = True
 
-    def admit(self, peer: Peer, header: Header, body: memoryview, proof: Proof | None = None) -> None:
+    def admit(self, peer: Peer, header: Header, body: memoryview, proof: CallSignature | None = None) -> None:
         """Decide about one request.
 
         Raises:

@@ -9,7 +9,7 @@ from typing import Final
 import trio
 
 from rocketwire.server.core.background import OVERDUE_MS, BackgroundBudget
-from rocketwire.server.timer.tasks import Bell, JobFaults
+from rocketwire.server.timer.tasks import JobFaults, WakeSignal
 from rocketwire.server.timer.wheel.loaded import DueRun
 from rocketwire.server.timer.wheel.wheel import NearWheel
 from rocketwire.store.errors import StoreError
@@ -22,7 +22,7 @@ _SMALL_GROUP: Final = 16
 class DequeueGet:
     """Sends groups of messages that are due to the next stage."""
 
-    def __init__(self, wheel: NearWheel, bell: Bell, budget: BackgroundBudget) -> None:
+    def __init__(self, wheel: NearWheel, bell: WakeSignal, budget: BackgroundBudget) -> None:
         self._wheel = wheel
         self._bell = bell
         self._budget = budget
@@ -31,7 +31,7 @@ class DequeueGet:
     async def run(self, groups: trio.MemorySendChannel[Sequence[DueRun]]) -> None:
         """Send groups for ever."""
         while True:
-            async with self._faults.told():
+            async with self._faults.log_and_pause():
                 await self._step(groups)
 
     async def _step(self, groups: trio.MemorySendChannel[Sequence[DueRun]]) -> None:
@@ -51,9 +51,9 @@ class DequeueGet:
         elif more:
             await trio.lowlevel.checkpoint()
         else:
-            await self._bell.heard(wheel.rest(now))
+            await self._bell.wait(wheel.pause_seconds(now))
 
     def _take(self, now: int, *, overdue: bool) -> tuple[bool, list[DueRun]]:
         """Pass slots that are over, and take out messages that are due; also whether there are more such slots."""
         more = self._wheel.pass_slots(now)
-        return more, self._wheel.take(now, _SMALL_GROUP if overdue and self._budget.pressed() else GROUP)
+        return more, self._wheel.take(now, _SMALL_GROUP if overdue and self._budget.is_busy() else GROUP)

@@ -12,15 +12,15 @@ import trio
 
 from rocketwire.server.core.background import OVERDUE_MS, BackgroundBudget
 from rocketwire.server.core.clocks.clock import Clock
-from rocketwire.server.messages.restoring import Undeliverable
-from rocketwire.server.timer.groups import in_groups
-from rocketwire.server.timer.records import Early, Stale, stored_again
+from rocketwire.server.messages.restoring import DestinationInvalid
+from rocketwire.server.timer.groups import split_into_groups
+from rocketwire.server.timer.records import NotYetDue, RecordLost, drafts_to_store
 from rocketwire.server.timer.tasks import JobFaults
 from rocketwire.server.timer.wheel.loaded import DueCopy, DueRun, LoadedSlot
 from rocketwire.store.append.drafts import Draft
-from rocketwire.store.protocol import Messages
+from rocketwire.store.protocol import StoreProtocol
 from rocketwire.store.timer.timer_index import TimerIndex
-from rocketwire.store.timer.units import DueUnit
+from rocketwire.store.timer.units import DueTimerUnit
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ _by_unit: Final = itemgetter(0)
 class _Wanted(NamedTuple):
     """A unit of a slot, due at a time in ms."""
 
-    unit: DueUnit
+    unit: DueTimerUnit
     slot: LoadedSlot
     due: int
 
@@ -38,7 +38,7 @@ class _Wanted(NamedTuple):
 class DequeueMessage:
     """Turns units into copies to store."""
 
-    def __init__(self, index: TimerIndex, store: Messages, clock: Clock, budget: BackgroundBudget) -> None:
+    def __init__(self, index: TimerIndex, store: StoreProtocol, clock: Clock, budget: BackgroundBudget) -> None:
         self._index = index
         self._store = store
         self._clock = clock
@@ -62,7 +62,7 @@ class DequeueMessage:
                 continue
             wanted += [_Wanted(unit, slot, due) for unit in self._index.log.due_units(positions)]
         wanted.sort(key=_by_unit)
-        return list(in_groups(wanted, [unit.record_size for unit, _, _ in wanted]))
+        return list(split_into_groups(wanted, [unit.record_size for unit, _, _ in wanted]))
 
     def _fetch(self, wanted: list[_Wanted]) -> list[DueCopy]:
         copies: list[DueCopy] = []
@@ -74,16 +74,16 @@ class DequeueMessage:
             part = self._store.log_part(place)
             end = at + 1
             if part is None:
-                drafts: list[Draft | Undeliverable] = [Stale("it is not in the log any more")]
+                drafts: list[Draft | DestinationInvalid] = [RecordLost("it is not in the log any more")]
             else:
                 while end < len(units) and units[end].physical_offset < part.end:
                     end += 1
-                drafts = stored_again(part, units[at:end], now)
+                drafts = drafts_to_store(part, units[at:end], now)
             copies += [
                 DueCopy(slot, due, unit.position, unit.rolls, draft)
                 for (unit, slot, due), draft in zip(wanted[at:end], drafts, strict=True)
             ]
-            early = early or Early in map(type, drafts)
+            early = early or NotYetDue in map(type, drafts)
             at = end
         # Only now: when the group is read again after an error, the result is the same.
         return _with_early(copies, now) if early else copies
@@ -98,7 +98,7 @@ def _with_early(copies: list[DueCopy], now: int) -> list[DueCopy]:
     damaged: list[int] = []
     for copy in copies:
         draft = copy.draft
-        if isinstance(draft, Early) and copy.due <= now:
+        if isinstance(draft, NotYetDue) and copy.due <= now:
             damaged.append(copy.position)
             copy.slot.rolls += 1
             result.append(copy._replace(rolls=True, draft=draft.again))

@@ -14,19 +14,19 @@ from typing import Final
 import trio
 
 from rocketwire.server.core.background import OVERDUE_MS, BackgroundBudget
-from rocketwire.server.core.threads import in_turns
+from rocketwire.server.core.threads import run_with_checkpoints
 from rocketwire.server.messages.appending import Refusals
 from rocketwire.server.messages.loss_log import LossLog
-from rocketwire.server.messages.restoring import Undeliverable
-from rocketwire.server.messages.storing import Storing
+from rocketwire.server.messages.message_writer import MessageWriter
+from rocketwire.server.messages.restoring import DestinationInvalid
 from rocketwire.server.timer.counts import TimerCounts
-from rocketwire.server.timer.groups import in_groups
-from rocketwire.server.timer.records import Cancelled, Early, Stale
+from rocketwire.server.timer.groups import split_into_groups
+from rocketwire.server.timer.records import CancelledMessage, NotYetDue, RecordLost
 from rocketwire.server.timer.tasks import RETRY_SECONDS, JobFaults
 from rocketwire.server.timer.wheel.loaded import DueCopy
-from rocketwire.server.timer.wheel.markers import Markers
+from rocketwire.server.timer.wheel.markers import CancelMarkers
 from rocketwire.server.timer.wheel.wheel import NearWheel
-from rocketwire.store.append.drafts import Appended
+from rocketwire.store.append.drafts import AppendResult
 from rocketwire.store.errors import DraftRefused, StoreError
 from rocketwire.store.layout.timer_log import NO_COPY
 
@@ -56,9 +56,9 @@ class DequeuePut:
     def __init__(
         self,
         wheel: NearWheel,
-        markers: Markers,
+        markers: CancelMarkers,
         *,
-        storing: Storing,
+        storing: MessageWriter,
         counts: TimerCounts,
         wake: Callable[[], None],
         changed: Callable[[], None],
@@ -86,7 +86,7 @@ class DequeuePut:
     async def _next(self, groups: trio.MemoryReceiveChannel[list[DueCopy]]) -> list[DueCopy]:
         """The next group to store: refused copies first, if it is time to retry them, then new ones."""
         copies: list[DueCopy] = []
-        self._losses.tell()
+        self._losses.log_if_due()
         with trio.move_on_at(min(self._retry_at, self._losses.due)):
             if len(self._refused) >= _MOST_REFUSED or sum(map(_size, self._refused)) >= _MOST_BYTES:
                 await trio.sleep_forever()
@@ -98,14 +98,14 @@ class DequeuePut:
 
     async def _store_in_groups(self, copies: list[DueCopy]) -> None:
         held_up: list[DueCopy] = []
-        for number, group in enumerate(in_groups(copies, map(_size, copies))):
+        for number, group in enumerate(split_into_groups(copies, map(_size, copies))):
             if held_up:
                 held_up += group
                 continue
             overdue = self._wheel.now() - min(copy.due for copy in group) > OVERDUE_MS
             if number and not overdue:
                 await trio.lowlevel.checkpoint()
-            held_up = await self._stored(group, self._budget.carry_out if overdue else in_turns)
+            held_up = await self._stored(group, self._budget.carry_out if overdue else run_with_checkpoints)
         self._refused = held_up + self._refused
         if self._refused:
             self._retry_at = min(self._retry_at, trio.current_time() + RETRY_SECONDS)
@@ -124,7 +124,7 @@ class DequeuePut:
         Before that read all markers, and open the files of the index: the outcomes of stored copies must be recorded.
         """
         try:
-            for _ in self._markers.look():
+            for _ in self._markers.read_new():
                 yield
             for copy in copies:
                 if not copy.slot.dropped:
@@ -132,14 +132,14 @@ class DequeuePut:
         except (OSError, StoreError) as error:
             self._preparing.note(error)
             return None
-        self._preparing.over()
+        self._preparing.clear()
         return self._store(copies)  # no other task ran since the markers were read
 
     def _store(self, copies: list[DueCopy]) -> list[DueCopy]:
         """Store a group; returns the copies that were refused because of others."""
         now = self._wheel.now()
         copies = [copy for copy in copies if not copy.slot.dropped]
-        if any(copy.due > now or isinstance(copy.draft, Early) for copy in copies):  # the clock was set back
+        if any(copy.due > now or isinstance(copy.draft, NotYetDue) for copy in copies):  # the clock was set back
             self._wheel.drop()
             return []
         copies = [copy for copy in copies if not self._is_settled(copy)]
@@ -151,13 +151,13 @@ class DequeuePut:
     def _is_settled(self, copy: DueCopy) -> bool:
         """Settle a message that needs no copy; false for any other."""
         draft = copy.draft
-        if isinstance(draft, Undeliverable):
+        if isinstance(draft, DestinationInvalid):
             self._drop(copy, draft)
             return True
         if copy.rolls or draft.unique_key is None:
             return False
-        key = Cancelled(draft.topic, draft.unique_key)
-        if key not in copy.slot.cancelled and not self._markers.cancel(key, draft.properties):
+        key = CancelledMessage(draft.topic, draft.unique_key)
+        if key not in copy.slot.cancelled and not self._markers.is_cancelled(key, draft.properties):
             return False
         self._settle(copy, NO_COPY)
         self._counts.cancelled += 1
@@ -171,12 +171,12 @@ class DequeuePut:
         """
         last: int | None = None
         while copies:
-            drafts = [copy.draft for copy in copies if not isinstance(copy.draft, Undeliverable)]
+            drafts = [copy.draft for copy in copies if not isinstance(copy.draft, DestinationInvalid)]
             appended, refusals = self._storing.append(drafts)
             refused = next((n for n in sorted(refusals) if not isinstance(refusals[n], DraftRefused)), len(copies))
             self._note_stored(copies[:refused], appended, refusals, now)
             if refused == len(copies):
-                self._faults.over()
+                self._faults.clear()
                 return []
             self._faults.note(refusals[refused])
             self._refused.append(copies[refused])
@@ -186,7 +186,9 @@ class DequeuePut:
             last = refused
         return []
 
-    def _note_stored(self, copies: list[DueCopy], appended: Sequence[Appended], refusals: Refusals, now: int) -> None:
+    def _note_stored(
+        self, copies: list[DueCopy], appended: Sequence[AppendResult], refusals: Refusals, now: int
+    ) -> None:
         """Record the outcomes of copies that were stored, or never can be."""
         counts = self._counts
         stored = list(zip(copies, appended, strict=False))
@@ -210,14 +212,14 @@ class DequeuePut:
 
     def _drop(self, copy: DueCopy, error: Exception) -> None:
         """Skip a message that can never be stored."""
-        if isinstance(error, Stale):
+        if isinstance(error, RecordLost):
             self._counts.stale += 1
         else:
             self._counts.dropped += 1
-            self._losses.note(f"timer: the message due at {copy.due} is not delivered: {error}")
+            self._losses.add(f"timer: the message due at {copy.due} is not delivered: {error}")
         self._settle(copy, NO_COPY)
 
 
 def _size(copy: DueCopy) -> int:
     draft = copy.draft
-    return 0 if isinstance(draft, Undeliverable) else len(draft.body) + len(draft.properties)
+    return 0 if isinstance(draft, DestinationInvalid) else len(draft.body) + len(draft.properties)

@@ -11,9 +11,9 @@ import trio
 
 from rocketwire.server.core.background import BUSY_SLICE_SECONDS, BackgroundBudget
 from rocketwire.server.timer.counts import TimerCounts
-from rocketwire.server.timer.tasks import RETRY_SECONDS, Bell, JobFaults
-from rocketwire.server.timer.topic import TimerEntries, TimerTopic
-from rocketwire.server.timer.wheel.markers import STEP, Markers
+from rocketwire.server.timer.tasks import RETRY_SECONDS, JobFaults, WakeSignal
+from rocketwire.server.timer.topic import TimerEntries, TimerTopicReader
+from rocketwire.server.timer.wheel.markers import STEP, CancelMarkers
 from rocketwire.store.errors import StoreError
 
 log = logging.getLogger(__name__)
@@ -32,10 +32,10 @@ class EnqueueGet:
 
     def __init__(
         self,
-        topic: TimerTopic,
-        markers: Markers,
+        topic: TimerTopicReader,
+        markers: CancelMarkers,
         counts: TimerCounts,
-        arrivals: Bell,
+        arrivals: WakeSignal,
         offset: int,
         enter_now: Callable[[TimerEntries], bool],
         budget: BackgroundBudget,
@@ -60,7 +60,7 @@ class EnqueueGet:
         """
         while True:
             if self._offset >= self._topic.end:
-                await self._arrivals.heard()
+                await self._arrivals.wait()
                 continue
             try:  # not by `told`, which costs as much as the step
                 await self._step(groups, monotonic)
@@ -68,7 +68,7 @@ class EnqueueGet:
                 self._faults.note(error)
                 await trio.sleep(RETRY_SECONDS)
             else:
-                self._faults.over()
+                self._faults.clear()
 
     async def _step(self, groups: trio.MemorySendChannel[TimerEntries], monotonic: Callable[[], float]) -> None:
         """Read for some ms, as many groups as the channel takes, to reach the end however fast others send."""
@@ -83,7 +83,7 @@ class EnqueueGet:
         self, groups: trio.MemorySendChannel[TimerEntries], monotonic: Callable[[], float], *, behind: bool
     ) -> TimerEntries | None:
         """Read groups and send them; return the last one if there was no time or no room to send it."""
-        most = _SMALL_GROUP if behind and self._budget.pressed() else _GROUP
+        most = _SMALL_GROUP if behind and self._budget.is_busy() else _GROUP
         until = monotonic() + (STEP if most == _GROUP else BUSY_SLICE_SECONDS)
         while self._offset < self._topic.end:
             group = self._read(most, until, monotonic)

@@ -15,8 +15,8 @@ from array import array
 from heapq import heappop, heappush
 from typing import Final, NamedTuple
 
-from rocketwire.server.messages.restoring import Undeliverable
-from rocketwire.server.timer.records import Cancelled
+from rocketwire.server.messages.restoring import DestinationInvalid
+from rocketwire.server.timer.records import CancelledMessage
 from rocketwire.store.append.drafts import Draft
 
 #: No further slot is read while so many slots, or so many messages, wait in memory.
@@ -58,7 +58,7 @@ class LoadedSlot:
         self.waiting = 0
         self.rolls = 0
         self.markers = array("q")
-        self.cancelled: set[Cancelled] = set()
+        self.cancelled: set[CancelledMessage] = set()
         self.passed_at: int | None = None
         self.coarse = False
         self.dropped = False
@@ -89,7 +89,7 @@ class DueCopy(NamedTuple):
     due: int
     position: int
     rolls: bool
-    draft: Draft | Undeliverable
+    draft: Draft | DestinationInvalid
 
 
 class LoadedSlots:
@@ -149,13 +149,13 @@ class LoadedSlots:
             moments.append(self._due[0][0])
         return min(moments, default=None)
 
-    def begin(self, start: int) -> LoadedSlot:
+    def begin_slot(self, start: int) -> LoadedSlot:
         """Add a slot whose units are about to be read."""
         slot = self._slots[start] = LoadedSlot(start, loaded=False)
         self.to = start + self._precision
         return slot
 
-    def finish(self, slot: LoadedSlot) -> None:
+    def finish_slot(self, slot: LoadedSlot) -> None:
         """Mark a slot as completely read."""
         slot.loaded = True
         for due in slot.buckets:
@@ -190,7 +190,7 @@ class LoadedSlots:
                 heappush(self._due, (due, slot.start))
         bucket.append(position)
 
-    def held_up(self, enqueued: int) -> bool:
+    def is_blocked(self, enqueued: int) -> bool:
         """Whether the next message has to wait for others that roll; topic entries before `enqueued` are indexed."""
         if not self._due:
             return False
@@ -200,9 +200,9 @@ class LoadedSlots:
         return start > self._rolled and enqueued < self._rolled_to
 
     def take(self, now: int, most: int, enqueued: int) -> list[DueRun]:
-        """Take out messages that are due at a time in ms, up to `most`; see `held_up`."""
+        """Take out messages that are due at a time in ms, up to `most`; see `is_blocked`."""
         runs: list[DueRun] = []
-        while most > 0 and self._due and self._due[0][0] <= now and not self.held_up(enqueued):
+        while most > 0 and self._due and self._due[0][0] <= now and not self.is_blocked(enqueued):
             due, start = self._due[0]
             slot = self._slots[start]
             bucket = slot.buckets[due]

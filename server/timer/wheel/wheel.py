@@ -11,15 +11,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from rocketwire.server.core.clocks.clock import Clock
-from rocketwire.server.timer.tasks import Bell
-from rocketwire.server.timer.topic import TimerEntries, TimerTopic
+from rocketwire.server.timer.tasks import WakeSignal
+from rocketwire.server.timer.topic import TimerEntries, TimerTopicReader
 from rocketwire.server.timer.wheel.loaded import DueCopy, DueRun, LoadedSlot, LoadedSlots
-from rocketwire.server.timer.wheel.markers import Markers, with_few_markers
+from rocketwire.server.timer.wheel.markers import CancelMarkers, split_at_markers
 from rocketwire.store.layout.timer_log import NO_COPY
 from rocketwire.store.layout.timer_wheel import SLOT_COUNT
-from rocketwire.store.timer.packing import make_way
+from rocketwire.store.timer.packing import free_blocked_slot
 from rocketwire.store.timer.timer_index import TimerIndex
-from rocketwire.store.timer.units import Unit, Waiting, due, is_coarse, slot_of
+from rocketwire.store.timer.units import TimerRecord, TimerUnit, due_time, is_coarse, slot_of
 
 #: Slots are read so long before they begin, in ms; two of them at least.
 _AHEAD: Final = 2000
@@ -41,7 +41,9 @@ class NearWheel:
         index: The index.
     """
 
-    def __init__(self, index: TimerIndex, topic: TimerTopic, markers: Markers, clock: Clock, bell: Bell) -> None:
+    def __init__(
+        self, index: TimerIndex, topic: TimerTopicReader, markers: CancelMarkers, clock: Clock, bell: WakeSignal
+    ) -> None:
         self.index = index
         self.loaded = LoadedSlots(index.read_time, index.precision)
         self._topic = topic
@@ -52,7 +54,7 @@ class NearWheel:
         self._ahead = max(_AHEAD, 2 * index.precision)
         #: A message put at a time so many ms after `read_time` goes into a slot less than a lap of the wheel after it.
         self._reach = (index.wheel.slots - index.window - 1) * index.precision
-        self._reading: tuple[LoadedSlot, Iterator[Sequence[Unit]]] | None = None
+        self._reading: tuple[LoadedSlot, Iterator[Sequence[TimerUnit]]] | None = None
         #: The first slot that is not in memory, if there is one before `_searched`.
         self._next: int | None = None
         self._searched = self.loaded.to
@@ -77,7 +79,7 @@ class NearWheel:
         self._reading = None
         self._next = None
         self._searched = self.loaded.to
-        self._bell.ring()
+        self._bell.wake()
 
     # --- entering ---
 
@@ -90,7 +92,7 @@ class NearWheel:
         now = self.now()
         self._move_on(now)
         already = self.index.already
-        waiting: Sequence[Waiting] = [
+        waiting: Sequence[TimerRecord] = [
             each
             for each in group.waiting
             if each.physical_offset > self._entered and each.physical_offset not in already
@@ -103,9 +105,9 @@ class NearWheel:
         index.queue_offset = group.end
         self._markers.enqueued(group.end)
         if self._awaits_entries:
-            self._bell.ring()
+            self._bell.wake()
 
-    def _put(self, waiting: Sequence[Waiting], now: int) -> int:
+    def _put(self, waiting: Sequence[TimerRecord], now: int) -> int:
         """Put some messages, from the first on; returns how many: 0 if it only made room for them.
 
         An overdue message goes into the slot of its own time, where its marker is. While the timer is far behind, other
@@ -115,19 +117,19 @@ class NearWheel:
         read_time = self.index.read_time
         write_time = min(slot_of(now, self._precision), read_time + self._reach)
         if read_time < write_time:
-            overdue = waiting[0].out < write_time
-            number = next((at for at, each in enumerate(waiting) if (each.out < write_time) is not overdue), None)
+            overdue = waiting[0].out_time < write_time
+            number = next((at for at, each in enumerate(waiting) if (each.out_time < write_time) is not overdue), None)
             waiting = waiting[:number]
             if overdue:
                 write_time = read_time
         entered = self.index.put(waiting, write_time)
         if not entered:
-            moved = make_way(self.index)
+            moved = free_blocked_slot(self.index)
             if moved < self.loaded.to:
                 self.drop()
             elif moved < (self._searched if self._next is None else self._next):
                 self._next = moved
-                self._bell.ring()
+                self._bell.wake()
             return 0
         self._entered = waiting[len(entered) - 1].physical_offset
         try:
@@ -137,7 +139,7 @@ class NearWheel:
             raise
         return len(entered)
 
-    def _note(self, waiting: Sequence[Waiting], entered: Sequence[tuple[int, int]]) -> None:
+    def _note(self, waiting: Sequence[TimerRecord], entered: Sequence[tuple[int, int]]) -> None:
         """Add the messages that were put to their slots in memory, if these are loaded."""
         loaded, precision = self.loaded, self._precision
         nearest = self._next
@@ -147,18 +149,18 @@ class NearWheel:
                     nearest = start
                 continue
             slot = loaded.at(start)
-            own = slot_of(each.out, precision)
+            own = slot_of(each.out_time, precision)
             if own > start:
                 loaded.add(slot, position, start, rolls=True)
-            elif each.deletes:
+            elif each.cancels:
                 self._mark(slot, position, each.physical_offset, each.record_size)
             else:
-                loaded.add(slot, position, due(each.out, precision), rolls=False)
-                slot.coarse |= is_coarse(each.out)
-            self._bell.ring()
+                loaded.add(slot, position, due_time(each.out_time, precision), rolls=False)
+                slot.coarse |= is_coarse(each.out_time)
+            self._bell.wake()
         if nearest is None or nearest != self._next:
             self._next = nearest
-            self._bell.ring()  # the reader continues its search, if that is not over
+            self._bell.wake()  # the reader continues its search, if that is not over
 
     def _mark(self, slot: LoadedSlot, position: int, physical_offset: int, size: int) -> None:
         slot.markers.append(position)
@@ -187,20 +189,20 @@ class NearWheel:
             raise
         return True
 
-    def _read_piece(self, slot: LoadedSlot, pieces: Iterator[Sequence[Unit]]) -> None:
+    def _read_piece(self, slot: LoadedSlot, pieces: Iterator[Sequence[TimerUnit]]) -> None:
         units = next(pieces, None)
         if units is None:
-            self.loaded.finish(slot)
+            self.loaded.finish_slot(slot)
             self._reading = None
             return
         add, precision = self.loaded.add, self._precision
         for unit in units:
             if unit.rolls:
                 add(slot, unit.position, slot.start, rolls=True)
-            elif unit.deletes:
+            elif unit.cancels:
                 self._mark(slot, unit.position, unit.physical_offset, unit.record_size)
             else:
-                add(slot, unit.position, due(unit.slot_time, precision), rolls=False)
+                add(slot, unit.position, due_time(unit.slot_time, precision), rolls=False)
                 slot.coarse |= is_coarse(unit.slot_time)
 
     def _begin(self, now: int) -> bool:
@@ -210,7 +212,7 @@ class NearWheel:
             return False
         if not loaded.has_room:
             return False
-        self._reading = loaded.begin(start), with_few_markers(self.index.walk(start))
+        self._reading = loaded.begin_slot(start), split_at_markers(self.index.walk(start))
         self._next = None
         self._searched = loaded.to
         return True
@@ -238,7 +240,7 @@ class NearWheel:
         for copy in copies:
             goes_on |= self.loaded.settled(copy.slot, copy.due, rolled_to=end if copy.rolls else None)
         if goes_on:
-            self._bell.ring()
+            self._bell.wake()
 
     def pass_slots(self, now: int) -> bool:
         """Pass settled slots that are over; true if there is more to do."""
@@ -284,11 +286,11 @@ class NearWheel:
         oldest = self.loaded.oldest
         return min(now, self._searched if self._next is None else self._next, now if oldest is None else oldest)
 
-    def rest(self, now: int) -> float:
+    def pause_seconds(self, now: int) -> float:
         """How many seconds to pause at most, unless the bell rings."""
         moments = []
         loaded, first = self.loaded, self.loaded.first
-        self._awaits_entries = loaded.held_up(self.index.queue_offset)
+        self._awaits_entries = loaded.is_blocked(self.index.queue_offset)
         if loaded.next_due is not None and not self._awaits_entries:
             moments.append(loaded.next_due)
         if first is not None and first.loaded and not first.waiting:

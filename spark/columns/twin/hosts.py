@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rocketwire.spark.columns.twin.fields import host_bits, places
 from rocketwire.spark.columns.twin.gathering import gathered
 from rocketwire.store.records.columns import Buffer, gather
-from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.facts.record import PHYSICAL_OFFSET_AT
 from rocketwire.wire.hosts import HOST_V4_SIZE, HOST_V6_SIZE, decode_host
 

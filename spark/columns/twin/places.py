@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from rocketwire.spark.columns.twin.gathering import gathered
 from rocketwire.store.layout.record import SMALLEST
-from rocketwire.store.records.checked_batch import Batch
-from rocketwire.store.records.columns import Buffer, Records
+from rocketwire.store.records.checked_batch import CheckedRecords
+from rocketwire.store.records.columns import Buffer, RecordColumns
 from rocketwire.wire.facts.record import BODY_CRC_MASK, MAGIC_AT, MAGIC_V1, MAGIC_V2
 
 #: So much of a buffer is searched for records at once.
@@ -55,7 +55,7 @@ def check(
     return good
 
 
-def records_at(buffer: Buffer, positions: NDArray[np.int64]) -> Records:
+def records_at(buffer: Buffer, positions: NDArray[np.int64]) -> RecordColumns:
     """The records at these places. What `check` finds out about their texts is not looked at again.
 
     Raises:
@@ -64,7 +64,7 @@ def records_at(buffer: Buffer, positions: NDArray[np.int64]) -> Records:
     # What is less than 0 is a large number here.
     if len(positions) and int(positions.view(np.uint64).max()) > len(buffer) - SMALLEST:
         raise ValueError(f"positions outside of a buffer of {len(buffer)} bytes")
-    batch = Batch(buffer, positions, None, believed=False)
+    batch = CheckedRecords(buffer, positions, None, believed=False)
     batch.check(check_crc=False, lost_pages=False, texts=False)
     if batch.reason:
         raise ValueError(f"no record at position {positions[batch.count]}: {batch.reason}")
@@ -91,7 +91,7 @@ def bodies_good(buffer: Buffer, positions: NDArray[np.int64]) -> NDArray[np.bool
     return good
 
 
-class _Sieve(Batch):
+class _Sieve(CheckedRecords):
     """A batch that skips bad records: it keeps all good ones, and `rows` has their numbers."""
 
     def __init__(self, buffer: Buffer, positions: NDArray[np.int64], base: int | None) -> None:

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rocketwire.spark.endpoint.write.ids import UniqueKeys
-from rocketwire.spark.errors import MessageInvalid
+from rocketwire.spark.errors import RowInvalid
 from rocketwire.wire.facts import properties as names
 from rocketwire.wire.facts.record import MAX_PROPERTIES_LENGTH
 from rocketwire.wire.java import INT32_MAX, INT32_MIN
-from rocketwire.wire.names import not_sendable_problem, topic_problem
+from rocketwire.wire.names import forbidden_send_reason, topic_name_error
 
 Numbers = npt.NDArray[np.int64]
 
@@ -38,7 +38,7 @@ _LENGTH: Final = np.dtype(">i2")
 _QUEUE_BITS: Final = 34
 
 
-class Run(NamedTuple):
+class SendableRows(NamedTuple):
     """Rows of a batch that may be sent together, in their order.
 
     Attributes:
@@ -60,7 +60,7 @@ class Run(NamedTuple):
     flags: npt.NDArray[np.int32]
 
 
-def runs(rows: pa.RecordBatch, *, topic: str | None, most: int, keys: UniqueKeys) -> Iterator[Run]:
+def sendable_rows(rows: pa.RecordBatch, *, topic: str | None, most: int, keys: UniqueKeys) -> Iterator[SendableRows]:
     """The messages of some rows, together where topic, queue and delay are the same.
 
     Args:
@@ -70,7 +70,7 @@ def runs(rows: pa.RecordBatch, *, topic: str | None, most: int, keys: UniqueKeys
         keys: Makes their ids.
 
     Raises:
-        MessageInvalid: a row cannot be sent.
+        RowInvalid: a row cannot be sent.
     """
     columns = {name: rows.column(number) for number, name in enumerate(rows.schema.names)}
     topics = _topics(columns.get("topic"), topic, len(rows))
@@ -91,7 +91,7 @@ def runs(rows: pa.RecordBatch, *, topic: str | None, most: int, keys: UniqueKeys
         items, bounds = encoded_items(own_bodies, own_properties, own_flags)
         topic_of_run = topics.dictionary[code].as_py()
         queue_of_run = None if queue_id < 0 else queue_id
-        yield Run(topic_of_run, queue_of_run, delayed, items, bounds, own_bodies, own_properties, own_flags)
+        yield SendableRows(topic_of_run, queue_of_run, delayed, items, bounds, own_bodies, own_properties, own_flags)
 
 
 def encoded_items(bodies: pa.Array, properties: pa.Array, flags: npt.NDArray[np.int32]) -> tuple[memoryview, Numbers]:
@@ -122,12 +122,12 @@ def _topics(column: pa.Array | None, otherwise: str | None, count: int) -> pa.Di
     if otherwise is not None:
         column = pc.fill_null(column, otherwise)
     if column.null_count:
-        raise MessageInvalid("a row has no topic", "Fill the column topic, or give the option topic")
+        raise RowInvalid("a row has no topic", "Fill the column topic, or give the option topic")
     found = pc.dictionary_encode(column)
     for topic in found.dictionary.to_pylist():
-        problem = topic_problem(topic) or not_sendable_problem(topic)
+        problem = topic_name_error(topic) or forbidden_send_reason(topic)
         if problem is not None:
-            raise MessageInvalid(f"messages cannot be sent to the topic {topic[:200]!r}: {problem}", "Rename the topic")
+            raise RowInvalid(f"messages cannot be sent to the topic {topic[:200]!r}: {problem}", "Rename the topic")
     return found
 
 
@@ -137,7 +137,7 @@ def _whole(column: pa.Array | None, name: str, count: int, *, missing: int, leas
     found: Numbers = pc.fill_null(column.cast(pa.int64()), missing).to_numpy(zero_copy_only=False)
     wrong = ((found < least) | (found > INT32_MAX)) & column.is_valid().to_numpy(zero_copy_only=False)
     if wrong.any():
-        raise MessageInvalid(
+        raise RowInvalid(
             f"a row has {found[wrong][0]} in the column {name}", f"It is null, or from {least} to {INT32_MAX}"
         )
     return found
@@ -145,15 +145,13 @@ def _whole(column: pa.Array | None, name: str, count: int, *, missing: int, leas
 
 def _bodies(column: pa.Array, most: int) -> pa.Array:
     if column.null_count:
-        raise MessageInvalid("a row has no body", "Filter such rows out, or fill the column body")
+        raise RowInvalid("a row has no body", "Filter such rows out, or fill the column body")
     bodies = column.cast(_TEXT).cast(_BYTES) if pa.types.is_string(column.type) else column.cast(_BYTES)
     sizes = pc.binary_length(bodies).to_numpy()
     if len(sizes) and sizes.min() == 0:
-        raise MessageInvalid(
-            "a row has a body of 0 bytes, which RocketMQ's clients do not send", "Filter such rows out"
-        )
+        raise RowInvalid("a row has a body of 0 bytes, which RocketMQ's clients do not send", "Filter such rows out")
     if len(sizes) and sizes.max() > most:
-        raise MessageInvalid(
+        raise RowInvalid(
             f"a row has a body of {sizes.max()} bytes, and {most} are allowed",
             "Where the broker's maxMessageSize allows more, so may the option maxMessageSize",
         )
@@ -175,7 +173,7 @@ def _properties(columns: dict[str, pa.Array], delays: Numbers, ids: pa.Array) ->
     encoded = pc.binary_join_element_wise(*parts, _NOTHING, null_handling="replace", null_replacement="").cast(_BYTES)
     sizes = pc.binary_length(encoded).to_numpy()
     if len(sizes) and sizes.max() > MAX_PROPERTIES_LENGTH:
-        raise MessageInvalid(
+        raise RowInvalid(
             f"a row's tags, keys and properties take {sizes.max()} bytes, and {MAX_PROPERTIES_LENGTH} are allowed",
             "Shorten them, or put them into the body",
         )
@@ -234,6 +232,6 @@ def _refuse_separators(texts: pa.Array, column: str) -> None:
     wrong = pc.match_substring_regex(texts, _SEPARATORS)
     if pc.any(wrong).as_py():
         shown = texts.filter(wrong)[0].as_py()[:100]
-        raise MessageInvalid(
+        raise RowInvalid(
             f"the column {column} has a text with 0x01 or 0x02, which separate properties: {shown!r}", "Replace them"
         )

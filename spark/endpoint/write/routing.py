@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from rocketwire.remoting.cluster import Cluster
+from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.remoting.errors import NoSuchTopic, RemotingError
 from rocketwire.remoting.routes import writable_queues
 from rocketwire.spark.errors import TopicUnknown
-from rocketwire.spark.stream.offsets import MessageQueue
+from rocketwire.spark.stream.offsets import BrokerQueue
 from rocketwire.wire.names import AUTO_CREATE_TOPIC
 
 
-class Routes:
+class WritableQueues:
     """The writable queues of topics, from the name server.
 
     Args:
@@ -18,18 +18,18 @@ class Routes:
         first: Where to begin in each topic, so that the tasks of a job do not all begin at the same queue.
     """
 
-    def __init__(self, cluster: Cluster, *, first: int) -> None:
+    def __init__(self, cluster: BlockingCluster, *, first: int) -> None:
         self._cluster = cluster
         self._first = first
-        self._queues: dict[str, list[MessageQueue]] = {}
+        self._queues: dict[str, list[BrokerQueue]] = {}
         self._stale: set[str] = set()
         self._next: dict[str, int] = {}
 
-    def renew(self, topic: str) -> None:
+    def refresh(self, topic: str) -> None:
         """Query a topic's queues again at their next use. If the query fails, the known ones are used."""
         self._stale.add(topic)
 
-    def choose(self, topic: str, queue_id: int | None, *, avoided: str | None = None) -> MessageQueue:
+    def choose(self, topic: str, queue_id: int | None, *, avoided: str | None = None) -> BrokerQueue:
         """The next queue; on another broker than the one to be avoided, if there is one.
 
         Raises:
@@ -49,7 +49,7 @@ class Routes:
         others = [each for each in queues if each.broker != avoided] or queues
         return others[number % len(others)]
 
-    def _all(self, topic: str) -> list[MessageQueue]:
+    def _all(self, topic: str) -> list[BrokerQueue]:
         known = self._queues.get(topic)
         if known is not None and topic not in self._stale:
             return known
@@ -68,7 +68,7 @@ class Routes:
         self._queues[topic] = found
         return found
 
-    def _asked(self, topic: str) -> list[MessageQueue]:
+    def _asked(self, topic: str) -> list[BrokerQueue]:
         try:
             route, is_model = self._cluster.route(topic), False
         except NoSuchTopic as error:
@@ -79,4 +79,4 @@ class Routes:
                 raise TopicUnknown(
                     str(error), "Create it, or let brokers make topics by themselves (autoCreateTopicEnable)"
                 ) from error
-        return [MessageQueue(broker, topic, number) for broker, number in writable_queues(route, is_model=is_model)]
+        return [BrokerQueue(broker, topic, number) for broker, number in writable_queues(route, is_model=is_model)]

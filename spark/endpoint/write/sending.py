@@ -11,16 +11,16 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from rocketwire.remoting.clock import Clock
-from rocketwire.remoting.cluster import Cluster
-from rocketwire.remoting.connection import Connection
-from rocketwire.remoting.core.session import Request
+from rocketwire.remoting.cluster import BlockingCluster
+from rocketwire.remoting.connection import BlockingConnection
+from rocketwire.remoting.core.session import ClientRequest
 from rocketwire.remoting.errors import NoBroker, NotReached, Refused, RemotingError
 from rocketwire.remoting.sends import STORED, send_request
 from rocketwire.spark.endpoint.session import BUSY, BUSY_TRIES, Sleep, pause
-from rocketwire.spark.endpoint.write.routing import Routes
+from rocketwire.spark.endpoint.write.routing import WritableQueues
 from rocketwire.spark.errors import SendFailed
-from rocketwire.spark.stream.offsets import MessageQueue
-from rocketwire.wire.codes import ResponseCode
+from rocketwire.spark.stream.offsets import BrokerQueue
+from rocketwire.wire.facts.codes import ResponseCode
 
 _GROUP: Final = "rocketwire_spark"
 _IN_FLIGHT: Final = 8
@@ -28,7 +28,7 @@ _IN_FLIGHT: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parcel:
+class OutgoingBatch:
     """The messages of one request.
 
     Attributes:
@@ -49,30 +49,32 @@ class Parcel:
     flag: int = 0
     count: int = 1
     failures: int = 0
-    avoided: str | None = None
+    avoided_queues: str | None = None
 
 
 class _Sent(NamedTuple):
     opaque: int
-    parcel: Parcel
-    queue: MessageQueue
+    parcel: OutgoingBatch
+    queue: BrokerQueue
 
 
 class _Lane(NamedTuple):
     """The connection to a broker and its requests in flight, the oldest first."""
 
-    connection: Connection
+    connection: BlockingConnection
     waiting: deque[_Sent]
 
 
-class Sender:
+class EndpointSender:
     """Sends parcels.
 
     Attributes:
         acknowledged: Number of messages that brokers have acknowledged.
     """
 
-    def __init__(self, cluster: Cluster, routes: Routes, *, retries: int, clock: Clock, sleep: Sleep) -> None:
+    def __init__(
+        self, cluster: BlockingCluster, routes: WritableQueues, *, retries: int, clock: Clock, sleep: Sleep
+    ) -> None:
         self.acknowledged = 0
         self._cluster = cluster
         self._routes = routes
@@ -80,10 +82,10 @@ class Sender:
         self._clock = clock
         self._sleep = sleep
         self._lanes: dict[str, _Lane] = {}
-        self._failed: list[Parcel] = []
+        self._failed: list[OutgoingBatch] = []
         self._rounds = 0  # consecutive rounds without an acknowledgement
 
-    def send(self, parcel: Parcel) -> None:
+    def send(self, parcel: OutgoingBatch) -> None:
         """Send it, now or when earlier requests are answered.
 
         Raises:
@@ -106,13 +108,13 @@ class Sender:
             self._rounds += 1
             self._sleep(pause(self._rounds))
             for topic in {parcel.topic for parcel in again}:
-                self._routes.renew(topic)
+                self._routes.refresh(topic)
             for parcel in again:
                 self._post(parcel)
             self._settle_all()
 
-    def _post(self, parcel: Parcel) -> None:
-        queue = self._routes.choose(parcel.topic, parcel.queue_id, avoided=parcel.avoided)
+    def _post(self, parcel: OutgoingBatch) -> None:
+        queue = self._routes.choose(parcel.topic, parcel.queue_id, avoided=parcel.avoided_queues)
         try:
             lane = self._lane(queue.broker)
             while len(lane.waiting) >= _IN_FLIGHT:
@@ -130,7 +132,7 @@ class Sender:
             self._lanes[broker] = _Lane(self._cluster.broker(broker), deque())
         return self._lanes[broker]
 
-    def _request(self, parcel: Parcel, queue: MessageQueue) -> Request:
+    def _request(self, parcel: OutgoingBatch, queue: BrokerQueue) -> ClientRequest:
         return send_request(
             parcel.topic,
             queue.queue_id,
@@ -167,11 +169,11 @@ class Sender:
         """A connection failed, and with it its requests in flight."""
         lane = self._lanes.pop(broker, None)
         if lane is not None:
-            self._cluster.forget(lane.connection)
+            self._cluster.discard(lane.connection)
             for _, parcel, queue in lane.waiting:
                 self._fail(parcel, queue, error)
 
-    def _fail(self, parcel: Parcel, queue: MessageQueue, error: RemotingError) -> None:
+    def _fail(self, parcel: OutgoingBatch, queue: BrokerQueue, error: RemotingError) -> None:
         code = error.code if isinstance(error, Refused) else None
         if code in BUSY:
             # The broker is busy and may store it later. As long as it stores others, the task does not give up.
@@ -184,4 +186,4 @@ class Sender:
                 f"{parcel.count} messages were not acknowledged by {queue}: {error}",
                 "Others of this write may have been stored; see the log of the broker, and write again",
             ) from error
-        self._failed.append(replace(parcel, failures=failures, avoided=queue.broker))
+        self._failed.append(replace(parcel, failures=failures, avoided_queues=queue.broker))

@@ -17,15 +17,15 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from pyspark.sql.types import StructType
 
 from rocketwire.remoting.clock import Clock, system_clock
-from rocketwire.remoting.cluster import Cluster
+from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.remoting.errors import RemotingError
 from rocketwire.spark.endpoint.options import WriteOptions, write_options
-from rocketwire.spark.endpoint.session import Patience, Sleep, opened, source_errors
+from rocketwire.spark.endpoint.session import RetryPauses, Sleep, opened, source_errors
 from rocketwire.spark.endpoint.write import columns
 from rocketwire.spark.endpoint.write.ids import UniqueKeys
-from rocketwire.spark.endpoint.write.messages import Run, runs
-from rocketwire.spark.endpoint.write.routing import Routes
-from rocketwire.spark.endpoint.write.sending import Parcel, Sender
+from rocketwire.spark.endpoint.write.messages import SendableRows, sendable_rows
+from rocketwire.spark.endpoint.write.routing import WritableQueues
+from rocketwire.spark.endpoint.write.sending import EndpointSender, OutgoingBatch
 from rocketwire.spark.errors import WriteUnsupported
 
 log = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ _MOST_OF_A_BATCH: Final = 512
 
 
 @dataclass(frozen=True)
-class Written(WriterCommitMessage):
+class WrittenMessages(WriterCommitMessage):
     """What one task has written: messages that brokers acknowledged."""
 
     messages: int
@@ -75,35 +75,35 @@ class _BatchWriter(DataSourceArrowWriter):
     def __init__(self, options: WriteOptions) -> None:
         self._options = options
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenMessages:
         return write(self._options, iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        log.info("%d messages are acknowledged", acknowledged(messages))
+        log.info("%d messages are acknowledged", log_acknowledged(messages))
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        log.warning("the write failed; %d messages of tasks that ended are acknowledged", acknowledged(messages))
+        log.warning("the write failed; %d messages of tasks that ended are acknowledged", log_acknowledged(messages))
 
 
 class _StreamWriter(DataSourceStreamArrowWriter):
     def __init__(self, options: WriteOptions) -> None:
         self._options = options
 
-    def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WrittenMessages:
         return write(self._options, iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 (Spark's name)
-        log.info("%d messages of batch %d are acknowledged", acknowledged(messages), batchId)
+        log.info("%d messages of batch %d are acknowledged", log_acknowledged(messages), batchId)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 (Spark's name)
         log.warning(
-            "batch %d failed; %d messages of tasks that ended are acknowledged", batchId, acknowledged(messages)
+            "batch %d failed; %d messages of tasks that ended are acknowledged", batchId, log_acknowledged(messages)
         )
 
 
-def acknowledged(messages: list[WriterCommitMessage | None]) -> int:
+def log_acknowledged(messages: list[WriterCommitMessage | None]) -> int:
     """The sum of what the tasks have written."""
-    return sum(each.messages for each in messages if isinstance(each, Written))
+    return sum(each.messages for each in messages if isinstance(each, WrittenMessages))
 
 
 def write(
@@ -113,7 +113,7 @@ def write(
     clock: Clock = system_clock,
     entropy: Callable[[int], bytes] = os.urandom,
     sleep: Sleep = time.sleep,
-) -> Written:
+) -> WrittenMessages:
     """Send all rows and wait until brokers have them.
 
     Raises:
@@ -121,33 +121,33 @@ def write(
     """
     first = next(rows, None)
     if first is None:
-        return Written(0)
+        return WrittenMessages(0)
     with source_errors(options.endpoint), _cluster(options, sleep) as cluster:
         keys = UniqueKeys(cluster.own_host, os.getpid(), entropy, clock)
-        routes = Routes(cluster, first=int.from_bytes(entropy(2), "big"))
-        sender = Sender(cluster, routes, retries=options.retries, clock=clock, sleep=sleep)
+        routes = WritableQueues(cluster, first=int.from_bytes(entropy(2), "big"))
+        sender = EndpointSender(cluster, routes, retries=options.retries, clock=clock, sleep=sleep)
         for batch in chain([first], rows):
-            for run in list(runs(batch, topic=options.topic, most=options.max_message_size, keys=keys)):
-                for parcel in parcels(run, options.max_batch_bytes):
+            for run in list(sendable_rows(batch, topic=options.topic, most=options.max_message_size, keys=keys)):
+                for parcel in outgoing_batches(run, options.max_batch_bytes):
                     sender.send(parcel)
         sender.finish()
-        return Written(sender.acknowledged)
+        return WrittenMessages(sender.acknowledged)
 
 
 @contextlib.contextmanager
-def _cluster(options: WriteOptions, sleep: Sleep) -> Iterator[Cluster]:
-    patience = Patience(sleep)
+def _cluster(options: WriteOptions, sleep: Sleep) -> Iterator[BlockingCluster]:
+    patience = RetryPauses(sleep)
     while True:
         try:
             cluster = opened(options.endpoint)
             break
         except RemotingError as error:
-            patience.bear(error)
+            patience.wait_after(error)
     with cluster:
         yield cluster
 
 
-def parcels(run: Run, most_bytes: int) -> Iterator[Parcel]:
+def outgoing_batches(run: SendableRows, most_bytes: int) -> Iterator[OutgoingBatch]:
     """The requests that send a run: batches, and messages by themselves where there is one, or they are delayed."""
     start, count = 0, len(run.bodies)
     while start < count:
@@ -155,9 +155,9 @@ def parcels(run: Run, most_bytes: int) -> Iterator[Parcel]:
         end = start + 1 if run.delayed else min(max(end, start + 1), start + _MOST_OF_A_BATCH)
         if end - start > 1:
             items = bytes(run.items[run.bounds[start] : run.bounds[end]])
-            yield Parcel(topic=run.topic, queue_id=run.queue_id, body=items, count=end - start)
+            yield OutgoingBatch(topic=run.topic, queue_id=run.queue_id, body=items, count=end - start)
         else:
-            yield Parcel(
+            yield OutgoingBatch(
                 topic=run.topic,
                 queue_id=run.queue_id,
                 body=run.bodies[start].as_py(),

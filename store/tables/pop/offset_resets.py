@@ -14,7 +14,7 @@ from typing import Any, Final
 from rocketwire.store.disk.files import FileSystem, RealFileSystem
 from rocketwire.store.tables.saved_table import SavedTable
 from rocketwire.store.tables.unknown_fields import load_body
-from rocketwire.wire.bodies.fastjson import in_steps
+from rocketwire.wire.bodies.fastjson import encode_in_steps
 from rocketwire.wire.java import Int32, Int64
 
 _TABLE: Final = "table"
@@ -34,7 +34,7 @@ class OffsetReset:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OffsetResets:
+class OffsetResetsBody:
     """The file."""
 
     table: dict[str, dict[Int32, OffsetReset]] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class OffsetResets:
 class OffsetResetTable(SavedTable):
     """Resets by (topic, group, queue id)."""
 
-    def __init__(self, path: str, files: FileSystem, saved: OffsetResets) -> None:
+    def __init__(self, path: str, files: FileSystem, saved: OffsetResetsBody) -> None:
         super().__init__(path, files)
         self._table = {key: dict(queues) for key, queues in saved.table.items()}
 
@@ -55,7 +55,7 @@ class OffsetResetTable(SavedTable):
             ConfigInvalid: the file and its .bak are unreadable.
         """
         files = files or RealFileSystem()
-        saved, _ = load_body(str(path), files, OffsetResets)
+        saved, _ = load_body(str(path), files, OffsetResetsBody)
         return cls(str(path), files, saved)
 
     def __len__(self) -> int:
@@ -92,4 +92,4 @@ class OffsetResetTable(SavedTable):
         return {_TABLE: self._table}
 
     def _text(self) -> Generator[None, None, bytes]:
-        return in_steps(self._document(), newer=True)
+        return encode_in_steps(self._document(), newer=True)

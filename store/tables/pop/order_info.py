@@ -17,7 +17,7 @@ from rocketwire.store.tables.changes_file import ChangesFile
 from rocketwire.store.tables.saved_table import SavedTable, TableText
 from rocketwire.store.tables.unknown_fields import UnknownFields, load_body
 from rocketwire.wire.bodies._shapes import from_builtins, to_builtins
-from rocketwire.wire.bodies.fastjson import in_steps
+from rocketwire.wire.bodies.fastjson import encode_in_steps
 from rocketwire.wire.java import Int32, Int64
 
 _TABLE: Final = "table"
@@ -54,7 +54,7 @@ class OrderInfo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OrderInfos:
+class OrderInfoBody:
     """The file."""
 
     order_info_count: Int32 = 0
@@ -80,15 +80,15 @@ class OrderInfoTable(SavedTable):
     """
 
     def __init__(
-        self, path: str, files: FileSystem, saved: OrderInfos, unknown: UnknownFields, changes: ChangesFile
+        self, path: str, files: FileSystem, saved: OrderInfoBody, unknown: UnknownFields, changes: ChangesFile
     ) -> None:
         super().__init__(path, files)
         self._table = {key: dict(queues) for key, queues in saved.table.items()}
         self._unknown = unknown
         self._noted = changes
-        found = [from_builtins(OrderChange, each) for each in changes.left]
-        self.left = tuple({(each.topic, each.group, each.queue_id): each for each in found}.values())
-        for change in self.left:
+        found = [from_builtins(OrderChange, each) for each in changes.unsaved_changes]
+        self.unsaved_changes = tuple({(each.topic, each.group, each.queue_id): each for each in found}.values())
+        for change in self.unsaved_changes:
             self._apply(change)
 
     @classmethod
@@ -100,7 +100,7 @@ class OrderInfoTable(SavedTable):
         """
         files = files or RealFileSystem()
         path = str(path)
-        saved, unknown = load_body(path, files, OrderInfos)
+        saved, unknown = load_body(path, files, OrderInfoBody)
         changes = ChangesFile(path.removesuffix(".json") + ".changes", files, files.read(path) or b"")
         return cls(path, files, saved, unknown, changes)
 
@@ -119,7 +119,7 @@ class OrderInfoTable(SavedTable):
 
     def _change(self, change: OrderChange) -> None:
         self._apply(change)
-        self._noted.note(to_builtins(change))
+        self._noted.append_change(to_builtins(change))
 
     def _apply(self, change: OrderChange) -> None:
         key = change.topic + _SEPARATOR + change.group
@@ -141,26 +141,26 @@ class OrderInfoTable(SavedTable):
         return dict(self._table.get(topic + _SEPARATOR + group, {}))
 
     def _document(self) -> dict[str, Any]:
-        document = to_builtins(OrderInfos(order_info_count=len(self._table)))
+        document = to_builtins(OrderInfoBody(order_info_count=len(self._table)))
         if not self._unknown:  # then each is encoded by itself, step by step
             return {**document, _TABLE: self._table}
-        return self._unknown.restore({**document, _TABLE: to_builtins(OrderInfos(table=self._table))[_TABLE]})
+        return self._unknown.restore({**document, _TABLE: to_builtins(OrderInfoBody(table=self._table))[_TABLE]})
 
     def _text(self) -> Generator[None, None, bytes]:
-        self._noted.begin()
-        text = yield from in_steps(self._document(), newer=True)
-        self._noted.follow(text)
+        self._noted.begin_text()
+        text = yield from encode_in_steps(self._document(), newer=True)
+        self._noted.note_text(text)
         return text
 
     def write(self, text: TableText) -> None:
         """See SavedTable."""
         super().write(text)
-        self._noted.written()
+        self._noted.note_written()
 
     def close(self) -> None:
         """See SavedTable; then there are no changes beside the file."""
         self.persist()
         try:
-            self._noted.drop()
+            self._noted.remove()
         except OSError as error:
             raise StoreNotWritable(self.path, error.strerror or str(error)) from error

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from rocketwire.cli.dlq.resend import Resend
-from rocketwire.cli.message.outgoing import Outgoing
-from rocketwire.cli.message.reading import Found
-from rocketwire.wire.codes import RequestCode
+from rocketwire.cli.dlq.resend import DeadLetterResend
+from rocketwire.cli.message.outgoing import OutgoingMessage
+from rocketwire.cli.message.reading import BrokerMessage
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
 from rocketwire.wire.message_id import parse_offset_message_id
@@ -103,16 +103,16 @@ def test_all_are_sent_once_to_their_topics(run: Rocketwire) -> None:
 def test_the_progress_stays_before_what_is_refused(run: Rocketwire, monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts of 4: of the second the broker refuses one, whose properties are too long."""
     monkeypatch.setattr("rocketwire.cli.dlq.resend._AT_ONCE", 4)
-    again = Resend._again
+    again = DeadLetterResend._again
     asked: list[object] = []
 
-    def lengthened(self: Resend, letter: Found) -> Outgoing | None:
+    def lengthened(self: DeadLetterResend, letter: BrokerMessage) -> OutgoingMessage | None:
         asked.append(letter)
         made = again(self, letter)
         assert made is not None
         return replace(made, properties={**made.properties, "p": "x" * 40_000}) if len(asked) == 6 else made
 
-    monkeypatch.setattr(Resend, "_again", lengthened)
+    monkeypatch.setattr(DeadLetterResend, "_again", lengthened)
     ran = run("dlq", "resend", "G", "--all", "--yes")
     assert (ran.code, len(ran.out.splitlines())) == (1, 7)
     assert len(asked) == 8  # nothing is sent behind the part

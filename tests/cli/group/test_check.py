@@ -6,9 +6,9 @@ import pytest
 
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.client import SubscriptionData
-from rocketwire.wire.bodies.online import Connection, ConsumerConnection, ConsumerRunningInfo
+from rocketwire.wire.bodies.online import ClientConnection, ConsumerConnection, ConsumerRunningInfo
 from rocketwire.wire.bodies.route import TopicList
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from tests.cli.endpoint import Answers, Command, Told, fake_server
 from tests.cli.store.support import Ran
 from tests.server.harness import subscription
@@ -24,7 +24,7 @@ def broker(groups: Groups) -> Answers:
         if ext["consumerGroup"] not in groups:
             return Told(206, remark="the consumer group is not online")
         clients = (
-            Connection(client_id=client_id, client_addr=f"127.0.0.1:{number}", language="JAVA", version=407)
+            ClientConnection(client_id=client_id, client_addr=f"127.0.0.1:{number}", language="JAVA", version=407)
             for number, client_id in enumerate(groups[ext["consumerGroup"]])
         )
         return Told(body=encode_body(ConsumerConnection(connection_set=tuple(clients))))

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from rocketwire.wire.codes import PullSysFlag, RequestCode, SysFlag
-from rocketwire.wire.message import Message, encode_record
+from rocketwire.wire.facts.codes import PullSysFlag, RequestCode, SysFlag
+from rocketwire.wire.message import MessageRecord, encode_record
 from tests.cli.endpoint import Addresses, Answers, Command, FakeServer, Told, fake_server, real_endpoint
 from tests.cli.store.support import Command as StoreCommand
 from tests.cli.store.support import Ran
@@ -159,7 +159,7 @@ def heed_ctrl_c() -> None:
 
 
 def record(offset: int, body: bytes = b"x" * 1000) -> bytes:
-    return encode_record(Message(topic="T", queue_id=0, queue_offset=offset, body=body, store_timestamp=1))
+    return encode_record(MessageRecord(topic="T", queue_id=0, queue_offset=offset, body=body, store_timestamp=1))
 
 
 class Log:
@@ -231,7 +231,9 @@ def test_a_queue_that_leads_nowhere_ends(capsys: pytest.CaptureFixture[str]) -> 
 def test_a_message_that_is_damaged_is_told_and_passed_over(capsys: pytest.CaptureFixture[str]) -> None:
     broken = bytearray(record(1))
     broken[100] ^= 1
-    packed = encode_record(Message(topic="T", queue_id=0, queue_offset=3, body=b"no", sys_flag=SysFlag.COMPRESSED))
+    packed = encode_record(
+        MessageRecord(topic="T", queue_id=0, queue_offset=3, body=b"no", sys_flag=SysFlag.COMPRESSED)
+    )
     log = Log({0: record(0), 1: bytes(broken), 2: record(2), 3: packed, 4: bytes(100)}, end=5)
     with fake_server(log.answers()) as server:
         ran = exported(server, capsys)

@@ -10,7 +10,7 @@ import pytest
 
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.online import ConsumeMessageDirectlyResult, ConsumeResult
-from rocketwire.wire.codes import FLAG_RESPONSE, RequestCode
+from rocketwire.wire.facts.codes import FLAG_RESPONSE, RequestCode
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header
 from tests.cli.endpoint import Addresses, Command, real_endpoint

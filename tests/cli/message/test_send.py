@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from rocketwire.remoting.connection import Connection
-from rocketwire.wire.codes import RequestCode
+from rocketwire.remoting.connection import BlockingConnection
+from rocketwire.wire.facts.codes import RequestCode
 from tests.cli.endpoint import Addresses, Answers, Command, Told, fake_server, real_endpoint
 from tests.cli.message.support import SECONDS, Running, give_stdin
 from tests.cli.store.support import Ran
@@ -167,13 +167,13 @@ def test_a_connection_that_was_idle_is_not_used(
     """As when a broker closed it meanwhile."""
     monkeypatch.setattr("rocketwire.cli.message.sending._IDLE_SECONDS", 0.05)
     made = []
-    connect = Connection.__init__
+    connect = BlockingConnection.__init__
 
-    def count(self: Connection, what: str, *arguments: Any, **more: Any) -> None:
+    def count(self: BlockingConnection, what: str, *arguments: Any, **more: Any) -> None:
         made.append(what)
         connect(self, what, *arguments, **more)
 
-    monkeypatch.setattr(Connection, "__init__", count)
+    monkeypatch.setattr(BlockingConnection, "__init__", count)
     assert run("message", "send", topic, "a", "b", "c", "--rate", "5/s", "--quiet").code == 0
     assert made.count("broker") == 3
     assert len(exported(run, topic)) == 3

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from tests.cli.endpoint import Addresses, Command, Told, fake_server, real_endpoint
 from tests.cli.message.support import SECONDS, Running
 from tests.cli.store.support import Ran

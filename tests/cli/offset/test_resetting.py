@@ -7,20 +7,20 @@ from dataclasses import replace
 
 import pytest
 
-from rocketwire.cli.mistake import Unsuccessful
-from rocketwire.cli.offset.moves import Move
+from rocketwire.cli.errors import CommandFailed
+from rocketwire.cli.offset.moves import OffsetMove
 from rocketwire.cli.offset.resetting import done
-from rocketwire.cli.offset.target import Target, Where, target
-from rocketwire.remoting.connection import Connection
+from rocketwire.cli.offset.target import ResetPoint, ResetTarget, target
+from rocketwire.remoting.connection import BlockingConnection
 from rocketwire.wire.addresses import parse_address
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.client import MessageModel, MessageQueue
-from rocketwire.wire.bodies.online import Connection as Client
+from rocketwire.wire.bodies.online import ClientConnection as Client
 from rocketwire.wire.bodies.online import ConsumerConnection, ResetOffsetBody
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from tests.cli.endpoint import FakeServer, Told, fake_server
 
-MOVE = Move(group="g", topic="T", broker="b", queue_id=1, before=5, after=3)
+MOVE = OffsetMove(group="g", topic="T", broker="b", queue_id=1, before=5, after=3)
 RESET = RequestCode.INVOKE_BROKER_TO_RESET_OFFSET
 COMMIT = RequestCode.UPDATE_CONSUMER_OFFSET
 
@@ -40,8 +40,8 @@ def server() -> Iterator[FakeServer]:
 
 
 @pytest.fixture
-def broker(server: FakeServer) -> Iterator[Connection]:
-    with Connection("broker", parse_address(server.address)) as connection:
+def broker(server: FakeServer) -> Iterator[BlockingConnection]:
+    with BlockingConnection("broker", parse_address(server.address)) as connection:
         yield connection
 
 
@@ -55,45 +55,45 @@ def broker(server: FakeServer) -> Iterator[Connection]:
     ],
 )
 def test_only_some_brokers_take_an_offset(
-    server: FakeServer, broker: Connection, config: bytes, attributes: bool, takes: bool
+    server: FakeServer, broker: BlockingConnection, config: bytes, attributes: bool, takes: bool
 ) -> None:
     server.answers[RequestCode.GET_BROKER_CONFIG] = lambda _: Told(body=config)
     server.answers[RequestCode.GET_TOPIC_CONFIG] = lambda _: Told(17 if attributes else 3, remark="no")
-    wanted = Target(where=Where.OFFSET, value=3)
+    wanted = ResetTarget(where=ResetPoint.OFFSET, value=3)
     if takes:
         assert done(broker, [MOVE], target=wanted, whole=True) == ([MOVE], 1)
         assert [ext["offset"] for code, ext in server.asked if code == RESET] == ["3"]
     else:
-        with pytest.raises(Unsuccessful, match="to a time in all queues only"):
+        with pytest.raises(CommandFailed, match="to a time in all queues only"):
             done(broker, [MOVE], target=wanted, whole=True)
         assert RESET not in [code for code, _ in server.asked]
 
 
 @pytest.mark.parametrize("attributes", [True, False])
 def test_a_group_without_members_is_set_by_the_broker_if_it_can(
-    server: FakeServer, broker: Connection, attributes: bool
+    server: FakeServer, broker: BlockingConnection, attributes: bool
 ) -> None:
     """It knows which messages are out; the queues that it does not set are committed."""
     server.answers[RequestCode.GET_CONSUMER_CONNECTION_LIST] = lambda _: Told(206, remark="not online")
     server.answers[RequestCode.GET_BROKER_CONFIG] = lambda _: Told()
     server.answers[RequestCode.GET_TOPIC_CONFIG] = lambda _: Told(17 if attributes else 3, remark="no")
     other = replace(MOVE, queue_id=2)
-    assert done(broker, [MOVE, other], target=Target(where=Where.EARLIEST), whole=True) == ([MOVE, other], 0)
-    assert done(broker, [MOVE], target=Target(where=Where.OFFSET, value=3), whole=True) == ([MOVE], 0)
+    assert done(broker, [MOVE, other], target=ResetTarget(where=ResetPoint.EARLIEST), whole=True) == ([MOVE, other], 0)
+    assert done(broker, [MOVE], target=ResetTarget(where=ResetPoint.OFFSET, value=3), whole=True) == ([MOVE], 0)
     asked = [(code, ext.get("queueId")) for code, ext in server.asked if code in (RESET, COMMIT)]
     assert asked == [(RESET, None), (COMMIT, "2"), (RESET, "1") if attributes else (COMMIT, "1")]
 
 
-def test_an_account_that_may_not_reset_commits(server: FakeServer, broker: Connection) -> None:
+def test_an_account_that_may_not_reset_commits(server: FakeServer, broker: BlockingConnection) -> None:
     server.answers[RequestCode.GET_CONSUMER_CONNECTION_LIST] = lambda _: Told(206, remark="not online")
     server.answers[RESET] = lambda _: Told(16, remark="no")
-    assert done(broker, [MOVE], target=Target(where=Where.LATEST), whole=True) == ([MOVE], 0)
+    assert done(broker, [MOVE], target=ResetTarget(where=ResetPoint.LATEST), whole=True) == ([MOVE], 0)
     assert server.asked[-1][0] == COMMIT
 
 
-def test_members_that_leave_meanwhile(server: FakeServer, broker: Connection) -> None:
+def test_members_that_leave_meanwhile(server: FakeServer, broker: BlockingConnection) -> None:
     server.answers[RESET] = lambda _: Told(206, remark="Consumer not online")
-    assert done(broker, [MOVE], target=Target(where=Where.EARLIEST), whole=True) == ([MOVE], 0)
+    assert done(broker, [MOVE], target=ResetTarget(where=ResetPoint.EARLIEST), whole=True) == ([MOVE], 0)
     assert server.asked[-1][0] == RequestCode.UPDATE_CONSUMER_OFFSET
     assert server.asked[-1][1]["commitOffset"] == "3"
 
@@ -101,14 +101,14 @@ def test_members_that_leave_meanwhile(server: FakeServer, broker: Connection) ->
 @pytest.mark.parametrize(
     ("text", "wanted", "timestamp"),
     [
-        ("earliest", Target(where=Where.EARLIEST), 0),
-        ("latest", Target(where=Where.LATEST), -1),
-        ("1234567890", Target(where=Where.OFFSET, value=1234567890), None),
-        ("12345678901", Target(where=Where.TIME, value=12345678901), 12345678901),
-        ("1970-01-01T00:00:01Z", Target(where=Where.TIME, value=1000), 1000),
+        ("earliest", ResetTarget(where=ResetPoint.EARLIEST), 0),
+        ("latest", ResetTarget(where=ResetPoint.LATEST), -1),
+        ("1234567890", ResetTarget(where=ResetPoint.OFFSET, value=1234567890), None),
+        ("12345678901", ResetTarget(where=ResetPoint.TIME, value=12345678901), 12345678901),
+        ("1970-01-01T00:00:01Z", ResetTarget(where=ResetPoint.TIME, value=1000), 1000),
     ],
 )
-def test_places(text: str, wanted: Target, timestamp: int | None) -> None:
+def test_places(text: str, wanted: ResetTarget, timestamp: int | None) -> None:
     assert target(text) == wanted
     if timestamp is not None:
         assert target(text).timestamp == timestamp

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from rocketwire.cli.mistake import Mistake
+from rocketwire.cli.errors import CommandError
 from rocketwire.cli.spark import session
-from rocketwire.cli.spark.session import Session
+from rocketwire.cli.spark.session import SparkRun
 
 
 class Java:
@@ -37,7 +37,7 @@ class FromPy4j(Exception):
 
 
 def told(error: Exception, log: Path) -> str:
-    with pytest.raises(Mistake) as raised, Session("local", log).told():
+    with pytest.raises(CommandError) as raised, SparkRun("local", log).told():
         raise error
     return str(raised.value)
 
@@ -54,7 +54,7 @@ def test_the_innermost_cause_is_told(tmp_path: Path) -> None:
 
 
 def test_other_errors_are_left_alone(tmp_path: Path) -> None:
-    with pytest.raises(ZeroDivisionError), Session("local", tmp_path).told():
+    with pytest.raises(ZeroDivisionError), SparkRun("local", tmp_path).told():
         raise ZeroDivisionError
 
 
@@ -86,7 +86,7 @@ def test_ctrl_c_waits_until_spark_has_started(tmp_path: Path, monkeypatch: pytes
             steps.append("stopped")
 
     monkeypatch.setattr(SparkSession, "builder", Builder())
-    with pytest.raises(KeyboardInterrupt), Session("local", tmp_path / "log") as one:
+    with pytest.raises(KeyboardInterrupt), SparkRun("local", tmp_path / "log") as one:
         one.started()
     assert steps == ["started", "stopped"]
     assert signal.getsignal(signal.SIGINT) is before
@@ -108,5 +108,5 @@ def test_a_second_ctrl_c_does_not_wait() -> None:
 
 
 def test_a_local_master_stays_on_loopback(tmp_path: Path) -> None:
-    assert Session("local[2]", tmp_path)._settings()["spark.driver.host"] == "127.0.0.1"
-    assert "spark.driver.host" not in Session("spark://host:7077", tmp_path)._settings()
+    assert SparkRun("local[2]", tmp_path)._settings()["spark.driver.host"] == "127.0.0.1"
+    assert "spark.driver.host" not in SparkRun("spark://host:7077", tmp_path)._settings()

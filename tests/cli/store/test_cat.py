@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from rocketwire.cli.times import shown
-from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.hosts import encode_host
 from tests.cli.store.support import Command, start
 from tests.store.support import START, Clock, Golden, draft, kill, open_store, row_of, small

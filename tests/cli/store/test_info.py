@@ -6,7 +6,7 @@ import pytest
 
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
 from tests.cli.store.support import Command
-from tests.store.archive.timers import NOW, made
+from tests.store.offline.timers import NOW, made
 from tests.store.support import Golden, draft, kill, open_store, small
 
 

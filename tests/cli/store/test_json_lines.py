@@ -17,21 +17,23 @@ from hypothesis import strategies as st
 from rocketwire import native
 from rocketwire.cli.shown_message import json_object
 from rocketwire.cli.store.json_lines import write_lines
-from rocketwire.store.archive.read.log import Block
-from rocketwire.store.archive.read.scan import Trouble
-from rocketwire.store.archive.read.selected import with_properties
-from rocketwire.store.records.walk import Stop, walk
-from rocketwire.wire.message import Message, decode_record, encode_record
+from rocketwire.store.offline.read.log import RecordBlock
+from rocketwire.store.offline.read.scan import ReadProblem
+from rocketwire.store.offline.read.selected import with_properties
+from rocketwire.store.records.walk import WalkEnd, walk
+from rocketwire.wire.message import MessageRecord, decode_record, encode_record
 from tests.spark.records import records, stored
 
 
-def written(blocks: Iterable[tuple[Block, Any]], most: int | None, troubles: list[Trouble]) -> tuple[int, bytes]:
+def written(
+    blocks: Iterable[tuple[RecordBlock, Any]], most: int | None, troubles: list[ReadProblem]
+) -> tuple[int, bytes]:
     out = io.BytesIO()
     with mock.patch("sys.stdout", SimpleNamespace(buffer=out)):
         return write_lines(blocks, most, troubles.append), out.getvalue()
 
 
-def one_by_one(block: Block, numbers: list[int], troubles: list[Trouble]) -> bytes:
+def one_by_one(block: RecordBlock, numbers: list[int], troubles: list[ReadProblem]) -> bytes:
     lines = b""
     for number in numbers:
         data = block.record(number)
@@ -47,23 +49,23 @@ def test_lines_are_those_of_single_messages(
 ) -> None:
     buffer = stored(some)
     found = walk(buffer, base=0, whole=False, check_crc=False)
-    block = Block(buffer, 0, found.records, found.position, Stop.MORE, "")
+    block = RecordBlock(buffer, 0, found.records, found.position, WalkEnd.MORE, "")
     numbers = [number for number in range(len(some)) if not left >> number & 1]
-    expected: list[Trouble] = []
+    expected: list[ReadProblem] = []
     lines = one_by_one(block, numbers[:most], expected)
-    troubles: list[Trouble] = []
+    troubles: list[ReadProblem] = []
     with mock.patch.object(native, "kernel", kernel):
         assert written([(block, np.array(numbers, np.intp))], most, troubles) == (len(numbers[:most]), lines)
     assert troubles == expected
 
 
 def test_a_limit_holds_over_blocks() -> None:
-    message = Message(topic="T", queue_id=0, body=b"b", store_timestamp=1)
+    message = MessageRecord(topic="T", queue_id=0, body=b"b", store_timestamp=1)
     buffer = encode_record(message) * 3
-    block = Block(buffer, 0, walk(buffer, base=None, whole=False).records, len(buffer), Stop.MORE, "")
+    block = RecordBlock(buffer, 0, walk(buffer, base=None, whole=False).records, len(buffer), WalkEnd.MORE, "")
     asked: list[int] = []
 
-    def blocks() -> Iterator[tuple[Block, Any]]:
+    def blocks() -> Iterator[tuple[RecordBlock, Any]]:
         for number in range(9):
             asked.append(number)
             yield block, np.arange(3)

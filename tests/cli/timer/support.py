@@ -9,11 +9,11 @@ import pytest
 
 from rocketwire.cli import main
 from rocketwire.server.core.clocks import clock
-from rocketwire.store.archive.read.directory import discover
-from rocketwire.store.archive.read.log import Log
-from rocketwire.store.archive.read.queues import Queue
-from rocketwire.store.archive.read.selected import with_properties
-from rocketwire.wire.codes import RequestCode
+from rocketwire.store.offline.read.directory import discover
+from rocketwire.store.offline.read.log import CommitLogReader
+from rocketwire.store.offline.read.queues import QueueReader
+from rocketwire.store.offline.read.selected import with_properties
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.message import decode_record
 from rocketwire.wire.names import TIMER_TOPIC
 from tests.cli.endpoint import Answers, FakeServer, Told
@@ -49,7 +49,7 @@ def records_of(root: Path, topic: str) -> list[bytes]:
     """The records of a topic's queue 0."""
     directory = discover(str(root))
     (files,) = (each for each in directory.queues_of(topic) if each.queue_id == 0)
-    with Queue(files) as queue, Log(directory.commit_log) as log:
+    with QueueReader(files) as queue, CommitLogReader(directory.commit_log) as log:
         found = [log.record(queue.entry(offset)[0]) for offset in range(queue.end)]
     return [each for each in found if each is not None]
 

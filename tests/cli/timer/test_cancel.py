@@ -9,11 +9,11 @@ import pytest
 
 from rocketwire.cli.times import shown
 from rocketwire.store.layout.timer_check import CHECK_STRUCT
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.recall_handle import decode_recall_handle, encode_recall_handle
 from tests.cli.endpoint import Told
 from tests.cli.timer.support import HOUR, RECALLED, Command, TimerBroker
-from tests.store.archive.timers import NOW, made
+from tests.store.offline.timers import NOW, made
 from tests.store.support import Golden
 
 DUE = 1795255556000

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.cli.timer.support import DAY, HOUR, RECALLED, TWO_HOURS, Command, TimerBroker
-from tests.store.archive.timers import NOW, made
+from tests.store.offline.timers import NOW, made
 from tests.store.support import Golden
 
 

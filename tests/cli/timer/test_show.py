@@ -8,7 +8,7 @@ import pytest
 
 from rocketwire.wire.names import TIMER_TOPIC
 from tests.cli.timer.support import DAY, HOUR, RECALLED, Command, TimerBroker
-from tests.store.archive.timers import NOW, made
+from tests.store.offline.timers import NOW, made
 from tests.store.support import Golden
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from rocketwire.server.core.clocks import clock
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.names import TIMER_TOPIC
 from tests.cli.endpoint import Answers, Told, fake_server
 from tests.cli.timer.support import GOLDEN_NOW, Command, TimerBroker
-from tests.store.archive.timers import NOW, made
+from tests.store.offline.timers import NOW, made
 from tests.store.support import Golden, draft, open_store, small
 
 TABLES = """\

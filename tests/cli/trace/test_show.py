@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.hosts import encode_host
-from rocketwire.wire.message import Message, encode_record
+from rocketwire.wire.message import MessageRecord, encode_record
 from rocketwire.wire.message_id import offset_message_id
 from rocketwire.wire.names import TRACE_TOPIC
 from tests.cli.endpoint import Answers, Command, Told, fake_server
@@ -38,7 +38,7 @@ def end(request: str, cost: int, *rest: object, success: str = "true") -> tuple[
 
 
 def record(topic: str, body: bytes, properties: str, *, at: int = 0, host: str = "10.0.0.7") -> bytes:
-    message = Message(
+    message = MessageRecord(
         topic=topic,
         queue_id=3,
         queue_offset=17,

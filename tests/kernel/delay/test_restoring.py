@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from rocketwire import _kernel as kernel
 from rocketwire.server.messages import restoring
-from rocketwire.server.messages.restoring import Undeliverable
-from rocketwire.server.timer.records import TIMER_ROOM, restored_timer, rolled_timer, waiting_of
+from rocketwire.server.messages.restoring import DestinationInvalid
+from rocketwire.server.timer.records import TIMER_ROOM, index_entry, restored_draft, rolled_draft
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
-from rocketwire.store.timer.units import DueUnit, Waiting
+from rocketwire.store.timer.units import DueTimerUnit, TimerRecord
 from rocketwire.wire.facts.record import MAGIC_V1, MAGIC_V2
-from rocketwire.wire.message import Message, encode_record
+from rocketwire.wire.message import MessageRecord, encode_record
 from rocketwire.wire.names import SCHEDULE_TOPIC, TIMER_TOPIC, TRANS_HALF_TOPIC
 from tests.wire.test_message import messages
 
@@ -49,7 +49,7 @@ PLACE = 1 << 40
 def outcome(one: Any, *args: Any, **named: Any) -> Any:
     try:
         return one(*args, **named)
-    except Undeliverable as error:
+    except DestinationInvalid as error:
         return type(error)
 
 
@@ -60,13 +60,13 @@ def check(record: bytes, place: int, enqueued: int, now: int) -> list[Any]:
     start, end = place - 3, place + len(record)
     made = [kernel.restored_delayed(Draft, record)]
     twin = [outcome(restored_by_twin, record)]
-    for rolled, one in ((False, restored_timer), (True, rolled_timer)):
-        due = [DueUnit(place, len(record), enqueued, 0, rolled)]
+    for rolled, one in ((False, restored_draft), (True, rolled_draft)):
+        due = [DueTimerUnit(place, len(record), enqueued, 0, rolled)]
         made += kernel.stored_again(Draft, buffer, start, end, due, now)
         twin.append(outcome(one, record, physical_offset=place, enqueued=enqueued, now=now))
-    waiting = kernel.waiting_in(Waiting, buffer, start, end, entry)
+    waiting = kernel.waiting_in(TimerRecord, buffer, start, end, entry)
     assert len(waiting) == 1
-    for ours, theirs in zip([*made, *waiting], [*twin, waiting_of(record, place)], strict=True):
+    for ours, theirs in zip([*made, *waiting], [*twin, index_entry(record, place)], strict=True):
         assert ours is None or (ours == theirs and type(ours) is type(theirs))
     return [*made, *waiting]
 
@@ -74,20 +74,26 @@ def check(record: bytes, place: int, enqueued: int, now: int) -> list[Any]:
 def restored_by_twin(record: bytes) -> Draft:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(restoring, "_kernel", None)
-        return restoring.restored(record)
+        return restoring.restore_delayed(record)
 
 
 def encoded(text: bytes, topic: str = TIMER_TOPIC, place: int = PLACE, **changes: Any) -> bytes:
-    made = Message(topic=topic, queue_id=0, body=b"body", properties=text, physical_offset=place, born_timestamp=77)
+    made = MessageRecord(
+        topic=topic, queue_id=0, body=b"body", properties=text, physical_offset=place, born_timestamp=77
+    )
     return encode_record(replace(made, **changes))
 
 
 @given(messages, st.sampled_from([TIMER_TOPIC, SCHEDULE_TOPIC]), texts, numbers, numbers)
-@example(Message(topic="", queue_id=0, body=b""), TIMER_TOPIC, PLAIN.encode() + b"\x02", 1, 2)
-@example(Message(topic="", queue_id=0, body=b""), TIMER_TOPIC, PLAIN.encode() + b"\x02TIMER_ENQUEUE_MS\x011", 1, 2)
-@example(Message(topic="", queue_id=0, body=b""), TIMER_TOPIC, b"TIMER_DEQUEUE_MS\x014\x02" + PLAIN.encode(), 1, 2)
+@example(MessageRecord(topic="", queue_id=0, body=b""), TIMER_TOPIC, PLAIN.encode() + b"\x02", 1, 2)
+@example(
+    MessageRecord(topic="", queue_id=0, body=b""), TIMER_TOPIC, PLAIN.encode() + b"\x02TIMER_ENQUEUE_MS\x011", 1, 2
+)
+@example(
+    MessageRecord(topic="", queue_id=0, body=b""), TIMER_TOPIC, b"TIMER_DEQUEUE_MS\x014\x02" + PLAIN.encode(), 1, 2
+)
 def test_a_record_is_read_as_the_twin_reads_it(
-    message: Message, topic: str, text: bytes, enqueued: int, now: int
+    message: MessageRecord, topic: str, text: bytes, enqueued: int, now: int
 ) -> None:
     record = encode_record(replace(message, topic=topic, properties=text, physical_offset=PLACE))
     check(record, PLACE, enqueued, now)
@@ -140,20 +146,20 @@ def test_the_longest_properties_are_the_twins_to_refuse() -> None:
 @given(st.lists(st.tuples(*[st.sampled_from([-(1 << 63), -1, 0, 99, 100, 200, 350, (1 << 63) - 1])] * 2), max_size=5))
 def test_places_outside_of_the_part_are_not_read(places: list[tuple[int, int]]) -> None:
     for start, end in [(100, 300), (100, 90), (-5, 195), (100, (1 << 63) - 1), (-(1 << 63), (1 << 63) - 1)]:
-        due = [DueUnit(place, size, 0, 0, rolls=False) for place, size in places]
+        due = [DueTimerUnit(place, size, 0, 0, rolls=False) for place, size in places]
         made = kernel.stored_again(Draft, bytes(200), start, end, due, 0)
         assert made == [None] * len(places)
         for place, size in places:
             entry = ENTRY_STRUCT.pack(place, size & 0x7FFFFFFF, 0)
-            assert kernel.waiting_in(Waiting, bytes(200), start, end, entry) in ([], [None])
+            assert kernel.waiting_in(TimerRecord, bytes(200), start, end, entry) in ([], [None])
 
 
 def test_a_group_ends_at_the_first_entry_outside_and_half_an_entry_is_none() -> None:
     record = encoded(PLAIN.encode(), place=100)
     entries = b"".join(ENTRY_STRUCT.pack(place, len(record), 0) for place in (100, 100, 101, 100))
-    assert len(kernel.waiting_in(Waiting, record, 100, 100 + len(record), entries)) == 2
-    assert len(kernel.waiting_in(Waiting, record, 100, 100 + len(record), entries[:39])) == 1
-    assert kernel.waiting_in(Waiting, record, 100, 100 + len(record), b"") == []
+    assert len(kernel.waiting_in(TimerRecord, record, 100, 100 + len(record), entries)) == 2
+    assert len(kernel.waiting_in(TimerRecord, record, 100, 100 + len(record), entries[:39])) == 1
+    assert kernel.waiting_in(TimerRecord, record, 100, 100 + len(record), b"") == []
 
 
 @pytest.mark.parametrize("due", [[1], [(1, 2)], [(1, 2, "3", 4, 0)], [(1 << 63, 2, 3, 4, 0)], (), [[1, 2, 3, 4, 0]]])
@@ -168,7 +174,7 @@ def test_an_error_of_the_class_is_the_callers() -> None:
     def refuse(*_: object) -> Draft:
         raise struct.error
 
-    due = [DueUnit(PLACE, len(record), 0, 0, rolls=False)]
+    due = [DueTimerUnit(PLACE, len(record), 0, 0, rolls=False)]
     args: tuple[Any, ...] = (refuse, record, PLACE, PLACE + len(record), due, 5000)
     with pytest.raises(struct.error):
         kernel.stored_again(*args)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rocketwire import _kernel as kernel
 from rocketwire.store.layout.timer_log import UNIT_SIZE, UNIT_STRUCT
 from rocketwire.store.timer.unit_access import due_units_by_python, settle_units_by_python
-from rocketwire.store.timer.units import DueUnit
+from rocketwire.store.timer.units import DueTimerUnit
 
 int32 = st.integers(-(1 << 31), (1 << 31) - 1)
 int64 = st.integers(-(1 << 63), (1 << 63) - 1)
@@ -32,9 +32,9 @@ places = st.sampled_from([LOW + UNIT_SIZE * number for number in range(6)]) | st
 
 @given(files, st.lists(places, max_size=8))
 def test_units_are_read_as_the_twin_reads_them(data: bytes, positions: list[int]) -> None:
-    found = kernel.due_units(DueUnit, data, LOW, array("q", positions))
-    assert found == due_units_by_python(DueUnit, bytearray(data), LOW, array("q", positions))
-    assert all(type(unit) is DueUnit and type(unit.rolls) is bool for unit in found)
+    found = kernel.due_units(DueTimerUnit, data, LOW, array("q", positions))
+    assert found == due_units_by_python(DueTimerUnit, bytearray(data), LOW, array("q", positions))
+    assert all(type(unit) is DueTimerUnit and type(unit.rolls) is bool for unit in found)
 
 
 @given(files, st.lists(st.tuples(places, int64), max_size=8), st.integers(0, 9))
@@ -50,8 +50,8 @@ def test_units_are_settled_as_the_twin_settles_them(data: bytes, outcomes: list[
 def test_half_a_position_is_none() -> None:
     unit = UNIT_STRUCT.pack(UNIT_SIZE, -1, 3, 5000, 10, 1 << 40, 300, 7, 0)
     positions = array("q", [0, 0]).tobytes()
-    assert kernel.due_units(DueUnit, unit, 0, positions[:15]) == [DueUnit(1 << 40, 300, 5000, 0, rolls=True)]
-    assert kernel.due_units(DueUnit, unit, -5, positions) == []
+    assert kernel.due_units(DueTimerUnit, unit, 0, positions[:15]) == [DueTimerUnit(1 << 40, 300, 5000, 0, rolls=True)]
+    assert kernel.due_units(DueTimerUnit, unit, -5, positions) == []
 
 
 @pytest.mark.parametrize("outcomes", [[1], [(1,)], [(0, "1")], [("0", 1)], [(0, 1 << 63)], [(0, 1, 2)], ()])

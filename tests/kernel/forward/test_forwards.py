@@ -10,14 +10,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rocketwire import _kernel as kernel
-from rocketwire.server.grpc.kernel import LEFT, SEND
+from rocketwire.server.grpc.kernel import PYTHON_PROPERTIES, SEND
 from rocketwire.server.grpc.metadata import CLIENT_ID
-from rocketwire.server.grpc.sending import answer_of
+from rocketwire.server.grpc.sending import send_response
 from rocketwire.server.remote_calls.dispatch import reply_of
 from rocketwire.server.remote_calls.forwarding import send_texts
-from rocketwire.server.upstream.line import FORWARDED, Answer
-from rocketwire.wire.codes import FLAG_RESPONSE, RequestCode
+from rocketwire.server.upstream.broker_connection import FORWARDED, BrokerAnswer
 from rocketwire.wire.connection import FrameReader
+from rocketwire.wire.facts.codes import FLAG_RESPONSE, RequestCode
 from rocketwire.wire.frame import decode_frame, encode_frame
 from rocketwire.wire.grpc import service_pb2
 from rocketwire.wire.grpc.queue_choice import queue_of_group
@@ -35,7 +35,7 @@ class Forwarding:
     """The sends to a topic with these queues at each broker, and the connections to the brokers."""
 
     def __init__(self, *queues: int, avoided: tuple[int, ...] = (), types: int = ALL_TYPES, **limits: int) -> None:
-        self.lines = [kernel.LineSends(owner=number) for number in range(len(queues))]
+        self.lines = [kernel.ConnectionSends(owner=number) for number in range(len(queues))]
         self.asked: list[str] = []
         shares = tuple((line, queues[at], at in avoided) for at, line in enumerate(self.lines))
 
@@ -165,7 +165,7 @@ def test_without_a_connection_or_a_plan_calls_are_left() -> None:
             turns=count(),
             path=SEND,
             client_id=CLIENT_ID,
-            reserved=LEFT,
+            reserved=PYTHON_PROPERTIES,
         )
         assert calls.serve([(CALL, 1, SEND, HEADERS, payload_of())], "here", REMOTE, NOW, DEADLINE) == (0, 0, [])
     closed = Forwarding(1)
@@ -178,7 +178,9 @@ def test_without_a_connection_or_a_plan_calls_are_left() -> None:
     [1, (1,), (7, (b"",) * 5, ()), (7, ("",) * 6, ()), (7, send_texts(TOPIC), ((object(), 1, False),)), (7, (), (1,))],
 )
 def test_plans_have_their_form(plan: Any) -> None:
-    calls = kernel.CallForwards(plan=lambda _: plan, turns=count(), path=SEND, client_id=CLIENT_ID, reserved=LEFT)
+    calls = kernel.CallForwards(
+        plan=lambda _: plan, turns=count(), path=SEND, client_id=CLIENT_ID, reserved=PYTHON_PROPERTIES
+    )
     with pytest.raises(TypeError):
         calls.serve([(CALL, 1, SEND, HEADERS, payload_of())], "here", REMOTE, NOW, DEADLINE)
 
@@ -232,8 +234,8 @@ def test_an_answer_is_the_one_that_python_makes(
     ((stream, payload),) = answers["here"]
     assert stream == 1
     found = decode_header(memoryview(data)[8:], serialize_type)
-    reply = reply_of(RequestCode.SEND_MESSAGE_V2, Answer(0, remark, found.ext or {}, b""))
-    assert payload == answer_of(("id0",), reply).SerializeToString()
+    reply = reply_of(RequestCode.SEND_MESSAGE_V2, BrokerAnswer(0, remark, found.ext or {}, b""))
+    assert payload == send_response(("id0",), reply).SerializeToString()
 
 
 def counted(taken: list[tuple[float, int]]) -> int:

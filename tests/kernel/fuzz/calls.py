@@ -13,11 +13,11 @@ from typing import Any, Final
 from google.protobuf.message import DecodeError
 
 from rocketwire import _kernel as kernel
-from rocketwire.server.grpc.consuming.deliveries import known_names
-from rocketwire.server.grpc.kernel import LEFT
-from rocketwire.wire.bodies.pop import MOST_BITS
+from rocketwire.server.grpc.consuming.deliveries import property_kinds
+from rocketwire.server.grpc.kernel import PYTHON_PROPERTIES
+from rocketwire.wire.bodies.pop import MAX_ACK_BITS
 from rocketwire.wire.grpc import service_pb2
-from rocketwire.wire.grpc.answers import message_response, status_of
+from rocketwire.wire.grpc.answers import make_status, message_response
 from rocketwire.wire.grpc.checks import check_topic
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.grpc.errors import CallInvalid
@@ -29,14 +29,14 @@ from rocketwire.wire.grpc.receiving import delivered_message
 from rocketwire.wire.grpc.request_scan import RequestScan, make_rules
 from rocketwire.wire.grpc.sending import Send, read_send
 from rocketwire.wire.java import string_hash
-from rocketwire.wire.message import Message, decode_record, encode_record
+from rocketwire.wire.message import MessageRecord, decode_record, encode_record
 from tests.wire import golden
 
 REMOTE: Final = "10.1.2.3:456"
 NOW: Final = 1_767_225_600_000
 QUEUES: Final = 7
 LIMITS: Final = CallLimits(delay_ms=24 * 60 * 60 * 1000)
-HASHES: Final = tuple(sorted(string_hash(name.decode()) for name in LEFT))
+HASHES: Final = tuple(sorted(string_hash(name.decode()) for name in PYTHON_PROPERTIES))
 TYPES: Final = {1: "NORMAL", 2: "FIFO", 4: "DELAY"}
 _PATHS: Final = sorted(METHODS)
 _ACK: Final = "/apache.rocketmq.v2.MessagingService/AckMessage"
@@ -110,15 +110,15 @@ def acks_twin(payload: bytes) -> Any:
     brokers = {handle.broker for handle in handles}
     if not _LEAST_ACKS <= len(handles) <= _MOST_ACKS or len(brokers) > 1:
         return None
-    if any(not 0 <= handle.offset - handle.start < MOST_BITS for handle in handles):
+    if any(not 0 <= handle.offset - handle.start < MAX_ACK_BITS for handle in handles):
         return None
     points: dict[Any, list[int]] = {}
-    response = service_pb2.AckMessageResponse(status=status_of(Code.OK))
+    response = service_pb2.AckMessageResponse(status=make_status(Code.OK))
     for handle, entry in zip(handles, asked.entries, strict=True):
         point = handle.kind, handle.start, handle.pop_time, handle.invisible_ms, handle.revive_queue, handle.queue
         points.setdefault(point, []).append(handle.offset)
         told = entry.message_id, entry.receipt_handle
-        response.entries.add(message_id=told[0], receipt_handle=told[1], status=status_of(Code.OK))
+        response.entries.add(message_id=told[0], receipt_handle=told[1], status=make_status(Code.OK))
     until = min(handle.visible_at for handle in handles)
     found = [(*point, offsets) for point, offsets in points.items()]
     renewed = [entry.receipt_handle for entry in asked.entries if entry.receipt_handle.endswith(_MARK)]
@@ -152,7 +152,7 @@ def request_scan(data: bytes) -> None:
 @cache
 def writer() -> Any:
     """The kernel's writer of deliveries."""
-    return kernel.CallDeliveries(names=known_names())
+    return kernel.CallDeliveries(names=property_kinds())
 
 
 def write(data: bytes, *, tags: tuple[bytes, ...] | None = None, mark: bytes = b"", topic: bytes = b"orders") -> Any:
@@ -160,13 +160,13 @@ def write(data: bytes, *, tags: tuple[bytes, ...] | None = None, mark: bytes = b
     return writer().write(_tight(data), topic, STARTS, NOW, 60_000, 2, b"broker-a", mark, MOST_ATTEMPTS, tags)
 
 
-def handle_of(record: Message, mark: str = "") -> str:
+def handle_of(record: MessageRecord, mark: str = "") -> str:
     """The receipt handle of a delivery."""
     place = f"{record.queue_id} {record.queue_offset} {record.physical_offset}"
     return f"{STARTS[record.queue_id]} {NOW} 60000 2 0 broker-a {place}{mark}"
 
 
-def assert_delivered(payload: bytes, record: Message, mark: str = "") -> None:
+def assert_delivered(payload: bytes, record: MessageRecord, mark: str = "") -> None:
     """Check what the kernel wrote for a record."""
     expected = message_response(delivered_message(record, topic="orders", receipt_handle=handle_of(record, mark)))
     assert service_pb2.ReceiveMessageResponse.FromString(payload) == expected
@@ -194,7 +194,7 @@ def seeds() -> Iterator[tuple[str, bytes]]:
     for handles in (
         [f"7 {NOW} 60000 2 0 broker-a 3 {offset}" for offset in (7, 8, 12)],
         [f"7 {NOW} 60000 {queue} {queue} broker-a {queue} 9 {place}" for queue, place in ((0, 5), (1, 10**18))],
-        [f"0 1 2 3 0 b 4 {offset}" for offset in (MOST_BITS - 1, MOST_BITS)],
+        [f"0 1 2 3 0 b 4 {offset}" for offset in (MAX_ACK_BITS - 1, MAX_ACK_BITS)],
         [f"0 1 2 3 0 b 4 5{mark}" for mark in ("", " R")],
     ):
         request = service_pb2.AckMessageRequest()
@@ -207,7 +207,7 @@ def seeds() -> Iterator[tuple[str, bytes]]:
         b"TAGS\x01a\x02KEYS\x01k1 k2\x02UNIQ_KEY\x0101AB\x02colour\x01red\x02__SHARDINGKEY\x01g\x02WAIT\x01true"
     )
     records = [
-        Message(topic="orders", queue_id=queue, queue_offset=9, physical_offset=77, properties=text, body=body)
+        MessageRecord(topic="orders", queue_id=queue, queue_offset=9, physical_offset=77, properties=text, body=body)
         for queue in STARTS
         for text in (b"", b"a\x01b\x02", properties)
         for body in (b"", b"body", bytes(range(120)))

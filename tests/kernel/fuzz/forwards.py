@@ -12,14 +12,14 @@ from typing import Any, Final
 
 from rocketwire import _kernel as kernel
 from rocketwire.server.dispatch.dispatcher import ext_of_fast
-from rocketwire.server.grpc.kernel import LEFT, SEND
+from rocketwire.server.grpc.kernel import PYTHON_PROPERTIES, SEND
 from rocketwire.server.grpc.metadata import CLIENT_ID
-from rocketwire.server.grpc.sending import answer_of
+from rocketwire.server.grpc.sending import send_response
 from rocketwire.server.remote_calls.dispatch import reply_of
 from rocketwire.server.remote_calls.forwarding import send_texts
-from rocketwire.server.upstream.line import FORWARDED, LANGUAGE, Answer
-from rocketwire.wire.codes import FLAG_RESPONSE, VERSION_4_9_7, RequestCode, ResponseCode
+from rocketwire.server.upstream.broker_connection import FORWARDED, LANGUAGE, BrokerAnswer
 from rocketwire.wire.connection import FrameReader
+from rocketwire.wire.facts.codes import FLAG_RESPONSE, VERSION_4_9_7, RequestCode, ResponseCode
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.grpc import definition_pb2, service_pb2
 from rocketwire.wire.grpc.checks import check_topic
@@ -46,7 +46,9 @@ def forwards(*shares: tuple[Any, int, bool], types: int = ALL_TYPES, plan: Any =
             return None
         return (types, send_texts(topic), shares)
 
-    calls = kernel.CallForwards(plan=plan or made, turns=count(), path=SEND, client_id=CLIENT_ID, reserved=LEFT)
+    calls = kernel.CallForwards(
+        plan=plan or made, turns=count(), path=SEND, client_id=CLIENT_ID, reserved=PYTHON_PROPERTIES
+    )
     calls.user_properties = LIMITS.user_properties
     calls.property_bytes = LIMITS.property_bytes
     calls.message_group_bytes = LIMITS.message_group_bytes
@@ -63,7 +65,7 @@ def serve(calls: Any, *payloads: bytes, deadline: float = 5.0) -> tuple[int, int
 
 def call_forwards(data: bytes) -> None:
     """A SendMessage call."""
-    served, size, written = serve(forwards((kernel.LineSends(owner="broker"), QUEUES, False)), data)
+    served, size, written = serve(forwards((kernel.ConnectionSends(owner="broker"), QUEUES, False)), data)
     send = send_twin(data)
     if not served:
         return
@@ -81,7 +83,7 @@ def call_forwards(data: bytes) -> None:
 
 def broker_answers(data: bytes) -> None:
     """A read of a broker for which some sends wait."""
-    line = kernel.LineSends(owner=None)
+    line = kernel.ConnectionSends(owner=None)
     calls = []
     for number in range(_WAITING):
         message = definition_pb2.Message(body=b"body")
@@ -98,8 +100,8 @@ def broker_answers(data: bytes) -> None:
         stream, message_id = waiting.pop(header.opaque)
         assert header.code == ResponseCode.SUCCESS
         assert header.is_response
-        reply = reply_of(RequestCode.SEND_MESSAGE_V2, Answer(header.code, header.remark, header.ext or {}, b""))
-        expected.append((stream, answer_of((message_id,), reply).SerializeToString()))
+        reply = reply_of(RequestCode.SEND_MESSAGE_V2, BrokerAnswer(header.code, header.remark, header.ext or {}, b""))
+        expected.append((stream, send_response((message_id,), reply).SerializeToString()))
     assert answers == ({"here": expected} if expected else {})
     assert (sum(times for _, times in taken), size) == (len(expected), len(expected) * 516)
     assert [each[2] for each in line.close()] == [message_id for _, message_id in waiting.values()]

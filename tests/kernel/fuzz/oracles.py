@@ -18,9 +18,9 @@ import construct as cs
 from rocketwire import _kernel as kernel
 from rocketwire.wire import fast, fast_headers
 from rocketwire.wire.batch import BATCH_ITEM, decode_batch
-from rocketwire.wire.codes import RequestCode, SerializeType
 from rocketwire.wire.connection import FrameReader
 from rocketwire.wire.errors import BatchInvalid
+from rocketwire.wire.facts.codes import RequestCode, SerializeType
 from rocketwire.wire.facts.record import MAGIC_V1, MAGIC_V2
 from rocketwire.wire.frame import FRAME
 from rocketwire.wire.header import BINARY_HEADER, decode_header
@@ -30,8 +30,8 @@ from rocketwire.wire.headers.pull import PullMessageRequestHeader
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.java import string_hash
-from rocketwire.wire.message import Message, encode_record
-from rocketwire.wire.message_id_hosts import rewritten
+from rocketwire.wire.message import MessageRecord, encode_record
+from rocketwire.wire.message_id_hosts import replace_hosts
 from tests.kernel.fuzz.calls import call_acks, call_deliveries, call_sends, request_scan
 from tests.kernel.fuzz.columns import columns
 from tests.kernel.fuzz.forwards import broker_answers, call_forwards
@@ -131,7 +131,7 @@ def id_hosts(data: bytes) -> None:
     """A header of any type, which the first byte says, with another host in its message ids."""
     serialize_type, text = (data[0], data[1:]) if data else (0, b"")
     hosts = b"7F000001", b"C0000201"
-    assert kernel.rewritten_ids(_tight(text), serialize_type, *hosts) == rewritten(text, serialize_type, *hosts)
+    assert kernel.rewritten_ids(_tight(text), serialize_type, *hosts) == replace_hosts(text, serialize_type, *hosts)
 
 
 def requests(data: bytes) -> None:
@@ -219,7 +219,7 @@ def records(data: bytes) -> None:
     assert kernel.java_hash(_tight(topic)) == string_hash(name)
     magic = MAGIC_V2 if version & 1 else MAGIC_V1
     born, store = (("::1" if hosts & bit else "127.0.0.1", 10911) for bit in (1, 2))
-    message = Message(
+    message = MessageRecord(
         topic=name,
         queue_id=queue_id,
         body=body,

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from typing import Final
 
-from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.facts import properties
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.facts.record import MAGIC_V1, MAGIC_V2
 from rocketwire.wire.fast import STEERING_NAMES
 from rocketwire.wire.frame import decode_frame
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.send import SendMessageRequestHeader
-from rocketwire.wire.message import Message, encode_record
+from rocketwire.wire.message import MessageRecord, encode_record
 from tests.kernel.fuzz import calls, forwards, sends
 from tests.wire import golden
 from tests.wire.http2.script import OPS, scripts, step
@@ -156,7 +156,7 @@ def _of_request(data: bytes, short: bool | None) -> Iterator[tuple[str, bytes]]:
     yield "properties", (fields.properties or "").encode()
     for magic, host in ((MAGIC_V1, "10.0.0.1"), (MAGIC_V2, "::1")):
         text = (fields.properties or "").encode()[:_LONGEST]
-        message = Message(
+        message = MessageRecord(
             topic=fields.topic, queue_id=1, body=bytes(frame.body), properties=text, store_host=(host, 1), magic=magic
         )
         yield "columns", encode_record(message) * 2

@@ -16,26 +16,26 @@ import msgspec
 from rocketwire import _kernel as kernel
 from rocketwire.native import LogTail, QueueTail
 from rocketwire.server.config.broker_keys import BrokerKeys
-from rocketwire.server.config.live import Live
-from rocketwire.server.guards.throttle.bucket import PythonBucket
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.messages.real_queue import with_real_queue
-from rocketwire.server.send.steering import wait_item
+from rocketwire.server.send.delivery_properties import wait_item
+from rocketwire.server.throttle.bucket import PythonBucket
 from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.server.timer.sends import TimerSends
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
 from rocketwire.wire import fast
-from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, RequestCode, ResponseCode
 from rocketwire.wire.connection import FrameReader, RawFrame
+from rocketwire.wire.facts.codes import FLAG_ONEWAY, FLAG_RESPONSE, RequestCode, ResponseCode
 from rocketwire.wire.facts.record import MAGIC_V1
-from rocketwire.wire.frame import PREFIX, encode_frame
+from rocketwire.wire.frame import FRAME_PREFIX, encode_frame
 from rocketwire.wire.header import Header, decode_header, encode_header_around_opaque
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.send import SendMessageRequestHeader
 from rocketwire.wire.hosts import encode_host
-from rocketwire.wire.message import Message, encode_record
+from rocketwire.wire.message import MessageRecord, encode_record
 from rocketwire.wire.names import TIMER_TOPIC
-from rocketwire.wire.send_answers import SendAnswers
+from rocketwire.wire.send_reply_frames import SendReplyFrames
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +55,7 @@ _BORN: Final = ("10.1.2.3", 4567)
 _STORE: Final = ("127.0.0.1", 10911)
 _CLUSTER: Final = "CLUSTER\x01DefaultCluster"
 _TAIL: Final = b"WAIT\x01true"
-_ANSWERS: Final = SendAnswers(region="R", trace_on=True, version=407)
+_ANSWERS: Final = SendReplyFrames(region="R", trace_on=True, version=407)
 _HOST_BITS: Final = 0x30
 _RATE: Final = 8
 _BYTES_EACH: Final = 16
@@ -69,8 +69,8 @@ _ID: Final = encode_host(*_STORE).hex().upper().encode() + b"%016X"
 
 
 _DAYS: Final = 40 * 24 * 3600
-_KEYS: Final = Live(TimerKeys(timer_max_delay_sec=_DAYS))
-_BROKER: Final = Live(BrokerKeys(broker_name="b"))
+_KEYS: Final = LiveGroup(TimerKeys(timer_max_delay_sec=_DAYS))
+_BROKER: Final = LiveGroup(BrokerKeys(broker_name="b"))
 _TOPICS: Any = SimpleNamespace(get=lambda _: True)
 _TIMERS: Final = TimerSends(_KEYS, _BROKER, _TOPICS, lambda: _NOW)
 _TIMED: Final = (_DAYS * 1000, with_real_queue(b"x", "T", 3)[1:], b"v1 T b ")
@@ -103,7 +103,7 @@ def _refuse(size: int) -> None:
 def sends(data: bytes) -> None:
     """A JSON header and, behind `BODY`, a body: as a frame that comes twice in one read."""
     header, _, body = data.partition(BODY)
-    stream = 2 * (PREFIX.pack(4 + len(header) + len(body), len(header)) + header + body)
+    stream = 2 * (FRAME_PREFIX.pack(4 + len(header) + len(body), len(header)) + header + body)
     log, queue, timer = LogTail(), _Queue(), _Queue(TIMER_TOPIC, 0)
     log.base = log.position = _BASE
     memory: Any = bytearray(_LOG)
@@ -216,7 +216,7 @@ class _Expected:
         assert 0 not in stored
         place = _BASE + len(self.log)
         record = encode_record(
-            Message(
+            MessageRecord(
                 topic=topic,
                 queue_id=queue_id,
                 body=body,

@@ -13,7 +13,7 @@ from rocketwire import _kernel as kernel
 from rocketwire.wire.facts import properties as names
 from rocketwire.wire.grpc import service_pb2
 from rocketwire.wire.grpc.property_names import BORN_HOST, RARE_NAMES, RESERVED
-from rocketwire.wire.message import Message, decode_record, encode_record
+from rocketwire.wire.message import MessageRecord, decode_record, encode_record
 from tests.kernel.fuzz.calls import MOST_ATTEMPTS, assert_delivered, write
 
 texts = st.text(max_size=12)
@@ -38,7 +38,7 @@ plain_items = st.dictionaries(
 int64s = st.integers(0, 2**63 - 1) | st.integers(-(2**63), -1) | st.integers(0, 2**42)
 hosts = st.tuples(st.sampled_from(["127.0.0.1", "255.255.255.255", "10.0.0.9"]), st.integers(0, 65_535))
 records = st.builds(
-    Message,
+    MessageRecord,
     topic=st.sampled_from(["orders", "orders", "%RETRY%g_orders"]),
     queue_id=st.sampled_from([0, 3, 4, -1]),
     queue_offset=st.integers(0, 2**40),
@@ -55,11 +55,11 @@ records = st.builds(
 
 
 @given(records)
-@example(Message(topic="orders", queue_id=0, body=b"b", properties=b"TAGS\x01a\x02TAGS\x01b"))
-@example(Message(topic="orders", queue_id=0, body=b"b", properties=b"KEYS\x01   \x02a\x01b"))
-@example(Message(topic="orders", queue_id=0, body=b"b", properties=b"a\x01b\x02a\x01c"))
-@example(Message(topic="orders", queue_id=0, body=b"b", properties=b"a\x01\xff"))
-def test_a_message_is_as_its_twin_writes_it(record: Message) -> None:
+@example(MessageRecord(topic="orders", queue_id=0, body=b"b", properties=b"TAGS\x01a\x02TAGS\x01b"))
+@example(MessageRecord(topic="orders", queue_id=0, body=b"b", properties=b"KEYS\x01   \x02a\x01b"))
+@example(MessageRecord(topic="orders", queue_id=0, body=b"b", properties=b"a\x01b\x02a\x01c"))
+@example(MessageRecord(topic="orders", queue_id=0, body=b"b", properties=b"a\x01\xff"))
+def test_a_message_is_as_its_twin_writes_it(record: MessageRecord) -> None:
     data = encode_record(record)
     found = write(data)
     if found is not None:
@@ -72,7 +72,9 @@ def test_a_message_is_as_its_twin_writes_it(record: Message) -> None:
 @given(st.lists(st.tuples(plain_items, st.binary(min_size=1, max_size=150)), min_size=1, max_size=5))
 def test_plain_messages_are_written(told: list[tuple[bytes, bytes]]) -> None:
     made = [
-        Message(topic="orders", queue_id=3, queue_offset=7 + place, physical_offset=place, properties=text, body=body)
+        MessageRecord(
+            topic="orders", queue_id=3, queue_offset=7 + place, physical_offset=place, properties=text, body=body
+        )
         for place, (text, body) in enumerate(told)
     ]
     found = write(b"".join(map(encode_record, made)), mark=b" R")
@@ -83,7 +85,7 @@ def test_plain_messages_are_written(told: list[tuple[bytes, bytes]]) -> None:
 
 
 @given(records, st.lists(st.tuples(st.integers(0, 400), st.integers(0, 255)), max_size=4), st.integers(0, 400))
-def test_whatever_the_bytes_are(record: Message, changes: list[tuple[int, int]], cut: int) -> None:
+def test_whatever_the_bytes_are(record: MessageRecord, changes: list[tuple[int, int]], cut: int) -> None:
     data = bytearray(encode_record(record))
     for place, value in changes:
         data[place % len(data)] = value
@@ -94,7 +96,7 @@ def test_whatever_the_bytes_are(record: Message, changes: list[tuple[int, int]],
     write(bytes(data[:cut]))
 
 
-PLAIN = Message(topic="orders", queue_id=3, properties=b"TAGS\x01a", body=b"b")
+PLAIN = MessageRecord(topic="orders", queue_id=3, properties=b"TAGS\x01a", body=b"b")
 
 
 @pytest.mark.parametrize(
@@ -110,7 +112,7 @@ PLAIN = Message(topic="orders", queue_id=3, properties=b"TAGS\x01a", body=b"b")
         (replace(PLAIN, body=b"b", sys_flag=1), None),
     ],
 )
-def test_what_is_not_plain_is_pythons(record: Message, tags: tuple[bytes, ...] | None) -> None:
+def test_what_is_not_plain_is_pythons(record: MessageRecord, tags: tuple[bytes, ...] | None) -> None:
     plain = encode_record(PLAIN)
     assert write(plain, tags=(b"b", b"a")) is not None
     assert write(encode_record(record), tags=tags) is None

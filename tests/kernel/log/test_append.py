@@ -18,11 +18,11 @@ from hypothesis import strategies as st
 from rocketwire import native
 from rocketwire._kernel import AppendLoop
 from rocketwire.store.append.append_loop import AppendLoop as Twin
-from rocketwire.store.append.drafts import Appended, Draft
+from rocketwire.store.append.drafts import AppendResult, Draft
 from rocketwire.store.log.commit_log import CommitLog
 from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.store import MessageStore
-from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.names import SCHEDULE_TOPIC
 from tests.store.crash_disk import CrashDisk
@@ -41,13 +41,13 @@ def test_the_store_appends_by_the_kernel_first() -> None:
     assert native.kernel is not None
     assert native.kernel.AppendLoop is AppendLoop
     with pytest.raises(TypeError):
-        AppendLoop(None, {}, None, None, HOST, Draft, Appended, None)  # type: ignore[arg-type]  # what the test is about
+        AppendLoop(None, {}, None, None, HOST, Draft, AppendResult, None)  # type: ignore[arg-type]  # what the test is about
 
 
 class Outcome(NamedTuple):
     """What a store did with some groups."""
 
-    results: list[list[Appended]]
+    results: list[list[AppendResult]]
     errors: list[str | None]
     files: dict[str, bytes]
     ends: dict[tuple[str, int], tuple[int, int, int]]
@@ -111,7 +111,7 @@ def check_same(
         outcomes.append(run(root, groups, store_host, room, files_left, kernel=kernel))
     twin, ours = outcomes
     assert ours == twin
-    assert all(type(each) is Appended for results in ours.results for each in results)
+    assert all(type(each) is AppendResult for results in ours.results for each in results)
     return ours
 
 
@@ -155,7 +155,7 @@ def units(draw: st.DrawFn) -> list[Draft]:
     else:
         keys = draw(st.lists(st.tuples(topics, queue_ids), min_size=2, max_size=3, unique=True))
         found = [draw(drafts(*key)) for key in keys]
-    found[0].together = len(found)
+    found[0].group_size = len(found)
     return found
 
 
@@ -186,8 +186,8 @@ def test_a_full_disk_refuses_what_it_refuses_the_twin(
 
 def test_wherever_the_disk_is_full_the_same_is_refused(tmp_path: Path) -> None:
     found = [[draft(n, topic="AB"[n % 2], body=bytes(200)) for n in range(first, first + 9)] for first in (0, 9, 18)]
-    found[1][0].together = 9
-    found[2][3].together = 2
+    found[1][0].group_size = 9
+    found[2][3].group_size = 2
     refused: Counter[str | None] = Counter()
     for room in range(12):
         refused.update(check_same(tmp_path / "store", found, room=room * 4096).errors)
@@ -257,7 +257,7 @@ def test_drafts_that_are_no_list_are_the_twins(tmp_path: Path) -> None:
 
 def test_a_batch_of_too_few_is_the_twins(tmp_path: Path) -> None:
     group = [draft(0), draft(1), draft(2)]
-    group[1].together = 5
+    group[1].group_size = 5
     assert len(check_same(tmp_path / "store", [group]).results[0]) == 3
 
 
@@ -291,8 +291,8 @@ def test_a_group_becomes_visible_by_its_first_size_and_its_entries_come_last(tmp
         seen.append((content[:4], content[4:8], queue[20:40], log.position))
 
     twin = Twin(log, table, None, HOST)
-    loop = AppendLoop(log, table.by_key, table.create, None, HOST, Spy, Appended, twin.size_behind)
-    results: list[Appended] = []
+    loop = AppendLoop(log, table.by_key, table.create, None, HOST, Spy, AppendResult, twin.size_behind)
+    results: list[AppendResult] = []
     touched: set[ConsumeQueue] = set()
     group: list[Any] = [Spy(draft(n), look) for n in (1, 2, 3)]
     loop.append(group, results, touched, START)
@@ -334,7 +334,7 @@ def test_whatever_python_is_asked_for_finds_records_and_entries_visible(
         check("room")
         make_room(self, size)
 
-    results: list[Appended] = []
+    results: list[AppendResult] = []
     monkeypatch.setattr(ConsumeQueue, "extend", checked_extend)
     monkeypatch.setattr(CommitLog, "make_room", checked_room)
     group = [draft(n, queue_id=n % 3) for n in range(120)]
@@ -348,7 +348,7 @@ def test_without_a_mapping_all_is_the_twins(tmp_path: Path) -> None:
     """Files may be no memory: such a buffer is kept, but nothing is written through it."""
     store = open_store(small(tmp_path))
     store.append([draft(0)])
-    results: list[Appended] = []
+    results: list[AppendResult] = []
     mapping, store._log.buffer = store._log.buffer, object()  # type: ignore[assignment]  # what the test is about
     store._appender._loops[0]([draft(1)], results, set(), START)
     assert results == []

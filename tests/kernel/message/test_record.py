@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rocketwire import _kernel as kernel
 from rocketwire.store.layout.consume_queue import ENTRY, ENTRY_SIZE, ENTRY_STRUCT
-from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.facts.record import MAGIC_V1, MAGIC_V2, RECORD, RECORD_HEAD_IPV4, TOPIC_LENGTH_FORMATS
 from rocketwire.wire.message import body_crc
 from tests.wire import golden

@@ -33,7 +33,7 @@ class Session:
         self.errors: list[Exception] = []
         self.outbox = b""
         self.stalled = False
-        self.lets_others = False
+        self.should_yield = False
         self.on_serve: Callable[[list[RawFrame]], int | None] = lambda _: None
         self.channel = hub.add(self.near.fileno(), self, HOST)
 

@@ -260,13 +260,13 @@ def test_what_is_held_is_counted(hub: Any, sessions: Callable[[], Session]) -> N
 
 def test_frames_that_wait_are_counted_from_the_next_one(hub: Any, session: Session) -> None:
     session.on_serve = lambda _: 1
-    session.lets_others = True
+    session.should_yield = True
     session.far.send(frame(b"first") + frame(b"second") + frame(b"third")[:-1])
     assert hub.ready()
     hub.round(0, 0.0)
     assert session.channel.beginning() == frame(b"second") + frame(b"third")[:-1]
     assert session.channel.held == hub.held == len(session.channel.beginning())
-    session.lets_others = False
+    session.should_yield = False
     serve(hub)
     assert session.channel.held == hub.held == len(frame(b"third")) - 1
 

@@ -126,7 +126,7 @@ def test_what_was_received_before_a_close_is_served(mixed: Mixed) -> None:
 def test_what_would_have_waited_goes_with_the_connection(mixed: Mixed, why: str) -> None:
     def close(_: list[RawFrame]) -> int:
         mixed.session.close()
-        mixed.session.lets_others = why == "lets others"
+        mixed.session.should_yield = why == "lets others"
         return 1
 
     mixed.session.on_serve = close

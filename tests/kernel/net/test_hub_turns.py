@@ -14,7 +14,7 @@ from tests.kernel.net.hub_support import Session, frame, readable, serve
 def test_the_rest_of_a_read_waits_for_the_others_turn(hub: Any, sessions: Callable[[], Session]) -> None:
     order: list[tuple[str, bytes]] = []
     long, other = sessions(), sessions()
-    long.lets_others = True
+    long.should_yield = True
 
     def one(name: str) -> Callable[[list[RawFrame]], int]:
         def note(frames: list[RawFrame]) -> int:
@@ -40,7 +40,7 @@ def test_the_rest_of_a_read_waits_for_the_others_turn(hub: Any, sessions: Callab
 
 
 def test_a_session_that_waits_for_others_may_be_closed(hub: Any, session: Session) -> None:
-    session.lets_others = True
+    session.should_yield = True
     session.on_serve = lambda _: 1
     session.far.send(frame(b"a") + frame(b"b"))
     hub.ready()
@@ -73,11 +73,11 @@ def test_who_does_not_read_is_not_read(hub: Any, session: Session) -> None:
 
 
 def test_nothing_is_served_while_python_carries_out_a_long_request(hub: Any, session: Session) -> None:
-    def engage(_: list[RawFrame]) -> int:
+    def run_long_request(_: list[RawFrame]) -> int:
         session.stalled = True
         return 1
 
-    session.on_serve = engage
+    session.on_serve = run_long_request
     session.far.send(frame(b"a") + frame(b"b"))
     serve(hub)
     assert session.channel.stalled
@@ -167,7 +167,7 @@ def test_a_round_that_takes_long_is_served_in_parts(hub: Any, sessions: Callable
 def test_a_hub_with_frames_left_is_readable(hub: Any, sessions: Callable[[], Session]) -> None:
     made = [sessions() for _ in range(3)]
     for each in made:
-        each.lets_others = True
+        each.should_yield = True
         each.on_serve = lambda _: 1
         each.far.send(frame(b"a") + frame(b"b"))
     assert hub.ready()
@@ -178,7 +178,7 @@ def test_a_hub_with_frames_left_is_readable(hub: Any, sessions: Callable[[], Ses
         sum(range(200_000))
 
     for each in made:
-        each.lets_others = False
+        each.should_yield = False
         each.on_serve = slow
     for served in (1, 2, 3):
         assert readable(hub)

@@ -77,17 +77,17 @@ def test_what_python_serves_is_not_counted(mixed: Mixed) -> None:
 
 
 def test_what_waits_for_others_counts_from_its_arrival(mixed: Mixed) -> None:
-    def let_others(frames: list[RawFrame]) -> int | None:
-        mixed.session.lets_others = bool(frames)
+    def request_yield(frames: list[RawFrame]) -> int | None:
+        mixed.session.should_yield = bool(frames)
         return None
 
-    mixed.session.on_serve = let_others
+    mixed.session.on_serve = request_yield
     mixed.session.far.send(frame(b"first") + send(opaque=1))
     mixed.hub.ready()
     mixed.hub.round(NOW, 1.0)
     assert mixed.hub.take_latencies() == {}
     time.sleep(0.02)
-    mixed.session.lets_others = False
+    mixed.session.should_yield = False
     serve(mixed.hub)
     ((_, total),) = mixed.hub.take_latencies().values()
     assert total > 20 * MS

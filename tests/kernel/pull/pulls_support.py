@@ -1,4 +1,4 @@
-"""What tests of `Pulls` share: requests, and the kernel beside its twin over one store."""
+"""What tests of `PopEmulation` share: requests, and the kernel beside its twin over one store."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.filters import MessageFilter
 from rocketwire.server.filters.sql import compile_sql
 from rocketwire.server.filters.tag import subscription_filter
-from rocketwire.server.guards.throttle.keys import ThrottleKeys
-from rocketwire.server.guards.throttle.throttle import Throttle
-from rocketwire.server.pull.answers import Asked, PullAnswers
+from rocketwire.server.pull.answers import PullAnswers, PullSpec
 from rocketwire.server.pull.kernel import answer_texts
 from rocketwire.server.pull.keys import LongPollKeys, TransferKeys
-from rocketwire.server.pull.offset_moved import OffsetMoved
+from rocketwire.server.pull.offset_moved import OffsetMovedEvents
 from rocketwire.server.statistics.counters import Counters
+from rocketwire.server.throttle.keys import ThrottleKeys
+from rocketwire.server.throttle.throttle import Throttle
 from rocketwire.server.topics.keys import TopicKeys
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.store.read.fetch import FetchLimits, FetchStatus
 from rocketwire.store.store import MessageStore
 from rocketwire.store.tables.topics import TopicTable
-from rocketwire.wire.codes import MAX_FRAME_LENGTH, RequestCode
+from rocketwire.wire.facts.codes import MAX_FRAME_LENGTH, RequestCode
 from rocketwire.wire.frame import encode_frame, encode_frame_head
 from rocketwire.wire.header import Header
 from rocketwire.wire.headers import encode_ext
@@ -86,12 +86,12 @@ class Asking(NamedTuple):
 
 
 class Twins:
-    """The kernel's `Pulls` over a store, and the same asked of Python."""
+    """The kernel's `PopEmulation` over a store, and the same asked of Python."""
 
     def __init__(self, store: MessageStore, limits: FetchLimits = LIMITS) -> None:
         clock = Clock()
         live = LiveConfig(small_config(Path()), clock)
-        moved = OffsetMoved(store, broker_name="b", store_host=HOST, clock=clock)
+        moved = OffsetMovedEvents(store, broker_name="b", store_host=HOST, clock=clock)
         self.store = store
         topics = BrokerTopics(TopicTable.open(Path("topics.json"), clock=clock), live[TopicKeys])
         self.answers = PullAnswers(
@@ -111,7 +111,7 @@ class Twins:
         self.pulls = self.kernel_pulls()
 
     def kernel_pulls(self, **changes: Any) -> Any:
-        """A `Pulls` over the store, with some arguments changed."""
+        """A `PopEmulation` over the store, with some arguments changed."""
         arguments: dict[str, Any] = {
             "plan": self._plan,
             "plan_offset": self._plan_offset,
@@ -172,7 +172,7 @@ class Twins:
     def python(self, pull: Asking) -> tuple[FetchStatus, bytes, int, int]:
         """Status, frame, messages and bytes of the twin's answer."""
         filter_ = filter_of(pull.expression)
-        asked = Asked("T", pull.queue_id, pull.offset, pull.offset == 0, pull.most, pull.most_bytes, filter_)
+        asked = PullSpec("T", pull.queue_id, pull.offset, pull.offset == 0, pull.most, pull.most_bytes, filter_)
         fetched = self.store.get(
             "T",
             pull.queue_id,

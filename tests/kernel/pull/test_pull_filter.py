@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rocketwire.server.filters import MessageFilter
-from rocketwire.wire.properties import reader_of
+from rocketwire.wire.properties import property_reader
 from tests.kernel.pull.pulls_support import Asking, Twins, numbered
 from tests.store.support import draft, open_store, small
 
@@ -95,7 +95,7 @@ texts_of_properties = st.lists(
 @given(st.lists(texts_of_properties, min_size=1, max_size=32))
 def test_values_are_those_that_python_finds(texts: list[str]) -> None:
     """A filter that remembers each text's values, asked about texts of which some have the same."""
-    readers = [reader_of(name) for name in (b"a", b"b", b"")]
+    readers = [property_reader(name) for name in (b"a", b"b", b"")]
 
     def values(text: bytes) -> list[bytes | None]:
         return [read(text) for read in readers]

@@ -120,7 +120,7 @@ def test_it_keeps_nothing_alive(tmp_path: Path) -> None:
 
 
 def leads_back(store: MessageStore, *, forgotten: bool) -> weakref.ref[Any]:
-    """A `Pulls` whose plans lead to it: what it asks, which goes when it does."""
+    """A `PopEmulation` whose plans lead to it: what it asks, which goes when it does."""
     twins = Twins(store)
     plan = twins._plan
 

@@ -1,4 +1,4 @@
-"""`Pulls` against its twin: what it answers is what the store's own reading gives; the rest is Python's."""
+"""`PopEmulation` against its twin: what it answers is what the store's own reading gives; the rest is Python's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from rocketwire.store.read.fetch import FetchLimits, FetchStatus
-from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, RequestCode
+from rocketwire.wire.facts.codes import FLAG_ONEWAY, FLAG_RESPONSE, RequestCode
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header
 from tests.kernel.pull.pulls_support import ANSWERED, Asking, Twins, numbered, replace_limits, update
@@ -71,7 +71,7 @@ def test_answers_are_those_of_python(
             text = told.encode()[number % 3 :]
             store.append([draft(3 * number + tag, queue_id=queue_id, body=bytes(size), properties=text, **code)])
             if away:
-                store.queues.by_key["T", queue_id].park()
+                store.queues.by_key["T", queue_id].unmap()
         for _ in range(expired):
             if len(store.log.segments) > 2:
                 remove_log_file(store)

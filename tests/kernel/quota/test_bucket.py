@@ -1,4 +1,4 @@
-"""`Bucket` against its twin; what either is for: tests/server/guards/throttle/test_bucket."""
+"""`DueBucket` against its twin; what either is for: tests/server/throttle/test_bucket."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire import native
-from rocketwire.server.guards.throttle.bucket import RATE_MOST, PythonBucket
+from rocketwire.server.throttle.bucket import RATE_MOST, PythonBucket
 
 SECOND = 1_000_000_000
 

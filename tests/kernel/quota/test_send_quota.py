@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rocketwire import native
-from rocketwire.server.guards.throttle.bucket import PythonBucket
-from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, ResponseCode
+from rocketwire.server.throttle.bucket import PythonBucket
+from rocketwire.wire.facts.codes import FLAG_ONEWAY, FLAG_RESPONSE, ResponseCode
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header, encode_header_around_opaque
 from tests.kernel.send.test_sends import BATCH, BORN, NOW, SESSION, V2, Queue, Rig, batch, send

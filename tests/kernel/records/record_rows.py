@@ -7,9 +7,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from rocketwire import _kernel as kernel
-from rocketwire.store.archive.read.selected import with_properties
+from rocketwire.store.offline.read.selected import with_properties
 from rocketwire.wire.hosts import decode_host
-from rocketwire.wire.message import Message, decode_record
+from rocketwire.wire.message import MessageRecord, decode_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -108,7 +108,7 @@ def _shown(host: tuple[str, int]) -> str:
     return f"[{host[0]}]:{host[1]}" if ":" in host[0] else f"{host[0]}:{host[1]}"
 
 
-def message(**fields: Any) -> Message:
+def message(**fields: Any) -> MessageRecord:
     """A message with what these fields say."""
     values: dict[str, Any] = {"topic": "T", "queue_id": 0, "body": b"body"} | fields
-    return Message(**values)
+    return MessageRecord(**values)

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from rocketwire import _kernel as kernel
 from rocketwire.cli.shown_message import json_object
-from rocketwire.store.archive.read.selected import with_properties
-from rocketwire.wire.codes import SysFlag
-from rocketwire.wire.message import Message, decode_record, encode_record
+from rocketwire.store.offline.read.selected import with_properties
+from rocketwire.wire.facts.codes import SysFlag
+from rocketwire.wire.message import MessageRecord, decode_record, encode_record
 from tests.kernel.records.record_rows import positions_of
 from tests.kernel.records.test_records import cut, tight
 
@@ -28,8 +28,8 @@ _PROPERTIES = st.lists(
 ).map(lambda items: b"\x02".join(name + b"\x01" + value for name, value in items))
 
 
-def stored(body: bytes, properties: bytes = b"", **fields: Any) -> Message:
-    return Message(topic="T", queue_id=0, body=body, properties=properties, **fields)
+def stored(body: bytes, properties: bytes = b"", **fields: Any) -> MessageRecord:
+    return MessageRecord(topic="T", queue_id=0, body=body, properties=properties, **fields)
 
 
 def lines_of(log: bytes, places: list[int]) -> tuple[int, bytes]:
@@ -38,7 +38,7 @@ def lines_of(log: bytes, places: list[int]) -> tuple[int, bytes]:
 
 
 @given(st.lists(st.builds(stored, _BODIES, _PROPERTIES), max_size=5))
-def test_a_line_is_the_message_as_json(messages: list[Message]) -> None:
+def test_a_line_is_the_message_as_json(messages: list[MessageRecord]) -> None:
     log = b"".join(map(encode_record, messages))
     records = cut(log)
     count, lines = lines_of(log, [at for at, _ in records])
@@ -51,7 +51,7 @@ def test_a_line_is_the_message_as_json(messages: list[Message]) -> None:
     [stored(b"b", sys_flag=SysFlag.COMPRESSED), stored(b"b", born_host=("::1", 1))],
     ids=["compressed", "IPv6"],
 )
-def test_lines_end_before_a_record_that_python_writes(other: Message) -> None:
+def test_lines_end_before_a_record_that_python_writes(other: MessageRecord) -> None:
     plain = stored(b"b")
     log = b"".join(map(encode_record, [plain, plain, other, plain]))
     places = [at for at, _ in cut(log)]

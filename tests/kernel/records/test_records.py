@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from rocketwire import _kernel as kernel
 from rocketwire.store.records.walk import walk
 from rocketwire.wire.facts.record import MAGIC_V1, MAGIC_V2
-from rocketwire.wire.message import Message, encode_record
+from rocketwire.wire.message import MessageRecord, encode_record
 from tests.kernel.records.record_rows import (
     INTS,
     LONGS,
@@ -40,7 +40,7 @@ _PIECES = st.sampled_from(
 )
 _TEXTS = st.lists(_PIECES, max_size=40).map(b"".join) | st.binary(max_size=40)
 _MESSAGES = st.builds(
-    Message,
+    MessageRecord,
     topic=st.sampled_from(["T", "Orders", "Thème", "a-topic-that-is-longer-than-one-word"]),
     queue_id=_INT32,
     body=st.binary(max_size=200),
@@ -76,7 +76,7 @@ def cut(log: bytes) -> list[tuple[int, bytes]]:
 
 
 @given(st.lists(_MESSAGES, max_size=6), st.permutations(NAMES), st.integers(0, len(NAMES)))
-def test_columns_are_what_the_messages_were(messages: list[Message], order: list[str], count: int) -> None:
+def test_columns_are_what_the_messages_were(messages: list[MessageRecord], order: list[str], count: int) -> None:
     log = b"".join(map(encode_record, messages))
     names = tuple(order[:count])
     places = [at for at, _ in cut(log)]
@@ -121,7 +121,9 @@ def test_a_name_stands_there_once_however_many_there_are() -> None:
 
 
 @given(st.lists(_MESSAGES, max_size=5), st.binary(max_size=100), st.data())
-def test_a_walk_believes_what_the_stores_walk_does(messages: list[Message], tail: bytes, data: st.DataObject) -> None:
+def test_a_walk_believes_what_the_stores_walk_does(
+    messages: list[MessageRecord], tail: bytes, data: st.DataObject
+) -> None:
     log = bytearray(b"".join(map(encode_record, messages)) + tail)
     for _ in range(data.draw(st.integers(0, 3))):
         if log:
@@ -153,7 +155,7 @@ def test_a_walk_looks_at_physical_offsets_where_it_is_told_a_base() -> None:
 
 
 @given(st.lists(_MESSAGES, min_size=1, max_size=3), st.data())
-def test_nothing_outside_of_a_damaged_buffer_is_read(messages: list[Message], data: st.DataObject) -> None:
+def test_nothing_outside_of_a_damaged_buffer_is_read(messages: list[MessageRecord], data: st.DataObject) -> None:
     log = bytearray(b"".join(map(encode_record, messages)))
     for _ in range(data.draw(st.integers(1, 9))):
         log[data.draw(st.integers(0, len(log) - 1))] = data.draw(st.sampled_from([0, 1, 0x30, 0x7F, 0x80, 0xFF]))

@@ -11,8 +11,8 @@ from fcntl import ioctl
 from termios import TIOCOUTQ
 from typing import Any, Final
 
-from rocketwire.wire.codes import MAX_FRAME_LENGTH
-from rocketwire.wire.message_id_hosts import rewritten
+from rocketwire.wire.facts.codes import MAX_FRAME_LENGTH
+from rocketwire.wire.message_id_hosts import replace_hosts
 
 OLD: Final = b"C000020100002A9F"
 NEW: Final = b"7F00000100001F90"
@@ -119,7 +119,7 @@ def relayed(data: bytes, longest: int, hosts: tuple[bytes, bytes] | None) -> tup
             return b"".join(out), True
         header = data[at + 8 : header_end]
         if hosts is not None and header_end <= len(data):
-            header = rewritten(header, word >> 24, *hosts)
+            header = replace_hosts(header, word >> 24, *hosts)
         out += data[at : at + 8], header, data[header_end:end]
         at = end
     return b"".join((*out, data[at:])), False

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from rocketwire import _kernel as kernel
-from rocketwire.wire.codes import MAX_FRAME_LENGTH
+from rocketwire.wire.facts.codes import MAX_FRAME_LENGTH
 from tests.kernel.relay.relay_support import NEW, OLD, Pair, events, exactly, fill, frame, tcp_pair, to_the_end
 
 HIGH_WATER = 1 << 20

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rocketwire import _kernel as kernel
-from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, SerializeType
+from rocketwire.wire.facts.codes import FLAG_ONEWAY, FLAG_RESPONSE, SerializeType
 from rocketwire.wire.header import Header, encode_header
 from tests.kernel.relay.relay_support import PATIENCE, Pair, events, exactly, frame
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rocketwire import _kernel as kernel
-from rocketwire.wire.codes import MAX_FRAME_LENGTH
+from rocketwire.wire.facts.codes import MAX_FRAME_LENGTH
 from tests.kernel.relay.relay_support import NEW, OLD, PATIENCE, Pair, events, exactly, fill, frame, to_the_end
 
 ANSWER = frame(b"body", b'{"msgId":"%b00000000000000FF"}' % OLD)

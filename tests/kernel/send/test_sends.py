@@ -13,20 +13,20 @@ import pytest
 from rocketwire import native
 from rocketwire.native import LogTail, QueueTail
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.facts.record import MAGIC_V1
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header
 from rocketwire.wire.message import decode_record
 from rocketwire.wire.recall_handle import encode_recall_handle
-from rocketwire.wire.send_answers import SendAnswers
+from rocketwire.wire.send_reply_frames import SendReplyFrames
 from tests.server.harness import batch_body, send_ext
 
 NOW = 1_700_000_000_000
 HOST = bytes([127, 0, 0, 1, 0, 0, 0x2A, 0x9F])
 BORN = bytes([10, 1, 2, 3, 0, 0, 0x11, 0xD7])
 SESSION = object()
-ANSWERS = SendAnswers(region="R", trace_on=True, version=407)
+ANSWERS = SendReplyFrames(region="R", trace_on=True, version=407)
 V2 = RequestCode.SEND_MESSAGE_V2
 BATCH = RequestCode.SEND_BATCH_MESSAGE
 

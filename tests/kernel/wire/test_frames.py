@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire._kernel import scan_frame
-from rocketwire.wire.codes import MAX_FRAME_LENGTH
 from rocketwire.wire.connection import FrameReader
+from rocketwire.wire.facts.codes import MAX_FRAME_LENGTH
 from rocketwire.wire.frame import FRAME
 from tests.wire import golden
 

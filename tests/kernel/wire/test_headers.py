@@ -9,10 +9,10 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from rocketwire._kernel import read_header, read_offset, unescape
-from rocketwire.wire.codes import LANGUAGES
 from rocketwire.wire.errors import HeaderTooLarge
-from rocketwire.wire.header import MOST_BYTES, Header, decode_header, encode_header
-from rocketwire.wire.header import MOST_FIELDS as MOST_READ
+from rocketwire.wire.facts.codes import LANGUAGES
+from rocketwire.wire.header import MAX_HEADER_BYTES, Header, decode_header, encode_header
+from rocketwire.wire.header import MAX_HEADER_FIELDS as MOST_READ
 from tests.wire import golden
 
 MOST_FIELDS = 24
@@ -301,7 +301,7 @@ def test_a_header_that_is_too_large_is_left_to_python_which_refuses_it(kind: int
         ext = {f"f{number}": value for number in range(fields)}
         return encode_header(Header(code=310, opaque=1, ext=ext), kind)
 
-    room = MOST_BYTES - len(header(1))
+    room = MAX_HEADER_BYTES - len(header(1))
     assert check(header(1, "x" * room), kind)
     for refused in (header(1, "x" * (room + 1)), header(MOST_READ + 8)):
         assert read_header(refused, kind) is None

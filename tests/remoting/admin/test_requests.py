@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from rocketwire.remoting.admin import brokers, groups, name_servers, offsets, topics
-from rocketwire.remoting.cluster import Cluster
-from rocketwire.remoting.connection import Connection
+from rocketwire.remoting.cluster import BlockingCluster
+from rocketwire.remoting.connection import BlockingConnection
 from rocketwire.remoting.errors import Refused
 from rocketwire.wire.addresses import parse_address
 from rocketwire.wire.bodies import encode_body
@@ -17,7 +17,7 @@ from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.bodies.online import ConsumerConnection, ResetOffsetBody
 from rocketwire.wire.bodies.route import BrokerData, ClusterInfo, TopicList
 from rocketwire.wire.bodies.topic import TopicConfig, TopicConfigSerializeWrapper
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.headers import WireHeader
 from tests.cli.endpoint import FakeServer, Told, fake_server
 
@@ -29,8 +29,8 @@ def server() -> Iterator[FakeServer]:
 
 
 @pytest.fixture
-def broker(server: FakeServer) -> Iterator[Connection]:
-    with Connection("broker", parse_address(server.address)) as connection:
+def broker(server: FakeServer) -> Iterator[BlockingConnection]:
+    with BlockingConnection("broker", parse_address(server.address)) as connection:
         yield connection
 
 
@@ -42,13 +42,13 @@ def test_brokers_are_in_order_and_know_their_cluster() -> None:
         },
         cluster_addr_table={"C": ("a",), "D": ("b",)},
     )
-    found = brokers.registered(info)
+    found = brokers.registered_brokers(info)
     assert [(each.cluster, each.name, each.broker_id, each.address) for each in found] == [
         ("C", "a", 1, "h:3"),
         ("D", "b", 0, "h:1"),
         ("D", "b", 1, "h:2"),
     ]
-    assert [(each.address, each.is_master) for each in brokers.leading(found)] == [("h:3", False), ("h:1", True)]
+    assert [(each.address, each.is_master) for each in brokers.masters_only(found)] == [("h:3", False), ("h:1", True)]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_kinds_of_topics(topic: str, kind: str) -> None:
     assert topics.topic_kind(topic, info) == kind
 
 
-def test_a_topic_of_a_broker_of_5x(server: FakeServer, broker: Connection) -> None:
+def test_a_topic_of_a_broker_of_5x(server: FakeServer, broker: BlockingConnection) -> None:
     config = TopicConfig(topic_name="T", attributes={"message.type": "FIFO"})
     server.answers[RequestCode.GET_TOPIC_CONFIG] = lambda ext: (
         Told(body=encode_body(config)) if ext["topic"] == "T" else Told(17, remark="No topic in this broker")
@@ -78,7 +78,7 @@ def test_a_topic_of_a_broker_of_5x(server: FakeServer, broker: Connection) -> No
     assert topics.knows_attributes(broker)
 
 
-def test_a_topic_of_a_broker_of_4x(server: FakeServer, broker: Connection) -> None:
+def test_a_topic_of_a_broker_of_4x(server: FakeServer, broker: BlockingConnection) -> None:
     config = TopicConfig(topic_name="T")
     table = TopicConfigSerializeWrapper(topic_config_table={"T": config})
     server.answers[RequestCode.GET_ALL_TOPIC_CONFIG] = lambda _: Told(body=encode_body(table))
@@ -87,7 +87,7 @@ def test_a_topic_of_a_broker_of_4x(server: FakeServer, broker: Connection) -> No
     assert not topics.knows_attributes(broker)
 
 
-def test_a_message_type_is_a_change_of_an_attribute(server: FakeServer, broker: Connection) -> None:
+def test_a_message_type_is_a_change_of_an_attribute(server: FakeServer, broker: BlockingConnection) -> None:
     server.answers[RequestCode.UPDATE_AND_CREATE_TOPIC] = lambda _: Told()
     config = TopicConfig(topic_name="T", attributes={"message.type": "FIFO", "other": "x"})
     topics.put_topic(broker, config)
@@ -96,7 +96,7 @@ def test_a_message_type_is_a_change_of_an_attribute(server: FakeServer, broker: 
 
 
 def test_attributes_of_a_group_are_not_written_back(
-    server: FakeServer, broker: Connection, monkeypatch: pytest.MonkeyPatch
+    server: FakeServer, broker: BlockingConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bodies: list[bytes] = []
     send = broker.send
@@ -112,22 +112,24 @@ def test_attributes_of_a_group_are_not_written_back(
     assert b'"groupName":"g"' in bodies[0]
 
 
-def test_a_group_without_members(server: FakeServer, broker: Connection) -> None:
+def test_a_group_without_members(server: FakeServer, broker: BlockingConnection) -> None:
     empty = encode_body(ConsumerConnection())
     server.answers[RequestCode.GET_CONSUMER_CONNECTION_LIST] = lambda ext: (
         Told(body=empty) if ext["consumerGroup"] == "empty" else Told(206, remark="not online")
     )
-    assert list(groups.consumers_of_all(broker, ["empty", "gone"])) == [None, None]
+    assert list(groups.all_consumer_connections(broker, ["empty", "gone"])) == [None, None]
 
 
-def test_deleting_offsets_is_asked_in_the_words_of_both_versions(server: FakeServer, broker: Connection) -> None:
+def test_deleting_offsets_is_asked_in_the_words_of_both_versions(
+    server: FakeServer, broker: BlockingConnection
+) -> None:
     server.answers[RequestCode.DELETE_SUBSCRIPTIONGROUP] = lambda _: Told()
     groups.delete_group(broker, "g", offsets=True)
     ((_, ext),) = server.asked
     assert ext == {"groupName": "g", "removeOffset": "true", "cleanOffset": "true"}
 
 
-def test_a_reset_is_asked_in_the_words_of_both_versions(server: FakeServer, broker: Connection) -> None:
+def test_a_reset_is_asked_in_the_words_of_both_versions(server: FakeServer, broker: BlockingConnection) -> None:
     table = {MessageQueue(topic="T", broker_name="b", queue_id=1): 7}
     server.answers[RequestCode.INVOKE_BROKER_TO_RESET_OFFSET] = lambda _: Told(
         body=encode_body(ResetOffsetBody(offset_table=table)), remark="not set any response code"
@@ -146,7 +148,7 @@ def test_a_reset_is_asked_in_the_words_of_both_versions(server: FakeServer, brok
         offsets.reset_to_time(broker, "g", "T", 5)
 
 
-def test_offsets_of_queues(server: FakeServer, broker: Connection) -> None:
+def test_offsets_of_queues(server: FakeServer, broker: BlockingConnection) -> None:
     server.answers |= {
         RequestCode.QUERY_CONSUMER_OFFSET: lambda ext: (
             Told(22, remark="Not found") if ext["queueId"] == "0" else Told(ext={"offset": "4"})
@@ -156,10 +158,10 @@ def test_offsets_of_queues(server: FakeServer, broker: Connection) -> None:
         RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: lambda ext: Told(ext={"offset": ext["timestamp"]}),
         RequestCode.UPDATE_CONSUMER_OFFSET: lambda _: Told(),
     }
-    assert offsets.committed(broker, "g", "T", [0, 2]) == {0: None, 2: 4}
-    assert offsets.ends(broker, "T", [0, 2]) == {0: (0, 0), 2: (2, 20)}
+    assert offsets.committed_offset(broker, "g", "T", [0, 2]) == {0: None, 2: 4}
+    assert offsets.end_offsets(broker, "T", [0, 2]) == {0: (0, 0), 2: (2, 20)}
     assert offsets.offsets_at(broker, "T", [1], 9) == {1: 9}
-    offsets.commit(broker, "g", "T", {0: 3})
+    offsets.commit_offset(broker, "g", "T", {0: 3})
     code, ext = server.asked[-1]
     assert (code, ext["queueId"], ext["commitOffset"]) == (RequestCode.UPDATE_CONSUMER_OFFSET, "0", "3")
 
@@ -167,14 +169,14 @@ def test_offsets_of_queues(server: FakeServer, broker: Connection) -> None:
 def test_values_that_are_not_there(server: FakeServer) -> None:
     server.answers[RequestCode.GET_KV_CONFIG] = lambda _: Told(22, remark="No config item")
     server.answers[RequestCode.GET_KVLIST_BY_NAMESPACE] = lambda _: Told(22, remark="No config item")
-    with Cluster(server.address) as cluster:
-        assert name_servers.value(cluster, "n", "k") is None
-        assert name_servers.values(cluster, "n") == {}
+    with BlockingCluster(server.address) as cluster:
+        assert name_servers.key_value(cluster, "n", "k") is None
+        assert name_servers.key_values(cluster, "n") == {}
 
 
 def test_all_name_servers_can_be_asked(server: FakeServer) -> None:
     topics_of_c = encode_body(TopicList(topic_list=("b", "a")))
-    with fake_server() as other, Cluster(f"{server.address};{other.address};{server.address}") as cluster:
+    with fake_server() as other, BlockingCluster(f"{server.address};{other.address};{server.address}") as cluster:
         for each in (server, other):
             each.answers[RequestCode.GET_TOPICS_BY_CLUSTER] = lambda _: Told(body=topics_of_c)
         assert sorted(map(str, cluster.name_servers)) == sorted([server.address, other.address])

@@ -5,9 +5,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
-from rocketwire.remoting.core.client import Client
-from rocketwire.remoting.core.fetching import Fetching
-from rocketwire.remoting.core.steps import Operation, Peer
+from rocketwire.remoting.core.client import ClientCore
+from rocketwire.remoting.core.fetching import QueueFetcher
+from rocketwire.remoting.core.steps import Operation, RemoteServer
 from rocketwire.remoting.errors import NotReached
 from rocketwire.remoting.messages import Queue
 
@@ -18,7 +18,7 @@ def test_a_queue_that_is_dropped_while_another_ones_pull_is_sent_is_not_asked_ab
     """As a rebalance does: whoever says whether there is room knows the queue no longer."""
     asked = []
 
-    def located(queue: Queue) -> Operation[Peer]:
+    def located(queue: Queue) -> Operation[RemoteServer]:
         yield from ()
         fetching.drop(SECOND)
         raise NotReached("broker a", f"queue {queue.queue_id}")
@@ -29,9 +29,9 @@ def test_a_queue_that_is_dropped_while_another_ones_pull_is_sent_is_not_asked_ab
 
     around = SimpleNamespace(new_signal=lambda: SimpleNamespace(set=lambda: None), monotonic=lambda: 0.0)
     client: Any = SimpleNamespace(around=around, located=located, renew=lambda _: None)
-    fetching = Fetching(cast("Client", client), {}, most=1, with_subscription=True)
-    fetching.go_to(FIRST, 0)
-    fetching.go_to(SECOND, 0)
+    fetching = QueueFetcher(cast("ClientCore", client), {}, most=1, with_subscription=True)
+    fetching.seek(FIRST, 0)
+    fetching.seek(SECOND, 0)
     fetch = fetching.fetch(1.0, has_room)
     try:
         while True:

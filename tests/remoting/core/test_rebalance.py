@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire.remoting import Queue
-from rocketwire.remoting.core.rebalance import share
+from rocketwire.remoting.core.rebalance import allocate_queues
 
 MEMBERS = st.sets(st.text("ab@#\uffff\U0001f600", min_size=1, max_size=4), min_size=1, max_size=8)
 
@@ -19,7 +19,7 @@ def queues(count: int) -> list[Queue]:
 @given(MEMBERS, st.integers(0, 30), st.randoms())
 def test_each_queue_has_one_member_and_parts_are_equal(members: set[str], count: int, random: object) -> None:
     every = queues(count)
-    parts = {member: share(member, list(members), every) for member in members}
+    parts = {member: allocate_queues(member, list(members), every) for member in members}
     assert sorted(chain.from_iterable(parts.values())) == every
     sizes = sorted(map(len, parts.values()))
     assert sizes[-1] - sizes[0] <= 1
@@ -38,11 +38,13 @@ def allocated_by_java(own: str, members: list[str], every: list[Queue]) -> list[
 @given(MEMBERS, st.integers(1, 30))
 def test_it_is_the_part_that_javas_client_takes(members: set[str], count: int) -> None:
     for member in members:
-        assert share(member, members, queues(count)) == allocated_by_java(member, list(members), queues(count))
+        assert allocate_queues(member, members, queues(count)) == allocated_by_java(
+            member, list(members), queues(count)
+        )
 
 
 def test_who_is_no_member_has_nothing() -> None:
-    assert share("me", ["other"], queues(4)) == []
+    assert allocate_queues("me", ["other"], queues(4)) == []
 
 
 @pytest.mark.parametrize(
@@ -50,4 +52,4 @@ def test_who_is_no_member_has_nothing() -> None:
 )
 def test_by_example(own: str, expected: list[int]) -> None:
     members = ["9.9.9.9@1", "10.0.0.1@1#1", "10.0.0.1@7#1"]
-    assert [each.queue_id for each in share(own, members, queues(7))] == expected
+    assert [each.queue_id for each in allocate_queues(own, members, queues(7))] == expected

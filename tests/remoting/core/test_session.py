@@ -4,34 +4,34 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire.remoting import Credentials
-from rocketwire.remoting.core.session import Answered, Asked, Request, Session
-from rocketwire.wire.codes import RequestCode, SerializeType
+from rocketwire.remoting.core.session import ClientRequest, ClientSession, RequestReceived, ResponseReceived
 from rocketwire.wire.errors import WireError
+from rocketwire.wire.facts.codes import RequestCode, SerializeType
 from rocketwire.wire.frame import decode_frame
 from rocketwire.wire.headers.query import ViewMessageRequestHeader
 from rocketwire.wire.java import INT32_MAX
-from rocketwire.wire.signature import Secret
+from rocketwire.wire.signature import SecretKey
 
 CODE = RequestCode.VIEW_MESSAGE_BY_ID
 
 
-def request(offset: int, body: bytes = b"") -> Request:
-    return Request(CODE, ViewMessageRequestHeader(offset=offset), body)
+def request(offset: int, body: bytes = b"") -> ClientRequest:
+    return ClientRequest(CODE, ViewMessageRequestHeader(offset=offset), body)
 
 
 @given(st.lists(st.binary(max_size=40), max_size=6), st.sampled_from(SerializeType), st.data())
 def test_two_sessions_understand_each_other_however_the_bytes_are_cut(
     bodies: list[bytes], serialize: SerializeType, data: st.DataObject
 ) -> None:
-    client, server = Session(serialize=serialize, language="PYTHON"), Session()
+    client, server = ClientSession(serialize=serialize, language="PYTHON"), ClientSession()
     sent = [client.request(request(number, body)) for number, body in enumerate(bodies)]
     stream = b"".join(each for _, each in sent)
-    asked: list[Asked] = []
+    asked: list[RequestReceived] = []
     while stream:
         size = data.draw(st.integers(1, len(stream)))
         found, broken = server.receive(stream[:size])
         assert broken is None
-        asked += [each for each in found if isinstance(each, Asked)]
+        asked += [each for each in found if isinstance(each, RequestReceived)]
         stream = stream[size:]
     assert [(each.opaque, each.code, each.ext, bytes(each.body)) for each in asked] == [
         (opaque, CODE, {"offset": str(number)}, bodies[number]) for number, (opaque, _) in enumerate(sent)
@@ -43,29 +43,29 @@ def test_two_sessions_understand_each_other_however_the_bytes_are_cut(
     assert [
         (each.opaque, each.answer.code, each.answer.remark, bytes(each.answer.body))
         for each in answers
-        if isinstance(each, Answered)
+        if isinstance(each, ResponseReceived)
     ] == [(opaque, 7, "r", body) for (opaque, _), body in reversed(list(zip(sent, bodies, strict=True)))]
 
 
 def test_opaques_are_all_different_and_begin_again_at_the_end() -> None:
-    session = Session()
+    session = ClientSession()
     session._opaque = INT32_MAX - 1
     assert [session.request(request(0))[0] for _ in range(3)] == [INT32_MAX, 1, 2]
 
 
 def test_one_way_requests_and_signatures() -> None:
-    session = Session(credentials=Credentials(access_key="rocketwire", secret_key="12345678"))
+    session = ClientSession(credentials=Credentials(access_key="rocketwire", secret_key="12345678"))
     frame = decode_frame(session.request(request(1, b"body"), oneway=True)[1])
     assert frame.header.is_oneway
-    assert Secret("12345678").signed(frame.header.ext or {}, b"body")
+    assert SecretKey("12345678").verify(frame.header.ext or {}, b"body")
 
 
 def test_what_comes_before_an_error_is_given_with_it() -> None:
-    client = Session()
-    _, good = Session().request(request(1))
+    client = ClientSession()
+    _, good = ClientSession().request(request(1))
     found, broken = client.receive(good + b"\xff\xff\xff\xff\xff\xff\xff\xff")
     assert len(found) == 1
     assert isinstance(broken, WireError)
-    found, broken = Session().receive(good + b"\0\0\0\x06\0\0\0\x02no")
+    found, broken = ClientSession().receive(good + b"\0\0\0\x06\0\0\0\x02no")
     assert len(found) == 1
     assert isinstance(broken, WireError)

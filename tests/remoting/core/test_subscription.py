@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from rocketwire.remoting.core.incoming import message_of
-from rocketwire.remoting.core.subscription import subscription, wanted
+from rocketwire.remoting.core.incoming import decode_message
+from rocketwire.remoting.core.subscription import matches_tags, subscription
 from rocketwire.remoting.errors import SubscriptionInvalid
-from rocketwire.wire.message import Message as Record
+from rocketwire.wire.message import MessageRecord as Record
 
 
 def test_tags_have_their_hash_codes() -> None:
@@ -40,7 +40,7 @@ def test_what_is_no_subscription(topic: str, named: dict[str, str]) -> None:
 def test_tags_of_equal_hash_codes_are_told_apart() -> None:
     by = subscription("T", tags="Aa", version=1)
     found = [
-        message_of(Record(topic="T", queue_id=0, body=b"x", properties=b"TAGS\x01" + tag), "b")
+        decode_message(Record(topic="T", queue_id=0, body=b"x", properties=b"TAGS\x01" + tag), "b")
         for tag in (b"Aa", b"BB")
     ]
-    assert [wanted(each, by) for each in found] == [True, False]
+    assert [matches_tags(each, by) for each in found] == [True, False]

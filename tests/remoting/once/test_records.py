@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rocketwire.remoting.once import cleaning
 from rocketwire.remoting.once.dbapi import DbApiDatabase
-from rocketwire.remoting.once.records import Record, Records
+from rocketwire.remoting.once.records import ConsumedRecord, ConsumedRecords
 from tests.remoting.once.support import Sent, Shop, selling
 
 DAY = 24 * 3600 * 1000
@@ -54,13 +54,13 @@ def test_a_table_of_another_name(shop: Shop) -> None:
 
 @given(st.tuples(st.text(), st.text()), st.tuples(st.text(), st.text()))
 def test_different_messages_have_different_keys(one: tuple[str, str], other: tuple[str, str]) -> None:
-    places = [Record(*each, 0).place() for each in (one, other)]
+    places = [ConsumedRecord(*each, 0).place() for each in (one, other)]
     assert (places[0] == places[1]) == (one == other)
 
 
 @given(st.text(st.characters()))
 def test_every_key_fits_the_columns(key: str) -> None:
-    values = Record(key, key, 0).values()
+    values = ConsumedRecord(key, key, 0).values()
     for name in ("shown_group", "shown_key"):
         shown = values[name]
         assert isinstance(shown, str)
@@ -80,9 +80,9 @@ def test_keys_that_databases_confuse_are_told_apart(shop: Shop, keys: tuple[str,
         assert handle(Sent(key)) is None
 
 
-def records_of(shop: Shop, *records: Record) -> Records:
+def records_of(shop: Shop, *records: ConsumedRecord) -> ConsumedRecords:
     database = DbApiDatabase(shop.connect)
-    made = Records(database, "rocketwire_once")
+    made = ConsumedRecords(database, "rocketwire_once")
     made.prepare("orders", 0)
     for record in records:
         work = database.begin()
@@ -93,8 +93,8 @@ def records_of(shop: Shop, *records: Record) -> Records:
 
 def test_cleaning_takes_the_oldest_of_one_group_only(shop: Shop) -> None:
     times = [5, 1, 2, 2, 9, 3]
-    of_group = [Record("orders", f"{time}-{number}", time) for number, time in enumerate(times)]
-    records = records_of(shop, Record("bills", "bill", 1), *of_group)
+    of_group = [ConsumedRecord("orders", f"{time}-{number}", time) for number, time in enumerate(times)]
+    records = records_of(shop, ConsumedRecord("bills", "bill", 1), *of_group)
     assert shop.recorded == ["1-1", "2-2", "2-3", "3-5", "5-0", "9-4", "bill"]
     records.remove_before("orders", 6, 2)
     assert shop.recorded == ["3-5", "5-0", "9-4", "bill"], "two, and one of the same millisecond"

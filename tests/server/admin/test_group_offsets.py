@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from rocketwire.wire.bodies.fastjson import loads
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.java import INT64_MAX
 from tests.server.harness import Client, code_and_remark, consumer, subscription
 

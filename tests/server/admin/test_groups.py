@@ -8,7 +8,7 @@ import pytest
 
 from rocketwire.wire.bodies import decode_body, encode_body
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig, SubscriptionGroupList
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from tests.server.harness import Client, code_and_remark, consumer, serving, subscription
 
 PUT = RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP

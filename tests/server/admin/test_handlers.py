@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rocketwire.server.config.java_properties import parse_java_properties
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from tests.server.harness import BINARY, Client, Server, code_and_remark, serving, topic_ext
 
 

@@ -18,7 +18,7 @@ from rocketwire.wire.bodies.progress import (
     TopicStatsTable,
 )
 from rocketwire.wire.bodies.statistics import ConsumeStatsList
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from tests.server.harness import (
     NOW,
     Client,

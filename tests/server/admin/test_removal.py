@@ -13,7 +13,7 @@ from rocketwire.server.core.clocks.clock import hour_of_day
 from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.progress import QueryConsumeTimeSpanBody
-from rocketwire.wire.codes import PullSysFlag, RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import PullSysFlag, RequestCode, ResponseCode
 from rocketwire.wire.frame import Frame
 from rocketwire.wire.java import string_hash
 from tests.server.harness import BINARY, JSON, NOW, Client, Server, code_and_remark, offsets_of, records, serving

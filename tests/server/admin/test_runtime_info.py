@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rocketwire.server.admin.runtime_info import Disk, readable
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from tests.server.harness import NOW, Client, Server, properties_text, serving
 from tests.wire import golden
 

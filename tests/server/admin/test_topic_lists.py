@@ -8,7 +8,7 @@ import pytest
 from rocketwire.wire import names
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.topic import CreateTopicListRequestBody, TopicConfig
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.frame import Frame
 from tests.server.harness import Client, code_and_remark
 

@@ -17,7 +17,7 @@ from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.store.errors import StoreNotWritable
 from rocketwire.store.tables.deleted_topics import DeletedTopics
 from rocketwire.store.tables.offsets import OffsetTable
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.frame import Frame
 from tests.server.harness import (
     BINARY,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketwire.server.assignments.dividing import ANY_QUEUE, STRATEGIES, Queues, number_of, shared
+from rocketwire.server.assignments.dividing import ANY_QUEUE, STRATEGIES, TopicQueues, rank_of, share_of
 
 counts = st.integers(1, 20)
 
@@ -24,7 +24,7 @@ def test_each_queue_has_one_client_and_no_client_two_more_than_another(name: str
 def test_a_queue_is_shared_by_the_clients_behind_its_own(name: str, queues: int, clients: int, others: int) -> None:
     strategy = STRATEGIES[name]
     for client in range(clients):
-        found = list(shared(strategy, queues, clients, client, others))
+        found = list(share_of(strategy, queues, clients, client, others))
         if clients > queues:
             assert found == [client % queues]
         else:
@@ -34,7 +34,7 @@ def test_a_queue_is_shared_by_the_clients_behind_its_own(name: str, queues: int,
 
 @given(st.dictionaries(st.text(max_size=2), st.integers(0, 5), max_size=5))
 def test_queues_are_numbered_by_broker_and_id(by_broker: dict[str, int]) -> None:
-    queues = Queues(by_broker)
+    queues = TopicQueues(by_broker)
     found = [queues[number] for number in range(len(queues))]
     in_order = sorted(by_broker, key=lambda name: name.encode("utf-16-be"))
     assert found == [(name, number) for name in in_order for number in range(by_broker[name])]
@@ -44,5 +44,5 @@ def test_queues_are_numbered_by_broker_and_id(by_broker: dict[str, int]) -> None
 
 
 def test_clients_are_numbered_as_java_sorts_them() -> None:
-    assert [number_of(each, ["c", "b", "a"]) for each in "abc"] == [0, 1, 2]
-    assert number_of("\uffff", ["\U0001f600"]) == 1
+    assert [rank_of(each, ["c", "b", "a"]) for each in "abc"] == [0, 1, 2]
+    assert rank_of("\uffff", ["\U0001f600"]) == 1

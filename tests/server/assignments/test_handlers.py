@@ -10,7 +10,7 @@ import pytest
 
 from rocketwire.server.assignments import assignments
 from rocketwire.store.tables.request_modes import RequestModeTable
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from tests.server.harness import Client, Server, code_and_remark, consumer, serving, subscription
 from tests.wire import golden
 

@@ -9,7 +9,7 @@ import trio.testing
 from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.wire.bodies.client import ConsumeFromWhere, ConsumerData, ConsumeType, MessageModel
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from tests.server.busy_loop import BusyLoop
 from tests.server.harness import FakePeer, consumer, mock_clock, settle, subscription
 

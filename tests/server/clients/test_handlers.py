@@ -15,7 +15,7 @@ from rocketwire.wire.bodies.client import (
     MessageQueue,
     UnlockBatchRequestBody,
 )
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.frame import Frame
 from tests.server.harness import BINARY, Client, Server, code_and_remark, consumer, heartbeat, serving, subscription
 

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rocketwire.server.clients.groups import ClientGroups, Standing
+from rocketwire.server.clients.groups import ClientGroups, MembershipSnapshot
 from rocketwire.server.clients.heartbeats import Heartbeats
 from rocketwire.server.configuration import LiveConfig
+from rocketwire.server.core.long_tasks import Steps
 from rocketwire.server.core.request import Peer
-from rocketwire.server.core.works import Steps
 from rocketwire.server.filters.consumer_filters import ConsumerFilters
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.topics.keys import TopicKeys
@@ -49,7 +49,7 @@ HEADER = Header(code=34, opaque=1, version=407)
 class Alone(ClientGroups):
     """Groups for which no heartbeat says what the last one said."""
 
-    def refresh(self, peer: Any, standing: Standing) -> bool:
+    def refresh(self, peer: Any, standing: MembershipSnapshot) -> bool:
         return False
 
 

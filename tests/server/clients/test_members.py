@@ -81,7 +81,7 @@ async def test_a_member_that_changes_its_mind_is_noticed_wherever_it_stands(capl
         assert group is not None
         assert (group.differences, caplog.records) == ((), [])
         join(groups, peers[changing], consumer("G", subscription("T", "B", version=2)), str(changing))
-        assert [len(side.client_ids) for side in group.differences[0].sides] == [3, 1]
+        assert [len(side.client_ids) for side in group.differences[0].variants] == [3, 1]
         assert [record.levelname for record in caplog.records] == ["WARNING"]
         caplog.clear()
 
@@ -94,7 +94,7 @@ async def test_a_member_that_joins_or_leaves_a_large_group_is_compared_with_one(
 
     def counted(
         group: str, members: Sequence[tuple[str, consistency.Subscriptions]]
-    ) -> Iterator[consistency.Difference | None]:
+    ) -> Iterator[consistency.SubscriptionDifference | None]:
         nonlocal compared
         compared += len(members)
         return each_difference(group, members)

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from rocketwire.server.clients import questions as client_questions
-from rocketwire.server.core import works
+from rocketwire.server.clients import client_requests as client_questions
+from rocketwire.server.core import long_tasks
 from rocketwire.server.net.session import Session
 from rocketwire.wire.bodies import decode_body, encode_body
 from rocketwire.wire.bodies.client import ConsumeFromWhere, MessageModel, MessageQueue
 from rocketwire.wire.bodies.fastjson import loads
 from rocketwire.wire.bodies.online import GetConsumerStatusBody, ResetOffsetBody, ResetOffsetBodyForC
-from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import FLAG_ONEWAY, FLAG_RESPONSE, RequestCode, ResponseCode
 from rocketwire.wire.frame import Frame, encode_frame
 from rocketwire.wire.header import Header
 from rocketwire.wire.message_id import offset_message_id
@@ -403,7 +403,7 @@ async def test_many_members_are_told_what_was_written_once(
         written.append(body)
         return encode_body(body)
 
-    monkeypatch.setattr(works, "encode_body", counted)
+    monkeypatch.setattr(long_tasks, "encode_body", counted)
     got = await broker.ask(RESET, reset_ext(NOW, topic="Wide"))
     assert [type(body) for body in written] == [ResetOffsetBody, ResetOffsetBodyForC]
     assert len(decode_body(ResetOffsetBody, bytes(got.body)).offset_table) == queues
@@ -483,7 +483,7 @@ async def test_the_offsets_of_many_members_are_written_as_they_come(
     for client_id, client in members.items():
         await join(client, client_id)
     await hand_on(broker, STATUS, {"topic": "T", "group": "G"})
-    questions = {client_id: await status_question(client) for client_id, client in members.items()}
+    client_requests = {client_id: await status_question(client) for client_id, client in members.items()}
     written: list[str] = []
 
     def counted(body: GetConsumerStatusBody) -> bytes:
@@ -493,7 +493,9 @@ async def test_the_offsets_of_many_members_are_written_as_they_come(
     monkeypatch.setattr(client_questions, "encode_body", counted)
     for number, (client_id, client) in enumerate(members.items(), 1):
         await answer(
-            client, questions[client_id], encode_body(GetConsumerStatusBody(message_queue_table=tables[client_id]))
+            client,
+            client_requests[client_id],
+            encode_body(GetConsumerStatusBody(message_queue_table=tables[client_id])),
         )
         assert len(written) == number
     (got,) = await broker.arrived()

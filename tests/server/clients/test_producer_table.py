@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from tests.server.harness import NOW, Client, Server
 
 

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire.server.config.java_properties import (
-    PropertiesInvalid,
+    JavaPropertiesInvalid,
     format_java_properties,
     parse_java_properties,
 )
@@ -48,7 +48,7 @@ def test_the_rules_of_java(text: str, expected: dict[str, str]) -> None:
 
 
 def test_an_incomplete_escape_is_refused_with_its_line() -> None:
-    with pytest.raises(PropertiesInvalid, match="four hexadecimal digits"):
+    with pytest.raises(JavaPropertiesInvalid, match="four hexadecimal digits"):
         parse_java_properties("a=1\nb=\\u12x4\n")
 
 
@@ -63,7 +63,7 @@ def test_what_is_written_reads_back(properties: dict[str, str]) -> None:
 def test_any_text_is_read_or_refused(text: str) -> None:
     try:
         found = parse_java_properties(text)
-    except PropertiesInvalid:
+    except JavaPropertiesInvalid:
         return
     assert parse_java_properties(format_java_properties(found)) == found
 

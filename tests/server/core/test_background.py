@@ -14,7 +14,7 @@ from rocketwire.server.core.background import (
     SHARE,
     BackgroundBudget,
     IdleTime,
-    in_steps,
+    as_steps,
 )
 from tests.server.busy_loop import BusyLoop
 from tests.server.harness import mock_clock
@@ -70,10 +70,10 @@ async def test_when_requests_cease_the_whole_loop_is_used_again() -> None:
     loop = BusyLoop()
     loop.keep_busy()
     await loop.budget.carry_out(loop.pieces(100, PIECE))
-    assert loop.budget.pressed()
+    assert loop.budget.is_busy()
     loop.busy = False
     loop.time += 1
-    assert not loop.budget.pressed()
+    assert not loop.budget.is_busy()
     loop.rests.clear()
     await loop.budget.carry_out(loop.pieces(1000, PIECE))
     assert loop.rests == []
@@ -180,5 +180,5 @@ async def test_an_iterator_is_taken_as_steps() -> None:
             found.append(number)
             yield
 
-    await BackgroundBudget(now=mock_clock().current_time).carry_out(in_steps(each()))
+    await BackgroundBudget(now=mock_clock().current_time).carry_out(as_steps(each()))
     assert found == [0, 1, 2]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rocketwire.server.core.cache_invalidation import CacheInvalidation
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from tests.server.harness import Client, consumer, serving, subscription
 
 

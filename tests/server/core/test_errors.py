@@ -7,8 +7,8 @@ import pytest
 from rocketwire.server.core import errors
 from rocketwire.server.core.errors import RESPONSE_CODES, ServerError, response_code
 from rocketwire.store.errors import DiskFull, RecordTooLarge, StoreError, TopicUnusable
-from rocketwire.wire.codes import ResponseCode
 from rocketwire.wire.errors import BatchInvalid, CompressionUnknown, HeaderFieldMissing, WireError
+from rocketwire.wire.facts.codes import ResponseCode
 
 CLASSES = [
     each

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from rocketwire.server.core import logs
-from rocketwire.server.core.logs import JSON, complain, start_logging
-from rocketwire.wire.codes import RequestCode
+from rocketwire.server.core.logs import JSON, log_startup_error, start_logging
+from rocketwire.wire.facts.codes import RequestCode
 from tests.server.processes import ROOT, Caller, Process, process
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
@@ -264,10 +264,10 @@ def test_hooks_are_set_for_json_only(form: str, untouched: None) -> None:
 def test_complaints(
     level: int, shown: str, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    complain(logs.CONSOLE, "50 % of it", level=level)
+    log_startup_error(logs.CONSOLE, "50 % of it", level=level)
     assert capsys.readouterr().err == f"rocketwire: {shown}50 % of it\n"
     assert caplog.records == []
-    complain(JSON, "50 % of it", level=level)
+    log_startup_error(JSON, "50 % of it", level=level)
     assert capsys.readouterr().err == ""
     assert [(each.levelno, each.message) for each in caplog.records] == [(level, "50 % of it")]
 

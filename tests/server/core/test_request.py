@@ -6,8 +6,8 @@ import pytest
 
 from rocketwire.server.core.request import Reply, Request, SharedReply
 from rocketwire.server.net.session import Session
-from rocketwire.wire.codes import FLAG_RESPONSE, MAX_FRAME_LENGTH, VERSION_4_9_7, PullSysFlag, RequestCode
 from rocketwire.wire.errors import FrameTooLong
+from rocketwire.wire.facts.codes import FLAG_RESPONSE, MAX_FRAME_LENGTH, VERSION_4_9_7, PullSysFlag, RequestCode
 from rocketwire.wire.frame import Frame, decode_frame, encode_frame_head
 from rocketwire.wire.header import Header
 from rocketwire.wire.headers.offset import QueryConsumerOffsetResponseHeader

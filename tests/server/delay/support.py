@@ -9,16 +9,16 @@ from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.configuration import LiveConfig
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.delay.delivery import DelayDelivery
-from rocketwire.server.guards.throttle.keys import ThrottleKeys
-from rocketwire.server.guards.throttle.throttle import Throttle
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.messages.keys import PageCacheKeys
+from rocketwire.server.messages.message_writer import MessageWriter
 from rocketwire.server.messages.page_cache import PageCacheGuard
-from rocketwire.server.messages.storing import Storing
 from rocketwire.server.send.checks import SendChecks
 from rocketwire.server.send.drafts import SendDrafts
 from rocketwire.server.send.keys import SendKeys
-from rocketwire.server.send.sending import Sending
+from rocketwire.server.send.preparing import SendPreparer
+from rocketwire.server.throttle.keys import ThrottleKeys
+from rocketwire.server.throttle.throttle import Throttle
 from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.server.timer.sends import TimerSends
 from rocketwire.server.topics.keys import TopicKeys
@@ -76,8 +76,8 @@ class Delays:
             GroupTable.open(folder / "groups.json", clock=self.clock), self.live[TopicKeys], self.live[LimitKeys]
         )
         self.page_cache = PageCacheGuard(self.live[PageCacheKeys], now=lambda: 0.0)
-        self.storing = Storing(self.store, flush=None, metrics=Metrics(), page_cache=self.page_cache)
-        self.sending = Sending(
+        self.storing = MessageWriter(self.store, flush=None, metrics=Metrics(), page_cache=self.page_cache)
+        self.sending = SendPreparer(
             SendDrafts(
                 self.live[SendKeys],
                 self.live.current.broker,

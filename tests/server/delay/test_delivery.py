@@ -13,7 +13,7 @@ import trio
 from rocketwire.store.errors import DiskNearlyFull
 from rocketwire.store.layout.consume_queue import ENTRY_STRUCT, HIGHEST_EXT_ADDRESS
 from rocketwire.store.settings import DELAY_LEVELS
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.facts.record import MAX_PROPERTIES_LENGTH
 from rocketwire.wire.message import decode_record
 from rocketwire.wire.properties import decode_properties
@@ -358,7 +358,7 @@ def test_a_full_disk_loses_nothing(delays: Delays, caplog: pytest.LogCaptureFixt
     delays.send(b"a", 1)
     assert delays.store.append([waiting(1, DELAY="1")])
     delays.send(b"b", 1)
-    delays.store.refusal = DiskNearlyFull("full")
+    delays.store.disk_refusal = DiskNearlyFull("full")
     delays.clock.now += 1000
     for _ in range(5):
         while not delays.delivery.deliver():
@@ -367,7 +367,7 @@ def test_a_full_disk_loses_nothing(delays: Delays, caplog: pytest.LogCaptureFixt
     assert delays.delivered() == []
     assert caplog.text.count("delayed messages are not delivered for now") == 1
     assert delays.delivery.dropped == 0
-    delays.store.refusal = None
+    delays.store.disk_refusal = None
     delays.deliver()
     assert delays.delivered() == [b"a", b"b"]
     assert (delays.delivery.delivered, delays.delivery.dropped) == (2, 1)

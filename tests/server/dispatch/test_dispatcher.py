@@ -12,9 +12,9 @@ from rocketwire.server.core.route import Family, Route
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
 from rocketwire.store.errors import StoreClosed
 from rocketwire.store.store import MessageStore
-from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, RequestCode, ResponseCode
 from rocketwire.wire.connection import RawFrame
 from rocketwire.wire.errors import HeaderInvalid
+from rocketwire.wire.facts.codes import FLAG_ONEWAY, FLAG_RESPONSE, RequestCode, ResponseCode
 from rocketwire.wire.header import Header, encode_header
 from rocketwire.wire.headers.offset import GetMaxOffsetRequestHeader, GetMaxOffsetResponseHeader
 from tests.server.harness import BINARY, JSON, Client, FakePeer, Server, code_and_remark
@@ -104,7 +104,7 @@ def raw(code: int, *, opaque: int = 1, flag: int = 0, ext: dict[str, str] | None
 
 
 def route(handler: Any, **options: Any) -> Route:
-    return Route(code=RequestCode.GET_MAX_OFFSET, handler=handler, heading="", **options)
+    return Route(code=RequestCode.GET_MAX_OFFSET, handler=handler, summary="", **options)
 
 
 class Gate:
@@ -257,7 +257,7 @@ async def test_an_answer_that_no_frame_holds_is_an_error_without_a_body(
 
 async def test_others_have_their_turn_when_serving_takes_long() -> None:
     class Turns(FakeSession):
-        def let_others(self) -> None:
+        def request_yield(self) -> None:
             self.pauses = True
 
     seconds = iter([0.0, 0.001, 0.003])

@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from rocketwire.server.core.append import Append, Done
+from rocketwire.server.core.append import Append, SuccessAnswer
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Reply, Request, SharedReply
-from rocketwire.server.core.route import Family, Made, Route
+from rocketwire.server.core.route import Family, HandlerResult, Route
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
 from rocketwire.server.dispatch.group import LONG_GROUP_BYTES
 from rocketwire.server.messages.appending import NOT_STORED
-from rocketwire.store.append.drafts import Appended, Draft
+from rocketwire.store.append.drafts import AppendResult, Draft
 from rocketwire.store.errors import RecordTooLarge
-from rocketwire.wire.codes import FLAG_ONEWAY, RequestCode, ResponseCode
 from rocketwire.wire.connection import FrameReader, RawFrame
 from rocketwire.wire.errors import HeaderInvalid
+from rocketwire.wire.facts.codes import FLAG_ONEWAY, RequestCode, ResponseCode
 from rocketwire.wire.header import Header, decode_header, encode_header
 from tests.server.harness import BINARY, JSON, FakePeer
 
@@ -41,12 +41,12 @@ class Memory:
         self.syncs = False
         self.disk: list[Callable[[ResponseCode], None]] = []
 
-    def append(self, drafts: Sequence[Draft]) -> tuple[list[Appended], dict[int, Exception]]:
+    def append(self, drafts: Sequence[Draft]) -> tuple[list[AppendResult], dict[int, Exception]]:
         self.groups.append([bytes(draft.body) for draft in drafts])
         if any(draft.body == b"bang" for draft in drafts):
             raise ZeroDivisionError("a bug")
         refused = {at: RecordTooLarge(2, 1) for at, draft in enumerate(drafts) if draft.body == self.refuses}
-        return [NOT_STORED if at in refused else Appended(at, 1, at) for at in range(len(drafts))], dict(refused)
+        return [NOT_STORED if at in refused else AppendResult(at, 1, at) for at in range(len(drafts))], dict(refused)
 
     def report(self, appended: Any, refusals: Any, outcome: Any, *, wait: bool, peer: Any) -> None:
         tell = partial(outcome, appended)
@@ -68,7 +68,7 @@ class Line(FakePeer):
         super().__init__()
         self.answers: list[tuple[int, int]] = []
         self.writes: list[int] = []
-        self.diverts = False
+        self.intercepts = False
         self.pauses = False
 
     def who(self, code: int = 0) -> dict[str, object]:
@@ -87,11 +87,11 @@ class Line(FakePeer):
     def reply(self, request: Any, reply: Reply | SharedReply) -> None:
         self.answer(request.header, request.serialize_type, reply.reply if isinstance(reply, SharedReply) else reply)
 
-    def let_others(self) -> None:
+    def request_yield(self) -> None:
         self.pauses = True
 
 
-DONE = Done()
+DONE = SuccessAnswer()
 OVER_QUOTA = SharedReply(Reply(code=ResponseCode.FLOW_CONTROL))
 
 
@@ -109,7 +109,7 @@ class Service:
     def __init__(self) -> None:
         self.decided: set[int] = set()
 
-    def append(self, request: Request[None]) -> Made:
+    def append(self, request: Request[None]) -> HandlerResult:
         body = bytes(request.body)
         if body == b"quota":
             return OVER_QUOTA
@@ -139,8 +139,8 @@ def service() -> Service:
 def dispatcher(memory: Memory, service: Service) -> FrameDispatcher:
     storing: Any = memory
     routes = (
-        Route(code=APPENDS, handler=Service.append, appends=True, heading=""),
-        Route(code=ASKS, handler=lambda *_: Reply(code=len(memory.groups)), heading=""),
+        Route(code=APPENDS, handler=Service.append, appends=True, summary=""),
+        Route(code=ASKS, handler=lambda *_: Reply(code=len(memory.groups)), summary=""),
     )
     return FrameDispatcher([Family(routes=routes, services=service)], metrics=Metrics(), storing=storing)
 
@@ -204,7 +204,7 @@ def test_answers_keep_their_order_whatever_their_form(dispatcher: FrameDispatche
 
 def test_answers_of_a_session_that_diverts_some_go_through_it(dispatcher: FrameDispatcher) -> None:
     line = Line()
-    line.diverts = True
+    line.intercepts = True
     serve(dispatcher, frames(b"a", b"b"), line)
     assert (line.answers, line.writes) == ([(0, 0), (1, 0)], [])
 

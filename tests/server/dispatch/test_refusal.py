@@ -10,8 +10,8 @@ from typing import cast
 from rocketwire.server.core.errors import GroupNotFound
 from rocketwire.server.core.request import Reply
 from rocketwire.server.dispatch.caller import Caller
-from rocketwire.server.dispatch.refusal import refusal
-from rocketwire.wire.codes import RequestCode
+from rocketwire.server.dispatch.refusal import refusal_reply
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.header import Header
 
 
@@ -25,7 +25,7 @@ def refused() -> Reply:
         fail()
     except GroupNotFound as error:
         # The error's traceback has this frame, and this frame the reply.
-        reply = refusal(caller, Header(code=RequestCode.ACK_MESSAGE, opaque=1), error)
+        reply = refusal_reply(caller, Header(code=RequestCode.ACK_MESSAGE, opaque=1), error)
     return reply
 
 

@@ -7,12 +7,12 @@ from collections.abc import Callable
 import pytest
 
 from rocketwire.server.filters import EVERYTHING, MessageFilter, selection, tag
-from rocketwire.server.filters.held import HeldFilters
+from rocketwire.server.filters.held import FilterMemory
 from rocketwire.server.filters.sql import _compile
 
 
 def test_a_filter_counts_once_while_any_keeps_it() -> None:
-    filters = HeldFilters()
+    filters = FilterMemory()
     wanted = tag._read("a||b", None)
     again = tag._read("a||b", None)
     assert wanted.size
@@ -30,7 +30,7 @@ def test_a_filter_counts_once_while_any_keeps_it() -> None:
 
 
 def test_what_takes_everything_takes_no_memory() -> None:
-    filters = HeldFilters()
+    filters = FilterMemory()
     filters.take(EVERYTHING)
     assert (filters.size, filters.size_with(EVERYTHING)) == (0, 0)
     filters.drop(EVERYTHING)

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.server.core.errors import FilterDataMissing, FilterTypeUnsupported, SubscriptionInvalid
+from rocketwire.server.core.errors import FilterDataMissing, FilterExpressionInvalid, FilterTypeUnsupported
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.filters import EVERYTHING
 from rocketwire.server.filters.consumer_filters import ConsumerFilters
 from rocketwire.server.filters.keys import FilterKeys
-from rocketwire.server.filters.selection import check, of_group, of_request
+from rocketwire.server.filters.selection import check_expression, filter_of_group, filter_of_request
 from rocketwire.server.filters.sql import LEAST_TEXT
 from rocketwire.server.filters.sql.code import MOST_COMPARISONS
 from rocketwire.store.tables.consumer_filters import ConsumerFilterTable
@@ -25,14 +25,14 @@ def filters(tmp_path: Path) -> ConsumerFilters:
 
 
 def test_pulls_that_want_everything_ask_nothing(filters: ConsumerFilters) -> None:
-    assert of_request(KEYS, "*", "TAG", most_bytes=MOST) is EVERYTHING
-    assert of_group(KEYS, filters, "G", subscription("T"), 1) is EVERYTHING
+    assert filter_of_request(KEYS, "*", "TAG", most_bytes=MOST) is EVERYTHING
+    assert filter_of_group(KEYS, filters, "G", subscription("T"), 1) is EVERYTHING
 
 
 def test_tags_are_asked_of_the_queue_alone(filters: ConsumerFilters) -> None:
     for wanted in (
-        of_request(KEYS, "A", "TAG", most_bytes=MOST),
-        of_group(KEYS, filters, "G", subscription("T", "A"), 1),
+        filter_of_request(KEYS, "A", "TAG", most_bytes=MOST),
+        filter_of_group(KEYS, filters, "G", subscription("T", "A"), 1),
     ):
         assert wanted.by_code is not None
         assert wanted.by_properties is None
@@ -41,7 +41,10 @@ def test_tags_are_asked_of_the_queue_alone(filters: ConsumerFilters) -> None:
 def test_sql_is_asked_of_the_record_alone(filters: ConsumerFilters) -> None:
     subscribed = subscription("T", "a = 1", expression_type="SQL92")
     filters.register("G", [subscribed])
-    for wanted in (of_request(KEYS, "a = 1", "SQL92", most_bytes=MOST), of_group(KEYS, filters, "G", subscribed, 1)):
+    for wanted in (
+        filter_of_request(KEYS, "a = 1", "SQL92", most_bytes=MOST),
+        filter_of_group(KEYS, filters, "G", subscribed, 1),
+    ):
         assert wanted.by_code is None
         assert wanted.by_properties is not None
         assert wanted.by_properties(b"a\x011")
@@ -50,17 +53,17 @@ def test_sql_is_asked_of_the_record_alone(filters: ConsumerFilters) -> None:
 
 def test_a_filter_by_class_lets_everything_pass(filters: ConsumerFilters) -> None:
     by_class = {"class_filter_mode": True}
-    assert of_group(KEYS, filters, "G", subscription("T", "A", **by_class), 1) is EVERYTHING
+    assert filter_of_group(KEYS, filters, "G", subscription("T", "A", **by_class), 1) is EVERYTHING
     subscribed = subscription("T", "a = 1", expression_type="SQL92", **by_class)
     with pytest.raises(FilterDataMissing):
-        of_group(KEYS, filters, "G", subscribed, 1)
+        filter_of_group(KEYS, filters, "G", subscribed, 1)
     filters.register("G", [subscribed])
-    assert of_group(KEYS, filters, "G", subscribed, 1) is EVERYTHING
+    assert filter_of_group(KEYS, filters, "G", subscribed, 1) is EVERYTHING
 
 
 def test_the_more_an_expression_asks_the_less_text_it_is_asked_about() -> None:
     few, many = (
-        of_request(KEYS, " OR ".join(["a = 1"] * count), "SQL92", most_bytes=MOST).most_text
+        filter_of_request(KEYS, " OR ".join(["a = 1"] * count), "SQL92", most_bytes=MOST).most_text
         for count in (10, MOST_COMPARISONS)
     )
     assert LEAST_TEXT < many < few / 50
@@ -71,24 +74,24 @@ def test_the_more_an_expression_asks_the_less_text_it_is_asked_about() -> None:
     [("a = 1", "SQL92"), ("A || B", "TAG"), ("||", "TAG"), ("*", None), (None, ""), ("a b", "SQL92")],
 )
 def test_good_subscriptions(expression: str | None, kind: str | None) -> None:
-    check(KEYS, expression, kind)
+    check_expression(KEYS, expression, kind)
 
 
 @pytest.mark.parametrize(("expression", "kind"), [("a >", "SQL92"), (None, "SQL92"), ("a", "CLASS")])
 def test_bad_subscriptions(expression: str | None, kind: str | None) -> None:
-    with pytest.raises(SubscriptionInvalid):
-        check(KEYS, expression, kind)
+    with pytest.raises(FilterExpressionInvalid):
+        check_expression(KEYS, expression, kind)
 
 
 def test_only_tags_when_filters_are_switched_off() -> None:
     keys = FilterKeys(enable_property_filter=False)
-    check(keys, "A", "TAG")
+    check_expression(keys, "A", "TAG")
     with pytest.raises(FilterTypeUnsupported, match=r"filter message by SQL92$"):
-        check(keys, "a = 1", "SQL92")
+        check_expression(keys, "a = 1", "SQL92")
 
 
 @pytest.mark.parametrize("expression_type", ["TAG", "SQL92"])
 def test_a_pull_brings_no_longer_subscription_than_a_heartbeat_may(expression_type: str) -> None:
-    of_request(KEYS, "a" * 2000, expression_type, most_bytes=2000)
+    filter_of_request(KEYS, "a" * 2000, expression_type, most_bytes=2000)
     with pytest.raises(LimitExceeded, match=r"maxHeartbeatBytes=2000$"):
-        of_request(KEYS, "a" * 2001, expression_type, most_bytes=2000)
+        filter_of_request(KEYS, "a" * 2001, expression_type, most_bytes=2000)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from rocketwire.server.core.errors import SubscriptionInvalid
+from rocketwire.server.core.errors import FilterExpressionInvalid
 from rocketwire.server.filters import EVERYTHING, MessageFilter
 from rocketwire.server.filters.tag import data_filter, is_tag_type, subscription_filter
 from rocketwire.wire.java import string_hash
@@ -33,7 +33,7 @@ def test_tags_of_one_hash_code_are_for_the_client_to_tell_apart() -> None:
 
 @pytest.mark.parametrize(("expression", "kind"), [("||", "TAG"), ("||||", None), ("", ""), (None, "")])
 def test_what_is_refused(expression: str | None, kind: str | None) -> None:
-    with pytest.raises(SubscriptionInvalid, match=r"^parse the consumer's subscription failed$"):
+    with pytest.raises(FilterExpressionInvalid, match=r"^parse the consumer's subscription failed$"):
         subscription_filter(expression, kind)
 
 

@@ -27,7 +27,7 @@ from h2.settings import SettingCodes
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.grpc import definition_pb2 as d
 from rocketwire.wire.grpc import service_pb2 as s
 from rocketwire.wire.grpc.codes import Code

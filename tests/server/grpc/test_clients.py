@@ -10,7 +10,7 @@ import pytest
 import trio
 
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.grpc.clients import Client, Clients
+from rocketwire.server.grpc.clients import GrpcClient, GrpcClients
 from rocketwire.server.pop.renewals import STEP_MS, Renewals
 from tests.server.busy_loop import BusyLoop
 from tests.server.harness import mock_clock, settle
@@ -42,26 +42,26 @@ class Room:
     """The clients of a broker."""
 
     def __init__(self) -> None:
-        self.gone: list[Client] = []
+        self.gone: list[GrpcClient] = []
         self.in_flight = InFlight()
         self.now = 0.0
         self.renewals = Renewals(lambda: self.now, lambda: round(self.now * 1000))
         self.now = 100.0  # everybody counts as here at the start
-        self.clients = Clients(cast("Any", self.in_flight), self.gone.append, self.renewals)
+        self.clients = GrpcClients(cast("Any", self.in_flight), self.gone.append, self.renewals)
 
-    def claimed(self, line: Any, client_id: str = "a") -> Client:
+    def claimed(self, line: Any, client_id: str = "a") -> GrpcClient:
         """A client that a call names."""
-        return self.clients.claimed(client_id, line)
+        return self.clients.find_or_make(client_id, line)
 
-    def admitted(self, line: Any, client_id: str = "a") -> Client:
+    def admitted(self, line: Any, client_id: str = "a") -> GrpcClient:
         """A client that the guards admit."""
         client = self.claimed(line, client_id)
-        self.clients.admitted(client, line)
+        self.clients.note_admitted(client, line)
         return client
 
     def renews(self) -> bool:
         """Whether messages of the client `a` are renewed."""
-        return self.renewals.renewed("a", 50_000, 50_000 + STEP_MS) is not None
+        return self.renewals.renewal_ms("a", 50_000, 50_000 + STEP_MS) is not None
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ async def test_a_client_that_is_admitted_is_here_until_its_connection_closes(roo
     assert room.clients.find("a") is client
     assert room.renews()
     assert room.in_flight.bytes == 100
-    room.clients.line_closed(line)
+    room.clients.connection_closed(line)
     assert room.gone == [client]
     again = room.admitted(Connection())  # while something still refers to the former one
     assert again is not client
@@ -123,7 +123,7 @@ async def test_a_late_admission_does_not_bring_a_client_back(room: Room) -> None
     line: Any = Connection()
     client = room.admitted(line)
     room.clients.leave(client, for_good=True)
-    room.clients.admitted(client, line)
+    room.clients.note_admitted(client, line)
     assert room.clients.find("a") is None
     assert not room.renews()
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rocketwire import native
-from rocketwire.server.grpc.kernel import KernelCalls
+from rocketwire.server.grpc.kernel import KernelSendCalls
 from rocketwire.wire.grpc import definition_pb2 as d
 from rocketwire.wire.grpc import service_pb2 as s
 from rocketwire.wire.grpc.codes import Code
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(native.kernel is None, reason="there is no kerne
 @pytest.fixture
 def taken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many calls of each read the kernel served."""
-    return counted_serves(monkeypatch, KernelCalls)
+    return counted_serves(monkeypatch, KernelSendCalls)
 
 
 async def send_all(sdk: Sdk, *sent: d.Message) -> list[Any]:

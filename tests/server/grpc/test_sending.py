@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.grpc import definition_pb2 as d
 from rocketwire.wire.grpc import service_pb2 as s
 from rocketwire.wire.grpc.codes import Code
@@ -50,16 +50,16 @@ async def test_a_message_is_stored_with_its_properties(sdk: Sdk, broker: Client)
 
 
 async def test_calls_of_one_read_are_one_group(sdk: Sdk, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    from rocketwire.server.messages.storing import Storing
+    from rocketwire.server.messages.message_writer import MessageWriter
 
     groups: list[int] = []
-    append = Storing.append
+    append = MessageWriter.append
 
-    def counted(self: Storing, drafts: Any) -> Any:
+    def counted(self: MessageWriter, drafts: Any) -> Any:
         groups.append(len(drafts))
         return append(self, drafts)
 
-    monkeypatch.setattr(Storing, "append", counted)
+    monkeypatch.setattr(MessageWriter, "append", counted)
     streams = []
     for number in range(5):
         stream = sdk.open("/apache.rocketmq.v2.MessagingService/SendMessage")

@@ -15,7 +15,7 @@ from rocketwire.wire.bodies.online import (
     ConsumerRunningInfo,
     ProducerConnection,
 )
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.grpc import definition_pb2 as d
 from rocketwire.wire.grpc import service_pb2 as s
 from rocketwire.wire.grpc.codes import Code, GrpcStatus

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.limits import limits as module
 from rocketwire.server.limits.keys import LimitKeys
-from rocketwire.server.limits.limits import LIMITS, Limits
+from rocketwire.server.limits.limits import LIMIT_NAMES, Limits
 from rocketwire.server.net.admission.in_flight import InFlight
-from rocketwire.store.append.flush import GroupCommit
+from rocketwire.store.append.group_commit import GroupCommit
 from rocketwire.wire.addresses import Address
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from tests.server.harness import (
     BINARY,
     JSON,
@@ -31,7 +31,7 @@ from tests.server.harness import (
     subscription,
     topic_ext,
 )
-from tests.server.operations.monitoring.scraping import scraped, value
+from tests.server.monitoring.scraping import scraped, value
 
 HTTP = Address(host="127.0.0.1", port=0)
 DOCS = Path(__file__).parents[3] / "docs"
@@ -40,12 +40,12 @@ BUSY = "[REJECTREQUEST]system busy, start flow control for a while, "
 
 async def test_each_refusal_is_counted_and_a_line_in_ten_seconds_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     metrics = Metrics()
-    limits = Limits(Live(LimitKeys()), metrics)
+    limits = Limits(LiveGroup(LimitKeys()), metrics)
     for _ in range(3):
-        limits.refused("maxConnections", "192.0.2.1")
-    limits.refused("maxFrameBytes", "192.0.2.2:5")
+        limits.count_refusal("maxConnections", "192.0.2.1")
+    limits.count_refusal("maxFrameBytes", "192.0.2.2:5")
     mock_clock().jump(10.1)
-    limits.refused("maxConnections", "192.0.2.3")
+    limits.count_refusal("maxConnections", "192.0.2.3")
     assert metrics.limited == {"maxConnections": 4, "maxFrameBytes": 1}
     assert [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING] == [
         "limit maxConnections: 192.0.2.1 refused, 1 so far",
@@ -242,4 +242,4 @@ def test_each_name_that_refusals_are_counted_by_is_known() -> None:
     named = {name for each in sources for name in re.findall(r'LimitExceeded\("(\w+)"', each.read_text())}
     documented = set(re.findall(r"`(\w+)`", "".join((DOCS / page).read_text() for page in ("limits.md", "tls.md"))))
     assert len(named) > 10
-    assert named < set(LIMITS) <= documented
+    assert named < set(LIMIT_NAMES) <= documented

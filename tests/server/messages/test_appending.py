@@ -9,7 +9,7 @@ import pytest
 
 from rocketwire.server.core.errors import ServiceUnavailable
 from rocketwire.server.messages.appending import NOT_STORED, append_group, refusal_of
-from rocketwire.store.append.drafts import Appended
+from rocketwire.store.append.drafts import AppendResult
 from rocketwire.store.errors import DiskFull, PropertiesTooLong, RecordTooLarge, StoreError, TopicUnusable
 
 LARGE = RecordTooLarge(2, 1)
@@ -32,15 +32,15 @@ class PlannedStore:
         self.append_error: StoreError | None = None
         self.groups = 0
 
-    def append(self, drafts: Sequence[Planned]) -> list[Appended]:
+    def append(self, drafts: Sequence[Planned]) -> list[AppendResult]:
         self.groups += 1
         self.append_error = None
-        appended: list[Appended] = []
+        appended: list[AppendResult] = []
         for draft in drafts:
             if isinstance(draft.outcome, StoreError):
                 self.append_error = draft.outcome
                 break
-            appended.append(Appended(draft.outcome, 1, draft.outcome))
+            appended.append(AppendResult(draft.outcome, 1, draft.outcome))
         return appended
 
 

@@ -17,25 +17,25 @@ def test_the_first_loss_is_told_at_once_and_others_are_counted(caplog: pytest.Lo
         caplog.clear()
         return lines
 
-    losses.note("message 1 is lost")
+    losses.add("message 1 is lost")
     assert told() == ["message 1 is lost"]
     assert losses.due == math.inf
     for number in range(2, 10_000):
-        losses.note(f"message {number} is lost")
-    losses.tell()
+        losses.add(f"message {number} is lost")
+    losses.log_if_due()
     assert told() == []
     assert losses.due == now + SECONDS
     now += SECONDS
-    losses.tell()
+    losses.log_if_due()
     assert told() == ["9998 more, the last: message 9999 is lost"]
-    losses.note("message 10000 is lost")
+    losses.add("message 10000 is lost")
     assert told() == []
     now += SECONDS
-    losses.note("message 10001 is lost")
+    losses.add("message 10001 is lost")
     assert told() == ["1 more, the last: message 10000 is lost"]
     now += 2 * SECONDS
-    losses.tell()
+    losses.log_if_due()
     assert told() == ["1 more, the last: message 10001 is lost"]
     now += SECONDS
-    losses.note("message 10002 is lost")
+    losses.add("message 10002 is lost")
     assert told() == ["message 10002 is lost"]

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import trio
 
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.messages.keys import PageCacheKeys
 from rocketwire.server.messages.page_cache import PageCacheGuard
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.frame import Frame
 from tests.server.harness import (
     BINARY,
@@ -138,13 +138,13 @@ async def test_under_sync_flush_it_is_the_same(tmp_path: Path, disk: SlowDisk) -
 
 async def test_it_costs_nothing_once_it_is_over() -> None:
     times = [5.0]
-    guard = PageCacheGuard(Live(PageCacheKeys()), now=lambda: times[-1])
-    guard.appended(0.0)
-    found = [guard.busy]
+    guard = PageCacheGuard(LiveGroup(PageCacheKeys()), now=lambda: times[-1])
+    guard.note_append(0.0)
+    found = [guard.is_busy]
     assert str(guard.refusal(7)) == BUSY.format(5000, 7)
     for _ in range(4):
         await trio.lowlevel.checkpoint()
-    found.append(guard.busy)
+    found.append(guard.is_busy)
     assert found == [True, False]
     with pytest.raises(KeyError):  # trio knows it no more
         trio.lowlevel.remove_instrument(guard)

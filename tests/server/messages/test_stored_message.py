@@ -13,7 +13,7 @@ from rocketwire.server.messages.stored_message import StoredMessage, stored_mess
 from rocketwire.wire.errors import PropertiesInvalid, RecordInvalid
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.java import hash_map_order, string_hash
-from rocketwire.wire.message import Message, encode_record
+from rocketwire.wire.message import MessageRecord, encode_record
 from rocketwire.wire.properties import decode_properties, encode_properties
 from tests.wire import golden
 from tests.wire.test_message import messages
@@ -25,7 +25,7 @@ property_values = st.text(st.characters(exclude_characters="\x02", exclude_categ
 
 
 @given(messages)
-def test_a_record_is_read_as_the_codec_reads_it(message: Message) -> None:
+def test_a_record_is_read_as_the_codec_reads_it(message: MessageRecord) -> None:
     found = stored_message(memoryview(encode_record(message)))
     assert (found.topic, found.queue_id, found.queue_offset) == (message.topic, message.queue_id, message.queue_offset)
     assert (bytes(found.body), found.properties, found.flag) == (message.body, message.properties, message.flag)
@@ -39,7 +39,7 @@ def test_a_record_is_read_as_the_codec_reads_it(message: Message) -> None:
     assert found.sys_flag & ~0x30 == message.sys_flag & ~0x30
 
 
-RECORD = encode_record(Message(topic="T", queue_id=1, body=b"body", properties=b"k\x01v"))
+RECORD = encode_record(MessageRecord(topic="T", queue_id=1, body=b"body", properties=b"k\x01v"))
 
 
 @given(st.data())
@@ -101,7 +101,7 @@ def test_what_apache_stored_again_is_what_a_draft_has() -> None:
 
 
 def test_the_hosts_sizes_are_the_stores_to_tell() -> None:
-    record = encode_record(Message(topic="T", queue_id=0, body=b"", born_host=("::1", 2), store_host=("::1", 2)))
+    record = encode_record(MessageRecord(topic="T", queue_id=0, body=b"", born_host=("::1", 2), store_host=("::1", 2)))
     message = stored_message(memoryview(record))
     assert message.sys_flag == 0x30
     draft = message.draft("T", 0, {})
@@ -109,7 +109,7 @@ def test_the_hosts_sizes_are_the_stores_to_tell() -> None:
 
 
 def test_bytes_that_are_no_text_are_replaced() -> None:
-    record = encode_record(Message(topic="T", queue_id=0, body=b"", properties=b"a\x01\xff\x02TAGS\x01x"))
+    record = encode_record(MessageRecord(topic="T", queue_id=0, body=b"", properties=b"a\x01\xff\x02TAGS\x01x"))
     assert stored_message(memoryview(record)).decoded_properties() == {"a": "\ufffd", "TAGS": "x"}
 
 
@@ -126,7 +126,7 @@ def test_properties_are_in_the_order_of_the_hash_map(properties: dict[str, str])
 
 
 @given(messages, st.dictionaries(property_names, property_values.filter(bool), max_size=15))
-def test_a_draft_keeps_the_properties_that_a_broker_wrote(message: Message, properties: dict[str, str]) -> None:
+def test_a_draft_keeps_the_properties_that_a_broker_wrote(message: MessageRecord, properties: dict[str, str]) -> None:
     record = encode_record(replace(message, properties=stored_text(properties)))
     found = stored_message(memoryview(record))
     assert found.draft("T", 3, found.decoded_properties()).properties == found.properties

@@ -11,7 +11,7 @@ import pytest
 
 from rocketwire.server.config.java_properties import parse_java_properties
 from rocketwire.server.name_server.admin_handlers import MOST_CONFIG
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from tests.server.harness import BINARY, JSON, Client, Server, code_and_remark, serving
 
 

@@ -10,9 +10,9 @@ from rocketwire.server.name_server.advertised import (
     ForNetwork,
     parse_advertised,
 )
-from rocketwire.server.net.neighbours import Neighbourhood
+from rocketwire.server.net.local_networks import LocalNetworks
 from rocketwire.wire.addresses import Address
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from tests.server.harness import serving
 from tests.server.name_server.test_handlers import route
 
@@ -56,7 +56,7 @@ def test_what_may_not(text: str) -> None:
     ],
 )
 def test_who_gets_which_address(monkeypatch: pytest.MonkeyPatch, peer: str, address: str) -> None:
-    monkeypatch.setattr(Neighbourhood, "own_address", lambda _, who: "172.20.0.3" if who == "10.0.0.5" else None)
+    monkeypatch.setattr(LocalNetworks, "own_address", lambda _, who: "172.20.0.3" if who == "10.0.0.5" else None)
     registered = Address(host="127.0.0.1", port=80)
     advertising = Advertising((NEIGHBOURS, OFFICE, OFFICE_6), registered=registered, listen_port=10911)
     assert advertising.seen_from(peer, str(registered)) == address

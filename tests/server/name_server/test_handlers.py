@@ -10,7 +10,7 @@ import pytest
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.route import RegisterBrokerBody, encode_registration
 from rocketwire.wire.bodies.topic import DataVersion, TopicConfig, TopicConfigSerializeWrapper
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.frame import Frame
 from tests.server.harness import BINARY, Client, Server, code_and_remark, serving
 

@@ -8,14 +8,14 @@ from itertools import pairwise
 import pytest
 import trio
 
-from rocketwire.server.core.request import Answer
+from rocketwire.server.core.request import ClientAnswer
 from rocketwire.server.net import client_calls
 from rocketwire.server.net.client_calls import ClientCalls
 from rocketwire.server.net.session import Session
-from rocketwire.wire.codes import FLAG_RESPONSE, RequestCode
+from rocketwire.wire.facts.codes import FLAG_RESPONSE, RequestCode
 from tests.server.harness import BINARY, Client, Server, account, mock_clock, settle
 
-ANSWER = Answer(code=0, remark=None, ext={}, body=b"")
+ANSWER = ClientAnswer(code=0, remark=None, ext={}, body=b"")
 
 
 async def pass_time(seconds: float) -> None:
@@ -25,17 +25,17 @@ async def pass_time(seconds: float) -> None:
 
 async def test_an_answer_goes_to_the_call_of_its_opaque_once(nursery: trio.Nursery) -> None:
     calls = ClientCalls(nursery, account())
-    first: list[Answer | None] = []
-    second: list[Answer | None] = []
+    first: list[ClientAnswer | None] = []
+    second: list[ClientAnswer | None] = []
     calls.add(1, size=1, seconds=3, done=first.append)
     calls.add(2, size=1, seconds=3, done=second.append)
-    calls.answered(2, ANSWER)
-    calls.answered(2, ANSWER)
-    calls.answered(7, ANSWER)
+    calls.match_answer(2, ANSWER)
+    calls.match_answer(2, ANSWER)
+    calls.match_answer(7, ANSWER)
     assert (first, second) == ([], [ANSWER])
     await settle()
     await pass_time(10)
-    calls.answered(1, ANSWER)
+    calls.match_answer(1, ANSWER)
     assert (first, second) == ([None], [ANSWER])
 
 
@@ -73,7 +73,7 @@ async def test_one_task_watches_and_ends_when_nothing_waits(nursery: trio.Nurser
     await settle()
     assert len(nursery.child_tasks) == before + 1
     for opaque in range(100):
-        calls.answered(opaque, ANSWER)
+        calls.match_answer(opaque, ANSWER)
     await pass_time(3)
     assert len(nursery.child_tasks) == before
 
@@ -82,7 +82,7 @@ async def test_a_call_made_by_the_one_that_is_given_up_has_its_time_too(nursery:
     calls = ClientCalls(nursery, account())
     given_up: list[float] = []
 
-    def again(_: Answer | None) -> None:
+    def again(_: ClientAnswer | None) -> None:
         given_up.append(trio.current_time())
         if len(given_up) < 3:
             calls.add(len(given_up), size=1, seconds=2, done=again)
@@ -97,7 +97,7 @@ async def test_a_call_made_by_the_one_that_is_given_up_has_its_time_too(nursery:
 
 async def test_many_that_are_late_leave_others_their_turn(nursery: trio.Nursery) -> None:
     calls = ClientCalls(nursery, account())
-    ended: list[Answer | None] = []
+    ended: list[ClientAnswer | None] = []
     for opaque in range(100):
         calls.add(opaque, size=1, seconds=3, done=ended.append)
     await settle()
@@ -111,7 +111,7 @@ async def test_many_that_are_late_leave_others_their_turn(nursery: trio.Nursery)
 
 async def test_closing_gives_up_what_waits(nursery: trio.Nursery) -> None:
     calls = ClientCalls(nursery, account())
-    ended: list[Answer | None] = []
+    ended: list[ClientAnswer | None] = []
     before = len(nursery.child_tasks)
     calls.add(1, size=1, seconds=3, done=ended.append)
     await settle()
@@ -125,9 +125,9 @@ async def test_closing_gives_up_what_waits(nursery: trio.Nursery) -> None:
 
 async def test_who_is_given_up_may_close_the_connection(nursery: trio.Nursery) -> None:
     calls = ClientCalls(nursery, account())
-    ended: list[Answer | None] = []
+    ended: list[ClientAnswer | None] = []
 
-    def close(answer: Answer | None) -> None:
+    def close(answer: ClientAnswer | None) -> None:
         ended.append(answer)
         calls.close()
 
@@ -139,11 +139,11 @@ async def test_who_is_given_up_may_close_the_connection(nursery: trio.Nursery) -
 
 
 async def test_a_bug_in_one_that_waits_takes_no_other(nursery: trio.Nursery, caplog: pytest.LogCaptureFixture) -> None:
-    def broken(_: Answer | None) -> None:
+    def broken(_: ClientAnswer | None) -> None:
         raise ZeroDivisionError
 
     calls = ClientCalls(nursery, account())
-    ended: list[Answer | None] = []
+    ended: list[ClientAnswer | None] = []
     calls.add(1, size=1, seconds=3, done=broken)
     calls.add(2, size=1, seconds=3, done=ended.append)
     calls.close()
@@ -165,7 +165,7 @@ async def test_a_client_answers_the_server(
     sessions: list[Session], server: Server, broker: Client, serialize_type: int
 ) -> None:
     session = await session_of(broker, sessions)
-    got: list[Answer | None] = []
+    got: list[ClientAnswer | None] = []
     session.call(RequestCode.GET_CONSUMER_RUNNING_INFO, {"consumerGroup": "G"}, b"asked", seconds=3, done=got.append)
     await broker.arrived()
     (request,) = broker.pushes
@@ -176,14 +176,14 @@ async def test_a_client_answers_the_server(
     )
     await broker.write(answer + answer)
     await settle()
-    assert got == [Answer(code=5, remark=None, ext={"a": "b"}, body=b"body")]
+    assert got == [ClientAnswer(code=5, remark=None, ext={"a": "b"}, body=b"body")]
     assert (await broker.send("T")).header.code == 0
 
 
 async def test_a_client_that_does_not_answer_or_leaves(sessions: list[Session], server: Server, broker: Client) -> None:
     session = await session_of(broker, sessions)
-    late: list[Answer | None] = []
-    cut: list[Answer | None] = []
+    late: list[ClientAnswer | None] = []
+    cut: list[ClientAnswer | None] = []
     session.call(307, {}, b"", seconds=3, done=late.append)
     await server.pass_time(3)
     assert late == [None]
@@ -200,7 +200,7 @@ async def test_calls_on_one_connection_are_bounded(
 ) -> None:
     monkeypatch.setattr(client_calls, "LIMIT", 3)
     session = await session_of(broker, sessions)
-    got: list[Answer | None] = []
+    got: list[ClientAnswer | None] = []
     for _ in range(4):
         session.call(307, {}, b"", seconds=3, done=got.append)
     assert got == [None]
@@ -213,7 +213,7 @@ async def test_what_waits_on_one_connection_is_bounded_in_bytes_too(
 ) -> None:
     monkeypatch.setattr(client_calls, "LIMIT_BYTES", 2000)
     session = await session_of(broker, sessions)
-    got: list[Answer | None] = []
+    got: list[ClientAnswer | None] = []
 
     def call() -> None:
         session.call(307, {}, bytes(1000), seconds=3, done=got.append)
@@ -237,7 +237,7 @@ async def test_a_client_that_does_not_read_is_not_called(
     sessions: list[Session], server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = await session_of(broker, sessions)
-    got: list[Answer | None] = []
+    got: list[ClientAnswer | None] = []
     monkeypatch.setattr("rocketwire.server.net.outgoing.HIGH_WATER", -1)
     session.call(307, {}, b"", seconds=3, done=got.append)
     assert got == [None]

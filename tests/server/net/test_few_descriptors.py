@@ -15,7 +15,7 @@ from typing import Final
 import pytest
 
 from rocketwire.server.net.admission.descriptors import KEPT_FOR_STORE
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from tests.server.harness import NOW, free_port, properties_text
 from tests.server.processes import Caller, Process, eventually, process
 

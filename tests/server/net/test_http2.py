@@ -25,8 +25,8 @@ class WithoutTheLibrary:
 
 
 def test_the_kernel_serves_where_it_finds_the_library() -> None:
-    made = http2.server_connection(**LIMITS)
-    version = http2.library()
+    made = http2.make_http2(**LIMITS)
+    version = http2.libnghttp2_version()
     if native.kernel is None:
         assert (version, type(made)) == (None, Connection)
     else:
@@ -37,8 +37,8 @@ def test_the_kernel_serves_where_it_finds_the_library() -> None:
 @pytest.mark.parametrize("kernel", [None, WithoutTheLibrary])
 def test_else_the_twin_does(kernel: type | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "kernel", kernel)
-    assert http2.library() is None
-    assert type(http2.server_connection(**LIMITS)) is Connection
+    assert http2.libnghttp2_version() is None
+    assert type(http2.make_http2(**LIMITS)) is Connection
 
 
 def test_nobody_imports_hpack_before_there_is_a_connection() -> None:

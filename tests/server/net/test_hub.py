@@ -12,14 +12,14 @@ import trio
 
 from rocketwire import native
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
+from rocketwire.server.monitoring.latencies import BOUNDS
 from rocketwire.server.net.hub import Hub, hub_kernel
 from rocketwire.server.net.outgoing import HIGH_WATER
 from rocketwire.server.net.reader import READ_BUFFER_BYTES
 from rocketwire.server.net.session import Session
-from rocketwire.server.operations.monitoring.latencies import BOUNDS
 from rocketwire.server.send.drafts import SendDrafts
-from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.connection import RawFrame
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.header import Header
 from tests.server.harness import Client, Clock, Server, account, mock_clock, records, send_ext, serving, settle
 from tests.store.support import descriptors
@@ -227,7 +227,7 @@ async def test_turns_go_on_though_nothing_more_arrives(
 ) -> None:
     def one_by_one(session: Session, frames: list[RawFrame]) -> int:
         sum(range(200_000))  # longer than a round is to take
-        session.let_others()
+        session.request_yield()
         session.write(b"a")
         return 1
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import trio
 
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.route import Family
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
@@ -102,7 +102,7 @@ def made(sock: socket.socket, **options: Any) -> Listener:
     """A listener of a name server without services."""
     metrics = Metrics()
     dispatcher = FrameDispatcher([Family(routes=name_server.ROUTES, services=None)], metrics=metrics)
-    in_flight = InFlight(Limits(Live(LimitKeys()), metrics))
+    in_flight = InFlight(Limits(LiveGroup(LimitKeys()), metrics))
     return Listener(
         sock,
         dispatcher,

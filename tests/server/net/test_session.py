@@ -16,8 +16,8 @@ from rocketwire.server.dispatch.dispatcher import FrameDispatcher
 from rocketwire.server.dispatch.group import AppendGroup
 from rocketwire.server.net.outgoing import HIGH_WATER
 from rocketwire.server.net.session import Session
-from rocketwire.wire.codes import FLAG_ONEWAY, RequestCode, ResponseCode
 from rocketwire.wire.connection import RawFrame
+from rocketwire.wire.facts.codes import FLAG_ONEWAY, RequestCode, ResponseCode
 from tests.server.harness import (
     BINARY,
     Client,
@@ -374,7 +374,7 @@ async def test_a_client_whose_requests_take_long_is_woken_and_told_as_others_are
     real = AppendGroup.add
 
     def long(self: AppendGroup, session: Session, *args: Any) -> bool:
-        session.let_others()
+        session.request_yield()
         session.push(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, {})
         return real(self, session, *args)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rocketwire.wire.codes import PullSysFlag, RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import PullSysFlag, RequestCode, ResponseCode
 from tests.server.harness import Client, code_and_remark
 
 GROUP = "CID_RMQ_SYS_TRANS"

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.store.read.fetch import Fetched
+from rocketwire.store.read.fetch import FetchResult
 from rocketwire.store.store import MessageStore
-from rocketwire.wire.codes import PullSysFlag, RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import PullSysFlag, RequestCode, ResponseCode
 from rocketwire.wire.frame import Frame
 from tests.server.harness import BINARY, NOW, Client, Server, code_and_remark, pull_ext, serving
 from tests.wire import golden
@@ -135,9 +135,9 @@ async def test_a_new_group_on_an_old_queue_goes_by_its_own_rule(
     await broker.send("T")
     real = MessageStore.get
 
-    def far(*args: object, **options: object) -> Fetched:
+    def far(*args: object, **options: object) -> FetchResult:
         fetched = real(*args, **options)  # type: ignore[arg-type]  # passed on as they come
-        fetched.far_behind = True
+        fetched.is_far_behind = True
         return fetched
 
     monkeypatch.setattr(MessageStore, "get", far)

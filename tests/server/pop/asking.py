@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from rocketwire.wire.bodies import encode_body
-from rocketwire.wire.bodies.pop import BatchAck, BatchAckMessageRequestBody, bit_set
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.bodies.pop import BatchAck, BatchAckMessageRequestBody, encode_bit_set
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.facts.properties import POP_CK
 from rocketwire.wire.frame import Frame
 from rocketwire.wire.headers import decode_ext, encode_ext
@@ -18,8 +18,8 @@ from rocketwire.wire.headers.pop import (
     PopMessageRequestHeader,
     PopMessageResponseHeader,
 )
-from rocketwire.wire.message import Message
-from rocketwire.wire.pop_handle import PopHandle, decode_pop_handle, kind_of, popped_queues
+from rocketwire.wire.message import MessageRecord
+from rocketwire.wire.pop_handle import PopHandle, decode_pop_handle, decode_popped_queues, topic_kind
 from rocketwire.wire.properties import decode_stored_properties
 from tests.server.harness import Client, records, settle
 
@@ -30,7 +30,7 @@ INVISIBLE = 10_000
 class Got(NamedTuple):
     """A popped message."""
 
-    message: Message
+    message: MessageRecord
     handle: PopHandle
     topic: str
     """The topic that it is in."""
@@ -87,7 +87,7 @@ def popped(frame: Frame, topic: str = "T", **changes: Any) -> Popped:
     group = changes.get("consumer_group", "G")
     starts = {
         (each.kind, each.queue_id): each
-        for each in popped_queues(fields.start_offset_info or "", fields.msg_offset_info or "")
+        for each in decode_popped_queues(fields.start_offset_info or "", fields.msg_offset_info or "")
     }
     messages = []
     for message in records(frame.body):
@@ -95,7 +95,7 @@ def popped(frame: Frame, topic: str = "T", **changes: Any) -> Popped:
         if own is not None:
             handle = decode_pop_handle(own)
         else:
-            queue = starts[kind_of(message.topic), message.queue_id]
+            queue = starts[topic_kind(message.topic), message.queue_id]
             assert message.queue_offset in queue.offsets
             handle = PopHandle(
                 queue.start_offset, fields.pop_time, fields.invisible_time, fields.revive_qid, queue.kind,
@@ -136,7 +136,7 @@ def ack_body(*messages: Got, **changes: Any) -> bytes:
         "revive_queue_id": handle.revive_queue,
         "pop_time": handle.pop_time,
         "invisible_time": handle.invisible_time,
-        "bit_set": bit_set(each.handle.offset - handle.start_offset for each in messages),
+        "encode_bit_set": encode_bit_set(each.handle.offset - handle.start_offset for each in messages),
         **changes,
     }
     return encode_body(BatchAckMessageRequestBody(broker_name=BROKER, acks=(BatchAck(**values),)))

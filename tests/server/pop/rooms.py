@@ -15,8 +15,6 @@ from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Reply, Request, SharedReply
 from rocketwire.server.filters.keys import FilterKeys
-from rocketwire.server.guards.throttle.keys import ThrottleKeys
-from rocketwire.server.guards.throttle.throttle import Throttle
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.limits.limits import Limits
 from rocketwire.server.pop import handlers
@@ -25,16 +23,18 @@ from rocketwire.server.pop.order.ordered_queues import OrderedQueues
 from rocketwire.server.pop.pops import Pops
 from rocketwire.server.pop.renewals import Renewals
 from rocketwire.server.pop.reviving.recovery import move_offsets
-from rocketwire.server.pop.reviving.resetting import OffsetResets
+from rocketwire.server.pop.reviving.resetting import OffsetResetter
 from rocketwire.server.pull.keys import TransferKeys
 from rocketwire.server.statistics.counters import Counters
+from rocketwire.server.throttle.keys import ThrottleKeys
+from rocketwire.server.throttle.throttle import Throttle
 from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.store.tables.pop.offset_resets import OffsetResetTable
 from rocketwire.store.tables.pop.order_info import OrderInfoTable
 from rocketwire.wire.bodies.topic import TopicConfig
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.frame import Frame
 from rocketwire.wire.header import Header
 from rocketwire.wire.headers import WireHeader
@@ -97,7 +97,7 @@ class PopTimers(Timers):
         due_time = DueTime(moved=self.moved)
         renewals = Renewals(lambda: 0.0, lambda: 0)
         self.loop = BusyLoop(tick=0.000_01)
-        resets = OffsetResets(
+        resets = OffsetResetter(
             OffsetResetTable.open(folder / "offsetResets.json"),
             self.offsets,
             store=self.store,

@@ -9,7 +9,7 @@ import pytest
 from rocketwire.server.core.errors import GroupNotFound, MessageIllegal
 from rocketwire.server.core.pop_errors import NotInQueue
 from rocketwire.server.core.request import Reply
-from rocketwire.wire.bodies.pop import BatchAck, bit_set
+from rocketwire.wire.bodies.pop import BatchAck, encode_bit_set
 from rocketwire.wire.errors import BodyInvalid, PopHandleInvalid
 from rocketwire.wire.names import TIMER_TOPIC
 from rocketwire.wire.pop_handle import ORDER_REVIVE_QUEUE
@@ -36,7 +36,7 @@ def batch(got: Got, **changes: object) -> BatchAck:
         "revive_queue_id": handle.revive_queue,
         "pop_time": handle.pop_time,
         "invisible_time": handle.invisible_time,
-        "bit_set": bit_set([0]),
+        "encode_bit_set": encode_bit_set([0]),
         **changes,
     }
     return BatchAck(**values)  # type: ignore[arg-type]  # as the test says
@@ -45,7 +45,7 @@ def batch(got: Got, **changes: object) -> BatchAck:
 async def test_offsets_outside_the_queue_are_passed_over(room: PopTimers) -> None:
     (got, *_) = room.pop()
     before = room.store.max_offset(TIMER_TOPIC, 0)
-    made = room.pops.services.acks.ack_all([batch(got, bit_set=bit_set([100]))], "broker-a", REMOTE)
+    made = room.pops.services.acks.ack_all([batch(got, bit_set=encode_bit_set([100]))], "broker-a", REMOTE)
     assert not hasattr(made, "drafts")
     assert room.store.max_offset(TIMER_TOPIC, 0) == before
     room.stop()
@@ -60,7 +60,7 @@ async def test_what_is_refused(room: PopTimers) -> None:
         ({"revive_queue_id": 8}, PopHandleInvalid),
         ({"invisible_time": 10**15}, PopHandleInvalid),  # its record would wait in the timer for ever
         ({"pop_time": 10**15}, PopHandleInvalid),
-        ({"bit_set": "I"}, BodyInvalid),
+        ({"encode_bit_set": "I"}, BodyInvalid),
     ):
         with pytest.raises(error):
             acks.ack_all([batch(got, **changes)], "broker-a", REMOTE)
@@ -84,7 +84,7 @@ async def test_messages_in_order_are_for_their_keeper(room: PopTimers) -> None:
     room.change(second, 100)
     room.ack(first)
     third = room.pops.services.acks.ack_all(
-        [batch(first, revive_queue_id=ORDER_REVIVE_QUEUE, bit_set=bit_set([0, 1]))], "broker-a", REMOTE
+        [batch(first, revive_queue_id=ORDER_REVIVE_QUEUE, bit_set=encode_bit_set([0, 1]))], "broker-a", REMOTE
     )
     assert third == Reply()
     assert room.store.max_physical_offset == before  # nothing is stored of them

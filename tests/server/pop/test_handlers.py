@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rocketwire.wire.codes import PopResponseCode, RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import PopResponseCode, RequestCode, ResponseCode
 from rocketwire.wire.facts.properties import FIRST_POP_TIME, ORIGIN_GROUP, POP_CK
 from rocketwire.wire.properties import decode_stored_properties
 from tests.server.harness import NOW, Client, Server, code_and_remark, records, send_ext, serving, settle

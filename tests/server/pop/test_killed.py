@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from tests.server.harness import send_ext, topic_ext
 from tests.server.pop.asking import Got, ack_body, pop_ext, popped
 from tests.server.processes import Caller, process

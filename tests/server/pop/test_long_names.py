@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rocketwire.wire import names
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.facts.record import MAGIC_V1, MAGIC_V2
 from rocketwire.wire.grpc import service_pb2 as s
 from rocketwire.wire.grpc.codes import Code
@@ -18,7 +18,7 @@ from tests.server.grpc.sdk import Sdk, code_of, create_group, receive_request
 from tests.server.grpc.sdk import topic as resource
 from tests.server.harness import Clock, Server, records, serving
 from tests.server.pop import asking
-from tests.store.archive.support import damages
+from tests.store.offline.support import damages
 
 pytestmark = pytest.mark.costly
 

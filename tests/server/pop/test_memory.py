@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from tests.server.harness import send_ext
 from tests.server.pop.asking import pop_ext
 from tests.server.processes import Caller, Process, eventually, process

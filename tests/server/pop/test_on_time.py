@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.facts.properties import FIRST_POP_TIME
 from rocketwire.wire.properties import decode_stored_properties
 from tests.server.harness import send_ext, topic_ext

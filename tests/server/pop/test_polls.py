@@ -9,13 +9,13 @@ import pytest
 
 from rocketwire.server.core.errors import ServiceUnavailable, TopicNotFound
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.core.works import Works
+from rocketwire.server.core.long_tasks import LongTaskScheduler
 from rocketwire.server.filters import EVERYTHING
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.messages.appending import NOT_STORED
 from rocketwire.server.pop.ordered import PopQueue
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers.pop import NotificationRequestHeader, PopMessageRequestHeader
 from tests.server.harness import mock_clock, settle
 from tests.server.pop.asking import popped
@@ -160,7 +160,7 @@ async def test_a_bug_is_answered_to_who_waits(
         def fail(*_: object) -> None:
             raise ValueError("a bug")
 
-        monkeypatch.setattr(room.pops.services.taking, "take", fail)
+        monkeypatch.setattr(room.pops.services.reader, "take", fail)
         room.put(b"a")
         assert [(reply.code, reply.remark) for reply in peer.replies] == [(ResponseCode.SYSTEM_ERROR, "a bug")]
         assert "a request of 10.0.0.1:5 that waits" in caplog.text
@@ -172,7 +172,7 @@ async def test_a_topic_that_ends(tmp_path: Path) -> None:
     async with room.running():
         peers = [wait(room), wait(room, group="H")]
         work = room.pops.end_topic("T", TopicNotFound("T"))
-        Works().begin(work)
+        LongTaskScheduler().start(work)
         assert [[reply.code for reply in peer.replies] for peer in peers] == [[17], [17]]
         assert room.pops.held == 0
     room.stop()

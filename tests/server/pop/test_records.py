@@ -5,18 +5,25 @@ from __future__ import annotations
 import pytest
 
 from rocketwire.server.core.errors import MessageIllegal
-from rocketwire.server.pop.records import PopRecords, check_time
+from rocketwire.server.pop.records import PopRecords, check_invisible_time
 from rocketwire.store.append.drafts import Draft
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.names import TIMER_TOPIC
-from rocketwire.wire.pop_records import Ack, CheckPoint, ack_of_several, decode_ack, decode_check_point
+from rocketwire.wire.pop_records import Ack, CheckPoint, batch_ack, decode_ack, decode_check_point
 from rocketwire.wire.properties import decode_properties
 
 HOST = b"\x0a\0\0\x01\0\0\0\x05"
 NOW = 1_700_000_000_123
 RECORDS = PopRecords("rmq_sys_REVIVE_LOG_C", HOST)
 POINT = CheckPoint(
-    topic="T", group="G", start_offset=3, differences=(0, 1), pop_time=NOW, invisible_time=5000, broker="b", count=2
+    topic="T",
+    group="G",
+    start_offset=3,
+    offset_differences=(0, 1),
+    pop_time=NOW,
+    invisible_time=5000,
+    broker="b",
+    count=2,
 )
 ACK = Ack(topic="T", group="G", start_offset=3, pop_time=NOW, broker="b", offset=4)
 
@@ -58,18 +65,18 @@ def test_an_acknowledgement_never_overtakes_its_check_point(now: int, due: int) 
 
 
 def test_one_of_several_messages() -> None:
-    draft = RECORDS.ack(ack_of_several(ACK, [3, 4]), 6, NOW + 5000, NOW)
+    draft = RECORDS.ack(batch_ack(ACK, [3, 4]), 6, NOW + 5000, NOW)
     assert properties(draft)["TAGS"] == "bAck"
-    assert decode_ack(draft.body).acked == (3, 4)
+    assert decode_ack(draft.body).acked_offsets == (3, 4)
 
 
 def test_the_brokers_own_stands_in_the_revive_topic() -> None:
-    draft = RECORDS.settled(ACK, 6, NOW + 5000, NOW + 5010)
+    draft = RECORDS.settled_draft(ACK, 6, NOW + 5000, NOW + 5010)
     assert (draft.topic, draft.queue_id) == ("rmq_sys_REVIVE_LOG_C", 6)
     assert properties(draft)["TIMER_DELIVER_MS"] == str(NOW + 5000)
 
 
 def test_times_that_are_too_long() -> None:
-    check_time(10_000, 10, least=1)
+    check_invisible_time(10_000, 10, least=1)
     with pytest.raises(MessageIllegal, match="should not be bigger than the max delay 10000ms"):
-        check_time(10_001, 10, least=1)
+        check_invisible_time(10_001, 10, least=1)

@@ -34,39 +34,39 @@ def renewals(time: Time) -> Renewals:
 
 
 def renews(renewals: Renewals, client: str | None = "a", after: int = STEP_MS) -> int | None:
-    return renewals.renewed(client, POPPED, POPPED + after)
+    return renewals.renewal_ms(client, POPPED, POPPED + after)
 
 
 def test_messages_of_those_who_are_here_are_renewed(renewals: Renewals) -> None:
     assert renews(renewals) is None
-    renewals.enter("a")
+    renewals.client_arrived("a")
     assert renews(renewals) == 2 * STEP_MS
     assert renews(renewals, "b") is None
     assert renews(renewals, None) is None
 
 
 def test_a_client_that_lost_its_connection_may_come_back(renewals: Renewals, time: Time) -> None:
-    renewals.enter("a")
-    renewals.leave("a")
+    renewals.client_arrived("a")
+    renewals.client_left("a")
     assert renews(renewals) is not None
     time.now += 14
     assert renews(renewals) is not None
     time.now += 2
     assert renews(renewals) is None
-    renewals.enter("a")
+    renewals.client_arrived("a")
     assert renews(renewals) is not None
 
 
 def test_a_client_that_said_so_does_not(renewals: Renewals) -> None:
-    renewals.enter("a")
-    renewals.leave("a", for_good=True)
+    renewals.client_arrived("a")
+    renewals.client_left("a", for_good=True)
     assert renews(renewals) is None
 
 
 def test_those_who_left_are_forgotten(renewals: Renewals, time: Time) -> None:
     for number in range(100):
-        renewals.enter(str(number))
-        renewals.leave(str(number))
+        renewals.client_arrived(str(number))
+        renewals.client_left(str(number))
         time.now += 1
     assert len(renewals._left) <= 16
 
@@ -80,21 +80,21 @@ def test_after_a_start_all_count_as_here(time: Time) -> None:
 
 
 def test_what_may_be_lost_with_a_connection_is_not_renewed(renewals: Renewals, time: Time) -> None:
-    renewals.enter("a")
-    renewals.enter("b")
+    renewals.client_arrived("a")
+    renewals.client_arrived("b")
     heard = time.now
     answered, time.now = heard + 20, heard + 50
-    renewals.broke("a", heard, answered)
-    renewals.enter("a")  # it is back
+    renewals.connection_broke("a", heard, answered)
+    renewals.client_arrived("a")  # it is back
     time.now += STEP_MS / 1000
 
     def lost(at: float, client: str = "a") -> bool:
-        return renewals.renewed(client, time.ms(at), time.ms()) is None
+        return renewals.renewal_ms(client, time.ms(at), time.ms()) is None
 
     assert [lost(at) for at in (heard - 11, heard - 9, heard, answered)] == [False, True, True, True]
     assert not lost(answered + 2)  # over another connection
     assert not lost(heard, "b")
-    renewals.broke("a", time.now, time.now)
+    renewals.connection_broke("a", time.now, time.now)
     assert lost(heard)  # it breaks again and again
     assert not lost(answered + 2)
     assert lost(time.now - 1)
@@ -102,10 +102,10 @@ def test_what_may_be_lost_with_a_connection_is_not_renewed(renewals: Renewals, t
 
 def test_breaks_are_forgotten(renewals: Renewals, time: Time) -> None:
     for number in range(1000):
-        renewals.broke(str(number % 500), time.now, time.now)
-        renewals.broke("a", time.now, time.now)
+        renewals.connection_broke(str(number % 500), time.now, time.now)
+        renewals.connection_broke("a", time.now, time.now)
         if number % 20 == 0:
-            renewals.broke("b", time.now, time.now)
+            renewals.connection_broke("b", time.now, time.now)
         time.now += 1
     assert len(renewals._breaks) <= 183
     assert len(renewals._breaks["a"]) == 1  # they overlap
@@ -120,14 +120,14 @@ def test_what_may_be_lost_with_the_server_is_not_renewed(time: Time, alive: floa
     time.now += 50
 
     def lost(at: float) -> bool:
-        return renewals.renewed("a", time.ms(at), time.ms()) is None
+        return renewals.renewal_ms("a", time.ms(at), time.ms()) is None
 
     assert [lost(at) for at in (lost_since - 1, lost_since, start - 1, start)] == [False, True, True, False]
-    assert renewals.renewed("a", time.ms(start - 1), time.ms(), 2 * STEP_MS) is not None  # its client had it
+    assert renewals.renewal_ms("a", time.ms(start - 1), time.ms(), 2 * STEP_MS) is not None  # its client had it
 
 
 def test_messages_are_not_renewed_for_ever(renewals: Renewals) -> None:
-    renewals.enter("a")
+    renewals.client_arrived("a")
     assert renews(renewals, after=MOST_MS - 1) == MOST_MS
     assert renews(renewals, after=MOST_MS) is None
 

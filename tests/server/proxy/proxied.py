@@ -11,7 +11,7 @@ from typing import Any
 import trio
 
 from rocketwire.server.proxy.settings import ProxySettings
-from rocketwire.server.proxying import Standing, serve_proxy
+from rocketwire.server.proxying import ProxyAddresses, serve_proxy
 from rocketwire.server.upstream.cluster import BrokerKey
 from rocketwire.wire.addresses import Address
 from tests.server.harness import Client, Clock, changed, run_inline, small_config
@@ -25,7 +25,7 @@ def descriptors() -> int:
 class Proxy:
     """A proxy that is ready."""
 
-    def __init__(self, standing: Standing) -> None:
+    def __init__(self, standing: ProxyAddresses) -> None:
         self.standing = standing
         self._clients: list[Client] = []
 
@@ -79,10 +79,10 @@ async def proxying(
         shadow=shadow,
         shadow_sample=shadow_sample,
     )
-    ready: list[Standing] = []
+    ready: list[ProxyAddresses] = []
     told = trio.Event()
 
-    def listens(standing: Standing) -> None:
+    def listens(standing: ProxyAddresses) -> None:
         ready.append(standing)
         told.set()
 

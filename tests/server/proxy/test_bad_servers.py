@@ -16,8 +16,8 @@ import trio
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.route import TopicRouteData
-from rocketwire.wire.codes import FLAG_RESPONSE, RequestCode, ResponseCode
 from rocketwire.wire.connection import FrameReader
+from rocketwire.wire.facts.codes import FLAG_RESPONSE, RequestCode, ResponseCode
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header, decode_header
 from tests.server.harness import mock_clock, send_ext, serving, settle

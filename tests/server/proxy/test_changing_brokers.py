@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.server.proxy.names import with_addresses
+from rocketwire.server.proxy.name_server import with_addresses
 from rocketwire.server.proxy.ports import GONE_SECONDS
 from rocketwire.server.upstream.cluster import MOST_BROKERS
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.route import TopicRouteData
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from tests.server.harness import free_port, mock_clock, settle
 from tests.server.proxy.proxied import Proxy, descriptors, proxying
 from tests.server.proxy.test_bad_servers import name_server

@@ -17,21 +17,7 @@ from rocketwire.wire.grpc import service_pb2 as s
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.grpc.methods import METHODS
 from rocketwire.wire.recall_handle import encode_recall_handle
-from tests.server.grpc.sdk import (
-    CLIENT,
-    DIALLED,
-    SERVICE,
-    Sdk,
-    code_of,
-    consumer_settings,
-    message,
-    producer_settings,
-    receive_request,
-    send_request,
-    topic,
-)
-from tests.server.grpc.test_access import signed
-from tests.server.guards.acl.test_every_code import (
+from tests.server.acl.test_every_code import (
     ADMIN,
     DEAD,
     HALF,
@@ -47,6 +33,20 @@ from tests.server.guards.acl.test_every_code import (
     hidden,
     state,
 )
+from tests.server.grpc.sdk import (
+    CLIENT,
+    DIALLED,
+    SERVICE,
+    Sdk,
+    code_of,
+    consumer_settings,
+    message,
+    producer_settings,
+    receive_request,
+    send_request,
+    topic,
+)
+from tests.server.grpc.test_access import signed
 from tests.server.harness import NOW, Client, Server, send_ext, topic_ext
 from tests.server.proxy.test_lent_account import lending
 

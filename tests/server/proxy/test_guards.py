@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from rocketwire.server.operations.faults.grammar import parse_rule
-from rocketwire.server.operations.faults.keys import FaultKeys
-from rocketwire.wire.codes import RequestCode, ResponseCode
-from rocketwire.wire.signature import ACCESS_KEY, SIGNATURE, Secret, content
+from rocketwire.server.faults.grammar import parse_rule
+from rocketwire.server.faults.keys import FaultKeys
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
+from rocketwire.wire.signature import ACCESS_KEY, SIGNATURE, SecretKey, signed_content
 from tests.server.harness import (
     consumer,
     heartbeat,
@@ -114,7 +114,7 @@ async def test_only_accounts_of_the_file_get_through(tmp_path: Path) -> None:
 
             async def sent_by(key: str, secret: str) -> str:
                 ext = send_ext("T") | {ACCESS_KEY: key}
-                ext[SIGNATURE] = Secret(secret).sign(content(ext), b"x").decode()
+                ext[SIGNATURE] = SecretKey(secret).sign(signed_content(ext), b"x").decode()
                 return str((await client.ask(310, ext, b"x")).header.remark)
 
             assert await sent_by("sending-account", "sender-secret") == "None"
@@ -126,7 +126,7 @@ async def test_only_accounts_of_the_file_get_through(tmp_path: Path) -> None:
                 "commitLogOffset": "0",
                 ACCESS_KEY: "sending-account",
             }
-            ending[SIGNATURE] = Secret("sender-secret").sign(content(ending)).decode()
+            ending[SIGNATURE] = SecretKey("sender-secret").sign(signed_content(ending)).decode()
             assert "Exception" not in str((await client.ask(37, ending)).header.remark)
 
 
@@ -148,7 +148,7 @@ async def test_strangers_use_up_no_checks_of_a_transaction(tmp_path: Path) -> No
                 is_owner = client is owner
                 key = "sending-account" if is_owner else "other-account"
                 body = heartbeat(f"c{number}", producers=["P"])
-                secret = Secret("sender-secret" if is_owner else "other-secret")
+                secret = SecretKey("sender-secret" if is_owner else "other-secret")
                 ext = {ACCESS_KEY: key, SIGNATURE: secret.sign(key.encode(), body).decode()}
                 assert (await client.ask(RequestCode.HEART_BEAT, ext, body)).header.code == 0
             half = send_ext(
@@ -180,7 +180,7 @@ async def test_a_check_of_a_transaction_goes_to_no_account_that_may_not_know_the
                 (owner, "sending-account", "sender-secret"),
             ):
                 body = heartbeat(key, producers=["P"])
-                ext = {ACCESS_KEY: key, SIGNATURE: Secret(secret).sign(key.encode(), body).decode()}
+                ext = {ACCESS_KEY: key, SIGNATURE: SecretKey(secret).sign(key.encode(), body).decode()}
                 assert (await client.ask(RequestCode.HEART_BEAT, ext, body)).header.code == 0
             half = send_ext(
                 "T", producer_group="P", sys_flag=4, properties=properties_text(TRAN_MSG="true", PGROUP="P")
@@ -194,6 +194,6 @@ async def test_a_check_of_a_transaction_goes_to_no_account_that_may_not_know_the
             assert other.pushes == []
             taken = heartbeat("sending-account", producers=["P"])
             ext = {ACCESS_KEY: "other-account"}
-            ext[SIGNATURE] = Secret("other-secret").sign(b"other-account", taken).decode()
+            ext[SIGNATURE] = SecretKey("other-secret").sign(b"other-account", taken).decode()
             refused = await other.ask(RequestCode.HEART_BEAT, ext, taken)
             assert "client id sending-account belongs to another account" in str(refused.header.remark)

@@ -10,7 +10,7 @@ import pytest
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.route import TopicRouteData
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.hosts import decode_host
 from tests.server.harness import serving
 from tests.server.proxy.proxied import proxying

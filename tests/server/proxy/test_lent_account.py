@@ -9,10 +9,10 @@ from typing import Final
 
 import pytest
 
-from rocketwire.server.guards.acl.decisions import ADMIN_CODES, DECISIONS
-from rocketwire.server.guards.acl.grants import HELD_CODES
-from rocketwire.wire.codes import ResponseCode, SerializeType
-from tests.server.guards.acl.test_every_code import (
+from rocketwire.server.acl.access_rules import ACCESS_RULES, ADMIN_CODES
+from rocketwire.server.acl.grants import HELD_CODES
+from rocketwire.wire.facts.codes import ResponseCode, SerializeType
+from tests.server.acl.test_every_code import (
     ACCOUNTS,
     ADMIN,
     EVERY_CODE,
@@ -59,7 +59,7 @@ async def lending(folder: Path) -> AsyncIterator[tuple[Server, Client, Places, P
 
 def refusal_of(code: int) -> str:
     """Why a request is refused of a code that brokers of this program do not serve."""
-    return "not supported" if code in DECISIONS else f"{NOT_PASSED}{code}"
+    return "not supported" if code in ACCESS_RULES else f"{NOT_PASSED}{code}"
 
 
 @pytest.mark.slow
@@ -82,7 +82,7 @@ async def test_undecided_codes_reach_no_name_server(tmp_path: Path) -> None:
             for account in (OTHER, ADMIN):
                 (asked,) = unserved(code, refusal_of(code))
                 answer = await ask(names, account, code, asked.ext)
-                if code not in DECISIONS:
+                if code not in ACCESS_RULES:
                     told = (answer.header.code, answer.header.remark)
                     assert told == (ResponseCode.SYSTEM_ERROR, f"{NOT_PASSED}{code}")
                 elif code in ADMIN_CODES and account == OTHER:

@@ -18,7 +18,7 @@ import pytest
 from bench.processes import cpu_seconds
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.route import TopicRouteData
-from rocketwire.wire.codes import FLAG_RESPONSE, RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import FLAG_RESPONSE, RequestCode, ResponseCode
 from rocketwire.wire.frame import Frame
 from tests.server.harness import consumer, heartbeat, pull_ext, records, send_ext, subscription, topic_ext
 from tests.server.processes import Caller, Process, process

@@ -13,15 +13,15 @@ import trio
 from prometheus_client.parser import text_string_to_metric_families
 
 from rocketwire.server.proxy.kernel import relay_kernel
-from rocketwire.server.proxy.usage import MOST_PAIRS, Usage
+from rocketwire.server.proxy.usage import MOST_PAIRS, UsageMeter
 from rocketwire.wire.addresses import Address
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.header import Header
 from tests.server.grpc.sdk import Sdk, code_of, send_request
 from tests.server.grpc.test_access import signed
 from tests.server.harness import Server, send_ext, serving, settle
-from tests.server.operations.monitoring.test_health import HTTP
+from tests.server.monitoring.test_health import HTTP
 from tests.server.proxy.proxied import Proxy, proxying
 from tests.server.proxy.test_signing import accounts, sent
 
@@ -184,7 +184,7 @@ async def test_uses_of_accounts_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_invented_names_share_a_count() -> None:
-    usage = Usage(lambda: True, accounts=False)
+    usage = UsageMeter(lambda: True, accounts=False)
     for number in range(MOST_PAIRS + 5):
         header = Header(code=RequestCode.SEND_MESSAGE_V2, opaque=1, ext={"b": f"T{number}"})
         usage.admit(cast("Any", None), header, memoryview(b"12"))

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 import trio
 
-from rocketwire.server.upstream.rings import CODE as RING_QUESTION
+from rocketwire.server.upstream.proxy_loops import CODE as RING_QUESTION
 from rocketwire.wire.addresses import Address
-from rocketwire.wire.codes import FLAG_RESPONSE, RequestCode
 from rocketwire.wire.connection import FrameReader
+from rocketwire.wire.facts.codes import FLAG_RESPONSE, RequestCode
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header, decode_header
-from tests.server.guards.acl.test_every_code import ACCOUNTS, OTHER, signed
+from tests.server.acl.test_every_code import ACCOUNTS, OTHER, signed
 from tests.server.harness import BINARY, JSON, Client, consumer, heartbeat, settle, subscription
 from tests.server.proxy.proxied import proxying
 from tests.server.proxy.test_bad_servers import brokers

@@ -16,7 +16,7 @@ from rocketwire.server.proxy.settings import PORT_STEP
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.route import ClusterInfo, TopicRouteData
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.hosts import decode_host
 from rocketwire.wire.message_id import parse_offset_message_id
 from tests.server.harness import (

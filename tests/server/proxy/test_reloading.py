@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from rocketwire.server.configuration import LiveConfig, ServerConfig
-from rocketwire.server.guards.throttle.keys import ThrottleKeys
-from rocketwire.server.proxy.reloading import LOOK_SECONDS, Reloading
+from rocketwire.server.proxy.reloading import LOOK_SECONDS, ConfigurationReloader
+from rocketwire.server.throttle.keys import ThrottleKeys
 from rocketwire.store.disk.files import RealFileSystem
-from rocketwire.wire.codes import ResponseCode
+from rocketwire.wire.facts.codes import ResponseCode
 from rocketwire.wire.grpc.codes import Code
 from tests.server.grpc.sdk import Sdk, code_of, message, send_request
 from tests.server.harness import Clock, run_inline, serving
@@ -72,7 +72,9 @@ async def test_an_account_is_changed_without_a_connection_less(tmp_path: Path) -
 async def test_what_cannot_be_used_changes_nothing_and_what_was_given_otherwise_stays(tmp_path: Path) -> None:
     file = tmp_path / "proxy.conf"
     live = LiveConfig(ServerConfig(), Clock())
-    reloading = Reloading(str(file), RealFileSystem(), live, fixed=frozenset({"groupQuotas"}), run_sync=run_inline)
+    reloading = ConfigurationReloader(
+        str(file), RealFileSystem(), live, fixed=frozenset({"groupQuotas"}), run_sync=run_inline
+    )
     texts = ("", "topicQuotas=T=5/-\ngroupQuotas=G=1/-\nbrokerName=other\n", "topicQuotas=nonsense\n")
     await reloading.look()  # there is no file yet
     for text in texts:

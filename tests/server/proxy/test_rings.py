@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import trio
 
-from rocketwire.server.upstream.rings import CODE, MOST_PROXIES
+from rocketwire.server.upstream.proxy_loops import CODE, MOST_PROXIES
 from rocketwire.wire.addresses import Address
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from tests.server.harness import free_port, mock_clock, serving, settle
 from tests.server.proxy.proxied import Proxy, descriptors, proxying
 from tests.server.proxy.test_bad_servers import brokers, name_server

@@ -9,9 +9,9 @@ import pytest
 
 from rocketwire.server.proxy.sends import without_handles
 from rocketwire.wire.batch import BatchItem, decode_batch, encode_batch
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.header import Header, decode_header
-from tests.server.guards.acl.test_every_code import OTHER, signed
+from tests.server.acl.test_every_code import OTHER, signed
 from tests.server.harness import BINARY, JSON, send_ext
 from tests.server.proxy.test_one_reading import recorded
 from tests.server.proxy.test_signing import OWN

@@ -12,16 +12,16 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from rocketwire.server.operations.faults.grammar import parse_rule
-from rocketwire.server.operations.faults.keys import FaultKeys
+from rocketwire.server.faults.grammar import parse_rule
+from rocketwire.server.faults.keys import FaultKeys
 from rocketwire.server.proxy import shadow as module
 from rocketwire.server.proxy.kernel import relay_kernel
 from rocketwire.wire.addresses import Address
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.grpc.codes import Code
 from tests.server.grpc.sdk import Sdk, code_of, message, send_request
 from tests.server.harness import Server, batch_body, free_port, mock_clock, records, send_ext, serving, settle
-from tests.server.operations.monitoring.test_health import HTTP
+from tests.server.monitoring.test_health import HTTP
 from tests.server.proxy.proxied import Proxy, proxying
 from tests.server.proxy.test_monitoring import http, sample
 

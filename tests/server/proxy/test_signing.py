@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
+from rocketwire.server.acl.access_rules import ACCESS_RULES
 from rocketwire.server.config.keys import ConfigError
-from rocketwire.server.config.live import Live
-from rocketwire.server.guards.acl.decisions import DECISIONS
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.upstream.keys import UpstreamKeys
-from rocketwire.server.upstream.signing import Account, Signer, upstream_signer
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.server.upstream.signing import UpstreamAccount, UpstreamSigner, upstream_signer
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.header import Header, decode_header
-from rocketwire.wire.signature import ACCESS_KEY, SIGNATURE, UNIQUE_KEY_QUERY, Secret, content
+from rocketwire.wire.signature import ACCESS_KEY, SIGNATURE, UNIQUE_KEY_QUERY, SecretKey, signed_content
 from tests.server.grpc.sdk import Sdk, code_of, message, send_request
 from tests.server.harness import BINARY, JSON, Client, send_ext, serving
 from tests.server.proxy.proxied import proxying
@@ -39,7 +39,7 @@ async def sent(client: Client, topic: str, account: tuple[str, str] | None, **ho
     ext = send_ext(topic)
     if account is not None:
         ext |= {ACCESS_KEY: account[0], "SecurityToken": "of the client"}
-        ext[SIGNATURE] = Secret(account[1]).sign(content(ext), b"x").decode()
+        ext[SIGNATURE] = SecretKey(account[1]).sign(signed_content(ext), b"x").decode()
     answer = await client.ask(RequestCode.SEND_MESSAGE_V2, ext, b"x", **how)
     return answer.header.code, answer.header.remark or ""
 
@@ -82,7 +82,7 @@ async def test_calls_of_5_x_clients_are_signed(tmp_path: Path) -> None:
                     assert await sent(proxy.broker(), "T", None) == (0, "")  # now there is the topic
                 with Sdk(proxy.standing.listened) as sdk:
                     assert code_of(await sdk.call("SendMessage", send_request(message(b"of 5.x")))) is status
-        signer = Signer(OWN["upstream_access_key"], OWN["upstream_secret_key"])
+        signer = UpstreamSigner(OWN["upstream_access_key"], OWN["upstream_secret_key"])
         stored = 0
         for queue in range(8):
             header = Header(code=30, opaque=1, ext={"topic": "T", "queueId": str(queue)})
@@ -94,21 +94,21 @@ async def test_calls_of_5_x_clients_are_signed(tmp_path: Path) -> None:
 def test_a_request_for_a_key_is_signed_so_that_all_brokers_agree() -> None:
     """Those of 4.9.7 leave a field out when they check, those of 5.x for clients up to 4.9.3."""
     header = Header(code=12, opaque=1, version=407, ext={"key": "K", "topic": "T", UNIQUE_KEY_QUERY: "true"})
-    signed = Signer("a", "b").signed(header, b"")
+    signed = UpstreamSigner("a", "b").signed(header, b"")
     assert signed.version == 399
     assert signed.ext is not None
     without = {name: value for name, value in signed.ext.items() if name not in {UNIQUE_KEY_QUERY, SIGNATURE}}
     assert without == {"key": "K", "topic": "T", ACCESS_KEY: "a"}
-    assert signed.ext[SIGNATURE].encode() == Secret("b").sign(content(without))
+    assert signed.ext[SIGNATURE].encode() == SecretKey("b").sign(signed_content(without))
     assert signed.ext[UNIQUE_KEY_QUERY] == "true"
 
 
 def test_only_requests_whose_codes_are_decided_about_are_signed() -> None:
-    account = Account(Live(UpstreamKeys(**OWN)), DECISIONS)
+    account = UpstreamAccount(LiveGroup(UpstreamKeys(**OWN)), ACCESS_RULES)
     for code in (*map(int, RequestCode), 3001, 77777, -1):
         header = Header(code=code, opaque=1, ext={ACCESS_KEY: "some-client", SIGNATURE: "its own"})
         signed = account.signed(header, b"")
-        if code in DECISIONS:
+        if code in ACCESS_RULES:
             assert signed.ext is not None
             assert signed.ext[ACCESS_KEY] == "proxy-account"
         else:

@@ -11,18 +11,18 @@ import pytest
 import trustme
 
 from rocketwire.server.config.java_properties import format_java_properties
+from rocketwire.server.faults.grammar import parse_rule
+from rocketwire.server.faults.keys import FaultKeys
 from rocketwire.server.net.tls.settings import TlsInvalid
-from rocketwire.server.operations.faults.grammar import parse_rule
-from rocketwire.server.operations.faults.keys import FaultKeys
-from rocketwire.server.upstream.dialling import upstream_context
 from rocketwire.server.upstream.keys import UpstreamKeys
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.server.upstream.tls import upstream_context
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.grpc.codes import Code
 from tests.server.grpc.sdk import Sdk, code_of, send_request
 from tests.server.harness import records, send_ext, serving
+from tests.server.monitoring.scraping import scraped, value
+from tests.server.monitoring.test_health import HTTP
 from tests.server.net.tls.support import HOST, Files, secured, trusting
-from tests.server.operations.monitoring.scraping import scraped, value
-from tests.server.operations.monitoring.test_health import HTTP
 from tests.server.proxy.proxied import proxying
 
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from rocketwire.server.broker import Broker
-from rocketwire.server.pull.answers import Asked
+from rocketwire.server.pull.answers import PullSpec
 from rocketwire.server.pull.long_poll import LongPoll
-from rocketwire.server.statistics.windows import Column
-from rocketwire.wire.codes import MAX_FRAME_LENGTH, PullSysFlag, RequestCode, ResponseCode
+from rocketwire.server.statistics.windows import StatisticsColumn
+from rocketwire.wire.facts.codes import MAX_FRAME_LENGTH, PullSysFlag, RequestCode, ResponseCode
 from rocketwire.wire.header import Header
 from tests.server.harness import BINARY, JSON, Client, Server, pull_ext, records, run, serving, settle
 
@@ -67,8 +67,8 @@ async def test_each_who_waits_is_counted_for_its_group(brokers: list[Broker], se
     assert services.metrics.bytes_out - before[1] == 4 * size
     delivered = services.statistics.delivered
     assert [delivered.total((group, "T")) for group in ("G1", "G2", "G3")] == [2, 1, 1]
-    assert delivered.total(("G1", "T"), Column.BYTES) == 2 * size
-    assert (delivered.total(("G1", "T"), Column.CALLS), services.metrics.pulls_found) == (2, 4)
+    assert delivered.total(("G1", "T"), StatisticsColumn.BYTES) == 2 * size
+    assert (delivered.total(("G1", "T"), StatisticsColumn.CALLS), services.metrics.pulls_found) == (2, 4)
 
 
 async def test_a_one_way_pull_that_waited_is_not_answered(
@@ -89,7 +89,7 @@ async def test_an_answer_that_no_frame_holds_is_refused(
     answers = brokers[0].pull_answers
     reply = answers.reply
 
-    def too_long(asked: Asked, fetched: Any) -> Any:
+    def too_long(asked: PullSpec, fetched: Any) -> Any:
         made = reply(asked, fetched)
         return type(made)(code=made.code, remark=made.remark, fields=made.fields, body=[bytes(MAX_FRAME_LENGTH)])
 
@@ -120,10 +120,10 @@ def test_waiting_together_is_as_waiting_alone(history: list[tuple[str, int, str,
     assert together == alone
 
 
-def _apart(asked: Asked) -> Asked:
+def _apart(asked: PullSpec) -> PullSpec:
     """The same, with a filter that equals no other."""
-    by_code = asked.wanted.by_code
-    return replace(asked, wanted=asked.wanted._replace(by_code=lambda code: by_code is None or by_code(code)))
+    by_code = asked.message_filter.by_code
+    return replace(asked, wanted=asked.message_filter._replace(by_code=lambda code: by_code is None or by_code(code)))
 
 
 async def _play(history: list[tuple[str, int, str, int]], alone: bool) -> list[Any]:

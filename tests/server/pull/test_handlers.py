@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rocketwire.wire.bodies.client import MessageModel
-from rocketwire.wire.codes import FLAG_ONEWAY, PullSysFlag, RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import FLAG_ONEWAY, PullSysFlag, RequestCode, ResponseCode
 from rocketwire.wire.java import string_hash
 from tests.server.harness import (
     BINARY,

@@ -27,8 +27,8 @@ from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies.client import MessageModel
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.bodies.topic import TopicConfig
-from rocketwire.wire.codes import FLAG_ONEWAY, FLAG_RESPONSE, PullSysFlag, RequestCode
 from rocketwire.wire.connection import FrameReader
+from rocketwire.wire.facts.codes import FLAG_ONEWAY, FLAG_RESPONSE, PullSysFlag, RequestCode
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header
 from rocketwire.wire.headers import encode_ext
@@ -128,7 +128,7 @@ class Side:
                 (
                     deadline,
                     (asked.topic, asked.queue_id, asked.offset, asked.from_start, asked.most, asked.most_bytes),
-                    (asked.wanted.codes, asked.wanted.properties, asked.wanted.most_text),
+                    (asked.message_filter.codes, asked.message_filter.properties, asked.message_filter.most_text),
                     (held.group, held.offset),
                     (held.request.header, held.request.serialize_type, held.request.fields, bytes(held.request.body)),
                 )

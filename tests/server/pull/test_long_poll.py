@@ -14,23 +14,23 @@ from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Reply, SharedReply
 from rocketwire.server.filters import EVERYTHING, MessageFilter, tag
-from rocketwire.server.pull.answers import Asked
+from rocketwire.server.pull.answers import PullSpec
 from rocketwire.server.pull.long_poll import HeldPull, LongPoll, Queue
 from rocketwire.store.errors import StoreGone
-from rocketwire.store.read.fetch import Fetched, FetchStatus
-from rocketwire.wire.codes import ResponseCode
+from rocketwire.store.read.fetch import FetchResult, FetchStatus
 from rocketwire.wire.errors import FrameTooLong
+from rocketwire.wire.facts.codes import ResponseCode
 from tests.server.busy_loop import BusyLoop
 from tests.server.harness import FakePeer, account, mock_clock, settle
 
 T0: Queue = ("T", 0)
 FOUND = Reply(remark="FOUND")
 LATE = Reply(code=ResponseCode.PULL_NOT_FOUND, remark="OFFSET_OVERFLOW_ONE")
-NOTHING = Fetched(FetchStatus.OFFSET_OVERFLOW_ONE, 0, 0, 0)
+NOTHING = FetchResult(FetchStatus.OFFSET_OVERFLOW_ONE, 0, 0, 0)
 
 
-def passed_over(next_offset: int, max_offset: int) -> Fetched:
-    return Fetched(FetchStatus.NO_MATCHED_MESSAGE, next_offset, 0, max_offset)
+def passed_over(next_offset: int, max_offset: int) -> FetchResult:
+    return FetchResult(FetchStatus.NO_MATCHED_MESSAGE, next_offset, 0, max_offset)
 
 
 def held_request(peer: FakePeer) -> Any:
@@ -42,22 +42,22 @@ class Store:
     """What held pulls are answered, in a test's hands."""
 
     def __init__(self) -> None:
-        self.found: dict[Queue, Fetched | Exception] = {}
-        self.looks: list[Asked] = []
+        self.found: dict[Queue, FetchResult | Exception] = {}
+        self.looks: list[PullSpec] = []
         self.told: list[tuple[str, int, str | None]] = []
         self.refused: set[str] = set()
 
-    def meet(self, error: Exception) -> bool:
+    def on_store_error(self, error: Exception) -> bool:
         return isinstance(error, StoreGone)
 
-    def fetch(self, asked: Asked) -> Fetched:
+    def fetch(self, asked: PullSpec) -> FetchResult:
         self.looks.append(asked)
         found = self.found.get((asked.topic, asked.queue_id), NOTHING)
         if isinstance(found, Exception):
             raise found
         return found
 
-    def reply(self, asked: Asked, fetched: Fetched) -> Reply:
+    def reply(self, asked: PullSpec, fetched: FetchResult) -> Reply:
         code = {
             FetchStatus.FOUND: ResponseCode.SUCCESS,
             FetchStatus.NO_MATCHED_MESSAGE: ResponseCode.PULL_RETRY_IMMEDIATELY,
@@ -70,15 +70,15 @@ class Store:
         assert account == ""
         return Reply(code=ResponseCode.FLOW_CONTROL, remark=topic) if group in self.refused else None
 
-    def delivered(
-        self, group: str, offset: int, asked: Asked, fetched: Fetched, reply: Reply, account: str = ""
+    def count_delivered(
+        self, group: str, offset: int, asked: PullSpec, fetched: FetchResult, reply: Reply, account: str = ""
     ) -> None:
         assert account == ""
         self.told.append((group, offset, reply.remark))
 
     def put(self, queue: Queue = T0) -> None:
         """Have a message in a queue."""
-        self.found[queue] = Fetched(FetchStatus.FOUND, 1, 0, 1, [memoryview(b"m")], 1, 1)
+        self.found[queue] = FetchResult(FetchStatus.FOUND, 1, 0, 1, [memoryview(b"m")], 1, 1)
 
 
 class Pull:
@@ -98,7 +98,7 @@ class Pull:
     ) -> None:
         self.peer = peer
         self.request = held_request(peer)
-        asked = Asked(*queue, offset, offset == 0, most, None, wanted)
+        asked = PullSpec(*queue, offset, offset == 0, most, None, wanted)
         poll.hold(HeldPull(self.request, group=group, offset=offset), asked, seconds)
 
     @property
@@ -303,7 +303,7 @@ async def test_a_look_that_ends_before_the_queue_is_answered(poll: LongPoll, sto
 
 async def test_who_is_sent_elsewhere_does_not_wait(poll: LongPoll, store: Store) -> None:
     pull = Pull(poll, FakePeer(), offset=4)
-    store.found[T0] = Fetched(FetchStatus.OFFSET_TOO_SMALL, 9, 9, 12)
+    store.found[T0] = FetchResult(FetchStatus.OFFSET_TOO_SMALL, 9, 9, 12)
     poll.arrived([T0])
     poll.wake()
     assert [reply.code for reply in pull.replies] == [ResponseCode.PULL_OFFSET_MOVED]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rocketwire.wire.bodies.client import SubscriptionData
-from rocketwire.wire.codes import PullSysFlag, RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import PullSysFlag, RequestCode, ResponseCode
 from tests.server.harness import (
     Client,
     Server,

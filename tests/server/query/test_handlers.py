@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from rocketwire.server.query.handlers import _is_of
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.frame import Frame
 from tests.server.harness import BINARY, NOW, Client, Server, code_and_remark, records
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rocketwire.server.query import queue_entries
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.java import string_hash
 from tests.server.harness import Client, code_and_remark, consumer, properties_text, subscription
 

@@ -10,22 +10,22 @@ from typing import Any, NamedTuple
 
 import trio
 
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.background import BackgroundBudget
+from rocketwire.server.core.long_tasks import LongTaskScheduler
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.core.works import Works
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
-from rocketwire.server.dispatch.guard import Guard
+from rocketwire.server.dispatch.guard import RequestGuard
 from rocketwire.server.net.admission.admission import Admission
 from rocketwire.server.net.listener import Listener, bind
-from rocketwire.server.remote_calls.front import remote_front
-from rocketwire.server.transactions.hearing import MayHear, everybody
-from rocketwire.server.upstream.cluster import Cluster
+from rocketwire.server.remote_calls.front import remote_grpc_server
+from rocketwire.server.transactions.check_permission import MayCheck, allow_every_producer
+from rocketwire.server.upstream.broker_connection import BrokerAnswer, BrokerConnection, OnAnswer
+from rocketwire.server.upstream.cluster import UpstreamCluster
+from rocketwire.server.upstream.connection_pool import ConnectionPool
 from rocketwire.server.upstream.keys import UpstreamKeys
-from rocketwire.server.upstream.line import Answer, Done, Line
-from rocketwire.server.upstream.lines import Lines
 from rocketwire.wire.addresses import Address
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.frame import Buffer
 from tests.server.harness import Clock, Server, account, run_inline, serving, settle, tls_gate
 from tests.server.upstream.test_registration import NameServer
@@ -48,22 +48,24 @@ class Proxy(NamedTuple):
     address: Address
 
 
-class LinesWithoutPop(Lines):
+class LinesWithoutPop(ConnectionPool):
     """Connections to brokers of which each request of 5.x gets the answer of one of 4.9."""
 
     def send(
-        self, address: Address, code: int, ext: Mapping[str, str], body: Buffer = b"", *, seconds: float, done: Done
-    ) -> Line | None:
+        self, address: Address, code: int, ext: Mapping[str, str], body: Buffer = b"", *, seconds: float, done: OnAnswer
+    ) -> BrokerConnection | None:
         """Send a request, or refuse it."""
         if code in LATER_CODES:
-            done(Answer(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, "not supported", {}, b""))
+            done(BrokerAnswer(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, "not supported", {}, b""))
             return None
         return super().send(address, code, ext, body, seconds=seconds, done=done)
 
-    async def ask(self, address: Address, code: int, ext: Mapping[str, str], body: Buffer = b"", **how: Any) -> Answer:
+    async def ask(
+        self, address: Address, code: int, ext: Mapping[str, str], body: Buffer = b"", **how: Any
+    ) -> BrokerAnswer:
         """Likewise."""
         if code in LATER_CODES:
-            return Answer(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, "not supported", {}, b"")
+            return BrokerAnswer(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, "not supported", {}, b"")
         return await super().ask(address, code, ext, body, **how)
 
 
@@ -71,8 +73,8 @@ class LinesWithoutPop(Lines):
 async def proxying(
     *name_servers: Address,
     clock: Clock,
-    guards: tuple[Guard, ...] = (),
-    may_hear: MayHear = everybody,
+    guards: tuple[RequestGuard, ...] = (),
+    may_hear: MayCheck = allow_every_producer,
     pop: bool = True,
     ordered_groups: str = "",
 ) -> AsyncIterator[Proxy]:
@@ -87,18 +89,18 @@ async def proxying(
         ordered_groups: Those that are in order, whatever brokers say.
     """
     in_flight, metrics = account(), Metrics()
-    lines = Lines() if pop else LinesWithoutPop()
-    cluster = Cluster(name_servers, lines)
-    front = remote_front(
+    lines = ConnectionPool() if pop else LinesWithoutPop()
+    cluster = UpstreamCluster(name_servers, lines)
+    front = remote_grpc_server(
         cluster,
         lines,
         clock=clock,
         metrics=metrics,
         in_flight=in_flight,
-        works=Works(run_inline),
+        works=LongTaskScheduler(run_inline),
         guards=guards,
         may_hear=may_hear,
-        upstream_keys=Live(UpstreamKeys(ordered_groups=ordered_groups)),
+        upstream_keys=LiveGroup(UpstreamKeys(ordered_groups=ordered_groups)),
     )
     sock: socket.socket = bind("127.0.0.1", 0, option="test")
     listener = Listener(

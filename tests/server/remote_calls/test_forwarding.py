@@ -11,20 +11,20 @@ import pytest
 import trio
 
 from rocketwire import native
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.grpc.kernel import SEND
 from rocketwire.server.grpc.keys import GrpcKeys
 from rocketwire.server.grpc.metadata import CLIENT_ID
-from rocketwire.server.grpc.tables.topics import Share
+from rocketwire.server.grpc.tables.topics import TopicShare
 from rocketwire.server.remote_calls.forwarding import ForwardedCalls, plain_calls
 from rocketwire.server.send.keys import SendKeys
-from rocketwire.server.upstream.line import Answer
-from rocketwire.server.upstream.lines import Lines
+from rocketwire.server.upstream.broker_connection import BrokerAnswer
+from rocketwire.server.upstream.connection_pool import ConnectionPool
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies.topic import TopicConfig
-from rocketwire.wire.codes import FLAG_RESPONSE, RequestCode
 from rocketwire.wire.connection import FrameReader
+from rocketwire.wire.facts.codes import FLAG_RESPONSE, RequestCode
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.grpc import service_pb2 as s
 from rocketwire.wire.grpc.codes import Code
@@ -47,8 +47,8 @@ class Topics:
         self.has_timer = True
         self.failures: list[str] = []
 
-    def shares(self, topic: str) -> tuple[Share, ...]:
-        return (Share("a", self.config),) if topic == "T" else ()
+    def shares(self, topic: str) -> tuple[TopicShare, ...]:
+        return (TopicShare("a", self.config),) if topic == "T" else ()
 
     def address(self, _broker: str) -> Address:
         return self.where
@@ -85,7 +85,7 @@ class Client:
     def __init__(self) -> None:
         self.answers: dict[int, Any] = {}
 
-    def answer_plain(self, answers: list[tuple[int, bytes]]) -> None:
+    def answer_unary_calls(self, answers: list[tuple[int, bytes]]) -> None:
         self.answers.update((stream, s.SendMessageResponse.FromString(payload)) for stream, payload in answers)
 
 
@@ -96,7 +96,7 @@ class Front(NamedTuple):
     topics: Topics
     dispatch: Dispatch
     metrics: Metrics
-    lines: Lines
+    lines: ConnectionPool
     client: Client
     far: socket.socket
     took: list[tuple[float, int]]
@@ -130,9 +130,9 @@ class Front(NamedTuple):
 async def front(nursery: trio.Nursery) -> AsyncIterator[Front]:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = Address(host="127.0.0.1", port=server.getsockname()[1])
-        lines, topics, dispatch, metrics, client = Lines(), Topics(address), Dispatch(), Metrics(), Client()
+        lines, topics, dispatch, metrics, client = ConnectionPool(), Topics(address), Dispatch(), Metrics(), Client()
         nursery.start_soon(lines.run)
-        await lines.connected(address)
+        await lines.get_connection(address)
         far, _ = server.accept()
         took: list[tuple[float, int]] = []
         made = plain_calls(
@@ -143,8 +143,8 @@ async def front(nursery: trio.Nursery) -> AsyncIterator[Front]:
                 metrics=metrics,
                 in_flight=account(),
                 clock=lambda: NOW,
-                keys=Live(GrpcKeys()),
-                send_keys=Live(SendKeys()),
+                keys=LiveGroup(GrpcKeys()),
+                send_keys=LiveGroup(SendKeys()),
                 turns=count(),
                 took=lambda seconds, times: took.append((round(seconds, 6), times)),
             )
@@ -233,7 +233,7 @@ async def test_other_requests_of_the_connection_are_answered_beside(front: Front
     (asked,) = front.received()[:1]
     await settle()
     await front.say(asked.opaque, {"a": "b"})
-    assert [type(each) for each in answers] == [Answer]
+    assert [type(each) for each in answers] == [BrokerAnswer]
     assert front.in_flight == 517
     mock_clock().jump(3.5)
     await settle()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from rocketwire.server.core.request import Peer
-from rocketwire.server.grpc.clients import Client as Client5
+from rocketwire.server.grpc.clients import GrpcClient as Client5
 from rocketwire.wire.bodies import decode_body
 from rocketwire.wire.bodies.online import ProducerConnection
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.grpc.service_pb2 import TelemetryCommand
 from tests.server.grpc.sdk import Sdk, code_of, producer_settings

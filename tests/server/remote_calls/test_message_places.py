@@ -9,23 +9,23 @@ from typing import Any
 import pytest
 import trio
 
-from rocketwire.server.config.live import Live
+from rocketwire.server.acl.control import AccessControl
+from rocketwire.server.acl.message_owner import NoMessageThere
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.guard_errors import AccessRefused
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.guards.acl.control import AccessControl
-from rocketwire.server.guards.acl.message_owner import NoMessageThere
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.remote_calls.message_places import MessageNotShown, MessagePlaces
-from rocketwire.server.remote_calls.queries import Queries
-from rocketwire.server.upstream.errors import NotReached, NotSent
-from rocketwire.server.upstream.line import Answer
+from rocketwire.server.remote_calls.queries import RemoteQueries
+from rocketwire.server.upstream.broker_connection import BrokerAnswer
+from rocketwire.server.upstream.errors import RequestNotSent, UpstreamUnreachable
 from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.progress import ConsumeQueueData, QueryConsumeQueueResponseBody
 from rocketwire.wire.header import Header
-from rocketwire.wire.message import Message, encode_record
-from tests.server.guards.acl.test_every_code import ACCOUNTS, KEY, OTHER, OWNER
+from rocketwire.wire.message import MessageRecord, encode_record
+from tests.server.acl.test_every_code import ACCOUNTS, KEY, OTHER, OWNER
 from tests.server.harness import FakePeer, mock_clock, settle
 
 BROKER = Address(host="127.0.0.1", port=1)
@@ -36,7 +36,7 @@ ACL = "org.apache.rocketmq.acl.common.AclException: "
 
 def record(topic: str, *, place: int = PLACE, properties: str = "") -> bytes:
     return encode_record(
-        Message(
+        MessageRecord(
             topic=topic,
             queue_id=2,
             queue_offset=5,
@@ -47,20 +47,20 @@ def record(topic: str, *, place: int = PLACE, properties: str = "") -> bytes:
     )
 
 
-def entry(place: int) -> Answer:
+def entry(place: int) -> BrokerAnswer:
     body = encode_body(QueryConsumeQueueResponseBody(queue_data=(ConsumeQueueData(physic_offset=place),)))
-    return Answer(0, None, {}, body)
+    return BrokerAnswer(0, None, {}, body)
 
 
 class FakeLines:
     """Answers to requests by their codes; of several the next one each time, and the last one for ever."""
 
-    def __init__(self, *, signs: bool = True, **answers: list[Answer | NotReached]) -> None:
+    def __init__(self, *, signs: bool = True, **answers: list[BrokerAnswer | UpstreamUnreachable]) -> None:
         self.signs = signs
         self.asked: list[int] = []
         self._answers = {VIEW: answers["view"], ENTRIES: answers.get("entries", [entry(PLACE)])}
 
-    async def ask(self, address: Address, code: int, ext: dict[str, str]) -> Answer:
+    async def ask(self, address: Address, code: int, ext: dict[str, str]) -> BrokerAnswer:
         assert address == BROKER
         assert ext == (
             {"offset": str(PLACE)}
@@ -70,7 +70,7 @@ class FakeLines:
         self.asked.append(code)
         found = self._answers[code]
         answer = found.pop(0) if len(found) > 1 else found[0]
-        if isinstance(answer, NotReached):
+        if isinstance(answer, UpstreamUnreachable):
             raise answer
         return answer
 
@@ -85,7 +85,7 @@ def decide(tmp_path: Path) -> Callable[..., Any]:
         RealFileSystem(),
         lambda: 0,
         Metrics(),
-        limit_keys=Live(LimitKeys()),
+        limit_keys=LiveGroup(LimitKeys()),
         owner_at=None,
         reply_topic="R",
         region="here",
@@ -102,8 +102,8 @@ def decide(tmp_path: Path) -> Callable[..., Any]:
     return decided
 
 
-def shown(topic: str, **how: Any) -> list[Answer | NotReached]:
-    return [Answer(0, None, {}, record(topic, **how))]
+def shown(topic: str, **how: Any) -> list[BrokerAnswer | UpstreamUnreachable]:
+    return [BrokerAnswer(0, None, {}, record(topic, **how))]
 
 
 async def test_the_topic_of_the_message_decides(decide: Callable[..., Any]) -> None:
@@ -118,9 +118,9 @@ async def test_the_topic_of_the_message_decides(decide: Callable[..., Any]) -> N
 @pytest.mark.parametrize(
     "lines",
     [
-        FakeLines(view=[Answer(1, "can not find message by the offset, 700", {}, b"")]),
-        FakeLines(view=[Answer(0, None, {}, b"")]),
-        FakeLines(view=[Answer(0, None, {}, record("Own")[:-1])]),
+        FakeLines(view=[BrokerAnswer(1, "can not find message by the offset, 700", {}, b"")]),
+        FakeLines(view=[BrokerAnswer(0, None, {}, b"")]),
+        FakeLines(view=[BrokerAnswer(0, None, {}, record("Own")[:-1])]),
         FakeLines(view=shown("Own", place=PLACE + 1)),
         FakeLines(view=shown("Own"), entries=[entry(PLACE + 1)]),  # a record in the body of another message
     ],
@@ -131,8 +131,8 @@ async def test_where_no_message_begins_nobody_looks(decide: Callable[..., Any], 
 
 
 async def test_an_entry_that_the_broker_is_yet_to_write_is_waited_for(decide: Callable[..., Any]) -> None:
-    none = Answer(0, "Index 5 of 2@Own is not exist!", {}, b"")
-    lines = FakeLines(view=shown("Own"), entries=[none, Answer(1, "2@Own is not exist!", {}, b""), entry(PLACE)])
+    none = BrokerAnswer(0, "Index 5 of 2@Own is not exist!", {}, b"")
+    lines = FakeLines(view=shown("Own"), entries=[none, BrokerAnswer(1, "2@Own is not exist!", {}, b""), entry(PLACE)])
     never = FakeLines(view=shown("Own"), entries=[none])
     async with trio.open_nursery() as nursery:
         nursery.start_soon(decide, lines)
@@ -158,10 +158,10 @@ async def test_an_entry_that_the_broker_is_yet_to_write_is_waited_for(decide: Ca
 @pytest.mark.parametrize(
     "lines",
     [
-        FakeLines(view=[NotSent("the broker is away")]),
-        FakeLines(view=[Answer(1, f"{ACL}No default permission for topic:Own", {}, b"")]),
-        FakeLines(view=shown("Own"), entries=[Answer(1, f"{ACL}Need admin permission", {}, b"")]),
-        FakeLines(view=shown("Own"), entries=[Answer(0, None, {}, b"no JSON")]),
+        FakeLines(view=[RequestNotSent("the broker is away")]),
+        FakeLines(view=[BrokerAnswer(1, f"{ACL}No default permission for topic:Own", {}, b"")]),
+        FakeLines(view=shown("Own"), entries=[BrokerAnswer(1, f"{ACL}Need admin permission", {}, b"")]),
+        FakeLines(view=shown("Own"), entries=[BrokerAnswer(0, None, {}, b"no JSON")]),
     ],
 )
 async def test_what_the_broker_does_not_show_is_refused(
@@ -174,8 +174,8 @@ async def test_what_the_broker_does_not_show_is_refused(
 
 async def test_without_an_account_of_the_proxy_a_broker_with_accounts_decides(decide: Callable[..., Any]) -> None:
     for denied in (
-        Answer(1, f"{ACL}No accessKey is configured", {}, b""),
-        Answer(16, "username cannot be null", {}, b""),  # of 5.5.0
+        BrokerAnswer(1, f"{ACL}No accessKey is configured", {}, b""),
+        BrokerAnswer(16, "username cannot be null", {}, b""),  # of 5.5.0
     ):
         await decide(FakeLines(signs=False, view=[denied]))
         with pytest.raises(MessageNotShown):
@@ -196,12 +196,12 @@ async def test_without_an_account_of_the_proxy_a_broker_with_accounts_decides(de
 )
 async def test_a_query_by_key_gives_messages_of_its_topic_only(body: bytes, code: int, left: bytes) -> None:
     class Lines:
-        async def ask_together(self, _address: Address, questions: list[Any], **_: Any) -> list[Answer]:
+        async def ask_together(self, _address: Address, questions: list[Any], **_: Any) -> list[BrokerAnswer]:
             assert questions[0].ext == {"topic": "Own", "key": KEY}
-            return [Answer(0, None, {"indexLastUpdatePhyoffset": "0"}, body)]
+            return [BrokerAnswer(0, None, {"indexLastUpdatePhyoffset": "0"}, body)]
 
     lines: Any = Lines()
-    reply = await Queries(lines).answer(Header(code=12, opaque=1, ext={"topic": "Own", "key": KEY}), BROKER)
+    reply = await RemoteQueries(lines).answer(Header(code=12, opaque=1, ext={"topic": "Own", "key": KEY}), BROKER)
     assert reply.code == code
     assert b"".join(map(bytes, reply.body)) == left
     assert reply.ext == {"indexLastUpdatePhyoffset": "0"}

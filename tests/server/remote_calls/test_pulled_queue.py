@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rocketwire.server.remote_calls.pulls.queue import MOST_BYTES, MOST_MESSAGES, PulledQueue
-from rocketwire.wire.message import Message, decode_record, encode_record
+from rocketwire.server.remote_calls.pop_emulation.queue import MOST_BYTES, MOST_MESSAGES, PulledQueue
+from rocketwire.wire.message import MessageRecord, decode_record, encode_record
 from rocketwire.wire.properties import encode_properties
 
 TIME = 10_000
@@ -13,7 +13,9 @@ TIME = 10_000
 
 def record(offset: int, *, topic: str = "T", of: str | None = None, body: bytes = b"", host: str = "1.2.3.4") -> bytes:
     properties = b"" if of is None else encode_properties({"RETRY_TOPIC": of}).encode()
-    made = Message(topic=topic, queue_id=0, queue_offset=offset, body=body, properties=properties, born_host=(host, 1))
+    made = MessageRecord(
+        topic=topic, queue_id=0, queue_offset=offset, body=body, properties=properties, born_host=(host, 1)
+    )
     return encode_record(made)
 
 
@@ -66,13 +68,13 @@ def test_what_is_given_back_is_not_counted_and_its_handle_is_over() -> None:
 
 def test_no_more_is_read_than_may_be_held() -> None:
     few = filled(10)
-    assert few.wants
+    assert few.has_room
     many = filled(MOST_MESSAGES)
     assert len(deliver(many, MOST_MESSAGES)) == MOST_MESSAGES
-    before, _, after = many.wants, many.acknowledge(5, 0, 0), many.wants
+    before, _, after = many.has_room, many.acknowledge(5, 0, 0), many.has_room
     assert (before, after) == (False, True)
     large = filled(10, bytes(MOST_BYTES // 10))
-    assert not large.wants
+    assert not large.has_room
 
 
 def test_one_that_was_acknowledged_long_ago_does_not_hide_the_lowest() -> None:
@@ -80,7 +82,7 @@ def test_one_that_was_acknowledged_long_ago_does_not_hide_the_lowest() -> None:
     deliver(queue, 1)
     queue.add(b"", 10_000, retried=False)  # all others were filtered
     assert queue.lowest == 0
-    assert not queue.wants
+    assert not queue.has_room
 
 
 def test_retried_messages_are_those_of_their_first_topics() -> None:

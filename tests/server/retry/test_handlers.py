@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.frame import Frame
 from rocketwire.wire.header import decode_header
-from rocketwire.wire.message import Message, decode_record
+from rocketwire.wire.message import MessageRecord, decode_record
 from rocketwire.wire.properties import decode_properties
 from tests.server.harness import (
     BINARY,
@@ -56,16 +56,16 @@ async def give_back(client: Client, offset: int, level: int = 0, **changes: Any)
     return await client.ask(RequestCode.CONSUMER_SEND_MSG_BACK, ext, **options)
 
 
-async def waiting(client: Client, level: int) -> list[Message]:
+async def waiting(client: Client, level: int) -> list[MessageRecord]:
     """What waits in the schedule topic with that level."""
     return records((await client.pull("SCHEDULE_TOPIC_XXXX", queue_id=level - 1)).body)
 
 
-async def dead(client: Client) -> list[Message]:
+async def dead(client: Client) -> list[MessageRecord]:
     return records((await client.pull(DEAD)).body)
 
 
-def properties_of(message: Message) -> dict[str, str]:
+def properties_of(message: MessageRecord) -> dict[str, str]:
     return decode_properties(message.properties.decode())
 
 

@@ -16,10 +16,10 @@ from rocketwire.server.core.errors import NameInvalid, SystemBusy
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.messages.keys import PageCacheKeys
+from rocketwire.server.messages.message_writer import MessageWriter
 from rocketwire.server.messages.page_cache import PageCacheGuard
 from rocketwire.server.messages.stored_message import StoredMessage, stored_message
-from rocketwire.server.messages.storing import Storing
-from rocketwire.server.retry.send_back import NotSentBack, SendBack, refusal
+from rocketwire.server.retry.send_back import SendBack, SendBackFailed, refusal
 from rocketwire.server.statistics.counters import Counters
 from rocketwire.server.topics.keys import TopicKeys
 from rocketwire.server.topics.retry_topics import RetryTopics
@@ -32,11 +32,11 @@ from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import MessageStore
 from rocketwire.store.tables.groups import GroupTable
 from rocketwire.store.tables.topics import TopicTable
-from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.facts.record import MAX_PROPERTIES_LENGTH
 from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
 from rocketwire.wire.hosts import encode_host
-from rocketwire.wire.message import Message, encode_record
+from rocketwire.wire.message import MessageRecord, encode_record
 from rocketwire.wire.properties import decode_properties
 from tests.server.harness import Clock, small_config
 from tests.server.messages.test_stored_message import golden_messages
@@ -59,7 +59,7 @@ class Setup:
         self.store = MessageStore.open(settings, clock=clock, store_host=HOST)
         self.page_cache = PageCacheGuard(self.live[PageCacheKeys], now=lambda: 0.0)
         retries = RetryTopics(groups, self.topics)
-        self._storing = Storing(self.store, flush=None, metrics=Metrics(), page_cache=self.page_cache)
+        self._storing = MessageWriter(self.store, flush=None, metrics=Metrics(), page_cache=self.page_cache)
         invalidation = CacheInvalidation()
         for changed in (self.live.changed, self.topics.table.changed, groups.table.changed):
             changed.subscribe(invalidation.invalidate)
@@ -83,7 +83,7 @@ class Setup:
             offset=offset, group=group, delay_level=level, max_reconsume_times=limit
         )
         end = self.store._log.position
-        target = self.service.target(group, unit_mode=False)
+        target = self.service.destination(group, unit_mode=False)
         assert target is not None
         _, refusals = self._storing.append([self.service.draft(target, fields, 407)])
         for error in refusals.values():
@@ -171,7 +171,7 @@ def test_a_committed_message_waits_like_others(setup: Setup) -> None:
 
 def test_a_damaged_record_is_no_message(setup: Setup, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(setup.store, "record_at", lambda _: memoryview(bytes(100)))
-    with pytest.raises(NotSentBack, match=r"^look message by offset failed, 5$"):
+    with pytest.raises(SendBackFailed, match=r"^look message by offset failed, 5$"):
         setup.give_back(5)
 
 
@@ -179,7 +179,7 @@ def test_a_damaged_record_is_no_message(setup: Setup, monkeypatch: pytest.Monkey
 def test_properties_must_have_room_for_those_of_a_retry(setup: Setup, size: int, refused: bool) -> None:
     offset = setup.put(draft(properties=b"k\x01" + b"v" * (size - 2)))
     if refused:
-        with pytest.raises(NotSentBack, match=r"^PROPERTIES_SIZE_EXCEEDED$"):
+        with pytest.raises(SendBackFailed, match=r"^PROPERTIES_SIZE_EXCEEDED$"):
             setup.give_back(offset)
     else:
         assert len(setup.give_back(offset).properties) > size
@@ -187,7 +187,7 @@ def test_properties_must_have_room_for_those_of_a_retry(setup: Setup, size: int,
 
 def test_a_message_that_has_no_room_in_a_file_any_more(setup: Setup) -> None:
     offset = setup.put(draft(b"x" * (FILE_SIZE - 120)))
-    with pytest.raises(NotSentBack, match=r"^MESSAGE_ILLEGAL$"):
+    with pytest.raises(SendBackFailed, match=r"^MESSAGE_ILLEGAL$"):
         setup.give_back(offset)
 
 
@@ -202,14 +202,14 @@ def test_other_errors_of_the_store_are_unknown() -> None:
 
 def test_a_full_disk(setup: Setup) -> None:
     offset = setup.put(draft())
-    setup.store.refusal = DiskFull("store", "no room")
-    with pytest.raises(NotSentBack, match=r"^SERVICE_NOT_AVAILABLE$"):
+    setup.store.disk_refusal = DiskFull("store", "no room")
+    with pytest.raises(SendBackFailed, match=r"^SERVICE_NOT_AVAILABLE$"):
         setup.give_back(offset)
 
 
 def test_an_append_that_takes_long(setup: Setup) -> None:
     offset = setup.put(draft())
-    setup.page_cache.busy = True
+    setup.page_cache.is_busy = True
     with pytest.raises(SystemBusy):
         setup.give_back(offset)
 
@@ -255,9 +255,9 @@ def test_zeros_in_properties_are_not_taken_for_lost_pages(setup: Setup, level: i
 
 def test_a_page_of_zeros_is_not_stored_again(setup: Setup) -> None:
     at = setup.store.max_physical_offset + record_head(len(HOST), len(HOST)).size
-    hidden = Message(topic="T", queue_id=0, body=b"x", properties=b"p\x01" + bytes(5000), physical_offset=at)
+    hidden = MessageRecord(topic="T", queue_id=0, body=b"x", properties=b"p\x01" + bytes(5000), physical_offset=at)
     setup.put(draft(encode_record(hidden)))
-    with pytest.raises(NotSentBack, match=r"^MESSAGE_ILLEGAL$"):
+    with pytest.raises(SendBackFailed, match=r"^MESSAGE_ILLEGAL$"):
         setup.give_back(at)
 
 
@@ -266,9 +266,9 @@ def test_a_message_whose_file_is_gone(setup: Setup) -> None:
     while setup.store.max_physical_offset <= 2 * FILE_SIZE:
         setup.put(draft(bytes(FILE_SIZE // 4)))
     setup.store.flush_to(setup.store.max_physical_offset)
-    taken = setup.store.retention.take_log_file(setup.store.last_append_timestamp + 1, 0, forcibly=True)
+    taken = setup.store.retention.detach_log_file(setup.store.last_append_timestamp + 1, 0, forcibly=True)
     assert taken is not None
-    with pytest.raises(NotSentBack, match=rf"^look message by offset failed, {offset}$"):
+    with pytest.raises(SendBackFailed, match=rf"^look message by offset failed, {offset}$"):
         setup.give_back(offset)
 
 

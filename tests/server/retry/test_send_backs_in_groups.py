@@ -12,7 +12,7 @@ from rocketwire.server.core.errors import NotPermitted
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
 from rocketwire.server.retry.send_back import SendBack
 from rocketwire.store.store import MessageStore
-from rocketwire.wire.codes import FLAG_ONEWAY, RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import FLAG_ONEWAY, RequestCode, ResponseCode
 from rocketwire.wire.frame import Frame
 from rocketwire.wire.header import Header
 from tests.server.harness import (

@@ -10,7 +10,7 @@ import pytest
 
 from rocketwire.server.core.errors import MessageIllegal
 from rocketwire.server.timer.records import TIMER_ROOM
-from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.fast_headers import SendFields
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.properties import decode_properties
@@ -177,7 +177,7 @@ def test_a_batch_becomes_a_draft_a_message(setup: Setup) -> None:
     text = properties_text(TAGS="A", KEYS="k", UNIQ_KEY="U")
     prepared = setup.sending.drafts.batch(fields(properties=""), body(batch_body([b"a", b"b"], text)), HOST, "peer")
     assert [bytes(draft.body) for draft in prepared.drafts] == [b"a", b"b"]
-    assert [draft.together for draft in prepared.drafts] == [2, 0]
+    assert [draft.group_size for draft in prepared.drafts] == [2, 0]
     assert [(draft.tags_code, draft.keys, draft.unique_key) for draft in prepared.drafts] == [(65, "k", "U")] * 2
     stored = bytes(prepared.drafts[0].properties).decode()
     assert stored.startswith(f"{text}\x02")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import trio
 
-from rocketwire.wire.codes import RequestCode, ResponseCode, SysFlag
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode, SysFlag
 from rocketwire.wire.frame import Frame
 from rocketwire.wire.java import hash_map_order
 from rocketwire.wire.properties import decode_properties

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.store.errors import DiskNearlyFull
-from rocketwire.wire.codes import FLAG_ONEWAY, Permission, RequestCode, ResponseCode, SysFlag
+from rocketwire.wire.facts.codes import FLAG_ONEWAY, Permission, RequestCode, ResponseCode, SysFlag
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header
 from rocketwire.wire.recall_handle import decode_recall_handle
@@ -273,7 +273,7 @@ def queue_gone(run: Run) -> None:
 
 
 def disk_full(run: Run) -> None:
-    run.broker.store.refusal = DiskNearlyFull("99 %")
+    run.broker.store.disk_refusal = DiskNearlyFull("99 %")
 
 
 def clock_back(run: Run) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import trio
 
-from rocketwire.wire.codes import FLAG_RESPONSE, MAX_FRAME_LENGTH, RequestCode, ResponseCode, SysFlag
+from rocketwire.wire.facts.codes import FLAG_RESPONSE, MAX_FRAME_LENGTH, RequestCode, ResponseCode, SysFlag
 from rocketwire.wire.frame import Frame
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.send import ReplyMessageRequestHeader

@@ -11,9 +11,9 @@ import pytest
 
 from rocketwire.server.core.errors import NotPermitted
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
-from rocketwire.server.send.sending import Sending
+from rocketwire.server.send.preparing import SendPreparer
 from rocketwire.store.store import MessageStore
-from rocketwire.wire.codes import FLAG_ONEWAY, RequestCode, ResponseCode, SysFlag
+from rocketwire.wire.facts.codes import FLAG_ONEWAY, RequestCode, ResponseCode, SysFlag
 from rocketwire.wire.frame import Frame
 from rocketwire.wire.header import Header
 from tests.server.harness import (
@@ -353,14 +353,14 @@ async def test_guards_are_asked_before_the_group(
 async def test_a_bug_in_one_send_leaves_those_beside_it_in_the_group(
     groups: list[int], broker: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    real = Sending.prepare
+    real = SendPreparer.prepare
 
-    def failing(self: Sending, fields: Any, body: memoryview, *args: Any) -> Any:
+    def failing(self: SendPreparer, fields: Any, body: memoryview, *args: Any) -> Any:
         if bytes(body) == b"bang":
             raise ZeroDivisionError("a bug")
         return real(self, fields, body, *args)
 
-    monkeypatch.setattr(Sending, "prepare", failing)
+    monkeypatch.setattr(SendPreparer, "prepare", failing)
     bodies = (b"one", b"bang", b"two")
     await broker.write(b"".join(broker.frame(V2, send_ext("T"), body, opaque=at) for at, body in enumerate(bodies)))
     answers = {answer.header.opaque: code_and_remark(answer) for answer in await broker.arrived()}

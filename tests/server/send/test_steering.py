@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rocketwire.server.core.errors import MessageIllegal
-from rocketwire.server.send.steering import Steering, steering_of
+from rocketwire.server.send.delivery_properties import DeliveryProperties, delivery_properties
 
 
 @pytest.mark.parametrize(
@@ -21,14 +21,14 @@ from rocketwire.server.send.steering import Steering, steering_of
     ],
 )
 def test_what_is_asked_for(items: str, level: int, other_level: bool, transactional: bool) -> None:
-    assert steering_of(items, None, 18) == Steering(level, other_level, transactional, b"")
+    assert delivery_properties(items, None, 18) == DeliveryProperties(level, other_level, transactional, b"")
 
 
 def test_wait_stands_behind_other_properties() -> None:
-    assert steering_of("DELAY\x013", "False", 18).wait == b"\x02WAIT\x01False"
+    assert delivery_properties("DELAY\x013", "False", 18).wait == b"\x02WAIT\x01False"
 
 
 def test_a_level_that_is_no_number_is_refused() -> None:
     for _ in range(2):
         with pytest.raises(MessageIllegal, match=r"^property DELAY"):
-            steering_of("DELAY\x01x", None, 18)
+            delivery_properties("DELAY\x01x", None, 18)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from rocketwire.server.statistics.counters import Counters, Period
-from rocketwire.server.statistics.windows import NOTHING, Column, Sums
+from rocketwire.server.statistics.windows import NOTHING, StatisticsColumn, Sums
 
 
 def finished(work: object) -> None:
@@ -15,7 +15,7 @@ def test_what_is_counted_for_a_key() -> None:
     counters.add("T", 3, 300)
     counters.add("T", 1, 50, 2)
     assert "T" in counters
-    assert [counters.total("T", column) for column in Column] == [4, 350, 3]
+    assert [counters.total("T", column) for column in StatisticsColumn] == [4, 350, 3]
     assert (len(counters), counters.total("U")) == (1, 0)
     assert counters.sums("T", Period.MINUTE) == counters.sums("U", Period.MINUTE) == NOTHING
 

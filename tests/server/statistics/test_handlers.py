@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.message_id import parse_offset_message_id
 from tests.server.harness import Client, Server, batch_body, code_and_remark, send_ext, serving
 

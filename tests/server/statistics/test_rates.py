@@ -5,7 +5,7 @@ import trio
 
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.messages.append_times import AppendTimes
-from rocketwire.server.statistics.rates import Rates, Totals
+from rocketwire.server.statistics.rates import MessageTotals, Rates
 from tests.server.harness import Clock, mock_clock, settle
 
 DAY = 86_400_000
@@ -51,9 +51,9 @@ async def test_pulls_with_messages_and_without(setup: Setup) -> None:
     metrics.requests[361] += 2
     metrics.delivered(30, 3000, 3)
     setup.seconds(1)
-    assert rates.totals() == Totals(stored=0, found=3, missed=4, delivered=30)
+    assert rates.totals() == MessageTotals(stored=0, found=3, missed=4, delivered=30)
     metrics.delivered(1, 100)  # one of those that were held
-    assert rates.totals() == Totals(stored=0, found=4, missed=4, delivered=31)
+    assert rates.totals() == MessageTotals(stored=0, found=4, missed=4, delivered=31)
     setup.seconds(9)
     assert rates.text("found", "missed") == "0.8  "
     assert rates.text("delivered") == "3.1  "
@@ -62,7 +62,7 @@ async def test_pulls_with_messages_and_without(setup: Setup) -> None:
 async def test_the_totals_at_midnight_are_kept(setup: Setup) -> None:
     rates = setup.rates
     setup.seconds(1, stored=5)
-    assert (rates.today, rates.yesterday) == (Totals(), Totals())
+    assert (rates.today, rates.yesterday) == (MessageTotals(), MessageTotals())
     setup.clock.now += DAY
     setup.seconds(1, stored=2)
     assert (rates.today.stored, rates.yesterday.stored) == (7, 0)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 import trio
 
+from rocketwire.server.core.long_tasks import Steps
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.core.works import Steps
 from rocketwire.server.statistics.counters import Period
 from rocketwire.server.statistics.statistics import DELIVERED, STORED, Statistics
 from rocketwire.server.statistics.windows import Sums
@@ -104,12 +104,12 @@ async def test_topics_and_groups_that_go_away_lose_theirs(broker: Broker) -> Non
     await go_on(10)
     assert (len(statistics.topics), len(statistics.delivered)) == (2, 3)
     broker.topics = {"T"}
-    statistics.removed()
+    statistics.forget_removed()
     await go_on(10)
     assert ("T" in statistics.topics, "U" in statistics.topics) == (True, False)
     assert (len(statistics.delivered), len(statistics.sent_back)) == (1, 1)
     broker.groups = set()
-    statistics.removed()
+    statistics.forget_removed()
     await go_on(10)
     assert (len(statistics.delivered), len(statistics.sent_back), len(statistics.topics)) == (0, 0, 1)
 
@@ -132,7 +132,7 @@ async def test_nobody_waits_for_the_snapshots_of_many_topics() -> None:
         for topic in broker.topics:
             broker.store(topic, 1)
             broker.statistics.delivered.add(("G", topic), 1)
-        broker.statistics.removed()
+        broker.statistics.forget_removed()
         longest.append(longest_step(broker.statistics.sample(seconds - 10, seconds)))
     assert sorted(longest)[1] < 0.05, longest
     assert len(broker.statistics.topics) == 100_000

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from array import array
 
-from rocketwire.server.statistics.windows import CODE, NOTHING, Column, Sums, Window
+from rocketwire.server.statistics.windows import CODE, NOTHING, StatisticsColumn, Sums, Window
 
 
 def numbers(*counters: tuple[int, int, int]) -> array[int]:
@@ -12,16 +12,16 @@ def numbers(*counters: tuple[int, int, int]) -> array[int]:
 def test_nothing_is_known_before_the_first_snapshot() -> None:
     window = Window(10, 7)
     window.begin(0)
-    assert window.sums(0, Column.MESSAGES) == NOTHING
+    assert window.sums(0, StatisticsColumn.MESSAGES) == NOTHING
 
 
 def test_everything_was_0_one_interval_before_the_first_snapshot() -> None:
     window = Window(10, 7)
     window.begin(0)
     window.take(numbers((20, 400, 5)), 3.0)
-    assert window.sums(0, Column.MESSAGES) == Sums(20, 2.0, 4.0)
-    assert window.sums(0, Column.BYTES) == Sums(400, 40.0, 80.0)
-    assert window.sums(0, Column.CALLS) == Sums(5, 0.5, 1.0)
+    assert window.sums(0, StatisticsColumn.MESSAGES) == Sums(20, 2.0, 4.0)
+    assert window.sums(0, StatisticsColumn.BYTES) == Sums(400, 40.0, 80.0)
+    assert window.sums(0, StatisticsColumn.CALLS) == Sums(5, 0.5, 1.0)
 
 
 def test_a_window_holds_its_period() -> None:
@@ -30,7 +30,7 @@ def test_a_window_holds_its_period() -> None:
     for at, count in enumerate((1, 3, 10, 10, 10)):
         window.take(numbers((count, 0, 0)), 10.0 * at)
         expected = ((1, 10), (3, 20), (9, 20), (7, 20), (0, 20))[at]
-        assert window.sums(0, Column.MESSAGES) == Sums(expected[0], expected[0] / expected[1], 0.0)
+        assert window.sums(0, StatisticsColumn.MESSAGES) == Sums(expected[0], expected[0] / expected[1], 0.0)
 
 
 def test_a_counter_that_begins_later_counts_from_the_snapshot_before() -> None:
@@ -39,11 +39,11 @@ def test_a_counter_that_begins_later_counts_from_the_snapshot_before() -> None:
     for at in (0.0, 10.0):
         window.take(numbers((1, 1, 1)), at)
     window.begin(1)
-    assert window.sums(1, Column.MESSAGES) == NOTHING
+    assert window.sums(1, StatisticsColumn.MESSAGES) == NOTHING
     window.take(numbers((1, 1, 1), (50, 0, 0)), 20.0)
-    assert window.sums(1, Column.MESSAGES) == Sums(50, 5.0, 0.0)
+    assert window.sums(1, StatisticsColumn.MESSAGES) == Sums(50, 5.0, 0.0)
     window.take(numbers((1, 1, 1), (50, 0, 0)), 30.0)
-    assert window.sums(1, Column.MESSAGES) == Sums(50, 2.5, 0.0)
+    assert window.sums(1, StatisticsColumn.MESSAGES) == Sums(50, 2.5, 0.0)
 
 
 def test_a_counter_in_the_place_of_another_begins_at_0() -> None:
@@ -52,9 +52,9 @@ def test_a_counter_in_the_place_of_another_begins_at_0() -> None:
     for at in (0.0, 10.0):
         window.take(numbers((900, 900, 900)), at)
     window.begin(0)
-    assert window.sums(0, Column.MESSAGES) == NOTHING
+    assert window.sums(0, StatisticsColumn.MESSAGES) == NOTHING
     window.take(numbers((3, 30, 1)), 20.0)
-    assert window.sums(0, Column.BYTES) == Sums(30, 3.0, 30.0)
+    assert window.sums(0, StatisticsColumn.BYTES) == Sums(30, 3.0, 30.0)
 
 
 def test_idle_are_those_that_did_not_change_in_a_whole_window() -> None:

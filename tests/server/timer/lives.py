@@ -15,7 +15,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import trio
 import trio.testing
 
-from rocketwire.store.append.drafts import Appended, Draft
+from rocketwire.store.append.drafts import AppendResult, Draft
 from rocketwire.store.disk.files import FileSystem
 from rocketwire.wire.message import decode_record
 from rocketwire.wire.names import TIMER_TOPIC
@@ -113,14 +113,14 @@ class LifeOf(Generic[T]):
             self._write()
             return settled
 
-        def in_order(drafts: list[Draft]) -> list[Appended]:
+        def in_order(drafts: list[Draft]) -> list[AppendResult]:
             if self.fuse is None:
                 return store_append(drafts)
-            appended: list[Appended] = []
+            appended: list[AppendResult] = []
             at = 0
             while at < len(drafts):
                 self._write()
-                together = drafts[at : at + max(1, drafts[at].together)]
+                together = drafts[at : at + max(1, drafts[at].group_size)]
                 appended += store_append(together)
                 at += len(together)
             self._write()
@@ -166,7 +166,7 @@ class LifeOf(Generic[T]):
 
     def send(self, draft: Draft) -> bool:
         """Store a message; false when it was not taken."""
-        taken: list[Appended] = []
+        taken: list[AppendResult] = []
 
         async def store() -> None:
             taken.extend(self.timers.store.append([draft]))

@@ -14,18 +14,18 @@ from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.configuration import LiveConfig
 from rocketwire.server.core.errors import ServiceUnavailable
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.guards.throttle.keys import ThrottleKeys
-from rocketwire.server.guards.throttle.throttle import Throttle
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.messages.appending import NOT_STORED, Refusals
 from rocketwire.server.messages.keys import PageCacheKeys
+from rocketwire.server.messages.message_writer import MessageWriter
 from rocketwire.server.messages.page_cache import PageCacheGuard
 from rocketwire.server.messages.real_queue import with_real_queue
-from rocketwire.server.messages.storing import Storing
 from rocketwire.server.send.checks import SendChecks
 from rocketwire.server.send.drafts import SendDrafts
 from rocketwire.server.send.keys import SendKeys
-from rocketwire.server.send.sending import Sending
+from rocketwire.server.send.preparing import SendPreparer
+from rocketwire.server.throttle.keys import ThrottleKeys
+from rocketwire.server.throttle.throttle import Throttle
 from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.server.timer.sends import TimerSends
 from rocketwire.server.timer.timer import Timer
@@ -34,7 +34,7 @@ from rocketwire.server.topics.retry_topics import RetryTopics
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.server.transactions.keys import TransactionKeys
-from rocketwire.store.append.drafts import Appended, Draft
+from rocketwire.store.append.drafts import AppendResult, Draft
 from rocketwire.store.disk.files import FileSystem, RealFileSystem
 from rocketwire.store.event import Event
 from rocketwire.store.settings import StoreSettings
@@ -91,8 +91,8 @@ class Timers:
             choose=lambda bound: bound - 1,
             retries=RetryTopics(groups, topics),
         )
-        self.storing = Storing(self.store, flush=None, metrics=Metrics(), page_cache=self.page_cache)
-        self.sending = Sending(
+        self.storing = MessageWriter(self.store, flush=None, metrics=Metrics(), page_cache=self.page_cache)
+        self.sending = SendPreparer(
             SendDrafts(
                 live[SendKeys],
                 live.current.broker,
@@ -184,7 +184,7 @@ class Refusing:
         self._append = timers.storing.append
         timers.storing.append = self.append  # type: ignore[method-assign]  # stands before it
 
-    def append(self, drafts: Sequence[Draft]) -> tuple[list[Appended], Refusals]:
+    def append(self, drafts: Sequence[Draft]) -> tuple[list[AppendResult], Refusals]:
         bodies = [bytes(draft.body) for draft in drafts]
         self.groups.append(bodies)
         bad = next((number for number, body in enumerate(bodies) if body in self.bodies), len(bodies))

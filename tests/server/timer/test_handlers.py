@@ -8,7 +8,7 @@ import pytest
 
 from rocketwire.store.layout.timer_check import CHECK_STRUCT
 from rocketwire.wire.bodies.fastjson import loads
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.recall_handle import decode_recall_handle
 from tests.server.harness import (
     BINARY,

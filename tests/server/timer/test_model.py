@@ -159,7 +159,7 @@ class TimerModel(RuleBasedStateMachine):
     @rule()
     def turn_the_disk(self) -> None:
         self.full = not self.full
-        self.life.timers.store.refusal = DiskNearlyFull("full") if self.full else None
+        self.life.timers.store.disk_refusal = DiskNearlyFull("full") if self.full else None
 
     @rule(windows=st.sampled_from([0, 0, 0.2, 1.5, 9.5]), precision=PRECISIONS)
     def stop(self, windows: float, precision: int | None) -> None:
@@ -235,7 +235,7 @@ class TimerModel(RuleBasedStateMachine):
     def teardown(self) -> None:
         if not hasattr(self, "life"):
             return
-        self.life.timers.store.refusal = None
+        self.life.timers.store.disk_refusal = None
         self.full = False
         self.life.rest()
         while self.undelivered_yet():

@@ -12,26 +12,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketwire.server.messages.restoring import Undeliverable
+from rocketwire.server.messages.restoring import DestinationInvalid
 from rocketwire.server.messages.stored_message import stored_message
 from rocketwire.server.timer.records import (
     TIMER_ROOM,
-    Early,
-    Stale,
-    cancels,
-    restored_timer,
-    rolled_timer,
-    stored_again,
-    waiting_in,
-    waiting_of,
+    NotYetDue,
+    RecordLost,
+    cancelled_message,
+    drafts_to_store,
+    index_entries,
+    index_entry,
+    restored_draft,
+    rolled_draft,
 )
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT
 from rocketwire.store.read.reader import LogPart
-from rocketwire.store.timer.units import DueUnit, Waiting
+from rocketwire.store.timer.units import DueTimerUnit, TimerRecord
 from rocketwire.wire.fast import tags_code
 from rocketwire.wire.java import string_hash
-from rocketwire.wire.message import Message, encode_record
+from rocketwire.wire.message import MessageRecord, encode_record
 from rocketwire.wire.names import TIMER_TOPIC
 from rocketwire.wire.properties import decode_properties
 from tests.server.messages.test_restoring import REAL, items
@@ -39,7 +39,7 @@ from tests.wire import golden
 from tests.wire.test_message import messages
 
 
-def part_of(*texts: str) -> tuple[LogPart, list[DueUnit]]:
+def part_of(*texts: str) -> tuple[LogPart, list[DueTimerUnit]]:
     """A file of the log with timer records in it, behind others; and where they are."""
     data = mmap.mmap(-1, 1 << 16)
     start = 1 << 30
@@ -48,12 +48,12 @@ def part_of(*texts: str) -> tuple[LogPart, list[DueUnit]]:
     for text in texts:
         record = timer_record(text, start + at)
         data[at : at + len(record)] = record
-        due.append(DueUnit(start + at, len(record), 1000 + at, at, rolls=False))
+        due.append(DueTimerUnit(start + at, len(record), 1000 + at, at, rolls=False))
         at += len(record)
     return LogPart(data, start, start + at), due
 
 
-def record_in(part: LogPart, each: DueUnit) -> bytes:
+def record_in(part: LogPart, each: DueTimerUnit) -> bytes:
     return part.data[each.physical_offset - part.start : each.physical_offset - part.start + each.record_size]
 
 
@@ -76,7 +76,7 @@ def test_a_timer_message_is_delivered_and_rolled_as_apache_does_it() -> None:
         for (record, waited), (_, row) in pairwise(chain):
             properties = row["properties"]
             enqueued, now = int(properties["TIMER_ENQUEUE_MS"]), int(properties["TIMER_DEQUEUE_MS"])
-            again = rolled_timer if row["topic"] == TIMER_TOPIC else restored_timer
+            again = rolled_draft if row["topic"] == TIMER_TOPIC else restored_draft
             draft = again(record, physical_offset=waited["physicalOffset"], enqueued=enqueued, now=now)
             assert decode_properties(draft.properties.decode()) == properties
             assert (draft.topic, draft.queue_id) == (row["topic"], row["queueId"])
@@ -102,8 +102,8 @@ def test_what_waits_is_known_as_apache_notes_it() -> None:
         for record, row in chain:
             properties = row["properties"]
             cancelled = properties.get("TIMER_DEL_UNIQKEY")
-            assert cancels(record) == (None if cancelled is None else (properties["REAL_TOPIC"], cancelled))
-            assert waiting_of(record, row["physicalOffset"]) == Waiting(
+            assert cancelled_message(record) == (None if cancelled is None else (properties["REAL_TOPIC"], cancelled))
+            assert index_entry(record, row["physicalOffset"]) == TimerRecord(
                 int(properties["TIMER_OUT_MS"]),
                 row["physicalOffset"],
                 row["storeSize"],
@@ -126,13 +126,13 @@ times = st.sampled_from(
 
 
 @given(messages, st.lists(items | times, max_size=8), st.booleans())
-def test_a_timer_message_keeps_all_but_the_times(message: Message, parts: list[str], ended: bool) -> None:
+def test_a_timer_message_keeps_all_but_the_times(message: MessageRecord, parts: list[str], ended: bool) -> None:
     text = "\x02".join([*parts, REAL]) + "\x02" * ended
     record = encode_record(replace(message, properties=text.encode(), topic=TIMER_TOPIC, physical_offset=77))
     stored = stored_message(memoryview(record))
     expected = decode_properties(text) | {"TIMER_ENQUEUE_MS": "1000", "TIMER_DEQUEUE_MS": "2000"}
-    copy = restored_timer(record, physical_offset=77, enqueued=1000, now=2000)
-    rolled = rolled_timer(record, physical_offset=77, enqueued=1000, now=2000)
+    copy = restored_draft(record, physical_offset=77, enqueued=1000, now=2000)
+    rolled = rolled_draft(record, physical_offset=77, enqueued=1000, now=2000)
     assert decode_properties(copy.properties.decode()) == expected
     expected["TIMER_ROLL_TIMES"] = "42" if expected.get("TIMER_ROLL_TIMES") == "41" else "1"
     assert decode_properties(rolled.properties.decode()) == expected
@@ -156,7 +156,9 @@ def test_a_timer_message_keeps_all_but_the_times(message: Message, parts: list[s
 
 
 def timer_record(text: str, place: int = 0) -> bytes:
-    message = Message(topic=TIMER_TOPIC, queue_id=0, body=b"body", properties=text.encode(), physical_offset=place)
+    message = MessageRecord(
+        topic=TIMER_TOPIC, queue_id=0, body=b"body", properties=text.encode(), physical_offset=place
+    )
     return encode_record(message)
 
 
@@ -170,45 +172,45 @@ def timer_record(text: str, place: int = 0) -> bytes:
     ],
 )
 def test_a_timer_message_without_a_queue_is_not_delivered(text: str, reason: str) -> None:
-    with pytest.raises(Undeliverable, match=reason):
-        restored_timer(timer_record(text), physical_offset=0, enqueued=0, now=0)
+    with pytest.raises(DestinationInvalid, match=reason):
+        restored_draft(timer_record(text), physical_offset=0, enqueued=0, now=0)
 
 
 def test_room_for_the_times_is_all_that_has_to_be_left() -> None:
     text = REAL + "\x02a\x01"
     text += "b" * (32767 - TIMER_ROOM - len(text))
     longest = (1 << 63) - 1
-    for again in (restored_timer, rolled_timer):
+    for again in (restored_draft, rolled_draft):
         draft = again(timer_record(text), physical_offset=0, enqueued=longest, now=longest)
         assert len(draft.properties) <= 32767
-        with pytest.raises(Undeliverable, match="no room"):
+        with pytest.raises(DestinationInvalid, match="no room"):
             again(timer_record(text + "b" * TIMER_ROOM), physical_offset=0, enqueued=longest, now=longest)
 
 
 def test_a_group_is_stored_again_at_once() -> None:
     part, due = part_of(*(f"{REAL}\x02UNIQ_KEY\x01{number}" for number in range(3)))
-    found = stored_again(part, [due[2], due[0]._replace(rolls=True), due[1]], 5000)
+    found = drafts_to_store(part, [due[2], due[0]._replace(rolls=True), due[1]], 5000)
     assert found == [
         one(record_in(part, each), physical_offset=each.physical_offset, enqueued=each.write_time, now=5000)
-        for each, one in ((due[2], restored_timer), (due[0], rolled_timer), (due[1], restored_timer))
+        for each, one in ((due[2], restored_draft), (due[0], rolled_draft), (due[1], restored_draft))
     ]
-    assert stored_again(part, [], 5000) == []
+    assert drafts_to_store(part, [], 5000) == []
 
 
 def test_one_that_cannot_be_delivered_does_not_keep_others() -> None:
     part, due = part_of("a\x01b", REAL)
-    found = stored_again(part, due, 5000)
+    found = drafts_to_store(part, due, 5000)
     assert str(found[0]) == "it does not say where it is to go"
-    assert not isinstance(found[0], Stale)
+    assert not isinstance(found[0], RecordLost)
     assert isinstance(found[1], Draft)
 
 
 def test_what_is_to_come_yet_is_to_wait_again() -> None:
     part, due = part_of(*(f"{REAL}\x02TIMER_OUT_MS\x01{out}" for out in (5000, 5001)))
-    copy, early = stored_again(part, due, 5000)
+    copy, early = drafts_to_store(part, due, 5000)
     assert isinstance(copy, Draft)
-    assert isinstance(early, Early)
-    (rolled,) = stored_again(part, [due[1]._replace(rolls=True)], 5000)
+    assert isinstance(early, NotYetDue)
+    (rolled,) = drafts_to_store(part, [due[1]._replace(rolls=True)], 5000)
     assert early.again == rolled
 
 
@@ -224,24 +226,24 @@ def test_what_is_no_record_of_the_timer_is_stale() -> None:
         (offset, 0),
         (offset, -1),
     ]:
-        (found,) = stored_again(part, [DueUnit(*stale, 1, 0, rolls=False)], 5000)
-        assert isinstance(found, Stale)
+        (found,) = drafts_to_store(part, [DueTimerUnit(*stale, 1, 0, rolls=False)], 5000)
+        assert isinstance(found, RecordLost)
     other = encode_record(
-        Message(topic="T", queue_id=0, body=b"body", properties=REAL.encode(), physical_offset=offset)
+        MessageRecord(topic="T", queue_id=0, body=b"body", properties=REAL.encode(), physical_offset=offset)
     )
-    with pytest.raises(Stale):
-        restored_timer(other, physical_offset=offset, enqueued=0, now=0)
+    with pytest.raises(RecordLost):
+        restored_draft(other, physical_offset=offset, enqueued=0, now=0)
     moved = part._replace(start=part.start + 1, end=part.end + 1)
-    assert isinstance(stored_again(moved, [due._replace(physical_offset=offset + 1)], 0)[0], Stale)
+    assert isinstance(drafts_to_store(moved, [due._replace(physical_offset=offset + 1)], 0)[0], RecordLost)
 
 
 def test_entries_are_read_up_to_the_end_of_the_part() -> None:
     part, due = part_of(f"{REAL}\x02TIMER_OUT_MS\x015000", "a\x01b", f"{REAL}\x02TIMER_OUT_MS\x01x")
     rows = [*due, due[0]._replace(physical_offset=part.end), due[0]]
     entries = b"".join(ENTRY_STRUCT.pack(offset, size, 0) for offset, size, *_ in rows)
-    expected = Waiting(5000, due[0].physical_offset, due[0].record_size, string_hash("T"), False)
-    assert waiting_in(part, entries) == [expected, None, None]
-    assert waiting_in(part, entries[3 * ENTRY_SIZE :]) == []
+    expected = TimerRecord(5000, due[0].physical_offset, due[0].record_size, string_hash("T"), False)
+    assert index_entries(part, entries) == [expected, None, None]
+    assert index_entries(part, entries[3 * ENTRY_SIZE :]) == []
 
 
 @given(st.data())
@@ -250,10 +252,10 @@ def test_a_damaged_timer_record_is_refused_or_read_within_its_bounds(data: st.Da
     for _ in range(data.draw(st.integers(1, 3))):
         record[data.draw(st.integers(0, len(record) - 1))] = data.draw(st.integers(0, 255))
     damaged = bytes(record)
-    waiting_of(damaged, 0)
-    cancels(damaged)
+    index_entry(damaged, 0)
+    cancelled_message(damaged)
     try:
-        found = restored_timer(damaged, physical_offset=0, enqueued=0, now=0)
-    except Undeliverable:
+        found = restored_draft(damaged, physical_offset=0, enqueued=0, now=0)
+    except DestinationInvalid:
         return
     assert len(found.body) + len(found.properties) < len(record) + TIMER_ROOM

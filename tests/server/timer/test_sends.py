@@ -10,19 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire.server.config.broker_keys import BrokerKeys
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.errors import MessageIllegal, TimerDisabled
 from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.server.timer.sends import (
     TimerSends,
-    may_name_a_time,
-    named_time,
+    may_have_a_time,
+    time_property,
     was_delivered,
     without_times,
 )
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.timer.units import out_time
-from rocketwire.wire.properties import value_of
+from rocketwire.wire.properties import property_value
 from rocketwire.wire.recall_handle import decode_recall_handle
 from tests.server.harness import NOW, properties_text
 from tests.server.send_setup import HOST, Setup, body, fields
@@ -61,7 +61,7 @@ def scheduled(timers: TimerSends, **asked: str) -> Draft:
 
 
 def out_of(draft: Draft) -> int | None:
-    text = value_of(draft.properties, b"TIMER_OUT_MS")
+    text = property_value(draft.properties, b"TIMER_OUT_MS")
     return None if text is None else int(text)
 
 
@@ -134,7 +134,7 @@ def test_the_longest_delay_is_a_setting(setup: Setup, timers: TimerSends) -> Non
 
 
 def test_timers_may_be_off(setup: Setup) -> None:
-    keys = Live(TimerKeys(timer_wheel_enable=False))
+    keys = LiveGroup(TimerKeys(timer_wheel_enable=False))
     timers = TimerSends(keys, setup.live[BrokerKeys], setup.topics, setup.clock)
     with pytest.raises(TimerDisabled, match="timerWheelEnable is false"):
         scheduled(timers, TIMER_DELIVER_MS="1")
@@ -218,13 +218,13 @@ def test_sends_follow_the_rules(shared: Setup, order: list[int], asked: dict[str
 
 
 def test_which_properties_are_the_timers() -> None:
-    assert may_name_a_time("DELAY\x011\x02__STARTDELIVERTIME\x011")
-    assert may_name_a_time("TIMER_DEL_UNIQKEY\x011")
-    assert not may_name_a_time("DELAY\x011\x02TRAN_MSG\x01true")
+    assert may_have_a_time("DELAY\x011\x02__STARTDELIVERTIME\x011")
+    assert may_have_a_time("TIMER_DEL_UNIQKEY\x011")
+    assert not may_have_a_time("DELAY\x011\x02TRAN_MSG\x01true")
     assert without_times("TIMER_DELAY_SEC\x011") == without_times("__STARTDELIVERTIME\x011") == ""
     assert without_times("DELAY\x011") == "DELAY\x011"
     assert without_times("TIMER_DEL_UNIQKEY\x01U\x02TRAN_MSG\x01TIMER_D\x02TIMER_DELAY_MS\x011\x02DELAY\x013") == (
         "TRAN_MSG\x01TIMER_D\x02DELAY\x013"
     )
-    assert named_time({"DELAY": "1"}) is None
-    assert named_time({"TIMER_DEL_UNIQKEY": "1"}) == "TIMER_DEL_UNIQKEY"
+    assert time_property({"DELAY": "1"}) is None
+    assert time_property({"TIMER_DEL_UNIQKEY": "1"}) == "TIMER_DEL_UNIQKEY"

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 import trio
 
-from rocketwire.server.timer.tasks import RETRY_SECONDS, Bell, JobFaults
+from rocketwire.server.timer.tasks import RETRY_SECONDS, JobFaults, WakeSignal
 from rocketwire.store.errors import DiskNearlyFull
 from tests.server.harness import mock_clock, settle
 
 
 async def fail(faults: JobFaults, *errors: Exception | None) -> None:
     for error in errors:
-        async with faults.told():
+        async with faults.log_and_pause():
             if error is not None:
                 raise error
 
@@ -53,30 +53,30 @@ async def test_a_job_is_tried_again_until_it_is_done() -> None:
 
 
 async def test_what_rang_before_is_heard_once() -> None:
-    bell = Bell()
-    bell.ring()
-    bell.ring()
-    await bell.heard()
+    bell = WakeSignal()
+    bell.wake()
+    bell.wake()
+    await bell.wait()
     before = trio.current_time()
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(bell.heard, 5)
+        nursery.start_soon(bell.wait, 5)
         await settle()
         mock_clock().jump(5)
     assert trio.current_time() - before == 5
 
 
 async def test_a_task_that_waits_is_woken() -> None:
-    bell = Bell()
+    bell = WakeSignal()
     heard: list[float] = []
 
     async def wait() -> None:
-        await bell.heard()
+        await bell.wait()
         heard.append(trio.current_time())
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(wait)
         await settle()
         assert heard == []
-        bell.ring()
+        bell.wake()
         await settle()
         assert heard == [trio.current_time()]

@@ -375,10 +375,10 @@ async def test_a_clock_set_back_while_a_group_is_on_its_way(tmp_path: Path) -> N
     async with timers.running():
         timers.send_in(b"a", 5000)
         await timers.pass_time(4000)
-        timers.page_cache.busy = True
+        timers.page_cache.is_busy = True
         await timers.pass_time(1000)
         timers.clock.now -= 600
-        timers.page_cache.busy = False
+        timers.page_cache.is_busy = False
         await timers.pass_time(0)
         await timers.pass_time(599)
         assert timers.delivered() == []

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.server.timer.topic import TimerEntries, TimerTopic
+from rocketwire.server.timer.topic import TimerEntries, TimerTopicReader
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.store import MessageStore
-from rocketwire.store.timer.units import due
+from rocketwire.store.timer.units import due_time
 from rocketwire.wire.names import TIMER_TOPIC
 from tests.server.timer.support import timer_draft
 from tests.store.support import START, open_store, remove_log_file, small
@@ -30,34 +30,34 @@ def put(store: MessageStore, *drafts: Draft) -> None:
 
 
 def test_an_empty_topic(store: MessageStore) -> None:
-    topic = TimerTopic(store)
+    topic = TimerTopicReader(store)
     assert topic.end == 0
     assert topic.read(0, 10) == TimerEntries([], 0)
 
 
 def test_messages_are_read_from_an_offset_on(store: MessageStore) -> None:
     put(store, *(timer_draft(b"", DUE + 10 * number, key=f"{number}") for number in range(30)))
-    topic = TimerTopic(store)
+    topic = TimerTopicReader(store)
     found, offset = [], 3
     while offset < topic.end:
         group = topic.read(offset, 10)
         assert len(group.waiting) == group.end - offset <= 10
         found += group.waiting
         offset = group.end
-    assert [due(each.out, 1000) for each in found] == [DUE + 10 * number for number in range(3, 30)]
+    assert [due_time(each.out_time, 1000) for each in found] == [DUE + 10 * number for number in range(3, 30)]
 
 
 def test_groups_are_bounded_by_bytes(tmp_path: Path) -> None:
     store = open_store(small(tmp_path, commit_log_file_size=4 << 20))
     put(store, *(timer_draft(bytes(300_000), DUE, key=f"{number}") for number in range(3)))
-    assert [TimerTopic(store).read(offset, 10).end for offset in range(3)] == [1, 2, 3]
+    assert [TimerTopicReader(store).read(offset, 10).end for offset in range(3)] == [1, 2, 3]
     store.close()
 
 
 def test_records_that_are_gone_are_passed_over(store: MessageStore) -> None:
     put(store, *(timer_draft(bytes(900), DUE, key=f"{number}") for number in range(9)))
     remove_log_file(store)
-    topic = TimerTopic(store)
+    topic = TimerTopicReader(store)
     offset = found = lost = 0
     while offset < topic.end:
         group = topic.read(offset, 10)
@@ -74,7 +74,7 @@ def test_entries_that_are_gone_are_passed_over(tmp_path: Path) -> None:
     (queue,) = (each for each in store.retention.queues() if each.key[0] == TIMER_TOPIC)
     while store.retention.remove_queue_file(queue):
         pass
-    topic = TimerTopic(store)
+    topic = TimerTopicReader(store)
     group = topic.read(0, 10)
     assert group.lost == store.min_offset(TIMER_TOPIC, 0) > 0
     assert group.end == group.lost + len(group.waiting)
@@ -82,7 +82,7 @@ def test_entries_that_are_gone_are_passed_over(tmp_path: Path) -> None:
 
 
 def remove_log_file_if_any(store: MessageStore) -> bool:
-    segment = store.retention.take_log_file(0, 0, forcibly=True)
+    segment = store.retention.detach_log_file(0, 0, forcibly=True)
     if segment is not None:
         segment.remove()
     return segment is not None
@@ -92,5 +92,5 @@ def test_records_that_say_no_time_are_counted(store: MessageStore) -> None:
     bad = timer_draft(b"", DUE, key="bad")
     bad.properties = b"UNIQ_KEY\x01bad"
     put(store, timer_draft(b"", DUE, key="a"), bad, timer_draft(b"", DUE, key="b"))
-    group = TimerTopic(store).read(0, 10)
+    group = TimerTopicReader(store).read(0, 10)
     assert (len(group.waiting), group.end, group.unreadable) == (2, 3, 1)

@@ -18,7 +18,7 @@ from rocketwire.server.topics.message_types import (
 )
 from rocketwire.wire.batch import BatchItem, encode_batch
 from rocketwire.wire.bodies.topic import TopicConfig
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.frame import Frame
 from rocketwire.wire.properties import encode_properties
 from tests.server.harness import (

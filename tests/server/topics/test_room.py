@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.limits.keys import LimitKeys
-from rocketwire.server.topics.room import TopicRoom
+from rocketwire.server.topics.topic_limit import TopicLimit
 from rocketwire.store.tables.groups import GroupTable
 from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
@@ -31,7 +31,7 @@ def test_what_is_counted_is_what_is_there(changes: list[tuple[str, str]], before
     groups = GroupTable.open(folder / "groups.json", clock=clock)
     for number in range(before):
         topics.put(TopicConfig(topic_name=f"old{number}"))
-    room = TopicRoom(topics, groups, Live(LimitKeys(max_topics=4)))
+    room = TopicLimit(topics, groups, LiveGroup(LimitKeys(max_topics=4)))
     for change, name in changes:
         if change == "topic":
             topics.put(TopicConfig(topic_name=name))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.configuration import LiveConfig
 from rocketwire.server.core.errors import NameInvalid
 from rocketwire.server.limits.keys import LimitKeys
@@ -114,7 +114,7 @@ def test_members_are_told_when_broker_and_group_want_it(file: Path, broker: bool
     if own is not None:
         table.put(SubscriptionGroupConfig(group_name="G", notify_consumer_ids_changed_enable=own))
     keys = TopicKeys(notify_consumer_ids_changed_enable=broker)
-    groups = SubscriptionGroups(table, Live(keys), Live(LimitKeys()))
+    groups = SubscriptionGroups(table, LiveGroup(keys), LiveGroup(LimitKeys()))
     assert groups.notifies("G") is (broker and own is not False)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rocketwire.server.config.broker_keys import BrokerKeys
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.errors import NameInvalid, QueuesTooMany
 from rocketwire.server.topics.keys import TopicKeys
 from rocketwire.server.topics.topics import MOST_QUEUES, BrokerTopics, retry_config, system_topics
@@ -26,7 +26,7 @@ def file(tmp_path: Path) -> Path:
 
 
 def opened(file: Path, **changes: Any) -> BrokerTopics:
-    return BrokerTopics(TopicTable.open(file, clock=Clock()), Live(TopicKeys(**changes)))
+    return BrokerTopics(TopicTable.open(file, clock=Clock()), LiveGroup(TopicKeys(**changes)))
 
 
 def names(**changes: Any) -> dict[str, tuple[int, int]]:
@@ -173,7 +173,7 @@ def test_no_topic_is_made_without_a_model_that_is_handed_on(file: Path) -> None:
 
 
 def test_switching_creation_off_counts_at_once(file: Path) -> None:
-    live = Live(TopicKeys())
+    live = LiveGroup(TopicKeys())
     topics = BrokerTopics(TopicTable.open(file, clock=Clock()), live)
     topics.make_system_topics(BROKER, 18)
     live.current = replace(live.current, auto_create_topic_enable=False)

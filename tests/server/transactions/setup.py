@@ -9,24 +9,24 @@ from typing import Any
 from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.configuration import LiveConfig, ServerConfig
 from rocketwire.server.core.clocks.due_time import DueTime
+from rocketwire.server.maintenance.keys import RetentionKeys
 from rocketwire.server.messages.appending import append_group
 from rocketwire.server.messages.stored_message import StoredMessage
 from rocketwire.server.topics.keys import TopicKeys
 from rocketwire.server.topics.topics import BrokerTopics
-from rocketwire.server.transactions.ending import not_decided
 from rocketwire.server.transactions.half import HALF, OP, half_draft
 from rocketwire.server.transactions.keys import TransactionKeys
+from rocketwire.server.transactions.outcomes import decision_refusal
 from rocketwire.server.transactions.service import Transactions
 from rocketwire.server.transactions.state import messages_from
-from rocketwire.server.upkeep.keys import RetentionKeys
-from rocketwire.store.append.drafts import Appended, Draft
+from rocketwire.store.append.drafts import AppendResult, Draft
 from rocketwire.store.disk.files import FileSystem
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import MessageStore
 from rocketwire.store.tables.offsets import OffsetTable
 from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire import names
-from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.headers.transaction import EndTransactionRequestHeader
 from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.properties import decode_properties, encode_properties
@@ -97,7 +97,7 @@ class Setup:
 
     # --- what a producer does ---
 
-    def send(self, key: str | None = "K", body: bytes = b"body", **properties: str) -> Appended:
+    def send(self, key: str | None = "K", body: bytes = b"body", **properties: str) -> AppendResult:
         """Send a half message."""
         text = "TRAN_MSG\x01true\x02PGROUP\x01P\x02TAGS\x01tag\x02WAIT\x01true\x02CLUSTER\x01C"
         named = decode_properties(text) | ({} if key is None else {"UNIQ_KEY": key}) | properties
@@ -108,7 +108,7 @@ class Setup:
         (appended,) = self.store.append([half_draft(draft)])
         return appended
 
-    def decide(self, place: Appended, decision: int = COMMIT, **changes: Any) -> None:
+    def decide(self, place: AppendResult, decision: int = COMMIT, **changes: Any) -> None:
         """Commit a half message, or roll it back."""
         values: dict[str, Any] = {
             "producer_group": "P",
@@ -118,12 +118,12 @@ class Setup:
             "msg_id": "K",
             **changes,
         }
-        found = self.transactions.ending.decision(EndTransactionRequestHeader(**values))
+        found = self.transactions.ending.check_decision(EndTransactionRequestHeader(**values))
         if found is not None:
             _, refusals = append_group(self.store, self.transactions.ending.drafts(found))
             for refusal in refusals.values():
-                raise not_decided(refusal)
-            self.transactions.ending.decided(found)
+                raise decision_refusal(refusal)
+            self.transactions.ending.note_decided(found)
 
     # --- what is there ---
 
@@ -147,5 +147,5 @@ class Setup:
         self.store.flush_to(self.store.max_physical_offset)
 
 
-def place_of(message: StoredMessage) -> Appended:
-    return Appended(message.physical_offset, 0, message.queue_offset)
+def place_of(message: StoredMessage) -> AppendResult:
+    return AppendResult(message.physical_offset, 0, message.queue_offset)

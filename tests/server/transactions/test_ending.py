@@ -8,12 +8,12 @@ import pytest
 
 from rocketwire.server.core.errors import MessageIllegal, ServiceUnavailable, TransactionNotFound, TransactionWrong
 from rocketwire.server.transactions.half import HALF, OP
-from rocketwire.store.append.drafts import Appended, Draft
+from rocketwire.store.append.drafts import AppendResult, Draft
 from rocketwire.store.errors import DiskFull
 from rocketwire.store.layout.record import record_head
-from rocketwire.wire.codes import SysFlag
 from rocketwire.wire.errors import HeaderFieldInvalid
-from rocketwire.wire.message import Message, encode_record
+from rocketwire.wire.facts.codes import SysFlag
+from rocketwire.wire.message import MessageRecord, encode_record
 from tests.server.transactions.setup import BORN, COMMIT, HOST, REAL, ROLLBACK, UNKNOWN, Setup, place_of
 from tests.store.support import kill
 
@@ -115,10 +115,10 @@ def test_a_damaged_half_message_cannot_be_decided(setup: Setup) -> None:
 
 def test_a_full_disk_leaves_a_transaction_undecided(setup: Setup) -> None:
     place = setup.send(body=b"one")
-    setup.store.refusal = DiskFull("store", "full")
+    setup.store.disk_refusal = DiskFull("store", "full")
     with pytest.raises(ServiceUnavailable, match="full"):
         setup.decide(place)
-    setup.store.refusal = None
+    setup.store.disk_refusal = None
     assert setup.undecided == [0]
     setup.decide(place)
     assert setup.bodies() == [b"one"]
@@ -186,18 +186,18 @@ async def test_what_was_given_up_is_decided(setup: Setup) -> None:
     assert setup.bodies() == []
 
 
-def forged(setup: Setup, queue_id: str) -> Appended:
+def forged(setup: Setup, queue_id: str) -> AppendResult:
     """The place of a half message's record that is the body of another message."""
 
     def record(place: int) -> bytes:
         text = f"PGROUP\x01P\x02REAL_TOPIC\x01T\x02REAL_QID\x01{queue_id}".encode()
         return encode_record(
-            Message(topic=HALF[0], queue_id=HALF[1], body=b"x", properties=text, physical_offset=place)
+            MessageRecord(topic=HALF[0], queue_id=HALF[1], body=b"x", properties=text, physical_offset=place)
         )
 
     at = setup.store.max_physical_offset + record_head(len(BORN), len(HOST)).size
     setup.store.append([Draft(*REAL, record(at), b"", 0, 0, 1, BORN)])
-    return Appended(at, 0, 0)
+    return AppendResult(at, 0, 0)
 
 
 @pytest.mark.parametrize("queue_id", ["0", "5000000", "99999999999", "9" * 5000])
@@ -244,7 +244,7 @@ def test_while_copies_are_read_a_decision_waits(setup: Setup) -> None:
     assert len(setup.bodies()) == 2
 
 
-def with_zeros(setup: Setup, zeros: int) -> Appended:
+def with_zeros(setup: Setup, zeros: int) -> AppendResult:
     """A half message that Apache's broker took; sends with zeros in properties are refused here."""
     setup.decide(setup.send(), ROLLBACK)
     (half,) = setup.messages(HALF)

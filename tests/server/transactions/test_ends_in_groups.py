@@ -14,14 +14,14 @@ from rocketwire.server.core.errors import NotPermitted
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
 from rocketwire.server.messages.page_cache import PageCacheGuard
-from rocketwire.server.transactions.ending import Ending
 from rocketwire.server.transactions.half import OP
+from rocketwire.server.transactions.outcomes import TransactionOutcomes
 from rocketwire.store.errors import RecordTooLarge, StoreClosed
 from rocketwire.store.store import MessageStore
-from rocketwire.wire.codes import FLAG_ONEWAY, RequestCode, ResponseCode, SysFlag
+from rocketwire.wire.facts.codes import FLAG_ONEWAY, RequestCode, ResponseCode, SysFlag
 from rocketwire.wire.frame import Frame
 from rocketwire.wire.header import Header
-from rocketwire.wire.message import Message, decode_record
+from rocketwire.wire.message import MessageRecord, decode_record
 from tests.server.harness import (
     BINARY,
     Client,
@@ -124,7 +124,7 @@ async def answers_and_log(store: Path, seed: int, **changes: Any) -> Any:
     return [(frame.header, bytes(frame.body)) for frame in answers], list(logged(log.read_bytes()))
 
 
-def logged(log: bytes) -> Iterator[Message]:
+def logged(log: bytes) -> Iterator[MessageRecord]:
     """All messages of a log's file, from no port."""
     at = 0
     while size := int.from_bytes(log[at : at + 4]):
@@ -315,7 +315,7 @@ async def test_a_bug_in_one_end_does_not_take_the_requests_beside_it(
     def failing(*_: object) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(Ending, "drafts", failing)
+    monkeypatch.setattr(TransactionOutcomes, "drafts", failing)
     sends = [broker.frame(RequestCode.SEND_MESSAGE_V2, send_ext("T"), b"x", opaque=opaque) for opaque in (1, 4)]
     ends = [broker.frame(END, end(halves[0]), opaque=2), broker.frame(END, end(halves[1]), opaque=3, flag=FLAG_ONEWAY)]
     await broker.write(sends[0] + ends[0] + ends[1] + sends[1])
@@ -342,6 +342,6 @@ async def test_decisions_behind_a_slow_append_are_refused(
         half = await prepared(client, 0)
         (guard,) = guards
         for busy, code in ((True, ResponseCode.SYSTEM_BUSY), (False, ResponseCode.SUCCESS)):
-            guard.busy = busy
+            guard.is_busy = busy
             assert (await client.ask(END, end(half), serialize_type=way)).header.code == code
         assert len(records((await client.pull("T")).body)) == 1

@@ -5,12 +5,18 @@ from __future__ import annotations
 import pytest
 
 from rocketwire.server.messages.stored_message import StoredMessage
-from rocketwire.server.transactions.half import done_with, half_draft, op_draft, real_draft, said_by
+from rocketwire.server.transactions.half import (
+    committed_draft,
+    decided_offsets,
+    half_draft,
+    op_draft,
+    read_half_properties,
+)
 from rocketwire.store.append.drafts import Draft
 from rocketwire.wire import names
-from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.java import string_hash
-from rocketwire.wire.properties import decode_properties, encode_properties, parted
+from rocketwire.wire.properties import decode_properties, encode_properties, split_properties
 from tests.server.messages.test_stored_message import golden_messages
 
 GOLDEN = [message for message, _ in golden_messages()]
@@ -48,10 +54,10 @@ def test_a_half_message_is_apaches(half: StoredMessage) -> None:
 @pytest.mark.parametrize("message", COMMITTED, ids=lambda message: str(message.prepared_offset))
 def test_a_committed_message_is_apaches(message: StoredMessage) -> None:
     (half,) = (half for half in HALVES if half.physical_offset == message.prepared_offset)
-    own = parted(half.properties)
-    said = said_by(own.others)
+    own = split_properties(half.properties)
+    said = read_half_properties(own.shared_text)
     assert said.queue is not None
-    draft = real_draft(half, said.queue, own, said.tags)
+    draft = committed_draft(half, said.queue, own, said.tags)
     assert same(draft, message)
     properties = half.decoded_properties()
     assert (said.group, said.wait) == (properties["PGROUP"].encode(), True)
@@ -65,15 +71,15 @@ def test_an_op_message_is_apaches(message: StoredMessage) -> None:
     draft = op_draft(number, message.born_timestamp, message.store_host)
     assert same(draft, message)
     assert draft.tags_code == string_hash("d")
-    assert done_with(message) == [number]
+    assert decided_offsets(message) == [number]
 
 
 def test_an_op_message_of_5_x_is_about_many() -> None:
     (op,) = OPS[:1]
-    assert done_with(op._replace(body=memoryview(b"0,1,17,"))) == [0, 1, 17]
-    assert done_with(op._replace(body=memoryview(b"x,,3"))) == [3]
-    assert done_with(op._replace(body=memoryview(b"9" * 5000 + b",3"))) == [3]
-    assert done_with(op._replace(properties=b"TAGS\x01e")) == []
+    assert decided_offsets(op._replace(body=memoryview(b"0,1,17,"))) == [0, 1, 17]
+    assert decided_offsets(op._replace(body=memoryview(b"x,,3"))) == [3]
+    assert decided_offsets(op._replace(body=memoryview(b"9" * 5000 + b",3"))) == [3]
+    assert decided_offsets(op._replace(properties=b"TAGS\x01e")) == []
 
 
 @pytest.mark.parametrize(
@@ -90,7 +96,7 @@ def test_an_op_message_of_5_x_is_about_many() -> None:
     ids=["nothing", "no queue", "no topic", "negative", "no digit", "no int", "long"],
 )
 def test_a_message_that_does_not_say_where_it_belongs(properties: dict[str, str]) -> None:
-    assert said_by(encode_properties(properties).encode()).queue is None
+    assert read_half_properties(encode_properties(properties).encode()).queue is None
 
 
 @pytest.mark.parametrize(
@@ -103,7 +109,7 @@ def test_a_message_that_does_not_say_where_it_belongs(properties: dict[str, str]
     ],
 )
 def test_where_a_message_belongs_stands_anywhere(text: str) -> None:
-    assert said_by(text.encode()).queue == ("T", 3)
+    assert read_half_properties(text.encode()).queue == ("T", 3)
 
 
 def test_what_a_producer_says_of_the_real_topic_does_not_count() -> None:
@@ -119,5 +125,5 @@ def test_what_a_producer_says_of_the_real_topic_does_not_count() -> None:
 )
 @pytest.mark.parametrize("filling", ["", "a" * 2000])
 def test_what_properties_say(text: str, wait: bool, filling: str) -> None:
-    said = said_by(f"{text}\x02PGROUP\x01P\x02TAGS\x01A\x02x\x01{filling}".encode())
+    said = read_half_properties(f"{text}\x02PGROUP\x01P\x02TAGS\x01A\x02x\x01{filling}".encode())
     assert said == (b"P", None, wait, string_hash("A"))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rocketwire.server.core.clocks.clock import hour_of_day
-from rocketwire.wire.codes import RequestCode, SysFlag
+from rocketwire.wire.facts.codes import RequestCode, SysFlag
 from rocketwire.wire.headers import encode_ext
 from rocketwire.wire.headers.transaction import EndTransactionRequestHeader
 from rocketwire.wire.properties import decode_properties

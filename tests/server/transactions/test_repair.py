@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.server.transactions.half import HALF, OP, real_draft
+from rocketwire.server.transactions.half import HALF, OP, committed_draft
 from rocketwire.store.errors import DiskFull
 from rocketwire.store.store import MessageStore
-from rocketwire.wire.properties import parted
+from rocketwire.wire.properties import split_properties
 from tests.server.transactions.setup import GAVE_UP, REAL, ROLLBACK, Setup, place_of
 from tests.store import disk_images
 from tests.store.crash_disk import CrashDisk
@@ -20,7 +20,7 @@ PAGE = 4096
 
 def leave_commit(setup: Setup) -> None:
     half = setup.messages(HALF)[-1]
-    setup.store.append([real_draft(half, REAL, parted(half.properties), 0)])
+    setup.store.append([committed_draft(half, REAL, split_properties(half.properties), 0)])
 
 
 def leave_copy(setup: Setup) -> None:
@@ -106,12 +106,12 @@ def test_a_full_disk_does_not_keep_the_broker_from_starting(setup: Setup, monkey
 
     def full(*args: object, **options: object) -> MessageStore:
         store = opened(*args, **options)  # type: ignore[arg-type]
-        store.refusal = DiskFull("store", "full")
+        store.disk_refusal = DiskFull("store", "full")
         return store
 
     monkeypatch.setattr(MessageStore, "open", full)
     setup.open()
-    setup.store.refusal = None
+    setup.store.disk_refusal = None
     setup.decide(place)
     assert setup.bodies() == [b"one"]
     assert setup.undecided == []
@@ -155,7 +155,11 @@ def test_a_message_of_another_topic_is_not_taken_for_an_outcome(setup: Setup) ->
     """A sender may say any key, time, type of message and property."""
     setup.send(body=b"one")
     setup.store.append(
-        [real_draft(setup.messages(HALF)[0], ("Other", 0), parted(setup.messages(HALF)[0].properties), 0)]
+        [
+            committed_draft(
+                setup.messages(HALF)[0], ("Other", 0), split_properties(setup.messages(HALF)[0].properties), 0
+            )
+        ]
     )
     kill(setup.store)
     setup.open()

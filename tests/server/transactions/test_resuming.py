@@ -6,7 +6,7 @@ import pytest
 
 from rocketwire.server.core.errors import CheckNotResumed
 from rocketwire.server.transactions.half import HALF
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.message_id import offset_message_id
 from tests.server.harness import Client, code_and_remark
 from tests.server.transactions.setup import GAVE_UP, HOST, REAL, Setup, place_of

@@ -12,7 +12,7 @@ from rocketwire.server.transactions.round_report import RoundReport
 def told(report: RoundReport, caplog: pytest.LogCaptureFixture) -> list[tuple[int, str]]:
     caplog.clear()
     caplog.set_level("INFO")
-    report.tell()
+    report.log_summary()
     return [(record.levelno, record.getMessage()) for record in caplog.records]
 
 

@@ -85,7 +85,7 @@ def test_what_is_gone_from_the_log_is_passed_over(tmp_path: Path) -> None:
     places = [setup.send(f"{number}", bytes(1000)) for number in range(10)]
     setup.decide(places[0], ROLLBACK)
     setup.decide(places[9], ROLLBACK)
-    segment = setup.store.retention.take_log_file(0, 0, forcibly=True)
+    segment = setup.store.retention.detach_log_file(0, 0, forcibly=True)
     assert segment is not None
     segment.remove()
     setup.reopen()
@@ -101,7 +101,7 @@ def test_queues_that_an_administrator_has_removed_are_others(tmp_path: Path) -> 
     for number in range(5):
         setup.store.append([Draft(*REAL, bytes(3000), b"", 0, 0, number, BORN)])
     retention = setup.store.retention
-    while (segment := retention.take_log_file(0, 0, forcibly=True)) is not None:
+    while (segment := retention.detach_log_file(0, 0, forcibly=True)) is not None:
         segment.remove()
     for queue in [*retention.expired_queues(), *retention.unused_queues({REAL[0]})]:
         if queue is not None:

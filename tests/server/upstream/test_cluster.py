@@ -9,29 +9,29 @@ from pathlib import Path
 import pytest
 import trio
 
-from rocketwire.server.upstream.cluster import BrokerKey, Cluster, brokers_in
-from rocketwire.server.upstream.errors import NotReached
-from rocketwire.server.upstream.line import Answer
-from rocketwire.server.upstream.lines import Lines
-from rocketwire.server.upstream.questions import Question
+from rocketwire.server.upstream.broker_connection import BrokerAnswer
+from rocketwire.server.upstream.cluster import BrokerKey, UpstreamCluster, brokers_in
+from rocketwire.server.upstream.connection_pool import ConnectionPool
+from rocketwire.server.upstream.errors import UpstreamUnreachable
+from rocketwire.server.upstream.requests import UpstreamRequest
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies.route import BrokerData
-from rocketwire.wire.codes import FLAG_RESPONSE, RequestCode
 from rocketwire.wire.connection import FrameReader
+from rocketwire.wire.facts.codes import FLAG_RESPONSE, RequestCode
 from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.header import Header, decode_header
 from tests.server.harness import free_port, mock_clock, serving, settle
 
-QUESTIONS = [Question(RequestCode.GET_BROKER_CLUSTER_INFO, {})] * 2
+QUESTIONS = [UpstreamRequest(RequestCode.GET_BROKER_CLUSTER_INFO, {})] * 2
 
 
 async def test_all_who_ask_at_once_get_the_answer_of_the_name_server_that_is_left(tmp_path: Path) -> None:
     nobody = Address(host="127.0.0.1", port=free_port())
     async with serving(tmp_path / "store") as server, trio.open_nursery() as nursery:
-        lines = Lines()
+        lines = ConnectionPool()
         nursery.start_soon(lines.run)
-        cluster = Cluster([nobody, server.name_server_address], lines)
-        answers: list[Answer | NotReached] = []
+        cluster = UpstreamCluster([nobody, server.name_server_address], lines)
+        answers: list[BrokerAnswer | UpstreamUnreachable] = []
 
         async def ask() -> None:
             answers.extend(await cluster.ask_together(QUESTIONS))
@@ -39,17 +39,17 @@ async def test_all_who_ask_at_once_get_the_answer_of_the_name_server_that_is_lef
         async with trio.open_nursery() as asking:
             for _ in range(4):
                 asking.start_soon(ask)
-        assert [each.code for each in answers if isinstance(each, Answer)] == [0] * 8
+        assert [each.code for each in answers if isinstance(each, BrokerAnswer)] == [0] * 8
         nursery.cancel_scope.cancel()
 
 
 async def test_without_a_name_server_each_question_has_the_first_reason() -> None:
     first, second = (Address(host="127.0.0.1", port=free_port()) for _ in range(2))
     async with trio.open_nursery() as nursery:
-        lines = Lines()
+        lines = ConnectionPool()
         nursery.start_soon(lines.run)
-        cluster = Cluster([first, second], lines)
-        reasons = await cluster.ask_together([Question(RequestCode.GET_BROKER_CLUSTER_INFO, {})] * 3)
+        cluster = UpstreamCluster([first, second], lines)
+        reasons = await cluster.ask_together([UpstreamRequest(RequestCode.GET_BROKER_CLUSTER_INFO, {})] * 3)
         assert len(reasons) == 3
         assert all(str(each).startswith(f"{first} cannot be reached") for each in reasons)
         assert not await cluster.refresh()
@@ -57,21 +57,21 @@ async def test_without_a_name_server_each_question_has_the_first_reason() -> Non
 
 
 async def test_without_a_task_it_is_asked_who_answered_last_and_then_another(tmp_path: Path) -> None:
-    told: list[list[Answer] | None] = []
+    told: list[list[BrokerAnswer] | None] = []
     with socket.create_server(("127.0.0.1", 0)) as silent:
         first = Address(host="127.0.0.1", port=silent.getsockname()[1])
         async with serving(tmp_path / "store") as server, trio.open_nursery() as nursery:
-            lines = Lines()
+            lines = ConnectionPool()
             nursery.start_soon(lines.run)
-            cluster = Cluster([first, server.name_server_address], lines)
+            cluster = UpstreamCluster([first, server.name_server_address], lines)
             assert not cluster.ask_then(QUESTIONS, told.append)  # there is no connection yet
-            line = await lines.connected(first)
-            await lines.connected(server.name_server_address)
+            line = await lines.get_connection(first)
+            await lines.get_connection(server.name_server_address)
             assert cluster.ask_then(QUESTIONS, told.append)
             mock_clock().jump(4)
             await settle()
             assert told == [None]
-            assert line.lost.is_set()
+            assert line.closed.is_set()
             assert cluster.ask_then(QUESTIONS, told.append)
             await settle()
             assert [each.code for each in told[1] or ()] == [0, 0]
@@ -83,12 +83,12 @@ def names(*brokers: str) -> list[BrokerData]:
 
 
 def test_those_that_are_known_stay_when_brokers_are_too_many() -> None:
-    cluster = Cluster([], Lines(), most=3)
+    cluster = UpstreamCluster([], ConnectionPool(), most=3)
     changes: list[list[str]] = []
     cluster.changed.subscribe(lambda: changes.append(sorted(each.name for each in cluster.brokers)))
-    cluster.note(names("x", "y"))
-    cluster.note(names("a", "b", "c"))
-    cluster.note(names("b", "c", "d"))
+    cluster.take_brokers(names("x", "y"))
+    cluster.take_brokers(names("a", "b", "c"))
+    cluster.take_brokers(names("b", "c", "d"))
     assert changes == [["x", "y"], ["a", "x", "y"]]
 
 
@@ -103,9 +103,9 @@ async def test_brokers_without_a_usable_address_are_told_once(caplog: pytest.Log
 
     async with trio.open_nursery() as nursery:
         (listener,) = await nursery.start(partial(trio.serve_tcp, name_server, 0, host="127.0.0.1"))
-        lines = Lines()
+        lines = ConnectionPool()
         nursery.start_soon(lines.run)
-        cluster = Cluster([Address(host="127.0.0.1", port=listener.socket.getsockname()[1])], lines)
+        cluster = UpstreamCluster([Address(host="127.0.0.1", port=listener.socket.getsockname()[1])], lines)
         for _ in range(3):
             assert await cluster.refresh()
             mock_clock().jump(100)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 import trio
 
-from rocketwire.server.upstream.connecting import connected, notice_its_end
+from rocketwire.server.upstream.connecting import connect_plain, notice_its_end
 from rocketwire.wire.addresses import Address
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="packets are dropped by Linux's filter of a socket")
@@ -37,7 +37,7 @@ def unplug(sock: socket.socket) -> None:
 
 async def dial(server: socket.socket, nursery: trio.Nursery) -> tuple[socket.socket, socket.socket]:
     """Both ends of a connection."""
-    sock = await connected(Address(host="127.0.0.1", port=server.getsockname()[1]), nursery)
+    sock = await connect_plain(Address(host="127.0.0.1", port=server.getsockname()[1]), nursery)
     return sock, server.accept()[0]
 
 

@@ -15,7 +15,7 @@ from rocketwire.wire.addresses import Address
 from rocketwire.wire.bodies import decode_body, encode_body
 from rocketwire.wire.bodies.route import ClusterInfo, TopicRouteData
 from rocketwire.wire.bodies.topic import CreateTopicListRequestBody, TopicConfig
-from rocketwire.wire.codes import Permission, RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import Permission, RequestCode, ResponseCode
 from tests.server.harness import Client, Clock, free_port, run_inline, serving, settle, small_config
 
 

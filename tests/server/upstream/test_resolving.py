@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import trio
 
-from rocketwire.server.upstream.errors import NotSent
+from rocketwire.server.upstream.errors import RequestNotSent
 from rocketwire.server.upstream.resolving import FAILED_SECONDS, FOUND_SECONDS, Resolver, usable_address
 from rocketwire.wire.addresses import Address
 from tests.server.harness import mock_clock, settle
@@ -67,12 +67,12 @@ async def test_a_name_that_is_not_found_is_told_once_and_asked_for_again(caplog:
     system = System()
     resolver = Resolver(system)
     for _ in range(3):
-        with pytest.raises(NotSent, match="nowhere cannot be reached: its name is not found"):
+        with pytest.raises(RequestNotSent, match="nowhere cannot be reached: its name is not found"):
             await resolver.addresses("nowhere")
     assert system.asked == 1
     for _ in range(3):
         mock_clock().jump(FAILED_SECONDS)
-        with pytest.raises(NotSent):
+        with pytest.raises(RequestNotSent):
             await resolver.addresses("nowhere")
     assert system.asked == 4
     assert [each.getMessage() for each in caplog.records] == [
@@ -87,7 +87,7 @@ async def test_a_name_that_is_not_found_is_told_once_and_asked_for_again(caplog:
 
 
 async def test_what_the_system_takes_for_no_name_at_all() -> None:
-    with pytest.raises(NotSent, match="not a host name"):
+    with pytest.raises(RequestNotSent, match="not a host name"):
         await Resolver().addresses("a" * 70)
 
 
@@ -110,7 +110,7 @@ async def test_a_look_up_that_takes_long_is_given_up_and_others_have_threads(stu
 
     async def ask(host: str) -> None:
         nonlocal failed
-        with pytest.raises(NotSent, match="not found in time"):
+        with pytest.raises(RequestNotSent, match="not found in time"):
             await resolver.addresses(host)
         failed += 1
 
@@ -127,8 +127,8 @@ async def test_a_look_up_that_takes_long_is_given_up_and_others_have_threads(stu
 async def test_each_address_of_a_name_is_tried(nursery: trio.Nursery) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-        connect = Resolver(System("127.0.0.2", "127.0.0.1")).connecting()
+        connect = Resolver(System("127.0.0.2", "127.0.0.1")).connect_resolved()
         with await connect(Address(host="broker", port=port), nursery) as sock:
             assert sock.getpeername() == ("127.0.0.1", port)
-    with pytest.raises(NotSent, match=r"127\.0\.0\.2"):
+    with pytest.raises(RequestNotSent, match=r"127\.0\.0\.2"):
         await connect(Address(host="broker", port=port), nursery)

@@ -14,9 +14,9 @@ from typing import Any
 import fastavro
 import pytest
 
-from rocketwire.spark.bodies.avro_bodies import Avro, from_avro_body, type_of
+from rocketwire.spark.bodies.avro_bodies import AvroDecoder, from_avro_body, type_of
 from rocketwire.spark.bodies.decoding import text_of
-from rocketwire.spark.bodies.registry import Registered, SchemaRegistry
+from rocketwire.spark.bodies.registry import RegisteredSchema, SchemaRegistry
 from rocketwire.spark.errors import BodyMalformed, OptionInvalid, RegistryFailed
 from tests.spark.bodies.registry_server import Fake, registry
 
@@ -27,8 +27,8 @@ def logical(kind: str, name: str, **more: object) -> dict[str, Any]:
     return {"type": kind, "logicalType": name, **more}
 
 
-def made(schema: object, *references: str) -> Registered:
-    return Registered(text=json.dumps(schema), kind="AVRO", references=references)
+def made(schema: object, *references: str) -> RegisteredSchema:
+    return RegisteredSchema(text=json.dumps(schema), kind="AVRO", references=references)
 
 
 def written(schema: Any, value: object) -> bytes:
@@ -38,7 +38,7 @@ def written(schema: Any, value: object) -> bytes:
 
 
 def value_in(schema: Any, body: bytes) -> Any:
-    text = text_of(Avro(made(schema), None), body, strict=True)
+    text = text_of(AvroDecoder(made(schema), None), body, strict=True)
     assert text is not None
     return json.loads(text)["value"]
 
@@ -104,7 +104,7 @@ def test_bodies_are_read_with_the_schema_they_were_written_with(fake: Fake) -> N
     second = {"type": "record", "name": "R", "fields": [{"name": "y", "type": "int", "default": 9}, *first["fields"]]}
     fake.add(1, first, subject="s")
     fake.add(2, second, subject="s", version=2)
-    decoder = pickle.loads(pickle.dumps(Avro(made(second), SchemaRegistry(fake.url))))
+    decoder = pickle.loads(pickle.dumps(AvroDecoder(made(second), SchemaRegistry(fake.url))))
     for _ in range(2):
         assert decoder(b"\0\0\0\0\1" + written(first, {"x": 3})) == {"x": 3, "y": 9}
         assert decoder(b"\0\0\0\0\2" + written(second, {"x": 3, "y": 4})) == {"x": 3, "y": 4}
@@ -128,7 +128,7 @@ def test_malformed_bodies(fake: Fake, body: bytes, says: str) -> None:
     fake.add(3, "message X", schemaType="PROTOBUF")
     fake.add(4, {"type": "nothing"})
     fake.add(5, '"boolean"')
-    decoder = Avro(made("int"), SchemaRegistry(fake.url))
+    decoder = AvroDecoder(made("int"), SchemaRegistry(fake.url))
     with pytest.raises(BodyMalformed, match=says):
         text_of(decoder, body, strict=True)
     assert text_of(decoder, body, strict=False) is None
@@ -136,7 +136,7 @@ def test_malformed_bodies(fake: Fake, body: bytes, says: str) -> None:
 
 def test_a_registry_that_fails_ends_a_query_in_any_mode() -> None:
     with pytest.raises(RegistryFailed):
-        text_of(Avro(made("int"), SchemaRegistry("http://127.0.0.1:1")), b"\0\0\0\0\1\2", strict=False)
+        text_of(AvroDecoder(made("int"), SchemaRegistry("http://127.0.0.1:1")), b"\0\0\0\0\1\2", strict=False)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rocketwire.spark.bodies.decoding import text_of
-from rocketwire.spark.bodies.protobuf_bodies import Protobuf, from_protobuf_body
+from rocketwire.spark.bodies.protobuf_bodies import ProtobufDecoder, from_protobuf_body
 from rocketwire.spark.bodies.protobuf_values import spark_type
 from rocketwire.spark.errors import BodyMalformed, OptionInvalid
 from tests.spark.bodies.protobuf_messages import DESCRIPTORS, NAME, order
@@ -34,14 +34,14 @@ NOTHING = {
 }
 
 
-def values(decoder: Protobuf, body: bytes) -> Any:
+def values(decoder: ProtobufDecoder, body: bytes) -> Any:
     text = text_of(decoder, body, strict=True)
     assert text is not None
     return json.loads(text)["value"]
 
 
 def test_types() -> None:
-    kind = spark_type(Protobuf.of(NAME, DESCRIPTORS, framed=False).descriptor())
+    kind = spark_type(ProtobufDecoder.of(NAME, DESCRIPTORS, framed=False).descriptor())
     assert kind.simpleString() == (
         "struct<id:bigint,total:decimal(20,0),count:bigint,small:int,weight:double,paid:boolean,raw:binary,note:string,"
         "state:string,at:timestamp,items:array<string>,parts:array<string>,"
@@ -54,7 +54,11 @@ def test_types() -> None:
 @pytest.mark.parametrize("by_class", [True, False])
 def test_values(by_class: bool) -> None:
     message: Any = order()()
-    found = Protobuf.of(order(), None, framed=False) if by_class else Protobuf.of(NAME, DESCRIPTORS, framed=False)
+    found = (
+        ProtobufDecoder.of(order(), None, framed=False)
+        if by_class
+        else ProtobufDecoder.of(NAME, DESCRIPTORS, framed=False)
+    )
     decoder = pickle.loads(pickle.dumps(found))
     assert values(decoder, b"") == NOTHING
     message.id, message.total, message.count, message.small = -5, (1 << 64) - 1, 7, -1
@@ -88,7 +92,7 @@ def test_values(by_class: bool) -> None:
 def test_a_message_of_any_shape() -> None:
     message: Any = order()()
     message.more.update({"deep": {"x": [1, None]}, "flag": True})
-    read = values(Protobuf.of(NAME, DESCRIPTORS, framed=False), message.SerializeToString())["more"]["fields"]
+    read = values(ProtobufDecoder.of(NAME, DESCRIPTORS, framed=False), message.SerializeToString())["more"]["fields"]
     assert json.loads(read["deep"]["struct_value"]) == {"x": [1.0, None]}
     assert read["flag"]["bool_value"] is True
 
@@ -98,17 +102,17 @@ def test_the_id_and_the_path_of_a_registry_are_passed_over(path: bytes) -> None:
     message: Any = order()()
     message.id = 9
     body = b"\0\0\0\0\7" + path + message.SerializeToString()
-    assert values(Protobuf.of(NAME, DESCRIPTORS, framed=True), body)["id"] == 9
+    assert values(ProtobufDecoder.of(NAME, DESCRIPTORS, framed=True), body)["id"] == 9
 
 
 def test_descriptors_in_a_file(tmp_path: Path) -> None:
     (tmp_path / "shop.desc").write_bytes(DESCRIPTORS)
-    assert values(Protobuf.of(NAME, tmp_path / "shop.desc", framed=False), b"\x08\x05")["id"] == 5
+    assert values(ProtobufDecoder.of(NAME, tmp_path / "shop.desc", framed=False), b"\x08\x05")["id"] == 5
 
 
 @pytest.mark.parametrize("body", [b"\xff", b"\x52\x0a\x08\xff\xff\xff\xff\xff\xff\xff\xff\x7f", b"\x5a\x01\xff"])
 def test_malformed_bodies(body: bytes) -> None:
-    decoder = Protobuf.of(NAME, DESCRIPTORS, framed=False)
+    decoder = ProtobufDecoder.of(NAME, DESCRIPTORS, framed=False)
     assert text_of(decoder, body, strict=False) is None
     with pytest.raises(BodyMalformed, match=r"no shop\.Order"):
         text_of(decoder, body, strict=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rocketwire.spark.bodies.registry import Registered, SchemaRegistry
+from rocketwire.spark.bodies.registry import RegisteredSchema, SchemaRegistry
 from rocketwire.spark.errors import BodyMalformed, RegistryFailed
 from tests.spark.bodies.registry_server import Fake, registry
 
@@ -23,7 +23,7 @@ def test_a_schema_is_asked_for_once(fake: Fake) -> None:
     fake.add(7, {"type": "string"}, subject="s")
     asked = SchemaRegistry(f"{fake.url}/")
     for _ in range(3):
-        assert asked.by_id(7) == Registered(text='{"type": "string"}', kind="AVRO", references=())
+        assert asked.by_id(7) == RegisteredSchema(text='{"type": "string"}', kind="AVRO", references=())
     assert pickle.loads(pickle.dumps(asked)).by_id(7).kind == "AVRO"
     assert fake.asked == [("/schemas/ids/7", None)]
 

@@ -12,7 +12,7 @@ import zstandard
 from rocketwire.spark.columns import inflating
 from rocketwire.spark.columns.inflating import inflated
 from rocketwire.spark.errors import PackageMissing
-from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.facts.codes import SysFlag
 
 BODY = b"a message" * 100
 ZLIB = zlib.compress(BODY)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rocketwire.spark.columns import kernel
 from rocketwire.spark.schema import arrow_schema
 from rocketwire.store.layout.record import SMALLEST
-from rocketwire.store.records.walk import Stop
+from rocketwire.store.records.walk import WalkEnd
 from rocketwire.store.records.walk import walk as walk_of_store
 from rocketwire.wire.facts.record import MAGIC_V1
 from rocketwire.wire.message import body_crc, decode_record
@@ -131,17 +131,17 @@ def test_a_walk_steps_over_large_records_and_over_what_looks_like_one_in_a_body(
     log = stored(fields, 77)
     found = one.walk(log, base=77, position=0, end=len(log), whole=False, most=1 << 20)
     assert found.positions.tolist() == positions_in(log).tolist()
-    assert found[1:] == (len(log), Stop.MORE, "")
+    assert found[1:] == (len(log), WalkEnd.MORE, "")
     found = one.walk(log, base=None, position=0, end=len(log), whole=False, most=2005)
     assert found.positions.tolist() == positions_in(log)[:2005].tolist()
-    assert (found.next, found.stop) == (positions_in(log)[2005], Stop.FULL)
+    assert (found.next, found.stop) == (positions_in(log)[2005], WalkEnd.FULL)
 
 
 def test_a_walk_of_what_is_not_in_the_buffer(one: Any) -> None:
     for position, end in ((-1, 5), (6, 5), (0, 11)):
         with pytest.raises(ValueError, match="no range of a buffer of 10 bytes"):
             one.walk(bytes(10), base=0, position=position, end=end, whole=False, most=1)
-    assert one.walk(b"", base=0, position=0, end=0, whole=False, most=1).stop is Stop.MORE
+    assert one.walk(b"", base=0, position=0, end=0, whole=False, most=1).stop is WalkEnd.MORE
 
 
 @given(st.lists(records(), min_size=1, max_size=6), st.data())
@@ -281,7 +281,7 @@ def test_every_message_of_a_golden_store(golden: Golden) -> None:
     for path in sorted((golden.untouched / "commitlog").iterdir()):
         log, base = path.read_bytes(), int(path.name)
         found = same(both(lambda f, b=log, o=base: f.walk(b, base=o, position=0, end=len(b), whole=True, most=1 << 20)))
-        assert found.stop in (Stop.BLANK, Stop.UNWRITTEN)
+        assert found.stop in (WalkEnd.BLANK, WalkEnd.UNWRITTEN)
         arrays = same(both(lambda f, b=log, p=found.positions: f.arrays(b, p, NAMES, decompress=True)))
         assert rows_of(arrays.batch.columns, NAMES) == [cat(log, at) for at in found.positions.tolist()]
         assert same(both(lambda f, b=log, p=found.positions: f.bodies_good(b, p))).all()

@@ -7,11 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from rocketwire.cli.message.pulls import Queue
-from rocketwire.remoting.cluster import Cluster
+from rocketwire.cli.message.pulls import PulledQueueMessages
+from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.spark.endpoint.options import write_options
 from rocketwire.spark.endpoint.write.writing import write
-from rocketwire.store.archive.read.selected import Selected
+from rocketwire.store.offline.read.selected import SelectedMessage
 
 NOW = 1_790_000_000_000
 PROPERTIES = pa.map_(pa.string(), pa.string())
@@ -39,16 +39,16 @@ def written(namesrv: str, *batches: pa.RecordBatch, **options: str) -> int:
     return write(write_options({"namesrv": namesrv, **options}), iter(batches)).messages
 
 
-def messages(namesrv: str, topic: str) -> list[Selected]:
+def messages(namesrv: str, topic: str) -> list[SelectedMessage]:
     """All messages of a topic, queue by queue."""
-    with Cluster(namesrv) as cluster:
+    with BlockingCluster(namesrv) as cluster:
         return list(_messages(cluster, topic))
 
 
-def _messages(cluster: Cluster, topic: str) -> Iterator[Selected]:
+def _messages(cluster: BlockingCluster, topic: str) -> Iterator[SelectedMessage]:
     brokers = cluster.brokers_of(topic)
     for broker, queue_id in cluster.readable_queues(topic):
-        queue = Queue(broker, brokers[broker], topic, queue_id)
+        queue = PulledQueueMessages(broker, brokers[broker], topic, queue_id)
         yield from queue.messages(queue.offsets(), lambda text: None)
 
 

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketwire.remoting.cluster import Cluster
+from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.remoting.errors import NoSuchTopic
-from rocketwire.spark.endpoint.queues import _search, at_time, bounds, mean_size, wanted_queues
+from rocketwire.spark.endpoint.queues import _search, at_time, bounds, mean_size, requested_queues
 from rocketwire.spark.request.option_parsing import read_options
 from rocketwire.spark.request.request import request_of
-from rocketwire.spark.stream.offsets import MessageQueue
+from rocketwire.spark.stream.offsets import BrokerQueue
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.route import TopicList
-from rocketwire.wire.codes import RequestCode
-from rocketwire.wire.message import Message, encode_record
+from rocketwire.wire.facts.codes import RequestCode
+from rocketwire.wire.message import MessageRecord, encode_record
 from tests.cli.endpoint import Answers, Told, fake_server
 
 GROUP = "TOOLS_CONSUMER"
@@ -49,7 +49,9 @@ def broker(times: list[int | None], hint: int) -> Answers:
         offset, most = int(ext["queueOffset"]), int(ext["maxMsgNums"])
         if times[offset] is None:
             return Told(21)
-        records = [encode_record(Message(topic="T", queue_id=0, body=b"x" * 9, store_timestamp=t or 0)) for t in times]
+        records = [
+            encode_record(MessageRecord(topic="T", queue_id=0, body=b"x" * 9, store_timestamp=t or 0)) for t in times
+        ]
         return Told(body=b"".join(records[offset : offset + most]))
 
     return {
@@ -66,17 +68,17 @@ def broker(times: list[int | None], hint: int) -> Answers:
 )
 @pytest.mark.parametrize("hint", [-1, 0, 2, 99])
 def test_brokers_are_not_believed(times: list[int | None], time: int, found: int, hint: int) -> None:
-    full, empty = MessageQueue("b", "T", 0), MessageQueue("b", "T", 1)
-    with fake_server(broker(times, hint)) as server, Cluster(server.address) as cluster:
+    full, empty = BrokerQueue("b", "T", 0), BrokerQueue("b", "T", 1)
+    with fake_server(broker(times, hint)) as server, BlockingCluster(server.address) as cluster:
         there = bounds(cluster, [full, empty])
         assert there == {full: (0, len(times)), empty: (0, 0)}
         assert at_time(cluster, there, time, group=GROUP) == {full: found, empty: 0}
 
 
 def test_how_large_messages_are_about() -> None:
-    size = len(encode_record(Message(topic="T", queue_id=0, body=b"x" * 9)))
-    with fake_server(broker([1, 2, 3], 0)) as server, Cluster(server.address) as cluster:
-        assert mean_size(cluster, {MessageQueue("b", "T", 0): (1, 3)}, group=GROUP) == size
+    size = len(encode_record(MessageRecord(topic="T", queue_id=0, body=b"x" * 9)))
+    with fake_server(broker([1, 2, 3], 0)) as server, BlockingCluster(server.address) as cluster:
+        assert mean_size(cluster, {BrokerQueue("b", "T", 0): (1, 3)}, group=GROUP) == size
         assert mean_size(cluster, {}, group=GROUP) == 1024
 
 
@@ -86,11 +88,11 @@ def test_a_topic_that_is_deleted_while_topics_are_asked_for() -> None:
             body=encode_body(TopicList(topic_list=("T", "Gone", "%RETRY%G")))
         )
     }
-    with fake_server(answers) as server, Cluster(server.address) as cluster:
+    with fake_server(answers) as server, BlockingCluster(server.address) as cluster:
         any_topic = request_of(read_options({"namesrv": server.address}))
-        assert wanted_queues(cluster, any_topic) == [MessageQueue("b", "T", 0), MessageQueue("b", "T", 1)]
+        assert requested_queues(cluster, any_topic) == [BrokerQueue("b", "T", 0), BrokerQueue("b", "T", 1)]
         with pytest.raises(NoSuchTopic):
-            wanted_queues(cluster, request_of(read_options({"namesrv": server.address, "topics": "T,Gone"})))
+            requested_queues(cluster, request_of(read_options({"namesrv": server.address, "topics": "T,Gone"})))
         one_queue = request_of(read_options({"namesrv": server.address, "queues": "1,7"}))
-        assert wanted_queues(cluster, one_queue) == [MessageQueue("b", "T", 1)]
-    assert str(MessageQueue("b", "T", 1)) == "broker b, topic T, queue 1"
+        assert requested_queues(cluster, one_queue) == [BrokerQueue("b", "T", 1)]
+    assert str(BrokerQueue("b", "T", 1)) == "broker b, topic T, queue 1"

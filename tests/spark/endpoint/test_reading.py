@@ -25,8 +25,8 @@ from rocketwire.spark.request.option_parsing import read_options
 from rocketwire.spark.request.topics import is_hidden
 from rocketwire.spark.schema import COLUMNS, CORRUPT_RECORD, spark_schema
 from rocketwire.spark.source import RocketMQDataSource
-from rocketwire.wire.codes import RequestCode
-from rocketwire.wire.message import Message, encode_record
+from rocketwire.wire.facts.codes import RequestCode
+from rocketwire.wire.message import MessageRecord, encode_record
 from tests.cli.endpoint import Answers, FakeServer, Told, fake_server
 from tests.spark.endpoint.support import bodies, messages, rows, written
 from tests.spark.reads import Read
@@ -195,7 +195,7 @@ def test_nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def record(number: int, *, queue_id: int = 0, body: bytes | None = None) -> bytes:
     """A stored message of topic T."""
-    made = Message(
+    made = MessageRecord(
         topic="T", queue_id=queue_id, body=b"body %d" % number if body is None else body, queue_offset=number
     )
     return encode_record(made)

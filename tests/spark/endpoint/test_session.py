@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from rocketwire.remoting.cluster import Cluster
+from rocketwire.remoting.cluster import BlockingCluster
 from rocketwire.remoting.errors import NotReached, Refused
 from rocketwire.spark.endpoint.options import endpoint_options
-from rocketwire.spark.endpoint.session import Patience, asked
+from rocketwire.spark.endpoint.session import RetryPauses, asked
 from rocketwire.spark.errors import EndpointRefused, OptionInvalid, SendFailed
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.route import BrokerData, ClusterInfo, QueueData, TopicRouteData
-from rocketwire.wire.codes import RequestCode
-from rocketwire.wire.message import Message, encode_record
+from rocketwire.wire.facts.codes import RequestCode
+from rocketwire.wire.message import MessageRecord, encode_record
 from tests.cli.endpoint import Answers, Told, fake_server
 from tests.spark.endpoint.accounts import ACCOUNT, guarded_endpoint
 from tests.spark.endpoint.support import rows, written
@@ -40,7 +40,9 @@ def test_who_is_let_in(tmp_path: Path) -> None:
 
 def broker(name: str) -> Answers:
     """A broker with 50 messages of topic T in its queue 0, whose bodies are its name."""
-    records = [encode_record(Message(topic="T", queue_id=0, body=name.encode(), queue_offset=at)) for at in range(50)]
+    records = [
+        encode_record(MessageRecord(topic="T", queue_id=0, body=name.encode(), queue_offset=at)) for at in range(50)
+    ]
 
     def pull(ext: dict[str, str]) -> Told:
         offset = int(ext["queueOffset"])
@@ -78,22 +80,22 @@ def test_what_passes_is_asked_for_again_and_what_does_not_is_told() -> None:
     with pytest.raises(OptionInvalid, match="option namesrv nowhere: allowed is HOST:PORT"):
         asked(endpoint_options({"namesrv": "nowhere"}), lambda _: None, sleep=slept.append)
     assert slept == []
-    patience = Patience(slept.append)
+    patience = RetryPauses(slept.append)
     for _ in range(4):
-        patience.bear(NotReached("b", "gone"))
+        patience.wait_after(NotReached("b", "gone"))
     with pytest.raises(NotReached):
-        patience.bear(NotReached("b", "gone"))
+        patience.wait_after(NotReached("b", "gone"))
     assert slept == [0.25, 0.5, 1.0, 2.0]
-    patience.renew()
+    patience.reset()
     for _ in range(11):
-        patience.bear(Refused("b", 215, None))
+        patience.wait_after(Refused("b", 215, None))
     assert max(slept) == 5.0
     with pytest.raises(Refused):
-        patience.bear(Refused("b", 215, None))
+        patience.wait_after(Refused("b", 215, None))
     with pytest.raises(Refused):
-        Patience(slept.append).bear(Refused("b", 16, None))
+        RetryPauses(slept.append).wait_after(Refused("b", 16, None))
 
-    def broken(_: Cluster) -> None:
+    def broken(_: BlockingCluster) -> None:
         raise Refused("broker b", 16, "not allowed")
 
     with fake_server() as server, pytest.raises(EndpointRefused, match=r"not allowed\. Grant the permission"):

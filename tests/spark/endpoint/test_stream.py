@@ -14,7 +14,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, Rea
 from rocketwire.spark.endpoint.stream import EndpointStreamReader
 from rocketwire.spark.errors import DataLost, OptionInvalid
 from rocketwire.spark.source import RocketMQDataSource
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from tests.cli.endpoint import Answers, FakeServer, Told, fake_server
 from tests.spark.endpoint.support import rows, written
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from rocketwire.spark.export import Exported, export
+from rocketwire.spark.export import ExportResult, export
 from rocketwire.spark.request.option_parsing import read_options
 
 
@@ -50,7 +50,7 @@ class Bar:
         self.done += count
 
 
-def exported(store: Path, to: Path | str, *, bars: list[Bar] | None = None, **options: str) -> Exported:
+def exported(store: Path, to: Path | str, *, bars: list[Bar] | None = None, **options: str) -> ExportResult:
     @contextlib.contextmanager
     def bar(total: int) -> Iterator[Bar]:
         one = Bar(total)

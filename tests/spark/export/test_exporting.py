@@ -215,9 +215,9 @@ def test_an_error_of_a_task_ends_the_run_and_keeps_what_was_done(
 
 def test_a_task_that_spark_does_again_counts_once(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     committed = threading.Event()
-    commit = ledger.Ledger.commit
+    commit = ledger.ExportLedger.commit
 
-    def told(self: ledger.Ledger, finished: Any) -> None:
+    def told(self: ledger.ExportLedger, finished: Any) -> None:
         commit(self, finished)
         committed.set()
 
@@ -228,7 +228,7 @@ def test_a_task_that_spark_does_again_counts_once(store: Path, tmp_path: Path, m
         for one in (first, *others):
             task(one)
 
-    monkeypatch.setattr(ledger.Ledger, "commit", told)
+    monkeypatch.setattr(ledger.ExportLedger, "commit", told)
     monkeypatch.setattr(Context, "foreach", twice)
     bars: list[Bar] = []
     done = exported(store, tmp_path / "to", bars=bars)
@@ -269,7 +269,7 @@ def test_a_run_may_end_before_any_step(
     kills = 0
     with monkeypatch.context() as patch:
         if killed:  # it leaves everything as it is
-            patch.setattr(ledger.Ledger, "close", lambda self: os.close(self._lock))
+            patch.setattr(ledger.ExportLedger, "close", lambda self: os.close(self._lock))
         for owner, name in ((os, "fsync"), (Path, "replace"), (Path, "unlink"), (Path, "mkdir"), (Path, "open")):
             patch.setattr(owner, name, counted(getattr(owner, name)))
         while True:

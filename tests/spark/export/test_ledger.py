@@ -8,25 +8,25 @@ from pathlib import Path
 import pytest
 
 from rocketwire.spark.errors import ExportImpossible
-from rocketwire.spark.export.ledger import Finished, Ledger
+from rocketwire.spark.export.ledger import ExportedSpan, ExportLedger
 
 SELECTION = {"topics": ["T"], "since": None}
 
 
-def finish(ledger: Ledger, start: int, end: int, *names: str, mark: tuple[int, int] | None = None) -> None:
+def finish(ledger: ExportLedger, start: int, end: int, *names: str, mark: tuple[int, int] | None = None) -> None:
     for name in names:
         (ledger.run / name).write_text(f"{start}", encoding="utf-8")
     files = tuple((name, f"topic=T/{start}-{name}") for name in names)
-    ledger.commit([Finished(broker="b", span=(start, end), files=files, mark=mark)])
+    ledger.commit([ExportedSpan(broker="b", span=(start, end), files=files, mark=mark)])
 
 
 def test_what_is_committed_is_done_and_in_its_place(tmp_path: Path) -> None:
-    with Ledger(tmp_path / "to", SELECTION) as ledger:
+    with ExportLedger(tmp_path / "to", SELECTION) as ledger:
         assert ledger.done("b") == []
         finish(ledger, 0, 10, "x", mark=(7, 1000))
         finish(ledger, 20, 30, "x", "y", mark=(25, 3000))
         finish(ledger, 10, 20, mark=(15, 2000))
-    with Ledger(tmp_path / "to", SELECTION) as ledger:
+    with ExportLedger(tmp_path / "to", SELECTION) as ledger:
         assert ledger.done("b") == [(0, 30)]
         assert ledger.done("other") == []
         assert ledger.marks == {"b": (25, 3000)}
@@ -35,31 +35,31 @@ def test_what_is_committed_is_done_and_in_its_place(tmp_path: Path) -> None:
 
 
 def test_two_runs_at_a_time_are_refused(tmp_path: Path) -> None:
-    with Ledger(tmp_path, SELECTION), pytest.raises(ExportImpossible, match="another export"):
-        Ledger(tmp_path, SELECTION)
-    Ledger(tmp_path, SELECTION).close()
+    with ExportLedger(tmp_path, SELECTION), pytest.raises(ExportImpossible, match="another export"):
+        ExportLedger(tmp_path, SELECTION)
+    ExportLedger(tmp_path, SELECTION).close()
 
 
 def test_another_selection_is_refused(tmp_path: Path) -> None:
-    with Ledger(tmp_path, SELECTION) as ledger:
+    with ExportLedger(tmp_path, SELECTION) as ledger:
         finish(ledger, 0, 10, "x")
     with pytest.raises(ExportImpossible, match=r"topics \['T'\], not \['U'\]"):
-        Ledger(tmp_path, {**SELECTION, "topics": ["U"]})
+        ExportLedger(tmp_path, {**SELECTION, "topics": ["U"]})
 
 
 def test_a_run_that_exported_nothing_decides_nothing(tmp_path: Path) -> None:
-    Ledger(tmp_path, {**SELECTION, "topics": "all"}).close()
-    with Ledger(tmp_path, SELECTION) as ledger:
+    ExportLedger(tmp_path, {**SELECTION, "topics": "all"}).close()
+    with ExportLedger(tmp_path, SELECTION) as ledger:
         finish(ledger, 0, 10, "x")
     with pytest.raises(ExportImpossible, match=r"with topics \['T'\], not 'all'"):
-        Ledger(tmp_path, {**SELECTION, "topics": "all"})
+        ExportLedger(tmp_path, {**SELECTION, "topics": "all"})
 
 
 @pytest.mark.parametrize(
     ("text", "what"), [("{", "cannot be read"), (json.dumps({"version": 99}), "another version of rocketwire")]
 )
 def test_a_ledger_that_is_not_understood_is_refused(tmp_path: Path, text: str, what: str) -> None:
-    Ledger(tmp_path, SELECTION).close()
+    ExportLedger(tmp_path, SELECTION).close()
     (tmp_path / "_rocketwire" / "done.json").write_text(text, encoding="utf-8")
     with pytest.raises(ExportImpossible, match=what):
-        Ledger(tmp_path, SELECTION)
+        ExportLedger(tmp_path, SELECTION)

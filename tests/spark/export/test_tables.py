@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rocketwire.spark.errors import ExportImpossible, OptionInvalid, PackageMissing
-from rocketwire.spark.export import Exported, Format, export, exporting, ledger
+from rocketwire.spark.export import ExportFormat, ExportResult, export, exporting, ledger
 from rocketwire.spark.export.delta import DeltaTable
 from rocketwire.spark.export.iceberg import IcebergTable
 from rocketwire.spark.request.option_parsing import read_options
@@ -40,14 +40,14 @@ def fill(root: Path, numbers: range) -> None:
     opened.close()
 
 
-def exported(store: Path, kind: str, **more: str) -> Exported:
+def exported(store: Path, kind: str, **more: str) -> ExportResult:
     @contextlib.contextmanager
     def bar(total: int) -> Iterator[Bar]:
         yield Bar(total)
 
     session: Any = Session
     given = {"path": str(store), "columns": "*", "maxBytesPerPartition": "2k", "includeSystemTopics": "true", **more}
-    wanted = Format(kind=kind, catalog="test", table="shop.messages")
+    wanted = ExportFormat(kind=kind, catalog="test", table="shop.messages")
     return export(session, read_options(given), str(store.parent / "to"), format=wanted, bar=bar)
 
 
@@ -89,16 +89,16 @@ def test_a_run_that_ends_anywhere_is_taken_up(store: Path, kind: str, at: str, m
         raise Killed
 
     table = DeltaTable if kind == "delta" else IcebergTable
-    add, finish = table.add, ledger.Ledger._finish
+    add, finish = table.add, ledger.ExportLedger._finish
     if at == "before the files are moved":
-        monkeypatch.setattr(ledger.Ledger, "_finish", killed)
+        monkeypatch.setattr(ledger.ExportLedger, "_finish", killed)
     elif at == "before the table has them":
         monkeypatch.setattr(table, "add", killed)
     else:
         monkeypatch.setattr(table, "add", lambda *arguments: killed(add(*arguments)))
     with pytest.raises(Killed):
         exported(store, kind)
-    monkeypatch.setattr(ledger.Ledger, "_finish", finish)
+    monkeypatch.setattr(ledger.ExportLedger, "_finish", finish)
     monkeypatch.setattr(table, "add", add)
     exported(store, kind)
     assert [row["message_id"] for row in rows(store, kind)] == [f"U{number:07d}" for number in range(60)]
@@ -128,12 +128,12 @@ def test_a_folder_is_of_one_format(store: Path) -> None:
 
 def test_an_unknown_catalog(store: Path) -> None:
     with pytest.raises(ExportImpossible, match="the Iceberg catalog nowhere cannot be opened"):
-        exporting._table(Format(kind="iceberg", catalog="nowhere", table="a.b"), store, ("topic",))
+        exporting._table(ExportFormat(kind="iceberg", catalog="nowhere", table="a.b"), store, ("topic",))
 
 
 def test_an_iceberg_table_needs_a_name(store: Path) -> None:
     with pytest.raises(OptionInvalid, match="namespace"):
-        exporting._table(Format(kind="iceberg", table="messages"), store, ("topic",))
+        exporting._table(ExportFormat(kind="iceberg", table="messages"), store, ("topic",))
 
 
 @pytest.mark.parametrize(("kind", "module"), [("delta", "deltalake"), ("iceberg", "pyiceberg.catalog")])

@@ -8,13 +8,13 @@ import fsspec
 import pytest
 
 from rocketwire.spark.files import generic as module
-from rocketwire.spark.files.far import FarFiles
+from rocketwire.spark.files.far import RemoteFiles
 from rocketwire.spark.files.generic import GenericRemote, generic
 from rocketwire.spark.files.remote import FoundFile
-from rocketwire.store.archive.plan.plan import find
-from rocketwire.store.archive.plan.select import Wanted
-from rocketwire.store.archive.read.directory import discover
 from rocketwire.store.errors import StoreUnreadable
+from rocketwire.store.offline.plan.plan import find
+from rocketwire.store.offline.plan.select import MessageConditions
+from rocketwire.store.offline.read.directory import discover
 from tests.spark.files.web import serving
 from tests.store.support import Golden
 
@@ -27,12 +27,12 @@ def unexpected(trouble: object) -> None:
 def test_a_store_on_a_web_server_is_read_in_ranges(golden: Golden) -> None:
     here = discover(str(golden.untouched))
     with serving(golden.untouched.parent) as web:
-        there = discover(f"{web.url}/store", files=FarFiles(web.url))
+        there = discover(f"{web.url}/store", files=RemoteFiles(web.url))
         assert set(there.topics) >= {queue.topic for queue in here.queues if queue.files}
         assert any(topic.startswith("%RETRY%") for topic in there.topics)
         web.requests.clear()
         web.sent = 0
-        for wanted in (Wanted(topics=frozenset(["GoldenFill"])), Wanted(system_topics=True)):
+        for wanted in (MessageConditions(topics=frozenset(["GoldenFill"])), MessageConditions(system_topics=True)):
             found = list(find(there, wanted, unexpected))
             assert found
             assert found == list(find(here, wanted, unexpected))
@@ -69,9 +69,9 @@ def test_a_server_that_sends_whole_files_only_is_refused(tmp_path: Path) -> None
     log.parent.mkdir()
     log.write_bytes(bytes(4 << 20))
     with serving(tmp_path, ranges=False) as web:
-        directory = discover(web.url, files=FarFiles(web.url))
+        directory = discover(web.url, files=RemoteFiles(web.url))
         with pytest.raises(StoreUnreadable, match="its server sends no parts of files"):
-            list(find(directory, Wanted(), unexpected))
+            list(find(directory, MessageConditions(), unexpected))
 
 
 def test_what_fails_in_ways_of_its_own_is_an_oserror(monkeypatch: pytest.MonkeyPatch) -> None:

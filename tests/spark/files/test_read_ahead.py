@@ -126,7 +126,7 @@ def test_reads_that_begin_a_little_before_the_last_ones_end_are_in_order() -> No
     far = Far(bytes(64 * MIB))
     file = ReadAhead("f", far, 8 * MIB)
     at = 0
-    while at < 64 * MIB:  # as `LogFile.blocks` reads: a record that was broken off is read again
+    while at < 64 * MIB:  # as `LogFileReader.blocks` reads: a record that was broken off is read again
         file.read(at, 4 * MIB)
         at += 4 * MIB - 5000 if at + 4 * MIB < 64 * MIB else 4 * MIB
     assert far.fetched == 64 * MIB

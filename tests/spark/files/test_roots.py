@@ -10,9 +10,9 @@ import fsspec
 import pytest
 
 from rocketwire.spark.errors import OptionInvalid, PathUnreadable
-from rocketwire.spark.files.far import FarFiles
+from rocketwire.spark.files.far import RemoteFiles
 from rocketwire.spark.files.roots import Root, canonical, resolve
-from rocketwire.store.archive.read.file_system import LOCAL
+from rocketwire.store.offline.read.file_system import LOCAL
 
 
 def paths(*given: str) -> list[str]:
@@ -66,7 +66,7 @@ def test_names_that_cannot_be(tmp_path: Path) -> None:
 def test_urls(memory: fsspec.AbstractFileSystem) -> None:
     for name in ("a/b1/store", "a/b2/store", "a/b3", "b/store"):
         memory.pipe_file(f"/place/{name}/checkpoint", b"")
-    far = FarFiles("memory://place", (("skip_instance_cache", "true"),), 1 << 20)
+    far = RemoteFiles("memory://place", (("skip_instance_cache", "true"),), 1 << 20)
 
     def found(path: str) -> list[Root]:
         return resolve([path], {"skip_instance_cache": "true"}, 1 << 20)

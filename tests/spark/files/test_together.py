@@ -12,12 +12,12 @@ import fsspec
 import pytest
 
 from rocketwire.spark.files import far, together
-from rocketwire.spark.files.far import FarFiles
+from rocketwire.spark.files.far import RemoteFiles
 from rocketwire.spark.files.generic import GenericRemote, generic
-from rocketwire.spark.files.remote import FarFile, FoundFile
+from rocketwire.spark.files.remote import FoundFile, RemoteFile
 from rocketwire.spark.files.together import AT_ONCE, in_slices
 from rocketwire.spark.plan.partitions import LogSpan
-from rocketwire.store.archive.read.file_system import LOCAL
+from rocketwire.store.offline.read.file_system import LOCAL
 from tests.spark.made import Made, make
 from tests.spark.reads import Read
 from tests.spark.stores.test_queues_table import table
@@ -49,7 +49,7 @@ class Traffic:
 class SlowFile:
     """A file each of whose requests takes a while."""
 
-    def __init__(self, file: FarFile, traffic: Traffic) -> None:
+    def __init__(self, file: RemoteFile, traffic: Traffic) -> None:
         self._file = file
         self._traffic = traffic
         self.size = file.size
@@ -144,9 +144,9 @@ def test_on_this_machine_no_thread_is_begun() -> None:
 
     own = threading.get_ident()
     assert in_slices(LOCAL, ask, range(1000)) == [(one, own) for one in range(1000)]
-    assert in_slices(FarFiles("memory://slow"), ask, [7]) == [(7, own)]
-    assert in_slices(FarFiles("memory://slow"), ask, []) == []
-    found = in_slices(FarFiles("memory://slow"), ask, range(1000))
+    assert in_slices(RemoteFiles("memory://slow"), ask, [7]) == [(7, own)]
+    assert in_slices(RemoteFiles("memory://slow"), ask, []) == []
+    found = in_slices(RemoteFiles("memory://slow"), ask, range(1000))
     assert [one for one, _ in found] == [*range(1000)]
     assert own not in {thread for _, thread in found}
 
@@ -158,4 +158,4 @@ def test_the_first_error_is_raised() -> None:
         return [*some]
 
     with pytest.raises(OSError, match=r"^no 300$"):
-        in_slices(FarFiles("memory://slow"), ask, range(6400))
+        in_slices(RemoteFiles("memory://slow"), ask, range(6400))

@@ -9,8 +9,8 @@ import pytest
 from rocketwire.spark.plan import entries as module
 from rocketwire.spark.plan.entries import Entries
 from rocketwire.spark.plan.partitions import QueueRange
-from rocketwire.store.archive.read.directory import discover
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT, PRE_BLANK
+from rocketwire.store.offline.read.directory import discover
 
 COUNT = 100
 

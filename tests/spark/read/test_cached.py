@@ -15,10 +15,10 @@ from pyspark.sql.datasource import EqualTo, GreaterThanOrEqual, In
 
 from rocketwire.spark.errors import OptionInvalid
 from rocketwire.spark.plan.partitions import LogSpan
-from rocketwire.store.archive.columns import extend as extending
-from rocketwire.store.archive.columns import segment as segments
-from rocketwire.store.archive.read.directory import discover
 from rocketwire.store.disk.input_files import InputFile
+from rocketwire.store.offline.columns import extend as extending
+from rocketwire.store.offline.columns import segment as segments
+from rocketwire.store.offline.read.directory import discover
 from tests.spark.made import Made, fill, make
 from tests.spark.reads import Read, Row
 from tests.spark.records import records, stored

@@ -17,7 +17,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from rocketwire.spark.errors import OptionInvalid, SparkSourceError, TopicUnknown
 from rocketwire.spark.plan.partitions import LogSpan
-from rocketwire.store.archive.columns import segment as segments
+from rocketwire.store.offline.columns import segment as segments
 from rocketwire.wire.java import INT32_MAX
 from tests.spark.made import Made, fill, make
 from tests.spark.read.test_cached import columns_of, rows_of

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pyspark.sql.datasource import EqualTo
 
 from rocketwire.spark.errors import DataLost, RecordMalformed
-from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.message import body_crc
 from tests.spark.made import Made, make, places
 from tests.spark.reads import Read, Row, read

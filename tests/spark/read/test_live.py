@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pyspark.sql.datasource import EqualTo
 
 from rocketwire.spark.errors import DataLost
-from rocketwire.store.archive.read.directory import State, discover
+from rocketwire.store.offline.read.directory import StoreState, discover
 from rocketwire.store.store import MessageStore
 from tests.spark.made import Made, fill, make, places
 from tests.spark.reads import Read, read
@@ -48,7 +48,7 @@ def ends(made: Made) -> list[int]:
 @pytest.mark.parametrize("way", WAYS)
 def test_what_is_appended_later_is_not_read(live: tuple[Made, MessageStore, Clock], way: Any) -> None:
     made, store, clock = live
-    assert discover(str(made.root)).state is State.LIVE
+    assert discover(str(made.root)).state is StoreState.LIVE
     planned = Read(made.root, **way)
     fill(made, store, clock, 60)
     assert places(planned.rows()) == expected(made, 60)
@@ -134,7 +134,7 @@ def test_a_torn_tail_is_no_message(
     try:
         if crashed:
             kill(store)
-            assert discover(str(made.root)).state is State.CRASHED
+            assert discover(str(made.root)).state is StoreState.CRASHED
         rows = read(made.root, **way)
         untorn = whole[at : last % 4096 + size].strip(b"\0") == b""
         assert places(rows) == expected(made, None if untorn else -1)

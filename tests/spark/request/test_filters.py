@@ -22,7 +22,7 @@ from pyspark.sql.datasource import (
 )
 
 from rocketwire.spark.request.filters import narrowed_by
-from rocketwire.spark.request.request import FOREVER, Narrowed
+from rocketwire.spark.request.request import FOREVER, PushedFilters
 
 TIME = datetime(2026, 1, 31, tzinfo=UTC)
 MS = 1_769_817_600_000
@@ -31,41 +31,44 @@ MS = 1_769_817_600_000
 @pytest.mark.parametrize(
     ("one", "narrowed"),
     [
-        (EqualTo(("topic",), "T"), Narrowed(topics=frozenset({"T"}))),
-        (EqualNullSafe(("tags",), "x"), Narrowed(tags=frozenset({"x"}))),
-        (In(("queue_id",), (1, 2, None)), Narrowed(queues=frozenset({1, 2}))),
-        (EqualTo(("message_id",), "X"), Narrowed(message_ids=frozenset({"X"}))),
-        (EqualTo(("offset_message_id",), "X"), Narrowed(offset_message_ids=frozenset({"X"}))),
-        (EqualTo(("queue_offset",), 7), Narrowed(first_offset=7, end_offset=8)),
-        (In(("queue_offset",), (7, 3)), Narrowed(first_offset=3, end_offset=8)),
-        (In(("queue_offset",), (None,)), Narrowed(first_offset=0, end_offset=0)),
-        (GreaterThan(("queue_offset",), 7), Narrowed(first_offset=8)),
-        (GreaterThanOrEqual(("queue_offset",), 7), Narrowed(first_offset=7)),
-        (LessThan(("queue_offset",), 7), Narrowed(end_offset=7)),
-        (LessThanOrEqual(("queue_offset",), 7), Narrowed(end_offset=8)),
-        (GreaterThan(("store_timestamp",), TIME), Narrowed(since=MS)),
-        (GreaterThanOrEqual(("store_timestamp",), TIME), Narrowed(since=MS)),
-        (LessThanOrEqual(("store_timestamp",), TIME.astimezone(timezone(timedelta(hours=3)))), Narrowed(until=MS + 1)),
-        (EqualTo(("store_timestamp",), TIME), Narrowed(since=MS, until=MS + 1)),
-        (EqualTo(("store_timestamp",), TIME.replace(tzinfo=None)), Narrowed(since=MS, until=MS + 1)),
+        (EqualTo(("topic",), "T"), PushedFilters(topics=frozenset({"T"}))),
+        (EqualNullSafe(("tags",), "x"), PushedFilters(tags=frozenset({"x"}))),
+        (In(("queue_id",), (1, 2, None)), PushedFilters(queues=frozenset({1, 2}))),
+        (EqualTo(("message_id",), "X"), PushedFilters(message_ids=frozenset({"X"}))),
+        (EqualTo(("offset_message_id",), "X"), PushedFilters(offset_message_ids=frozenset({"X"}))),
+        (EqualTo(("queue_offset",), 7), PushedFilters(first_offset=7, end_offset=8)),
+        (In(("queue_offset",), (7, 3)), PushedFilters(first_offset=3, end_offset=8)),
+        (In(("queue_offset",), (None,)), PushedFilters(first_offset=0, end_offset=0)),
+        (GreaterThan(("queue_offset",), 7), PushedFilters(first_offset=8)),
+        (GreaterThanOrEqual(("queue_offset",), 7), PushedFilters(first_offset=7)),
+        (LessThan(("queue_offset",), 7), PushedFilters(end_offset=7)),
+        (LessThanOrEqual(("queue_offset",), 7), PushedFilters(end_offset=8)),
+        (GreaterThan(("store_timestamp",), TIME), PushedFilters(since=MS)),
+        (GreaterThanOrEqual(("store_timestamp",), TIME), PushedFilters(since=MS)),
+        (
+            LessThanOrEqual(("store_timestamp",), TIME.astimezone(timezone(timedelta(hours=3)))),
+            PushedFilters(until=MS + 1),
+        ),
+        (EqualTo(("store_timestamp",), TIME), PushedFilters(since=MS, until=MS + 1)),
+        (EqualTo(("store_timestamp",), TIME.replace(tzinfo=None)), PushedFilters(since=MS, until=MS + 1)),
         # These do not narrow.
-        (EqualNullSafe(("tags",), None), Narrowed()),
-        (EqualTo(("body",), b"x"), Narrowed()),
-        (EqualTo(("properties", "topic"), "x"), Narrowed()),
-        (Not(EqualTo(("topic",), "T")), Narrowed()),
-        (IsNotNull(("topic",)), Narrowed()),
-        (StringStartsWith(("topic",), "T"), Narrowed()),
-        (GreaterThan(("topic",), "T"), Narrowed()),
-        (LessThan(("queue_offset",), None), Narrowed()),
+        (EqualNullSafe(("tags",), None), PushedFilters()),
+        (EqualTo(("body",), b"x"), PushedFilters()),
+        (EqualTo(("properties", "topic"), "x"), PushedFilters()),
+        (Not(EqualTo(("topic",), "T")), PushedFilters()),
+        (IsNotNull(("topic",)), PushedFilters()),
+        (StringStartsWith(("topic",), "T"), PushedFilters()),
+        (GreaterThan(("topic",), "T"), PushedFilters()),
+        (LessThan(("queue_offset",), None), PushedFilters()),
     ],
 )
-def test_one_filter(one: Filter, narrowed: Narrowed) -> None:
+def test_one_filter(one: Filter, narrowed: PushedFilters) -> None:
     assert narrowed_by([one]) == narrowed
 
 
 def test_filters_hold_together() -> None:
     both = [In(("topic",), ("A", "B")), EqualTo(("topic",), "B"), GreaterThan(("queue_offset",), 3)]
-    assert narrowed_by([*both, LessThan(("queue_offset",), 9)]) == Narrowed(
+    assert narrowed_by([*both, LessThan(("queue_offset",), 9)]) == PushedFilters(
         topics=frozenset({"B"}), first_offset=4, end_offset=9
     )
     assert narrowed_by([EqualTo(("topic",), "A"), EqualTo(("topic",), "B")]).topics == frozenset()

@@ -6,8 +6,8 @@ import pytest
 from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 from rocketwire.spark.errors import OptionInvalid
-from rocketwire.spark.request.option_parsing import NAMES, is_of_endpoint, options_for, read_options, wanted_table
-from rocketwire.spark.request.options import Mode, ReadOptions
+from rocketwire.spark.request.option_parsing import NAMES, is_of_endpoint, options_for, read_options, requested_table
+from rocketwire.spark.request.options import DamageMode, ReadOptions
 from rocketwire.spark.schema import COLUMNS, CORRUPT_RECORD, DEFAULT_COLUMNS
 
 
@@ -64,7 +64,7 @@ def test_all_of_them() -> None:
         max_bytes_per_partition=1 << 20,
         max_offsets_per_trigger=100,
         max_bytes_per_trigger=2 << 20,
-        mode=Mode.FAILFAST,
+        mode=DamageMode.FAILFAST,
         fail_on_data_loss=False,
         decompress=False,
         verify_checksums=False,
@@ -115,7 +115,7 @@ def test_a_list_of_paths() -> None:
 )
 def test_what_is_wrong_is_told_with_its_remedy(options: dict[str, str], told: str) -> None:
     with pytest.raises(OptionInvalid) as caught:
-        (wanted_table if "table" in options else read_options)({"path": "/s"} | options)
+        (requested_table if "table" in options else read_options)({"path": "/s"} | options)
     assert str(caught.value).startswith("[ROCKETMQ_OPTION_INVALID] ")
     assert told in str(caught.value)
 
@@ -150,9 +150,9 @@ def test_a_schema_of_the_users_names_the_columns() -> None:
 
 
 def test_which_part_reads() -> None:
-    assert wanted_table({"Table": "Queues"}) == "queues"
-    assert wanted_table({"table": " counts"}) == "counts"
-    assert wanted_table({"table": "messages"}) == wanted_table({}) == "messages"
+    assert requested_table({"Table": "Queues"}) == "queues"
+    assert requested_table({"table": " counts"}) == "counts"
+    assert requested_table({"table": "messages"}) == requested_table({}) == "messages"
     assert is_of_endpoint({"NameSrv": "x"})
     assert not is_of_endpoint({"path": "x"})
 

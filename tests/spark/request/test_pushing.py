@@ -2,13 +2,13 @@
 
 from pyspark.sql.datasource import DataSourceReader, EqualTo
 
-from rocketwire.spark.read.batch import StoreReader
-from rocketwire.spark.request.request import Narrowed
+from rocketwire.spark.read.batch import StoreBatchReader
+from rocketwire.spark.request.request import PushedFilters
 from rocketwire.spark.schema import DEFAULT_COLUMNS, spark_schema
 
 
-def reader(**options: str) -> StoreReader:
-    return StoreReader({"path": "/nowhere"} | options, spark_schema(DEFAULT_COLUMNS))
+def reader(**options: str) -> StoreBatchReader:
+    return StoreBatchReader({"path": "/nowhere"} | options, spark_schema(DEFAULT_COLUMNS))
 
 
 def test_spark_takes_it_for_a_reader_without_push_downs() -> None:
@@ -28,4 +28,4 @@ def test_filters_narrow_nothing_unless_that_is_asked_for() -> None:
     same = reader()
     filters = [EqualTo(("topic",), "Orders")]
     assert list(same.pushFilters(filters)) == filters
-    assert same.request.narrowed == Narrowed()
+    assert same.request.narrowed == PushedFilters()

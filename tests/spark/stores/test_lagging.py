@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rocketwire.spark.request.option_parsing import read_options
-from rocketwire.spark.stores.lagging import lags
+from rocketwire.spark.stores.lagging import is_lagging
 from rocketwire.spark.stores.opening import open_stores
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE
 from tests.spark.made import make
@@ -13,7 +13,7 @@ from tests.spark.made import make
 
 def lagging(root: Path) -> dict[tuple[str, int], bool]:
     [store] = open_stores(read_options({"path": str(root)}))
-    return {(topic, queue_id): lags(store, topic, queue_id) for topic in ("T0", "T1") for queue_id in (0, 1)}
+    return {(topic, queue_id): is_lagging(store, topic, queue_id) for topic in ("T0", "T1") for queue_id in (0, 1)}
 
 
 def cut(root: Path, topic: str, queue_id: int, entries: int) -> None:

@@ -13,10 +13,10 @@ from pyspark.sql.datasource import EqualTo
 
 from rocketwire.spark.errors import DataLost
 from rocketwire.spark.stores import lost_tail
-from rocketwire.store.archive.read.directory import State, discover
-from rocketwire.store.archive.repair.repair import repair
 from rocketwire.store.layout.checkpoint import CHECKPOINT_STRUCT, FILE_SIZE
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT
+from rocketwire.store.offline.read.directory import StoreState, discover
+from rocketwire.store.offline.repair.repair import repair
 from tests.spark.made import Made, fill, make, places
 from tests.spark.reads import Read, read
 from tests.store.support import Clock, draft, kill, open_store, remove_log_file, small
@@ -213,7 +213,7 @@ def test_queues_that_are_ahead_of_a_log_in_use_or_crashed(tmp_path: Path, crashe
     fill(made, store, clock, 60)
     if crashed:
         kill(store)
-    assert discover(str(made.root)).state is (State.CRASHED if crashed else State.LIVE)
+    assert discover(str(made.root)).state is (StoreState.CRASHED if crashed else StoreState.LIVE)
     end = remove_newest(made.root)
     assert places(read(made.root, columns=COLUMNS)) == left(made, end)
     if not crashed:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from rocketwire.spark.errors import DataLost, NotAStore, OptionInvalid, PathUnreadable, SparkSourceError, TopicUnknown
-from rocketwire.store.archive.read import file_system
 from rocketwire.store.disk.input_files import InputFile
+from rocketwire.store.offline.read import file_system
 from tests.spark.made import Made, make, places
 from tests.spark.reads import Read, read
 from tests.store.support import Golden

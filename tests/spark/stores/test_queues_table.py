@@ -13,8 +13,8 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from bench.wide_store import FIRST_STORED, WideStore
 from rocketwire.spark.errors import NotAStore, OptionInvalid, SparkSourceError, TopicUnknown
 from rocketwire.spark.stores.queues_table import COLUMNS, DEFAULT_COLUMNS, QueuesReader, schema
-from rocketwire.store.archive.plan.summary import queue_summaries
-from rocketwire.store.archive.read.directory import discover
+from rocketwire.store.offline.plan.summary import queue_summaries
+from rocketwire.store.offline.read.directory import discover
 from tests.store.support import draft, open_store, remove_log_file, small
 
 

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire.spark.errors import OptionInvalid
-from rocketwire.spark.stream.offsets import LastRead, MessageQueue, checked, last_read, nested, shares
+from rocketwire.spark.stream.offsets import BrokerQueue, LastRead, last_read, nested, parse_offsets, shares
 
 OFFSETS = st.dictionaries(
-    st.builds(MessageQueue, st.text(max_size=3), st.text(max_size=3), st.integers(0, 20)), st.integers(0, 1 << 62)
+    st.builds(BrokerQueue, st.text(max_size=3), st.text(max_size=3), st.integers(0, 20)), st.integers(0, 1 << 62)
 )
 
 
@@ -18,15 +18,15 @@ NUMBERS = st.integers(0, 1 << 62)
 
 
 @given(offsets=OFFSETS, message=st.builds(LastRead, NUMBERS, NUMBERS, st.integers(-(1 << 31), (1 << 31) - 1)))
-def test_offsets_come_back_from_json(offsets: dict[MessageQueue, int], message: LastRead) -> None:
+def test_offsets_come_back_from_json(offsets: dict[BrokerQueue, int], message: LastRead) -> None:
     last = {queue.broker: message for queue in offsets}
     kept = json.loads(json.dumps(nested(offsets, last)))
-    assert (checked(kept), last_read(kept)) == (offsets, last)
+    assert (parse_offsets(kept), last_read(kept)) == (offsets, last)
     assert last_read(json.loads(json.dumps(nested(offsets)))) == {}
 
 
 @given(offsets=OFFSETS)
-def test_equal_offsets_are_equal_json(offsets: dict[MessageQueue, int]) -> None:
+def test_equal_offsets_are_equal_json(offsets: dict[BrokerQueue, int]) -> None:
     again = dict(reversed(offsets.items()))
     assert json.dumps(nested(offsets)) == json.dumps(nested(again))
 
@@ -48,7 +48,7 @@ def test_equal_offsets_are_equal_json(offsets: dict[MessageQueue, int]) -> None:
 )
 def test_what_is_no_offsets_is_told(kept: object) -> None:
     with pytest.raises(OptionInvalid, match=r"ROCKETMQ_OPTION_INVALID.*checkpoint"):
-        checked(kept)
+        parse_offsets(kept)
 
 
 @pytest.mark.parametrize("mark", [3, {}, {"physical_offset": 1, "store_timestamp": 2, "body_crc": "3"}])

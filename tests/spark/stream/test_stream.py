@@ -20,8 +20,8 @@ from pyspark_rocketmq import DefaultSource
 from rocketwire.spark.errors import DataLost, NotAStore, OptionInvalid, PathUnreadable, TopicUnknown
 from rocketwire.spark.plan.partitions import LogSpan
 from rocketwire.spark.stream.stream import StoreStreamReader
-from rocketwire.store.archive.columns.extend import extend
-from rocketwire.store.archive.read.directory import discover
+from rocketwire.store.offline.columns.extend import extend
+from rocketwire.store.offline.read.directory import discover
 from rocketwire.store.store import MessageStore
 from tests.spark.reads import Read
 from tests.store.support import Clock, draft, open_store, remove_log_file, small

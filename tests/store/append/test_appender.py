@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.errors import DiskFull, PropertiesTooLong, RecordTooLarge, TopicUnusable
 from rocketwire.store.log.commit_log import CommitLog
-from rocketwire.store.queues.queues import LONGEST_NAME
+from rocketwire.store.queues.queues import MAX_NAME_BYTES
 from rocketwire.store.store import MessageStore
-from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.facts.record import BLANK_MAGIC, END_OF_FILE_BLANK, MAGIC_V1, MAGIC_V2
 from rocketwire.wire.hosts import decode_host, encode_host
-from rocketwire.wire.message import Message, decode_record, encode_record
+from rocketwire.wire.message import MessageRecord, decode_record, encode_record
 from tests.store.crash_disk import CrashDisk
 from tests.store.support import HOST, START, Clock, bodies, draft, kill, open_store, small
 
@@ -30,7 +30,7 @@ INT32 = st.integers(-(1 << 31), (1 << 31) - 1)
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
 HOSTS = st.sampled_from([encode_host("10.0.0.1", 1), encode_host("2001:db8::1", 65535)])
 OFFSETS_AND_HOSTS = ~(SysFlag.BORN_HOST_V6 | SysFlag.STORE_HOST_V6 | SysFlag.TRANSACTION_PREPARED)
-TOPICS = st.integers(1, LONGEST_NAME).map("t".ljust) | st.sampled_from(["ä" * 63, "ä" * 64])
+TOPICS = st.integers(1, MAX_NAME_BYTES).map("t".ljust) | st.sampled_from(["ä" * 63, "ä" * 64])
 
 
 @hypothesis_settings(deadline=None, max_examples=60)
@@ -55,7 +55,7 @@ def test_appended_records_are_the_codecs(tmp_path_factory: pytest.TempPathFactor
     ]
     settings = small(tmp_path_factory.mktemp("records"), message_index_enable=False)
     store = MessageStore.open(settings, clock=Clock(), store_host=store_host)
-    store._queues.create(topic, 3, longest=LONGEST_NAME)
+    store._queues.create(topic, 3, longest=MAX_NAME_BYTES)
     appended = store.append(drafts)
     assert len(appended) == 3
     for number, (each, (offset, size, queue_offset)) in enumerate(zip(drafts, appended, strict=True)):
@@ -63,7 +63,7 @@ def test_appended_records_are_the_codecs(tmp_path_factory: pytest.TempPathFactor
         assert record is not None
         assert queue_offset == number
         assert bytes(record) == encode_record(
-            Message(
+            MessageRecord(
                 magic=MAGIC_V1 if len(topic.encode()) <= 127 else MAGIC_V2,
                 topic=topic,
                 queue_id=3,
@@ -96,7 +96,9 @@ def store_of_5x(root: Path) -> MessageStore:
     open_store(small(root)).close()
     (root / "abort").touch()
     record = encode_record(
-        Message(topic=LONG, queue_id=0, body=b"theirs", magic=MAGIC_V2, store_timestamp=START, properties=b"A\x01b")
+        MessageRecord(
+            topic=LONG, queue_id=0, body=b"theirs", magic=MAGIC_V2, store_timestamp=START, properties=b"A\x01b"
+        )
     )
     (root / "commitlog" / f"{0:020d}").write_bytes(record.ljust(FILE, b"\0"))
     return open_store(small(root))
@@ -146,7 +148,7 @@ def test_a_record_of_version_2_is_that_of_5_5_0(tmp_path: Path) -> None:
     store = MessageStore.open(small(tmp_path), clock=clock, store_host=host)
     size = store.append([draft(0, body=bytes(100))])[0].size
     store.append([draft(0, body=bytes(100 + 998 - 2 * size))])
-    store._queues.create(message.topic, message.queue_id, longest=LONGEST_NAME)
+    store._queues.create(message.topic, message.queue_id, longest=MAX_NAME_BYTES)
     values: dict[str, Any] = {
         "body": message.body,
         "properties": message.properties,
@@ -163,7 +165,7 @@ def test_a_record_of_version_2_is_that_of_5_5_0(tmp_path: Path) -> None:
 
 def batch(first: int, count: int, body_size: int = 100) -> list[Draft]:
     drafts = [draft(n, body=bytes([n % 256]) * body_size) for n in range(first, first + count)]
-    drafts[0].together = count
+    drafts[0].group_size = count
     return drafts
 
 
@@ -308,7 +310,7 @@ def test_a_batch_is_measured_with_its_hosts(tmp_path: Path, host: str) -> None:
 def parted(number: int, topics: str, **changes: Any) -> list[Draft]:
     """Drafts for queues of their own that belong together."""
     drafts = [draft(number + at, topic=topic, **changes) for at, topic in enumerate(topics)]
-    drafts[0].together = len(drafts)
+    drafts[0].group_size = len(drafts)
     return drafts
 
 

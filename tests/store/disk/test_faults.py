@@ -126,7 +126,7 @@ def test_after_a_failed_flush_nothing_more_is_taken(tmp_path: Path) -> None:
     with pytest.raises(FlushFailed):
         store.flush_to(store.max_physical_offset)
     with pytest.raises(FlushFailed):
-        store.flush_due(100_000)
+        store.flush_by_interval(100_000)
     assert store.append([draft(2)]) == []
     assert isinstance(store.append_error, FlushFailed)
     with pytest.raises(FlushFailed):
@@ -148,11 +148,11 @@ def test_a_flush_without_descriptors_is_done_later(tmp_path: Path) -> None:
         with pytest.raises(FlushDelayed):
             store.checkpoint()
         with pytest.raises(FlushDelayed):
-            store.flush_due(100_000)
+            store.flush_by_interval(100_000)
     assert store.flushed_offset == 0
     assert len(store.append([draft(1)])) == 1
     files.refusing = {}
-    store.flush_due(102_000)
+    store.flush_by_interval(102_000)
     assert store.flushed_offset == store.max_physical_offset
     assert not store._queues.dirty
     store.close()
@@ -174,9 +174,11 @@ def test_the_log_being_written_is_flushed_without_a_new_descriptor(tmp_path: Pat
     store.flush_to(store.max_physical_offset)
     log = store._log
     files_of_log = [log.segments[number] for number in range(len(log.segments))]
-    assert [segment.start for segment in files_of_log if segment.keeps_open] == [log.position - log.position % 4096]
+    assert [segment.start for segment in files_of_log if segment.keeps_descriptor] == [
+        log.position - log.position % 4096
+    ]
     store.close()
-    assert not any(segment.keeps_open for segment in files_of_log)
+    assert not any(segment.keeps_descriptor for segment in files_of_log)
     store = open_store(small(tmp_path))
     assert bodies(store) == [b"body-%d" % n for n in range(80)]
     store.close()

@@ -255,14 +255,14 @@ def test_few_files_of_a_row_stay_mapped(tmp_path: Path) -> None:
         assert found is not None
         assert found.start == n * 4096
         assert len(found.view) == 4096
-    assert [row[n].mapped for n in range(5)] == [False, False, False, True, True]
+    assert [row[n].is_mapped for n in range(5)] == [False, False, False, True, True]
     row.pin(row[0])
     row.find(4096)
-    assert row[0].mapped
+    assert row[0].is_mapped
     assert row.find_unmapped(4095) is row[0]
     assert row.find_unmapped(1 << 30) is None
     row.unmap_all()
-    assert not any(row[n].mapped for n in range(5))
+    assert not any(row[n].is_mapped for n in range(5))
     row.remove_first()
     row.remove_first()
     assert row.first is not None
@@ -364,4 +364,4 @@ def test_a_removed_file_needs_no_flush(tmp_path: Path) -> None:
     segment.create()
     segment.remove()
     segment.sync(keep_open=True)
-    assert not segment.keeps_open
+    assert not segment.keeps_descriptor

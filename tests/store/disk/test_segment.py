@@ -37,8 +37,8 @@ def test_the_kernel_is_told_not_to_read_ahead(tmp_path: Path) -> None:
         path = str(tmp_path / f"{scattered}")
         segment = Segment(path, 0, 1 << 20, RealFileSystem(), scattered=scattered)
         segment.create()
-        segment.touch(0, 1 << 20)  # more than a few pages are read together, and the advice is given again
-        segment.read_ahead(5000, 10_000)
+        segment.populate(0, 1 << 20)  # more than a few pages are read together, and the advice is given again
+        segment.prefetch(5000, 10_000)
         assert ("rr" in vm_flags(path)) == scattered
 
 

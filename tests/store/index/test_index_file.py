@@ -75,7 +75,7 @@ def test_batches_write_the_bytes_of_single_entries(
         columns = [memoryview(array("q", [row[i] for row in rows])) for i in range(3)]
         done = 0
         while done < len(rows):
-            if made[-1].full:
+            if made[-1].is_full:
                 made.append(IndexFile.create(str(root / str(len(made))), SLOTS, ENTRIES, files, made[-1]))
             done += made[-1].put(*(column[done:] for column in columns))
     for number, reference in enumerate(references):

@@ -23,9 +23,9 @@ from rocketwire.store.layout.record import (
     store_timestamp,
     topic_of,
 )
-from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.facts.record import MAGIC_V1, MAGIC_V2, RECORD, RECORD_HEAD_IPV4
-from rocketwire.wire.message import Message, encode_record
+from rocketwire.wire.message import MessageRecord, encode_record
 
 INT32 = st.integers(-(1 << 31), (1 << 31) - 1)
 INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
@@ -68,7 +68,7 @@ def test_record_heads_grow_with_the_hosts() -> None:
 @pytest.mark.parametrize("bits", HOST_FORMS)
 def test_heads_are_the_declaration(bits: int) -> None:
     record = encode_record(
-        Message(
+        MessageRecord(
             topic="T",
             queue_id=-1,
             body=b"abc",
@@ -97,14 +97,14 @@ def test_heads_are_the_declaration(bits: int) -> None:
 
 
 def test_the_smallest_record_is_one() -> None:
-    assert len(encode_record(Message(topic="", queue_id=0, body=b""))) == SMALLEST
+    assert len(encode_record(MessageRecord(topic="", queue_id=0, body=b""))) == SMALLEST
 
 
 @pytest.mark.parametrize("bits", HOST_FORMS)
 @pytest.mark.parametrize("magic", [MAGIC_V1, MAGIC_V2])
 @pytest.mark.parametrize("properties", [b"", b"a\x011", b"p" * 32767])
 def test_topic_and_properties_of_any_record_are_found(bits: int, magic: int, properties: bytes) -> None:
-    message = Message(
+    message = MessageRecord(
         topic="Topic",
         queue_id=0,
         body=b"abc",
@@ -119,7 +119,7 @@ def test_topic_and_properties_of_any_record_are_found(bits: int, magic: int, pro
 
 
 def test_a_damaged_record_has_no_topic_and_no_properties() -> None:
-    record = bytearray(encode_record(Message(topic="Topic", queue_id=0, body=b"abc", properties=b"a\x011")))
+    record = bytearray(encode_record(MessageRecord(topic="Topic", queue_id=0, body=b"abc", properties=b"a\x011")))
     assert properties_of(memoryview(record)[:40]) == topic_of(memoryview(record)[:40]) == b""
     record[4] ^= 1  # of the magic number
     assert properties_of(memoryview(record)) == topic_of(memoryview(record)) == b""

@@ -12,16 +12,16 @@ from tests.store.support import draft, open_store, small
 
 
 def taken(store: MessageStore) -> dict[str, tuple[int, int]]:
-    found = [each for part in store.queues.take_arrived() for each in part]
+    found = [each for part in store.queues.take_counts() for each in part]
     return {topic: (messages, size) for topic, messages, size in found}
 
 
 def test_what_was_appended_is_counted_once(tmp_path: Path) -> None:
     store = open_store(small(tmp_path))
     sizes = [each.size for each in store.append([draft(1), draft(2, topic="U"), draft(3)])]
-    assert [store.queues.has_arrived(topic, 4) for topic in ("T", "U", "V")] == [True, True, False]
+    assert [store.queues.has_new_counts(topic, 4) for topic in ("T", "U", "V")] == [True, True, False]
     assert taken(store) == {"T": (2, sizes[0] + sizes[2]), "U": (1, sizes[1])}
-    assert not store.queues.has_arrived("T", 4)
+    assert not store.queues.has_new_counts("T", 4)
     assert taken(store) == {}
     (more,) = store.append([draft(4)])
     assert taken(store) == {"T": (1, more.size)}
@@ -31,10 +31,10 @@ def test_what_was_appended_is_counted_once(tmp_path: Path) -> None:
 def test_queues_of_a_topic_are_told_each(tmp_path: Path) -> None:
     store = open_store(small(tmp_path))
     (appended, _) = store.append([draft(1), draft(2, queue_id=3)])
-    assert [part for part in store.queues.take_arrived() if part] == [[("T", 1, appended.size)] * 2]
-    assert not store.queues.has_arrived("T", 4)
+    assert [part for part in store.queues.take_counts() if part] == [[("T", 1, appended.size)] * 2]
+    assert not store.queues.has_new_counts("T", 4)
     store.append([draft(2, queue_id=3)])
-    assert (store.queues.has_arrived("T", 3), store.queues.has_arrived("T", 4)) == (False, True)
+    assert (store.queues.has_new_counts("T", 3), store.queues.has_new_counts("T", 4)) == (False, True)
     store.close()
 
 
@@ -57,6 +57,6 @@ def test_both_twins_count_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             monkeypatch.setattr(native, "kernel", None)
         store = open_store(small(tmp_path / name))
         store.append([draft(number, queue_id=number % 2) for number in range(9)])
-        counts.append([part for part in store.queues.take_arrived() if part])
+        counts.append([part for part in store.queues.take_counts() if part])
         store.close()
     assert counts[0] == counts[1]

@@ -10,7 +10,7 @@ import pytest
 from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.store.errors import StoreForeign
 from rocketwire.store.layout.consume_queue import AHEAD
-from tests.store.archive.support import verified
+from tests.store.offline.support import verified
 from tests.store.support import Clock, bodies, draft, kill, open_store, small
 
 QUEUES, EACH = 30, 40
@@ -51,7 +51,7 @@ def test_a_clean_start_knows_which_messages_are_gone(tmp_path: Path) -> None:
     store = open_store(settings)
     store.append([draft(n, queue_id=n % QUEUES) for n in range(QUEUES * EACH)])
     for _ in range(2):
-        segment = store.retention.take_log_file(0, 0, forcibly=True)
+        segment = store.retention.detach_log_file(0, 0, forcibly=True)
         assert segment is not None
         segment.remove()
     for queue in store.retention.queues():
@@ -66,7 +66,7 @@ def test_a_clean_start_knows_which_messages_are_gone(tmp_path: Path) -> None:
     for queue in store._queues:
         entry = queue.entry(queue.end - 1)
         assert queue.physical_end() == entry[0] + entry[1] > expected[queue.key][1]
-    while (segment := store.retention.take_log_file(0, 0, forcibly=True)) is not None:
+    while (segment := store.retention.detach_log_file(0, 0, forcibly=True)) is not None:
         segment.remove()
     for queue in store.retention.queues():
         store.retention.remove_queue_file(queue)
@@ -116,7 +116,7 @@ def test_a_queue_that_is_filled_gets_more_room_each_time(tmp_path: Path) -> None
         if queue.limit != limits[-1]:
             limits.append(queue.limit)
     assert [-(-limit // 4096) for limit in limits] == [4, 12, 28, 60, 92, 124, 156]
-    queue.park()
+    queue.unmap()
     queue.put(0, 100, 0)
     assert -(-queue.limit // 4096) == 156  # what it had reserved; the next time it gets little again
     assert queue._window == 4 * 4096

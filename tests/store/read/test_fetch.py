@@ -20,7 +20,7 @@ def test_adjacent_records_come_in_one_view(tmp_path: Path) -> None:
     assert (fetched.count, fetched.next_offset, len(fetched.chunks)) == (5, 7, 1)
     assert len(fetched.chunks[0]) == fetched.size
     assert (fetched.min_offset, fetched.max_offset) == (0, 10)
-    assert not fetched.far_behind
+    assert not fetched.is_far_behind
     store.close()
 
 
@@ -90,7 +90,7 @@ def test_messages_far_behind_come_in_smaller_answers(tmp_path: Path) -> None:
     store.append([draft(n) for n in range(40)])
     fetched = store.get("T", 0, 0, 32)
     assert fetched.count == 8
-    assert fetched.far_behind
+    assert fetched.is_far_behind
     assert len(fetched.chunks) == 1
     store.close()
 

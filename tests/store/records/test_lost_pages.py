@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rocketwire.store.records.lost_pages import PAGE, fenced, has_lost_page
+from rocketwire.store.records.lost_pages import PAGE, guard_against_lost_pages, has_lost_page
 from rocketwire.wire.properties import decode_properties
 from tests.store.support import bodies, draft, kill, open_store, small
 
@@ -21,7 +21,7 @@ texts = st.lists(runs, max_size=5).map(lambda parts: b"".join([part * count for 
 @example(b"\0a\x01b", PAGE - 1)
 @example(bytes(2 * PAGE - 1), 0)
 def test_fenced_text_is_believed_anywhere_and_says_the_same(text: bytes, at: int) -> None:
-    found = fenced(text)
+    found = guard_against_lost_pages(text)
     if found is None:
         assert bytes(PAGE) in text
         return
@@ -36,7 +36,7 @@ def test_fenced_text_is_believed_anywhere_and_says_the_same(text: bytes, at: int
 def test_what_comes_behind_is_kept_over_a_kill(tmp_path: Path, text: bytes, shift: int) -> None:
     settings = small(tmp_path, commit_log_file_size=1 << 16)
     store = open_store(settings)
-    properties = fenced(text)
+    properties = guard_against_lost_pages(text)
     assert properties is not None
     sent = [draft(1, properties=properties, body=bytes(shift)), draft(2, body=b"behind")]
     assert len(store.append(sent[:1])) == 1

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from rocketwire.store.index.key_hash import positive_hash
 from rocketwire.store.records.columns import topics_of
-from rocketwire.store.records.property_columns import Properties, hashed_properties, index_hashes
+from rocketwire.store.records.property_columns import HashedProperties, hashed_properties, index_hashes
 from rocketwire.store.records.walk import walk
 from rocketwire.wire.java import string_hash
-from rocketwire.wire.message import Message, encode_record
+from rocketwire.wire.message import MessageRecord, encode_record
 from rocketwire.wire.properties import decode_properties
 from tests.store.support import Golden
 
@@ -28,10 +28,12 @@ TEXT = st.lists(ITEM, max_size=6).map("\x02".join).map(str.encode)
 BROKEN = st.builds(bytes.__add__, TEXT, st.sampled_from([b"\xe6\xa0", b"\xff", b"\x02TAGS\x01\xf0\x9f\x98"]))
 
 
-def records_of(texts: list[bytes], topic: str = "T") -> tuple[bytes, Properties]:
+def records_of(texts: list[bytes], topic: str = "T") -> tuple[bytes, HashedProperties]:
     data = b""
     for text in texts:
-        data += encode_record(Message(topic=topic, queue_id=0, body=b"b", properties=text, physical_offset=len(data)))
+        data += encode_record(
+            MessageRecord(topic=topic, queue_id=0, body=b"b", properties=text, physical_offset=len(data))
+        )
     walked = walk(data, base=0, whole=False, most=len(texts) + 1)
     assert len(walked.records.position) == len(texts)
     return data, hashed_properties(data, walked.records)

@@ -14,7 +14,7 @@ from rocketwire.store.records.property_text import TagCodes, delivery_time, prop
 from rocketwire.store.settings import DELAY_LEVELS
 from rocketwire.wire.facts.record import MAGIC_V1, MAGIC_V2
 from rocketwire.wire.java import string_hash
-from rocketwire.wire.message import Message, encode_record
+from rocketwire.wire.message import MessageRecord, encode_record
 from rocketwire.wire.properties import decode_stored_properties
 from tests.store.support import START
 
@@ -72,7 +72,7 @@ def test_the_text_of_every_form_of_record(
     magic: int, born: tuple[str, int], store: tuple[str, int], topic: str, properties: bytes
 ) -> None:
     record = encode_record(
-        Message(
+        MessageRecord(
             topic=topic, queue_id=0, body=b"body", properties=properties, magic=magic, born_host=born, store_host=store
         )
     )
@@ -81,7 +81,7 @@ def test_the_text_of_every_form_of_record(
 
 
 def test_damaged_records_have_none() -> None:
-    record = encode_record(Message(topic="T", queue_id=0, body=b"body", properties=PROPERTIES))
+    record = encode_record(MessageRecord(topic="T", queue_id=0, body=b"body", properties=PROPERTIES))
     length_at = record.index(b"body") - 4
     for length in (-1, 2**31 - 1, len(record)):
         damaged = record[:length_at] + length.to_bytes(4, signed=True) + record[length_at + 4 :]

@@ -12,19 +12,19 @@ from hypothesis import example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from rocketwire.store.records.columns import Records, topics_of
-from rocketwire.store.records.walk import Stop, Walked, walk
+from rocketwire.store.records.columns import RecordColumns, topics_of
+from rocketwire.store.records.walk import WalkEnd, WalkResult, walk
 from rocketwire.wire.errors import RecordBlank, RecordUnwritten, WireError
 from rocketwire.wire.facts.record import END_OF_FILE_BLANK, MAGIC_V1, MAGIC_V2
 from rocketwire.wire.hosts import decode_host, encode_host
-from rocketwire.wire.message import Message, decode_record, encode_record
+from rocketwire.wire.message import MessageRecord, decode_record, encode_record
 from tests.store.support import START, Golden
 
 PAGE = 4096
 BLANK: bytes = END_OF_FILE_BLANK.build({"size": 100})
 
 
-def message(**changes: Any) -> Message:
+def message(**changes: Any) -> MessageRecord:
     values: dict[str, Any] = {
         "topic": "T",
         "queue_id": 3,
@@ -35,40 +35,40 @@ def message(**changes: Any) -> Message:
         "sys_flag": 8,
     }
     values.update(changes)
-    return Message(**values)
+    return MessageRecord(**values)
 
 
-def written(messages: list[Message], base: int = 0) -> bytes:
+def written(messages: list[MessageRecord], base: int = 0) -> bytes:
     """The records of messages, each with the offset at which it stands."""
     log = bytearray()
     for each in messages:
-        values = {name: getattr(each, name) for name in Message.__slots__} | {"physical_offset": base + len(log)}
-        log += encode_record(Message(**values))
+        values = {name: getattr(each, name) for name in MessageRecord.__slots__} | {"physical_offset": base + len(log)}
+        log += encode_record(MessageRecord(**values))
     return bytes(log)
 
 
-def rows(records: Records) -> list[dict[str, int]]:
-    columns = [getattr(records, name).tolist() for name in Records.__annotations__]
-    return [dict(zip(Records.__annotations__, row, strict=True)) for row in zip(*columns, strict=True)]
+def rows(records: RecordColumns) -> list[dict[str, int]]:
+    columns = [getattr(records, name).tolist() for name in RecordColumns.__annotations__]
+    return [dict(zip(RecordColumns.__annotations__, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def one_by_one(log: bytes, base: int, position: int = 0) -> tuple[list[tuple[int, int, Message]], int, Stop]:
+def one_by_one(log: bytes, base: int, position: int = 0) -> tuple[list[tuple[int, int, MessageRecord]], int, WalkEnd]:
     """What a walk over a whole file should find: position, size and message of each record, by the declaration."""
-    found: list[tuple[int, int, Message]] = []
+    found: list[tuple[int, int, MessageRecord]] = []
     while True:
         if position + 8 > len(log):
-            return found, position, Stop.DAMAGED
+            return found, position, WalkEnd.DAMAGED
         size = int.from_bytes(log[position : position + 4], signed=True)
         try:
             record = decode_record(log, position, check_crc=False)
             if record.body:
                 decode_record(log, position)
         except RecordBlank:
-            return found, position, Stop.BLANK
+            return found, position, WalkEnd.BLANK
         except RecordUnwritten:
-            return found, position, Stop.UNWRITTEN
+            return found, position, WalkEnd.UNWRITTEN
         except WireError:
-            return found, position, Stop.DAMAGED
+            return found, position, WalkEnd.DAMAGED
         at = position + size - len(record.properties)
         parts = [
             (max(at, start), min(position + size, start + PAGE))
@@ -80,12 +80,12 @@ def one_by_one(log: bytes, base: int, position: int = 0) -> tuple[list[tuple[int
             or "\0" in record.topic
             or any(not any(log[start:stop]) for start, stop in parts if start < stop)
         ):
-            return found, position, Stop.DAMAGED
+            return found, position, WalkEnd.DAMAGED
         found.append((position, size, record))
         position += size
 
 
-def same(walked: Walked, log: bytes, expected: list[tuple[int, int, Message]]) -> None:
+def same(walked: WalkResult, log: bytes, expected: list[tuple[int, int, MessageRecord]]) -> None:
     for row, (position, size, record) in zip(rows(walked.records), expected, strict=True):
         assert (row["position"], row["size"]) == (position, size)
         assert row["version"] == (1 if record.magic == MAGIC_V1 else 2)
@@ -116,7 +116,7 @@ INT64 = st.integers(-(1 << 63), (1 << 63) - 1)
 HOSTS = st.tuples(st.ip_addresses().map(str), st.integers(0, 65535))
 TOPICS = st.sampled_from(["T", "TopicTest", "标签", "x" * 127])
 MESSAGES = st.builds(
-    Message,
+    MessageRecord,
     topic=TOPICS,
     queue_id=INT32,
     body=st.binary(max_size=40) | st.just(bytes(3000)),
@@ -135,13 +135,13 @@ MESSAGES = st.builds(
 ENDS = st.sampled_from([bytes(100), BLANK + bytes(92), b"\xff" * 100, b"", bytes(3)])
 
 
-def pieces(log: bytes, base: int, most: int, **options: Any) -> Iterator[Walked]:
+def pieces(log: bytes, base: int, most: int, **options: Any) -> Iterator[WalkResult]:
     position = 0
     while True:
         walked = walk(log, base=base, position=position, most=most, lost_pages=True, **options)
         yield walked
         position = walked.position
-        if walked.stop is not Stop.FULL:
+        if walked.stop is not WalkEnd.FULL:
             return
 
 
@@ -149,13 +149,13 @@ def pieces(log: bytes, base: int, most: int, **options: Any) -> Iterator[Walked]
 @given(messages=st.lists(MESSAGES, max_size=12), end=ENDS, base=st.sampled_from([0, 1 << 30]), most=st.integers(1, 20))
 @example(messages=[message(topic="t" * 200, magic=MAGIC_V2), message()], end=BLANK, base=0, most=9)
 def test_a_walk_finds_what_decoding_one_after_the_other_finds(
-    messages: list[Message], end: bytes, base: int, most: int
+    messages: list[MessageRecord], end: bytes, base: int, most: int
 ) -> None:
     log = written(messages, base) + end
     expected, position, stop = one_by_one(log, base)
     found = list(pieces(log, base, most, whole=True))
     assert (found[-1].position, found[-1].stop) == (position, stop)
-    assert bool(found[-1].reason) == (stop is Stop.DAMAGED)
+    assert bool(found[-1].reason) == (stop is WalkEnd.DAMAGED)
     for walked in found:
         count = len(walked.records.position)
         same(walked, log, expected[:count])
@@ -228,10 +228,10 @@ def test_the_records_of_apaches_stores(version: str, request: pytest.FixtureRequ
                     ("prepared_offset", "preparedTransactionOffset"),
                 ):
                     assert row[name] == line[key], key
-            if walked.stop is Stop.BLANK:
+            if walked.stop is WalkEnd.BLANK:
                 assert next(expected)["physicalOffset"] == int(path.name) + walked.position
             else:
-                assert walked.stop is Stop.UNWRITTEN
+                assert walked.stop is WalkEnd.UNWRITTEN
     assert next(expected, None) is None
 
 
@@ -239,23 +239,23 @@ def test_why_a_walk_ends() -> None:
     good = written([message(), message()])
     half = len(good) // 2
 
-    def end(log: bytes, **options: Any) -> tuple[int, int, Stop]:
+    def end(log: bytes, **options: Any) -> tuple[int, int, WalkEnd]:
         walked = walk(log, base=0, **({"whole": True} | options))
         return len(walked.records.position), walked.position, walked.stop
 
-    assert end(good + bytes(8)) == (2, len(good), Stop.UNWRITTEN)
-    assert end(good + BLANK) == (2, len(good), Stop.BLANK)
-    assert end(good) == (2, len(good), Stop.DAMAGED)
-    assert end(good, whole=False) == (2, len(good), Stop.MORE)
-    assert end(good[:-1]) == (1, half, Stop.DAMAGED)
-    assert end(good[:-1], whole=False) == (1, half, Stop.MORE)
-    assert end(good, end=len(good) - 1, whole=False) == (1, half, Stop.MORE)
-    assert end(good, most=1) == (1, half, Stop.FULL)
-    assert end(good, position=half, whole=False) == (1, len(good), Stop.MORE)
-    assert end(b"") == (0, 0, Stop.DAMAGED)
-    assert end(b"", whole=False) == (0, 0, Stop.MORE)
+    assert end(good + bytes(8)) == (2, len(good), WalkEnd.UNWRITTEN)
+    assert end(good + BLANK) == (2, len(good), WalkEnd.BLANK)
+    assert end(good) == (2, len(good), WalkEnd.DAMAGED)
+    assert end(good, whole=False) == (2, len(good), WalkEnd.MORE)
+    assert end(good[:-1]) == (1, half, WalkEnd.DAMAGED)
+    assert end(good[:-1], whole=False) == (1, half, WalkEnd.MORE)
+    assert end(good, end=len(good) - 1, whole=False) == (1, half, WalkEnd.MORE)
+    assert end(good, most=1) == (1, half, WalkEnd.FULL)
+    assert end(good, position=half, whole=False) == (1, len(good), WalkEnd.MORE)
+    assert end(b"") == (0, 0, WalkEnd.DAMAGED)
+    assert end(b"", whole=False) == (0, 0, WalkEnd.MORE)
     empty, full = walk(b"", base=0, whole=True).records, walk(good, base=0, whole=True).records
-    for name in Records.__annotations__:
+    for name in RecordColumns.__annotations__:
         assert getattr(empty, name).dtype == getattr(full, name).dtype
         assert len(getattr(empty, name)) == 0
 
@@ -288,17 +288,17 @@ def changed(at: int, value: bytes, **changes: Any) -> bytes:
 )
 def test_the_reason_says_what_is_wrong(log: bytes, reason: str) -> None:
     walked = walk(log, base=0, whole=True, lost_pages=True)
-    assert (walked.position, walked.stop) == (0, Stop.DAMAGED)
+    assert (walked.position, walked.stop) == (0, WalkEnd.DAMAGED)
     assert reason in walked.reason
     assert "\n" not in walked.reason
 
 
 def test_lengths_that_java_reads_as_negative_are_not_believed() -> None:
     properties = changed(0, b"", properties=b"x" * 32767)
-    assert walk(properties, base=0, whole=True).stop is Stop.BLANK
+    assert walk(properties, base=0, whole=True).stop is WalkEnd.BLANK
     longer = properties[:95] + (32768).to_bytes(2) + b"x" + properties[97:]
     longer = (len(longer) - 8).to_bytes(4) + longer[4:]
-    assert walk(longer, base=0, whole=True).stop is Stop.DAMAGED
+    assert walk(longer, base=0, whole=True).stop is WalkEnd.DAMAGED
     topic = changed(0, b"", topic="t" * 127)
     topic = (len(topic) - 7).to_bytes(4) + topic[4:93] + b"\x80t" + topic[94:]
     assert walk(topic, base=0, whole=True).reason == "its topic cannot have 128 bytes"
@@ -326,7 +326,7 @@ def test_a_lost_page_of_the_properties(tmp_path: Path) -> None:
 
 def test_hosts_of_all_sizes_in_one_walk() -> None:
     walked = walk(MIXED_LOG, base=0, whole=True)
-    assert walked.stop is Stop.BLANK
+    assert walked.stop is WalkEnd.BLANK
     expected, _, _ = one_by_one(MIXED_LOG, 0)
     assert len(expected) == len(MIXED)
     same(walked, MIXED_LOG, expected)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from rocketwire.store.append.drafts import Appended
+from rocketwire.store.append.drafts import AppendResult
 from rocketwire.store.queues.consume_queue import ConsumeQueue
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import MessageStore
@@ -29,11 +29,11 @@ from rocketwire.wire.facts.record import (
     QUEUE_OFFSET_AT,
 )
 from rocketwire.wire.java import string_hash
-from rocketwire.wire.message import Message, encode_record
+from rocketwire.wire.message import MessageRecord, encode_record
 from tests.store.support import START, Clock, bodies, draft, kill, open_store, small
 
 
-def filled(root: Path, count: int = 60) -> tuple[StoreSettings, list[Appended]]:
+def filled(root: Path, count: int = 60) -> tuple[StoreSettings, list[AppendResult]]:
     """A store of several files, killed."""
     settings = small(root)
     store = open_store(settings)
@@ -74,7 +74,7 @@ def test_a_longer_topic_of_5x_is_recovered(tmp_path: Path) -> None:
     log = tmp_path / "commitlog"
     log.mkdir()
     record = encode_record(
-        Message(
+        MessageRecord(
             topic=topic,
             queue_id=0,
             queue_offset=0,
@@ -426,7 +426,7 @@ def test_a_batch_topic_is_no_reason_to_make_everything_again(tmp_path: Path, mon
     store.close()
 
 
-def put_queue_offsets_up(root: Path, results: list[Appended], first: int, by: int) -> None:
+def put_queue_offsets_up(root: Path, results: list[AppendResult], first: int, by: int) -> None:
     """Have the records from one on say that they are further on in their queue, as if others came before."""
     for each in results[first:]:
         damage(root, each.physical_offset + QUEUE_OFFSET_AT, (each.queue_offset + by).to_bytes(8))
@@ -435,7 +435,7 @@ def put_queue_offsets_up(root: Path, results: list[Appended], first: int, by: in
 def test_a_gap_behind_what_was_read_is_no_reason_to_read_everything(tmp_path: Path) -> None:
     settings, clock = small(tmp_path), Clock()
     store = open_store(settings, clock)
-    results: list[Appended] = []
+    results: list[AppendResult] = []
     for n in range(200):
         clock.now += 10_000
         results += store.append([draft(n)])
@@ -687,10 +687,10 @@ def test_many_missing_entries_are_written_and_passed_over_at_once(tmp_path: Path
     kill(store)
 
 
-PREPARED: dict[str, tuple[Path, list[Appended]]] = {}
+PREPARED: dict[str, tuple[Path, list[AppendResult]]] = {}
 
 
-def prepared() -> tuple[Path, list[Appended]]:
+def prepared() -> tuple[Path, list[AppendResult]]:
     """One killed store for all examples; each works on a copy."""
     if not PREPARED:
         root = Path(tempfile.mkdtemp(prefix="rocketwire-test-"))

@@ -30,25 +30,25 @@ class Table:
             name: int(value) for name, _, value in (line.partition("=") for line in self.base.decode().split())
         }
         self.changes = ChangesFile(str(folder / "changes"), files or RealFileSystem(), self.base)
-        for change in self.changes.left:
+        for change in self.changes.unsaved_changes:
             self.values[change["name"]] = change["value"]
 
     def put(self, name: str, value: int) -> None:
         self.values[name] = value
-        self.changes.note({"name": name, "value": value})
+        self.changes.append_change({"name": name, "value": value})
 
     def begin(self) -> dict[str, int]:
-        self.changes.begin()
+        self.changes.begin_text()
         return dict(self.values)
 
     def follow(self, values: dict[str, int]) -> bytes:
         text = "\n".join(f"{name}={value}" for name, value in sorted(values.items())).encode()
-        self.changes.follow(text)
+        self.changes.note_text(text)
         return text
 
     def write(self, text: bytes) -> None:
         self.file.write_bytes(text)
-        self.changes.written()
+        self.changes.note_written()
 
     def save(self) -> None:
         self.write(self.follow(self.begin()))
@@ -66,7 +66,7 @@ def test_changes_since_the_last_text_are_left(tmp_path: Path) -> None:
     table.put("b", 2)
     table.put("b", 3)
     again = Table(tmp_path)
-    assert again.changes.left[-2:] == [{"name": "b", "value": 2}, {"name": "b", "value": 3}]
+    assert again.changes.unsaved_changes[-2:] == [{"name": "b", "value": 2}, {"name": "b", "value": 3}]
     assert again.values == {"a": 1, "b": 3}
 
 
@@ -76,9 +76,9 @@ def test_a_table_that_has_all_leaves_no_file(tmp_path: Path) -> None:
     table.save()
     table.put("a", 2)
     table.save()
-    table.changes.drop()
+    table.changes.remove()
     assert names(tmp_path) == {"table"}
-    assert Table(tmp_path).changes.left == []
+    assert Table(tmp_path).changes.unsaved_changes == []
 
 
 def test_changes_do_not_belong_on_what_another_wrote(tmp_path: Path) -> None:
@@ -195,9 +195,9 @@ class Killed(RuleBasedStateMachine):
     @rule()
     def stop(self) -> None:
         self.table.save()
-        self.table.changes.drop()
+        self.table.changes.remove()
         self.table = Table(self.folder)
-        assert self.table.changes.left == []
+        assert self.table.changes.unsaved_changes == []
 
     @invariant()
     def nothing_is_lost(self) -> None:

@@ -15,7 +15,7 @@ from rocketwire.store.layout.timer_wheel import SLOT_COUNT
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import MessageStore
 from rocketwire.store.timer.timer_index import TimerIndex
-from rocketwire.store.timer.units import Waiting
+from rocketwire.store.timer.units import TimerRecord
 from tests.store.support import HOST, Clock, Golden
 
 WINDOW = 30
@@ -107,8 +107,8 @@ def test_the_same_units_make_the_same_bytes(
     store, index = opened(settings, lines["unit"][0]["currWriteTime"])
     for line in lines["unit"]:
         out = int(line["message.TIMER_OUT_MS"])
-        waiting = Waiting(
-            out, line["offsetPy"], line["sizePy"], line["topicHash"], deletes="DELETE" in line["magicNames"]
+        waiting = TimerRecord(
+            out, line["offsetPy"], line["sizePy"], line["topicHash"], cancels="DELETE" in line["magicNames"]
         )
         assert index.put([waiting], line["currWriteTime"]) == [(line["offset"], line["slotTime"])]
     for name in ("00000000000000000000", "00000000000000002600"):

@@ -25,7 +25,7 @@ from rocketwire.store.layout.record import properties_of
 from rocketwire.store.layout.timer_log import NO_COPY
 from rocketwire.store.timer.copies import find_copies
 from rocketwire.store.timer.timer_index import TimerIndex
-from rocketwire.store.timer.units import Unit, Waiting, due, slot_of
+from rocketwire.store.timer.units import TimerRecord, TimerUnit, due_time, slot_of
 from rocketwire.store.timer.wheel import TimerWheel
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.names import TIMER_TOPIC
@@ -126,7 +126,7 @@ class TimerModel(RuleBasedStateMachine):
         parts = find_copies(store, store.log.start, store.max_physical_offset)
         return [copy.prepared_offset for part in parts for copy in part]
 
-    def waiting(self) -> list[tuple[int, Unit]]:
+    def waiting(self) -> list[tuple[int, TimerUnit]]:
         """All units that wait, each with its slot, as the wheel leads to them."""
         found = []
         lap = SLOTS * self.precision
@@ -169,7 +169,7 @@ class TimerModel(RuleBasedStateMachine):
             assert unit.rolls or unit.slot_time >= out
             assert slot >= self.index.read_time
             assert unit.topic_hash == string_hash("T")
-        hashes = [unit.topic_hash for _, unit in waiting if not unit.deletes]
+        hashes = [unit.topic_hash for _, unit in waiting if not unit.cancels]
         assert self.index.pending == len(hashes)
         assert self.index.pending_by_hash[string_hash("T")] == len(hashes)
 
@@ -208,12 +208,14 @@ class TimerModel(RuleBasedStateMachine):
         if index.queue_offset >= index.already_until:
             index.forget_already()
         records = [row for row in self.records() if row[0] >= index.queue_offset][:most]
-        group: list[Waiting] = []
+        group: list[TimerRecord] = []
         for _, place, size in records:
             if place not in index.already:
                 properties = self.properties(place)
                 deletes = "TIMER_DEL_UNIQKEY" in properties
-                group.append(Waiting(int(properties["TIMER_OUT_MS"]), place, size, string_hash("T"), deletes=deletes))
+                group.append(
+                    TimerRecord(int(properties["TIMER_OUT_MS"]), place, size, string_hash("T"), cancels=deletes)
+                )
         try:
             entered = index.put(group, self.clock.now)
         except (DiskFull, OSError):
@@ -242,9 +244,9 @@ class TimerModel(RuleBasedStateMachine):
         waiting = self.waiting()
         loaded = [unit for slot, unit in waiting if slot + self.precision <= now]
         # One that is late may be a slot behind what it cancels.
-        markers = [unit for slot, unit in waiting if slot <= now and unit.deletes and not unit.rolls]
+        markers = [unit for slot, unit in waiting if slot <= now and unit.cancels and not unit.rolls]
         cancels = {self.properties(unit.physical_offset)["TIMER_DEL_UNIQKEY"]: unit for unit in markers}
-        messages = [unit for unit in loaded if unit.rolls or not unit.deletes]
+        messages = [unit for unit in loaded if unit.rolls or not unit.cancels]
         for unit in sorted(messages, reverse=backwards)[:most]:
             if not self.deliver_one(unit, cancels):
                 return
@@ -256,7 +258,7 @@ class TimerModel(RuleBasedStateMachine):
                 assert not [unit for slot, unit in self.waiting() if slot + self.precision <= now]
                 index.move_read_time(max(index.read_time, slot_of(now, self.precision)))
 
-    def deliver_one(self, unit: Unit, cancels: dict[str, Unit]) -> bool:
+    def deliver_one(self, unit: TimerUnit, cancels: dict[str, TimerUnit]) -> bool:
         properties = self.properties(unit.physical_offset)
         now = self.clock.now
         if not unit.rolls and properties["UNIQ_KEY"] in cancels:
@@ -269,7 +271,7 @@ class TimerModel(RuleBasedStateMachine):
         if unit.rolls:
             copy = self.timer_draft(item, unit.physical_offset)
         else:
-            assert due(int(properties["TIMER_OUT_MS"]), self.precision) <= now + self.precision
+            assert due_time(int(properties["TIMER_OUT_MS"]), self.precision) <= now + self.precision
             copy = draft(properties=item.encode(), prepared_offset=unit.physical_offset, keys=None)
         # A kill between the two is one of the machine: both are in one step for others.
         appended = self.store.append([copy])

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rocketwire.store.errors import WheelFull
-from rocketwire.store.timer.packing import make_way
+from rocketwire.store.timer.packing import free_blocked_slot
 from rocketwire.store.timer.wheel import Slot, TimerWheel
 from tests.store.support import kill
 from tests.store.timer.timers import NOW, Timers
@@ -20,13 +20,13 @@ def test_a_later_lap_rolls_to_make_way(tmp_path: Path) -> None:
     index = timers.index
     lap = index.wheel.slots * 1000
     with pytest.raises(WheelFull):
-        make_way(index)
+        free_blocked_slot(index)
     timers.clock.now = NOW + lap
     later = timers.put(OUT + lap, OUT + lap + 1)
     timers.clock.now = NOW
     (waiting,) = timers.add(OUT)
     assert index.put([waiting], NOW) == []
-    start = make_way(index)
+    start = free_blocked_slot(index)
     assert NOW + lap // 2 <= start < NOW + lap
     ((position, slot),) = index.put([waiting], NOW)
     index.queue_offset += 1
@@ -49,7 +49,7 @@ def test_however_far_behind_nothing_rolls_behind_its_own_slot(tmp_path: Path) ->
     timers.put(OUT + lap)
     (waiting,) = timers.add(OUT)
     assert index.put([waiting], NOW) == []
-    assert NOW + lap // 2 <= make_way(index) < NOW + lap
+    assert NOW + lap // 2 <= free_blocked_slot(index) < NOW + lap
     assert timers.unit(0).rolls
     assert len(index.put([waiting], NOW)) == 1
     kill(timers.store)
@@ -71,7 +71,7 @@ def test_any_place_of_half_a_lap_will_do(tmp_path: Path, monkeypatch: pytest.Mon
             index.wheel.reserve(place)
             index.wheel.put(Slot(place, there, there, 1, 0))
     assert index.put([waiting], NOW) == []
-    assert make_way(index) == free * 1000
+    assert free_blocked_slot(index) == free * 1000
     kill(timers.store)
 
 
@@ -80,7 +80,7 @@ def test_an_earlier_lap_stays(tmp_path: Path) -> None:
     index = timers.index
     timers.put(OUT)
     (waiting,) = timers.add(OUT + index.wheel.slots * 1000)
-    assert index.put([waiting], waiting.out - 5_000) == []
+    assert index.put([waiting], waiting.out_time - 5_000) == []
     with pytest.raises(WheelFull):
-        make_way(index)
+        free_blocked_slot(index)
     kill(timers.store)

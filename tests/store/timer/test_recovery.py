@@ -14,9 +14,9 @@ import pytest
 from rocketwire.store.errors import DiskFull, FlushFailed, StoreForeign
 from rocketwire.store.layout import timer_check, timer_log
 from rocketwire.store.layout.timer_log import FILLER, NO_COPY, NO_RECORD, UNIT_SIZE
-from rocketwire.store.timer.check import Check, read_check, write_check
+from rocketwire.store.timer.check import TimerCheckpoint, read_checkpoint, write_checkpoint
 from rocketwire.store.timer.timer_index import TimerIndex
-from rocketwire.store.timer.units import Waiting
+from rocketwire.store.timer.units import TimerRecord
 from rocketwire.store.timer.wheel import TimerWheel
 from tests.store import disk_images
 from tests.store.crash_disk import CrashDisk
@@ -169,7 +169,7 @@ def test_a_unit_whose_record_the_log_has_lost_is_dropped_for_good(timers: Timers
 @pytest.mark.parametrize("field", ["out", "physical_offset", "record_size", "topic_hash"])
 def test_a_unit_that_does_not_fit_its_record_ends_the_log(timers: Timers, field: str) -> None:
     waiting = timers.add(IN_5, IN_9, IN_9)
-    wrong = Waiting._make((waiting[1]._asdict() | {field: 7}).values())
+    wrong = TimerRecord._make((waiting[1]._asdict() | {field: 7}).values())
     timers.index.put([waiting[0], wrong, waiting[2]], NOW)
     timers.kill()
     assert timers.index.log.end == UNIT_SIZE
@@ -261,8 +261,8 @@ def test_what_apache_has_not_flushed_may_have_been_delivered_before_its_read_tim
         timers.copy(timers.unit(position), by_apache=True)
     for _ in range(10):
         timers.add(*[NOW + 90_000] * 3)  # a file of the log that begins before the read time, and has no copy
-    check = Check(last_read_time=NOW + 7_000, last_queue_offset=4, master_queue_offset=4, counter=1)
-    write_check(timers.settings.timer_check, timers.files, check)
+    check = TimerCheckpoint(last_read_time=NOW + 7_000, last_queue_offset=4, master_queue_offset=4, counter=1)
+    write_checkpoint(timers.settings.timer_check, timers.files, check)
     assert timers.store.file_before(NOW + 7_000) > timers.unit(0).physical_offset
     timers.kill()
     assert timers.index.pending == 0
@@ -304,7 +304,7 @@ def test_outcomes_that_were_doubted_are_found_though_an_older_unit_is_stale(tmp_
     assert timers.store.file_before(NOW + 60_000) > copy.physical_offset
     void_extension(timers)
     timers.index.move_read_time(NOW)  # the clock went back
-    timers.index.put([Waiting(IN_9, timers.store.max_physical_offset + 200, 100, HASH, deletes=False)], NOW)
+    timers.index.put([TimerRecord(IN_9, timers.store.max_physical_offset + 200, 100, HASH, cancels=False)], NOW)
     timers.kill()
     assert timers.index.stale == 1
     assert timers.unit(position).outcome == copy.physical_offset
@@ -386,19 +386,19 @@ def test_a_clean_check_is_believed_only_once(timers: Timers) -> None:
     timers.put(IN_5)
     timers.save()
     path, files = timers.settings.timer_check, timers.files
-    check = read_check(path, files)
+    check = read_checkpoint(path, files)
     assert check is not None
     assert check.extension is not None
     assert (check.last_queue_offset, check.master_queue_offset, check.last_log_flushed) == (1, 1, UNIT_SIZE)
     assert not check.extension.clean
     timers.close()
-    check = read_check(path, files)
+    check = read_checkpoint(path, files)
     assert check is not None
     assert check.extension is not None
     assert check.extension.clean
     timers.open()
     void_extension(timers)
-    check = read_check(path, files)
+    check = read_checkpoint(path, files)
     assert check is not None
     assert check.extension is None
 
@@ -487,7 +487,7 @@ def test_the_last_unit_is_the_last_records(timers: Timers) -> None:
     timers.restart()
     last = timers.index.log.last_unit()
     assert last is not None
-    assert (last.physical_offset, last.deletes, last.outcome) == (unit.physical_offset, True, FILLER)
+    assert (last.physical_offset, last.cancels, last.outcome) == (unit.physical_offset, True, FILLER)
 
 
 def test_a_full_disk_does_not_keep_a_stop_from_being_one(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -540,13 +540,13 @@ def test_a_clean_check_is_not_believed_when_something_was_appended_since(timers:
     timers.index.close()
     timers.store.close()
     # As if the timer had not come to save anything: the check is that of the first stop, and the wheel's page was lost.
-    check = read_check(timers.settings.timer_check, timers.files)
+    check = read_checkpoint(timers.settings.timer_check, timers.files)
     assert check is not None
     assert check.extension is not None
     old = replace(
         check, last_log_flushed=UNIT_SIZE, last_queue_offset=1, extension=replace(check.extension, log_place=0)
     )
-    write_check(timers.settings.timer_check, timers.files, old)
+    write_checkpoint(timers.settings.timer_check, timers.files, old)
     wheel.write_bytes(former)
     timers.open()
     assert timers.waiting() == [(NOW + 5_000, 0), (NOW + 9_000, UNIT_SIZE)]

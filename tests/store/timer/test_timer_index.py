@@ -16,9 +16,9 @@ from rocketwire.store.errors import DiskFull
 from rocketwire.store.layout.timer_check import FILE_SIZE
 from rocketwire.store.layout.timer_log import UNIT_SIZE, blank
 from rocketwire.store.layout.timer_wheel import SLOT_COUNT
-from rocketwire.store.timer.check import Check, Extension, decode_check, encode_check
+from rocketwire.store.timer.check import TimerCheckpoint, TimerCheckpointExtension, decode_checkpoint, encode_checkpoint
 from rocketwire.store.timer.timer_index import TimerIndex
-from rocketwire.store.timer.units import Waiting, slot_of
+from rocketwire.store.timer.units import TimerRecord, slot_of
 from rocketwire.store.timer.wheel import TimerWheel
 from tests.store.crash_disk import CrashDisk
 from tests.store.support import START, kill, open_store, small
@@ -32,14 +32,14 @@ def test_what_is_put_waits_in_its_slot_until_it_is_settled(tmp_path: Path) -> No
     index = TimerIndex.open(store.settings, store, RealFileSystem(), now=NOW + 5)
     assert list(index.recovery()) == []
     assert not (tmp_path / "timerlog").exists()
-    entered = index.put([Waiting(NOW + 2345, 100 * n, 90, 7, deletes=n == 2) for n in range(3)], NOW + 5)
+    entered = index.put([TimerRecord(NOW + 2345, 100 * n, 90, 7, cancels=n == 2) for n in range(3)], NOW + 5)
     assert entered == [(52 * n, NOW + 2000) for n in range(3)]
     assert index.pending == index.pending_by_hash[7] == 2
     assert index.next_slot(NOW, NOW + 2000) is None
     assert index.next_slot(NOW, NOW + 2001) == NOW + 2000
     units = index.waiting_in(NOW + 2000)
     assert [unit.position for unit in units] == [104, 52, 0]
-    assert [unit.deletes for unit in units] == [True, False, False]
+    assert [unit.cancels for unit in units] == [True, False, False]
     index.settle(52, 1234)
     assert [unit.position for unit in index.waiting_in(NOW + 2000)] == [104, 0]
     assert index.pending == 1
@@ -58,8 +58,8 @@ def timers(tmp_path: Path) -> Iterator[Timers]:
     kill(made.store)
 
 
-def many(*outs: int) -> list[Waiting]:
-    return [Waiting(out, 1000 * n, 100, HASH, deletes=False) for n, out in enumerate(outs, 1)]
+def many(*outs: int) -> list[TimerRecord]:
+    return [TimerRecord(out, 1000 * n, 100, HASH, cancels=False) for n, out in enumerate(outs, 1)]
 
 
 def apaches_slot(out: int, now: int, window: int, precision: int) -> tuple[int, bool]:
@@ -191,8 +191,8 @@ def test_a_full_disk_takes_what_there_is_room_for(tmp_path: Path) -> None:
             index.put(group[38:], NOW)
         disk.room = None
         entered += index.put(group[38:], NOW)
-        assert [slot for _, slot in entered] == [waiting.out for waiting in group]
-        assert sorted(slot for slot, _ in timers.waiting()) == [waiting.out for waiting in group]
+        assert [slot for _, slot in entered] == [waiting.out_time for waiting in group]
+        assert sorted(slot for slot, _ in timers.waiting()) == [waiting.out_time for waiting in group]
         # The other part of the wheel has no room: what goes into the first part is taken.
         disk.room = 1024
         far = index.wheel.slots // 2 * 1000
@@ -239,7 +239,7 @@ def test_nothing_is_saved_twice(timers: Timers) -> None:
 
 
 checks = st.builds(
-    Check,
+    TimerCheckpoint,
     **dict.fromkeys(
         (
             "last_read_time",
@@ -254,17 +254,20 @@ checks = st.builds(
     ),
     extension=st.none()
     | st.builds(
-        Extension, log_place=st.integers(0, 1 << 62), precision=st.sampled_from([100, 1000]), clean=st.booleans()
+        TimerCheckpointExtension,
+        log_place=st.integers(0, 1 << 62),
+        precision=st.sampled_from([100, 1000]),
+        clean=st.booleans(),
     ),
 )
 
 
 @given(checks, st.integers(0, 87), st.integers(1, 255))
-def test_a_check_is_read_as_it_was_written(check: Check, at: int, change: int) -> None:
-    data = encode_check(check).ljust(FILE_SIZE, b"\0")
-    assert decode_check(data) == (check if check != Check() else decode_check(data))
+def test_a_check_is_read_as_it_was_written(check: TimerCheckpoint, at: int, change: int) -> None:
+    data = encode_checkpoint(check).ljust(FILE_SIZE, b"\0")
+    assert decode_checkpoint(data) == (check if check != TimerCheckpoint() else decode_checkpoint(data))
     damaged = bytearray(data)
     damaged[at] ^= change
-    found = decode_check(bytes(damaged))
+    found = decode_checkpoint(bytes(damaged))
     if found is not None and found.extension is not None:
         assert 56 <= at < 64  # between the two

@@ -14,7 +14,7 @@ from rocketwire.store.layout.timer_log import BLANK_SIZE, NO_COPY, NO_UNIT, UNIT
 from rocketwire.store.timer import log as timer_log
 from rocketwire.store.timer import unit_access
 from rocketwire.store.timer.log import TimerLog
-from rocketwire.store.timer.units import DueUnit
+from rocketwire.store.timer.units import DueTimerUnit
 
 UNITS = 4
 FILE_SIZE = UNITS * UNIT_SIZE + BLANK_SIZE
@@ -44,7 +44,8 @@ def test_units_of_several_files_are_read(opened: Opened) -> None:
     log, positions = opened
     chosen = array("q", [positions[number] for number in (9, 1, 0, 5)])
     assert log.due_units(chosen) == [
-        DueUnit(300 * number, 300, 5000 + number, positions[number], rolls=number % 3 == 1) for number in (9, 1, 0, 5)
+        DueTimerUnit(300 * number, 300, 5000 + number, positions[number], rolls=number % 3 == 1)
+        for number in (9, 1, 0, 5)
     ]
     assert log.due_units(array("q")) == []
 

@@ -7,8 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire.store.layout.timer_log import NO_COPY, NO_UNIT, WAITS, UnitMagic
-from rocketwire.store.timer.units import Unit, due, fits, is_coarse, out_time, slot_of, topic_hash_of
-from rocketwire.wire.message import Message, encode_record
+from rocketwire.store.timer.units import (
+    TimerUnit,
+    due_time,
+    is_coarse,
+    out_time,
+    slot_of,
+    topic_hash_of,
+    unit_matches_record,
+)
+from rocketwire.wire.message import MessageRecord, encode_record
 from rocketwire.wire.names import TIMER_TOPIC
 from tests.store.timer.timers import HASH
 
@@ -30,14 +38,14 @@ def test_the_slot_is_apaches_for_every_time(time: int, precision: int) -> None:
 
 @given(times, precisions)
 def test_a_message_is_due_at_its_time_whatever_the_precision(time: int, precision: int) -> None:
-    assert due(out_time(time), precision) == time + (time % 10 == 9)
+    assert due_time(out_time(time), precision) == time + (time % 10 == 9)
     # And no later than its slot is over.
-    assert due(out_time(time), precision) <= slot_of(out_time(time), precision) + precision
+    assert due_time(out_time(time), precision) <= slot_of(out_time(time), precision) + precision
 
 
 @given(times, precisions)
 def test_what_apache_wrote_is_not_due_before_its_time(time: int, precision: int) -> None:
-    assert time <= due(of_apache(time, precision), precision) < time + precision
+    assert time <= due_time(of_apache(time, precision), precision) < time + precision
     assert is_coarse(of_apache(time, precision))
     assert not is_coarse(out_time(time))
 
@@ -58,7 +66,7 @@ def test_the_time_in_a_record(time: int, out: int) -> None:
 OUT = 5_001
 RECORD = memoryview(
     encode_record(
-        Message(
+        MessageRecord(
             topic=TIMER_TOPIC, queue_id=0, body=b"", properties=f"TIMER_OUT_MS\x01{OUT}\x02REAL_TOPIC\x01T".encode()
         )
     )
@@ -81,4 +89,4 @@ def test_a_unit_that_waits_does_not_deliver_before_its_records_time(
     magic: int, time: int, outcome: int, *, fit: bool
 ) -> None:
     assert topic_hash_of(RECORD) == HASH
-    assert fits(Unit(0, NO_UNIT, magic, time - 1, 1, 0, len(RECORD), HASH, outcome), RECORD) is fit
+    assert unit_matches_record(TimerUnit(0, NO_UNIT, magic, time - 1, 1, 0, len(RECORD), HASH, outcome), RECORD) is fit

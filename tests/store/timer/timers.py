@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rocketwire.store.append.drafts import Appended
+from rocketwire.store.append.drafts import AppendResult
 from rocketwire.store.disk.files import FileSystem, RealFileSystem
 from rocketwire.store.settings import StoreSettings
 from rocketwire.store.store import MessageStore
 from rocketwire.store.timer.timer_index import TimerIndex
-from rocketwire.store.timer.units import Unit, Waiting
+from rocketwire.store.timer.units import TimerRecord, TimerUnit
 from rocketwire.wire.java import string_hash
 from rocketwire.wire.names import TIMER_TOPIC
 from tests.store.support import START, Clock, draft, kill, open_store, small
@@ -35,7 +35,7 @@ class Timers:
         for _ in self.index.recovery():
             pass
 
-    def add(self, *outs: int, cancels: bool = False, rolled: int = 0) -> list[Waiting]:
+    def add(self, *outs: int, cancels: bool = False, rolled: int = 0) -> list[TimerRecord]:
         """Store timer records."""
         drafts = []
         for out in outs:
@@ -45,7 +45,7 @@ class Timers:
             drafts.append(draft(topic=TIMER_TOPIC, properties=item.encode(), tags_code=0, keys=None))
         appended = self.store.append(drafts)
         return [
-            Waiting(out, place, size, HASH, deletes=cancels)
+            TimerRecord(out, place, size, HASH, cancels=cancels)
             for out, (place, size, _) in zip(outs, appended, strict=True)
         ]
 
@@ -57,7 +57,7 @@ class Timers:
         self.index.queue_offset += len(waiting)
         return entered
 
-    def copy(self, unit: Unit, *, by_apache: bool = False) -> Appended:
+    def copy(self, unit: TimerUnit, *, by_apache: bool = False) -> AppendResult:
         """Store a message for a unit's record."""
         out = unit.slot_time if not unit.rolls else 0
         item = f"UNIQ_KEY\x01U{out}\x02TIMER_OUT_MS\x01{out}\x02REAL_TOPIC\x01T\x02TIMER_DEQUEUE_MS\x01{self.clock.now}"
@@ -67,7 +67,7 @@ class Timers:
         )
         return appended
 
-    def unit(self, position: int) -> Unit:
+    def unit(self, position: int) -> TimerUnit:
         unit = self.index.log.unit(position)
         assert unit is not None
         return unit

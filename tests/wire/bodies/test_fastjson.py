@@ -13,7 +13,7 @@ from rocketwire.wire.bodies.fastjson import (
     ObjectKey,
     dumps,
     dumps_pretty,
-    in_steps,
+    encode_in_steps,
     loads,
     pretty_entry,
     to_bool,
@@ -183,20 +183,20 @@ def test_what_is_written(value: Any, text: str, strict: str) -> None:
 def test_what_is_written_in_steps_is_the_same(value: dict[Any, Any], most: int) -> None:
     former, fastjson._PARTS_OF_STEP = fastjson._PARTS_OF_STEP, most  # type: ignore[misc]
     try:
-        assert finished(in_steps(value))[0] == dumps_pretty(value)
-        assert finished(in_steps(value, pretty=False))[0] == dumps(value)
+        assert finished(encode_in_steps(value))[0] == dumps_pretty(value)
+        assert finished(encode_in_steps(value, pretty=False))[0] == dumps(value)
     finally:
         fastjson._PARTS_OF_STEP = former  # type: ignore[misc]
 
 
 def test_the_form_of_5_5_has_a_line_for_each_key() -> None:
-    text, _ = finished(in_steps({"a": {0: {1: [2, 3]}, 4: {}}, "b": 5}, newer=True))
+    text, _ = finished(encode_in_steps({"a": {0: {1: [2, 3]}, 4: {}}, "b": 5}, newer=True))
     assert text == b'{\n\t"a":{\n\t\t0:{\n\t\t\t1:[2,3]\n\t\t},\n\t\t4:{}\n\t},\n\t"b":5\n}'
 
 
 def test_a_large_object_is_written_in_many_steps() -> None:
     table = {f"key{number}": {number: number} for number in range(10_000)}
-    text, count = finished(in_steps({"table": {"within": table}, "last": None}))
+    text, count = finished(encode_in_steps({"table": {"within": table}, "last": None}))
     assert text == dumps_pretty({"table": {"within": table}})
     assert count > 10
 
@@ -209,7 +209,7 @@ def test_what_changes_between_the_steps_is_written_as_it_is_then() -> None:
         table[4999] = -1
         table[5000] = 5000
 
-    text, _ = finished(in_steps({"table": table}), change)
+    text, _ = finished(encode_in_steps({"table": table}), change)
     assert loads(text)["table"] == {**{number: number for number in range(4998)}, 4999: -1}
 
 
@@ -230,7 +230,7 @@ def test_what_cannot_be_written(value: Any) -> None:
         dumps,
         dumps_pretty,
         lambda value: pretty_entry("a", value, 1),
-        lambda value: finished(in_steps({"a": value})),
+        lambda value: finished(encode_in_steps({"a": value})),
     ):
         with pytest.raises(BodyInvalid, match="body cannot be written"):
             write(value)

@@ -9,11 +9,11 @@ import pytest
 from rocketwire.wire.bodies import acl, group, online, progress, statistics
 from rocketwire.wire.bodies._codec import decode_body, encode_body
 from rocketwire.wire.bodies.fastjson import loads
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from tests.wire import golden
 
 CLASSES = (
-    online.Connection,
+    online.ClientConnection,
     online.ConsumerConnection,
     online.ProducerConnection,
     online.ResetOffsetBody,

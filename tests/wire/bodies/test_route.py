@@ -16,7 +16,7 @@ from rocketwire.wire.bodies.route import (
 )
 from rocketwire.wire.bodies.topic import DataVersion, TopicConfig, TopicConfigSerializeWrapper, TopicFilterType
 from rocketwire.wire.errors import BodyInvalid, RegistrationTooLarge
-from rocketwire.wire.json_bounds import MOST_ENTRIES
+from rocketwire.wire.json_bounds import MAX_JSON_ENTRIES
 
 MOST = 4 << 20
 INT32 = st.integers(-(2**31), 2**31 - 1)
@@ -112,7 +112,7 @@ def test_a_registration_too_large(data: bytes, compressed: bool) -> None:
 
 
 def test_what_has_many_entries_and_is_no_registration_is_told() -> None:
-    data = b"[" + b"0," * MOST_ENTRIES + b"0]"
+    data = b"[" + b"0," * MAX_JSON_ENTRIES + b"0]"
     with pytest.raises(BodyInvalid, match="is not as a broker writes it"):
         decode_registration(data, compressed=False, most=MOST)
 

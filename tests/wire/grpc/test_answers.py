@@ -2,20 +2,20 @@ from rocketwire.wire.grpc import definition_pb2, service_pb2
 from rocketwire.wire.grpc.answers import (
     delivered_response,
     joint_status,
+    make_status,
     message_response,
-    status_of,
     status_response,
 )
 from rocketwire.wire.grpc.codes import Code
 
 
 def test_a_status_has_a_text() -> None:
-    assert status_of(Code.OK) == definition_pb2.Status(code=definition_pb2.OK, message="OK")
-    assert status_of(Code.ILLEGAL_TOPIC, "why").message == "why"
+    assert make_status(Code.OK) == definition_pb2.Status(code=definition_pb2.OK, message="OK")
+    assert make_status(Code.ILLEGAL_TOPIC, "why").message == "why"
 
 
 def test_the_status_above_entries() -> None:
-    assert joint_status([Code.OK, Code.OK]) == status_of(Code.OK)
+    assert joint_status([Code.OK, Code.OK]) == make_status(Code.OK)
     assert joint_status([Code.OK, Code.INVALID_RECEIPT_HANDLE]).code == definition_pb2.MULTIPLE_RESULTS
 
 

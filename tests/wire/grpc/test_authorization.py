@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rocketwire.wire.grpc.authorization import authorization, parse_authorization
 from rocketwire.wire.grpc.codes import Code
 from rocketwire.wire.grpc.errors import CallInvalid
-from rocketwire.wire.signature import Secret
+from rocketwire.wire.signature import SecretKey
 
 _TIME = "20260102T030405Z"
 _DIGEST = hmac.new(b"secret", _TIME.encode(), hashlib.sha1).hexdigest()
@@ -17,11 +17,11 @@ _key = st.text(st.characters(exclude_categories=["Cs"], exclude_characters=",/")
 
 @given(_key, st.text(st.characters(exclude_categories=["Cs"])), st.text(st.characters(exclude_categories=["Cs"])))
 def test_round_trip(access_key: str, key: str, date_time: str) -> None:
-    found = parse_authorization(authorization(access_key, Secret(key), date_time))
+    found = parse_authorization(authorization(access_key, SecretKey(key), date_time))
     assert found.access_key == access_key
-    assert found.signed(Secret(key), date_time)
-    assert not found.signed(Secret(key + "x"), date_time)
-    assert not found.signed(Secret(key), date_time + "x")
+    assert found.signed(SecretKey(key), date_time)
+    assert not found.signed(SecretKey(key + "x"), date_time)
+    assert not found.signed(SecretKey(key), date_time + "x")
 
 
 @pytest.mark.parametrize("digits", [_DIGEST, _DIGEST.upper()])
@@ -30,14 +30,14 @@ def test_the_header_of_an_sdk(digits: str, credential: str) -> None:
     text = f"MQv2-HMAC-SHA1 Credential={credential}, SignedHeaders=x-mq-date-time, Signature={digits}"
     found = parse_authorization(text)
     assert found.access_key == "AK"
-    assert found.signed(Secret("secret"), _TIME)
-    assert authorization("AK", Secret("secret"), _TIME).partition("Signature=")[2] == _DIGEST.upper()
+    assert found.signed(SecretKey("secret"), _TIME)
+    assert authorization("AK", SecretKey("secret"), _TIME).partition("Signature=")[2] == _DIGEST.upper()
 
 
 @pytest.mark.parametrize("digits", ["", "00", "g" * 40, _DIGEST[:-1], _DIGEST + "00", " " * 40])
 def test_another_text_is_no_signature(digits: str) -> None:
     found = parse_authorization(f"MQv2-HMAC-SHA1 Credential=AK, Signature={digits}")
-    assert not found.signed(Secret("secret"), _TIME)
+    assert not found.signed(SecretKey("secret"), _TIME)
 
 
 def test_a_client_without_an_account_has_no_access_key() -> None:
@@ -69,4 +69,4 @@ def test_any_text_is_an_authorization_or_an_error(text: str) -> None:
             found = parse_authorization(each)
         except CallInvalid:
             continue
-        assert not found.signed(Secret("secret"), _TIME)
+        assert not found.signed(SecretKey("secret"), _TIME)

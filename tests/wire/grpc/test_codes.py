@@ -1,6 +1,6 @@
 import pytest
 
-from rocketwire.wire.codes import ResponseCode
+from rocketwire.wire.facts.codes import ResponseCode
 from rocketwire.wire.grpc import definition_pb2
 from rocketwire.wire.grpc.codes import Code, GrpcStatus, code_of_response, joint_code, stream_status
 

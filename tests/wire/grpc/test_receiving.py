@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rocketwire.wire.codes import SysFlag
+from rocketwire.wire.facts.codes import SysFlag
 from rocketwire.wire.grpc import definition_pb2, receiving
 from rocketwire.wire.grpc.receiving import delivered_message
-from rocketwire.wire.message import Message, decode_record
+from rocketwire.wire.message import MessageRecord, decode_record
 from rocketwire.wire.properties import encode_properties
 from tests.wire import golden
 
@@ -18,9 +18,9 @@ from tests.wire import golden
 _OTHER_HOSTS = {"2001:db8:0:0:0:0:0:1": "2001:db8::1", "2001:db8:0:0:0:0:0:2:2": "[2001:db8::2]:2"}
 
 
-def _record(properties: dict[str, str] | None = None, **fields: Any) -> Message:
+def _record(properties: dict[str, str] | None = None, **fields: Any) -> MessageRecord:
     text = encode_properties(properties or {}).encode()
-    return Message(**{"topic": "orders", "queue_id": 3, "body": b"hello", "properties": text, **fields})
+    return MessageRecord(**{"topic": "orders", "queue_id": 3, "body": b"hello", "properties": text, **fields})
 
 
 @pytest.mark.parametrize("case", golden.grpc_cases("deliveries"), ids=lambda case: str(case["name"]))
@@ -100,7 +100,9 @@ def test_a_body_that_would_become_too_large_stays_as_it_is(monkeypatch: pytest.M
 
 @given(st.binary(max_size=300), st.integers(-(2**63), 2**63 - 1), st.binary(max_size=50))
 def test_any_stored_message_can_be_delivered(properties: bytes, time: int, body: bytes) -> None:
-    record = Message(topic="t", queue_id=0, body=body, properties=properties, born_timestamp=time, store_timestamp=time)
+    record = MessageRecord(
+        topic="t", queue_id=0, body=body, properties=properties, born_timestamp=time, store_timestamp=time
+    )
     message = delivered_message(record, topic="t")
     read = definition_pb2.Message.FromString(message.SerializeToString())
     assert read.body == body

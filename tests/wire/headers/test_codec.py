@@ -119,7 +119,7 @@ def test_round_trip(header: WireHeader, short: bool) -> None:
 @given(st.sampled_from(CLASSES), st.data(), st.booleans())
 def test_any_texts_are_a_header_or_an_error(cls: type[WireHeader], data: st.DataObject, short: bool) -> None:
     fields = zip(cls.__struct_fields__, cls.__struct_encode_fields__, strict=True)
-    names = [cls.SHORT.get(name, wire) if short else wire for name, wire in fields]
+    names = [cls.SHORT_NAMES.get(name, wire) if short else wire for name, wire in fields]
     numbers = st.integers().map(str) | st.sampled_from(
         ["", "true", "TRUE", "1.5", "+5", "007", " 1", "1e3", "null", "\u0661"]
     )
@@ -162,7 +162,7 @@ def test_short_names_are_those_of_4_9() -> None:
     }
     cls = SendMessageRequestHeader
     names = dict(zip(cls.__struct_fields__, cls.__struct_encode_fields__, strict=True))
-    ours = {names[field]: short for field, short in SendMessageRequestHeader.SHORT.items()}
+    ours = {names[field]: short for field, short in SendMessageRequestHeader.SHORT_NAMES.items()}
     ours["brokerName"] = ours.pop("bname")
     assert ours == known
 

@@ -11,7 +11,7 @@ from h2.connection import H2Connection
 from hyperframe.frame import Frame, SettingsFrame
 
 from rocketwire.wire.http2.events import CALL, Event, Http2
-from rocketwire.wire.http2.messages import with_prefix
+from rocketwire.wire.http2.messages import add_prefix
 
 Make = Callable[..., Http2]
 
@@ -146,7 +146,7 @@ class Client:
     def call(self, payload: bytes = b"ping", headers: Headers | None = None) -> int:
         """A whole unary call; its stream. What the windows do not allow is sent in later turns."""
         stream = self.open(headers)
-        self.pending[stream] = with_prefix(payload)
+        self.pending[stream] = add_prefix(payload)
         self.send_pending()
         return stream
 

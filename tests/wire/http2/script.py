@@ -14,7 +14,7 @@ from hpack import Decoder, Encoder
 from hyperframe.frame import DataFrame, Frame, GoAwayFrame, HeadersFrame, RstStreamFrame
 
 from rocketwire.wire.http2.events import CALL, FAILED, OPENED, Event, Http2
-from rocketwire.wire.http2.messages import with_prefix
+from rocketwire.wire.http2.messages import add_prefix
 from tests.wire.http2.client import KIB, PREFACE, STREAM, Make, request
 
 LIMITS: Final = {
@@ -151,7 +151,7 @@ class Run:
                 self._send(kind % 12, flags, stream, data.take(data.number()))
             case "call":
                 opened = self._begin(stream)
-                self._send(0, _END_STREAM, opened, with_prefix(data.take(data.number())))
+                self._send(0, _END_STREAM, opened, add_prefix(data.take(data.number())))
             case "begin":
                 self._begin(stream)
             case "data":
@@ -222,7 +222,7 @@ class Run:
 
 def _message(size: int, cut: int) -> bytes:
     """A message of up to 100 KiB of which so much is sent; or its rest."""
-    message = with_prefix(bytes(size * 401))
+    message = add_prefix(bytes(size * 401))
     return message[: cut * 60] if cut < 200 else message[:16_000]
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from rocketwire.wire.http2.events import CALL, OPENED
-from rocketwire.wire.http2.messages import with_prefix
+from rocketwire.wire.http2.messages import add_prefix
 from tests.wire.http2.client import KIB, STREAM, Client, Make, request
 
 sizes = st.one_of(st.integers(0, 300), st.integers(0, 70 * KIB), st.just(100 * KIB))
@@ -62,7 +62,7 @@ class SoundClients(RuleBasedStateMachine):
         for client in self.clients:
             if stream not in client.pending:
                 room = client.h2.local_flow_control_window(stream)
-                message = with_prefix(bytes(size))
+                message = add_prefix(bytes(size))
                 for at in range(0, len(message), 16 * KIB):
                     if len(message) <= room:
                         client.h2.send_data(stream, message[at : at + 16 * KIB])

@@ -18,7 +18,7 @@ from rocketwire.wire.http2.events import (
     RESET,
     STREAM_CLOSED,
 )
-from rocketwire.wire.http2.messages import with_prefix
+from rocketwire.wire.http2.messages import add_prefix
 from tests.wire.http2.client import CANCEL, PREFACE, STREAM, Client, request
 from tests.wire.http2.scenarios.all import SCENARIOS, Scenario
 from tests.wire.http2.script import block, frame, frames_in
@@ -192,7 +192,7 @@ def test_a_table_of_headers_without_room_gets_none() -> None:
 def test_a_request_in_one_frame_may_have_a_length_and_padding() -> None:
     client = Client(Connection)
     stream = client.open(request(STREAM[:-1], "POST", "application/grpc", ("content-length", "6")))
-    client.h2.send_data(stream, with_prefix(b"x"), end_stream=True, pad_length=5)
+    client.h2.send_data(stream, add_prefix(b"x"), end_stream=True, pad_length=5)
     assert [event[4] for event in client.turn()] == [b"x"]
 
 

@@ -9,25 +9,25 @@ from hypothesis import strategies as st
 
 from rocketwire.wire.http2.events import ENHANCE_YOUR_CALM, FRAME_SIZE_ERROR, PROTOCOL_ERROR
 from rocketwire.wire.http2.frames import PREFACE
-from rocketwire.wire.http2.guard import MOST_CREDIT, Guard, Violation
+from rocketwire.wire.http2.guard import MOST_CREDIT, FrameGuard, Http2Violation
 from tests.wire.http2.script import frame
 
 BEGIN = PREFACE + SettingsFrame(0).serialize()
 
 
-def passed(guard: Guard, data: bytes) -> list[bytes]:
-    return [frame(*each) for each in guard.frames(data)]
+def passed(guard: FrameGuard, data: bytes) -> list[bytes]:
+    return [frame(*each) for each in guard.split_frames(data)]
 
 
-def begun() -> Guard:
-    guard = Guard(1000)
+def begun() -> FrameGuard:
+    guard = FrameGuard(1000)
     assert passed(guard, BEGIN) == [SettingsFrame(0).serialize()]
     return guard
 
 
-def violation(guard: Guard, data: bytes) -> int:
-    with pytest.raises(Violation) as raised:
-        list(guard.frames(data))
+def violation(guard: FrameGuard, data: bytes) -> int:
+    with pytest.raises(Http2Violation) as raised:
+        list(guard.split_frames(data))
     return raised.value.code
 
 
@@ -43,7 +43,7 @@ def test_frames_come_out_whole_however_they_are_cut(frames: list[DataFrame], pla
     expected = [SettingsFrame(0).serialize(), *(each.serialize() for each in frames)]
     data = PREFACE + b"".join(expected)
     edges = [0, *sorted(place % (len(data) + 1) for place in places), len(data)]
-    guard = Guard(1000)
+    guard = FrameGuard(1000)
     assert [found for a, b in pairwise(edges) for found in passed(guard, data[a:b])] == expected
 
 
@@ -77,7 +77,7 @@ def test_a_header_is_enough_to_see_what_is_wrong(kind: int, flags: int, stream: 
 
 def test_settings_come_first() -> None:
     for first in (PingFrame(0, bytes(8)), SettingsFrame(0, flags=["ACK"])):
-        assert violation(Guard(1000), PREFACE + first.serialize()) == PROTOCOL_ERROR
+        assert violation(FrameGuard(1000), PREFACE + first.serialize()) == PROTOCOL_ERROR
 
 
 def test_a_block_of_headers_is_not_interrupted() -> None:
@@ -101,10 +101,10 @@ def test_credit_is_used_up_and_given_back() -> None:
         guard.charge_reset()
     assert violation(guard, ping * 50) == ENHANCE_YOUR_CALM
     guard = begun()
-    list(guard.frames(reset * (MOST_CREDIT // 4 - 10)))
+    list(guard.split_frames(reset * (MOST_CREDIT // 4 - 10)))
     for _ in range(100):
-        guard.give_back()
-    list(guard.frames(ping * 400))
+        guard.restore_credit()
+    list(guard.split_frames(ping * 400))
     assert violation(guard, ping * 50) == ENHANCE_YOUR_CALM
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire.wire.http2.events import COMPRESSION_ERROR, ENHANCE_YOUR_CALM
-from rocketwire.wire.http2.guard import Violation
+from rocketwire.wire.http2.guard import Http2Violation
 from rocketwire.wire.http2.header_blocks import FORGET_ALL, HeaderBlocks, Headers, encode
 from tests.wire.http2.client import request
 
@@ -63,7 +63,7 @@ def test_any_bytes(blocks: list[bytes]) -> None:
             expected = [(bytes(name), bytes(value)) for name, value in theirs.decode(block, raw=True)]
         except (HPACKError, IndexError) as error:
             code = ENHANCE_YOUR_CALM if isinstance(error, OversizedHeaderListError) else COMPRESSION_ERROR
-            with pytest.raises(Violation) as raised:
+            with pytest.raises(Http2Violation) as raised:
                 headers_of(ours, block)
             assert raised.value.code == code
             return
@@ -92,9 +92,9 @@ def test_a_table_has_the_size_that_the_client_says() -> None:
     blocks = HeaderBlocks(MOST)
     assert headers_of(blocks, b"\x40\x01a\x01b\xbe") == [(b"a", b"b")] * 2
     assert headers_of(blocks, b"\x20\x3f\xe1\x1f\x82") == [(b":method", b"GET")]
-    with pytest.raises(Violation):
+    with pytest.raises(Http2Violation):
         blocks.decode(b"\xbe")
-    with pytest.raises(Violation):
+    with pytest.raises(Http2Violation):
         blocks.decode(b"\x3f\xe2\x1f")
 
 
@@ -127,14 +127,14 @@ def test_no_long_run_is_kept() -> None:
 
 
 def test_a_run_may_be_too_large() -> None:
-    with pytest.raises(Violation) as raised:
+    with pytest.raises(Http2Violation) as raised:
         HeaderBlocks(100).decode(b"\x82" * 4)
     assert raised.value.code == ENHANCE_YOUR_CALM
 
 
 @pytest.mark.parametrize("block", [b"\x82\x84\x86\x83\xbe", b"\x40\x05ab", b"\x40", b"\x00\x01a\x7f\xff", b"\x82\x20"])
 def test_blocks_that_are_none(block: bytes) -> None:
-    with pytest.raises(Violation) as raised:
+    with pytest.raises(Http2Violation) as raised:
         HeaderBlocks(MOST).decode(block)
     assert raised.value.code == COMPRESSION_ERROR
 

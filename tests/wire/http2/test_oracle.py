@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rocketwire.wire.http2.connection import Connection
 from rocketwire.wire.http2.events import FAILED, Event, Http2
-from rocketwire.wire.http2.messages import with_prefix
+from rocketwire.wire.http2.messages import add_prefix
 from tests.wire.http2.client import LIMITS, STREAM, Client, Make, request
 from tests.wire.http2.oracle.connection import Connection as Oracle
 from tests.wire.http2.scenarios.all import SCENARIOS, Scenario
@@ -67,7 +67,7 @@ def _session() -> bytes:
     for number in range(3):
         client.call(b"%d" % number, request(content_type="application/grpc", method="POST"))
     stream = client.open(request(STREAM))
-    client.h2.send_data(stream, with_prefix(b"one") + with_prefix(bytes(200)), pad_length=9)
+    client.h2.send_data(stream, add_prefix(b"one") + add_prefix(bytes(200)), pad_length=9)
     client.h2.ping(bytes(8))
     client.echo(client.turn())
     client.h2.send_headers(client.open(), [("x-checksum", "1")], end_stream=True)

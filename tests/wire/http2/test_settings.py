@@ -4,7 +4,7 @@ import pytest
 from hyperframe.frame import SettingsFrame, WindowUpdateFrame
 
 from rocketwire.wire.http2.events import FLOW_CONTROL_ERROR, PROTOCOL_ERROR
-from rocketwire.wire.http2.guard import Violation
+from rocketwire.wire.http2.guard import Http2Violation
 from rocketwire.wire.http2.settings import begin, new_window
 
 
@@ -29,7 +29,7 @@ def test_the_last_window_counts() -> None:
     ],
 )
 def test_values_that_no_setting_has(setting: int, value: int, code: int) -> None:
-    with pytest.raises(Violation) as raised:
+    with pytest.raises(Http2Violation) as raised:
         new_window(payload((4, 1), (setting, value)))
     assert raised.value.code == code
 

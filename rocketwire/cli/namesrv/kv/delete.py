@@ -10,7 +10,7 @@ from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import OnlineCommand, online
 
 if TYPE_CHECKING:
-    from rocketwire.cli.online import Endpoint
+    from rocketwire.cli.online import ClusterAccess
 
 
 @click.command("delete", cls=OnlineCommand, epilog="Example: rocketwire namesrv kv delete ORDER_TOPIC_CONFIG Orders")
@@ -18,29 +18,29 @@ if TYPE_CHECKING:
 @click.argument("key")
 @json_option
 @online
-def command(endpoint: Endpoint, *, namespace: str, key: str, as_json: bool) -> int:
+def command(endpoint: ClusterAccess, *, namespace: str, key: str, as_json: bool) -> int:
     """Remove KEY from NAMESPACE at every name server of --namesrv. A key that none of them has is an error."""
-    from rocketwire.cli.attempts import Attempts
-    from rocketwire.cli.mistake import Unsuccessful
+    from rocketwire.cli.attempts import ServerAttempts
+    from rocketwire.cli.errors import CommandFailed
     from rocketwire.cli.output import json_line
-    from rocketwire.remoting.admin.name_servers import delete_value, values
+    from rocketwire.remoting.admin.name_servers import delete_key_value, key_values
     from rocketwire.server.config.nearest import suggestion
 
-    attempts = Attempts()
+    attempts = ServerAttempts()
     known: set[str] = set()
     with endpoint.connected() as cluster:
         for address in cluster.name_servers:
             with attempts.at(f"name server {address}"):
                 server = cluster.name_server(address)
-                there = values(server, namespace)
+                there = key_values(server, namespace)
                 known.update(there)
                 if key not in there:
                     continue
-                delete_value(server, namespace, key)
+                delete_key_value(server, namespace, key)
                 if as_json:
                     json_line({"name_server": str(address), "namespace": namespace, "key": key, "deleted": True})
                 else:
                     print(f"name server {address}: {namespace} {key} is removed")
     if key not in known and attempts.code() == 0:
-        raise Unsuccessful(f"namespace {namespace}: it has no key {key}{suggestion(key, known)}")
+        raise CommandFailed(f"namespace {namespace}: it has no key {key}{suggestion(key, known)}")
     return attempts.code(found=key in known)

@@ -10,7 +10,7 @@ from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import OnlineCommand, online
 
 if TYPE_CHECKING:
-    from rocketwire.cli.online import Endpoint
+    from rocketwire.cli.online import ClusterAccess
 
 _EPILOG: Final = "Example: rocketwire namesrv kv put ORDER_TOPIC_CONFIG Orders 'broker-a:8;broker-b:8'"
 
@@ -25,17 +25,17 @@ _EPILOG: Final = "Example: rocketwire namesrv kv put ORDER_TOPIC_CONFIG Orders '
 @click.argument("value")
 @json_option
 @online
-def command(endpoint: Endpoint, *, namespace: str, key: str, value: str, as_json: bool) -> int:
+def command(endpoint: ClusterAccess, *, namespace: str, key: str, value: str, as_json: bool) -> int:
     """Set KEY in NAMESPACE to VALUE at every name server of --namesrv."""
-    from rocketwire.cli.attempts import Attempts
+    from rocketwire.cli.attempts import ServerAttempts
     from rocketwire.cli.output import json_line
-    from rocketwire.remoting.admin.name_servers import put_value
+    from rocketwire.remoting.admin.name_servers import put_key_value
 
-    attempts = Attempts()
+    attempts = ServerAttempts()
     with endpoint.connected() as cluster:
         for address in cluster.name_servers:
             with attempts.at(f"name server {address}"):
-                put_value(cluster.name_server(address), namespace, key, value)
+                put_key_value(cluster.name_server(address), namespace, key, value)
                 if as_json:
                     json_line({"name_server": str(address), "namespace": namespace, "key": key, "value": value})
                 else:

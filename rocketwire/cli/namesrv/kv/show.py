@@ -10,7 +10,7 @@ from rocketwire.cli.json_option import json_option
 from rocketwire.cli.online import OnlineCommand, online
 
 if TYPE_CHECKING:
-    from rocketwire.cli.online import Endpoint
+    from rocketwire.cli.online import ClusterAccess
 
 
 @click.command("show", cls=OnlineCommand, epilog="Example: rocketwire namesrv kv show ORDER_TOPIC_CONFIG Orders")
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 @click.argument("key")
 @json_option
 @online
-def command(endpoint: Endpoint, *, namespace: str, key: str, as_json: bool) -> int:
+def command(endpoint: ClusterAccess, *, namespace: str, key: str, as_json: bool) -> int:
     """Print the value of KEY in NAMESPACE."""
-    from rocketwire.cli.mistake import Unsuccessful
+    from rocketwire.cli.errors import CommandFailed
     from rocketwire.cli.output import json_line
-    from rocketwire.remoting.admin.name_servers import value, values
+    from rocketwire.remoting.admin.name_servers import key_value, key_values
     from rocketwire.server.config.nearest import suggestion
 
     with endpoint.connected() as cluster:
-        found = value(cluster, namespace, key)
+        found = key_value(cluster, namespace, key)
         if found is None:
-            near = suggestion(key, values(cluster, namespace))
-            raise Unsuccessful(f"namespace {namespace}: it has no key {key}{near}")
+            near = suggestion(key, key_values(cluster, namespace))
+            raise CommandFailed(f"namespace {namespace}: it has no key {key}{near}")
     if as_json:
-        json_line({"namespace": namespace, "key": key, "value": found})
+        json_line({"namespace": namespace, "key": key, "key_value": found})
     else:
         print(found)
     return 0

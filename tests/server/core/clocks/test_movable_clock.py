@@ -116,16 +116,16 @@ def test_a_clients_time_is_that_of_the_clock_at_the_same_moment(
     if moments:
         moment, then = data.draw(st.sampled_from(moments[-256:]))
         moment, then = moment + 1, then + 1  # within the ms of the move it may be before or after it
-        assert clock.due_time().of_client(moment) == then
-        assert clock_of(files, real).due_time().of_client(moment) == then
-    assert clock.due_time().of_client(real.now) == clock()
+        assert clock.due_time().from_client_time(moment) == then
+        assert clock_of(files, real).due_time().from_client_time(moment) == then
+    assert clock.due_time().from_client_time(real.now) == clock()
 
 
 def test_before_its_first_move_a_clients_time_is_its_own(files: NoFiles) -> None:
     clock = clock_of(files)
     clock.advance(HOUR)
-    assert clock.due_time().of_client(NOW) == NOW
-    assert DueTime().of_client(NOW) == NOW
+    assert clock.due_time().from_client_time(NOW) == NOW
+    assert DueTime().from_client_time(NOW) == NOW
 
 
 async def test_sleep_ends_with_a_move_or_when_it_is_over(files: NoFiles) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rocketwire.server.core.errors import SubscriptionInvalid
+from rocketwire.server.core.errors import FilterExpressionInvalid
 from rocketwire.server.filters.sql import compile_evaluation, java_numbers
 from rocketwire.server.filters.sql.code import MOST_COMPARISONS, MOST_NESTED
 from rocketwire.server.filters.sql.java_numbers import EvaluationFailed
@@ -200,7 +200,7 @@ def test_conditions_within_conditions() -> None:
 def test_a_chain_of_signs_is_no_nest(signs: int) -> None:
     assert letter("a = " + "- " * signs + "5", b"a\x015") == ("F" if signs % 2 else "T")
     assert letter("- " * signs + "'x' IS NULL", b"") == "T"
-    with pytest.raises(SubscriptionInvalid, match=r"boolean value: \(- \(- "):
+    with pytest.raises(FilterExpressionInvalid, match=r"boolean value: \(- \(- "):
         compile_evaluation("NOT " + "- " * signs + "b")
 
 
@@ -249,10 +249,10 @@ def test_the_work_grows_with_what_is_asked() -> None:
 
 
 def test_too_many_comparisons_are_refused() -> None:
-    with pytest.raises(SubscriptionInvalid, match=f"more than {MOST_COMPARISONS} comparisons"):
+    with pytest.raises(FilterExpressionInvalid, match=f"more than {MOST_COMPARISONS} comparisons"):
         compile_evaluation(" OR ".join(["a = 1"] * (MOST_COMPARISONS + 1)))
 
 
 def test_too_many_levels_are_refused() -> None:
-    with pytest.raises(SubscriptionInvalid, match="levels of conditions"):
+    with pytest.raises(FilterExpressionInvalid, match="levels of conditions"):
         compile_evaluation("NOT " * MOST_NESTED + "a")

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from rocketwire.server.core.errors import SubscriptionInvalid
+from rocketwire.server.core.errors import FilterExpressionInvalid
 from rocketwire.server.filters.sql import compile_evaluation
 from rocketwire.server.filters.sql.grammar import MOST_CHARACTERS, MOST_DASHES, MOST_TOKENS, parse
 from tests.slowness import within
@@ -129,14 +129,14 @@ PARTS = (
 
 @pytest.mark.parametrize(("expression", "remark"), SYNTAX)
 def test_syntax_errors_are_told_as_apache_tells_them(expression: str, remark: str) -> None:
-    with pytest.raises(SubscriptionInvalid) as caught:
+    with pytest.raises(FilterExpressionInvalid) as caught:
         parse(expression)
     assert str(caught.value) == f"org.apache.rocketmq.filter.parser.{remark}"
 
 
 @pytest.mark.parametrize(("expression", "remark", "where"), PARTS)
 def test_parts_that_do_not_go_together(expression: str, remark: str, where: str) -> None:
-    with pytest.raises(SubscriptionInvalid) as caught:
+    with pytest.raises(FilterExpressionInvalid) as caught:
         parse(expression)
     assert str(caught.value) == f"{remark} ({where})"
 
@@ -155,7 +155,7 @@ def test_parts_that_do_not_go_together(expression: str, remark: str, where: str)
     ],
 )
 def test_the_end_has_a_position_too(expression: str, where: str) -> None:
-    with pytest.raises(SubscriptionInvalid, match=f'Encountered "<EOF>" at {where}'):
+    with pytest.raises(FilterExpressionInvalid, match=f'Encountered "<EOF>" at {where}'):
         parse(expression)
 
 
@@ -173,7 +173,7 @@ def test_the_end_has_a_position_too(expression: str, where: str) -> None:
     ],
 )
 def test_positions_are_counted_as_apache_counts_them(expression: str, where: str) -> None:
-    with pytest.raises(SubscriptionInvalid, match=where):
+    with pytest.raises(FilterExpressionInvalid, match=where):
         parse(expression)
 
 
@@ -187,7 +187,7 @@ def test_positions_are_counted_as_apache_counts_them(expression: str, where: str
     ],
 )
 def test_where_apache_gives_up_what_is_no_word(expression: str, where: str) -> None:
-    with pytest.raises(SubscriptionInvalid, match=f"Lexical error at {where}"):
+    with pytest.raises(FilterExpressionInvalid, match=f"Lexical error at {where}"):
         parse(expression)
 
 
@@ -198,7 +198,7 @@ def test_what_cannot_belong_to_the_expression_is_passed_over(rest: str) -> None:
 
 @pytest.mark.parametrize("rest", ["# b", "'x", "/* a", "! b"])
 def test_but_it_must_be_a_word_or_sign(rest: str) -> None:
-    with pytest.raises(SubscriptionInvalid, match="Lexical error at line 1, column"):
+    with pytest.raises(FilterExpressionInvalid, match="Lexical error at line 1, column"):
         parse(f"a = 1 {rest}")
 
 
@@ -214,20 +214,20 @@ def test_names_are_taken_by_their_letters() -> None:
 
 def test_an_expression_has_an_end() -> None:
     parse("a = '" + "x" * (MOST_CHARACTERS - 6) + "'")
-    with pytest.raises(SubscriptionInvalid, match="the expression has 16385 characters, 16384 are the most"):
+    with pytest.raises(FilterExpressionInvalid, match="the expression has 16385 characters, 16384 are the most"):
         parse("a = '" + "x" * (MOST_CHARACTERS - 5) + "'")
 
 
 def test_an_expression_has_a_number_of_tokens() -> None:
     parse("a = " + "+" * (MOST_TOKENS - 3) + "1")
-    with pytest.raises(SubscriptionInvalid, match="the expression has more than 4000 tokens"):
+    with pytest.raises(FilterExpressionInvalid, match="the expression has more than 4000 tokens"):
         parse("a = " + "+" * (MOST_TOKENS - 2) + "1")
 
 
 def test_dashes_that_begin_no_comment_are_counted() -> None:
     assert parse("a = " + "--" * MOST_DASHES + "1") == parse("a = " + "- - " * MOST_DASHES + "1")
     assert parse("--\n" * (MOST_DASHES + 1) + "a = 1") == parse("a = 1")
-    with pytest.raises(SubscriptionInvalid, match="more than 16 times -- and no line end behind it"):
+    with pytest.raises(FilterExpressionInvalid, match="more than 16 times -- and no line end behind it"):
         parse("a\n = " + "--" * (MOST_DASHES + 1) + "1")
 
 
@@ -252,6 +252,6 @@ def test_others_wait_shortly_for_the_most_costly_expression(expression: str) -> 
 
 def _seconds_of(expression: str) -> float:
     began = time.process_time()
-    with suppress(SubscriptionInvalid):
+    with suppress(FilterExpressionInvalid):
         compile_evaluation(expression)
     return time.process_time() - began

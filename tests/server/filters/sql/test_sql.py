@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from rocketwire.server.core.errors import SubscriptionInvalid
+from rocketwire.server.core.errors import FilterExpressionInvalid
 from rocketwire.server.filters.sql import compile_sql
 
 
@@ -23,7 +23,7 @@ def test_an_expression_is_compiled_once() -> None:
 
 def test_a_bad_expression_is_refused_each_time() -> None:
     for _ in range(2):
-        with pytest.raises(SubscriptionInvalid, match="line 1, column 3"):
+        with pytest.raises(FilterExpressionInvalid, match="line 1, column 3"):
             compile_sql("a >")
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from rocketwire.wire.grpc.codes import Code
+from tests.server.faults.test_calls import faulty
 from tests.server.grpc.consuming.test_receiving import ack, change, come, dead_letters, take
 from tests.server.grpc.sdk import Sdk, code_of, create_group, message, receive_request, send_request
 from tests.server.harness import Client, Server, settle
-from tests.server.operations.faults.test_calls import faulty
 
 
 async def test_what_the_socket_has_not_taken_is_visible_again_at_once(server: Server, broker: Client) -> None:

@@ -11,11 +11,11 @@ import pytest
 
 from rocketwire.server.grpc.tables.client_ids import ALIVE_SECONDS
 from rocketwire.server.grpc.transport.connection import Connection
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.grpc import definition_pb2 as d
 from rocketwire.wire.grpc import service_pb2 as s
 from rocketwire.wire.grpc.codes import Code, GrpcStatus
-from rocketwire.wire.signature import ACCESS_KEY, SIGNATURE, Secret, content
+from rocketwire.wire.signature import ACCESS_KEY, SIGNATURE, SecretKey, signed_content
 from tests.server.grpc.consuming.test_receiving import SOON, messages
 from tests.server.grpc.sdk import (
     CLIENT,
@@ -56,7 +56,7 @@ TERMINATION = s.NotifyClientTerminationRequest()
 def as_admin(ext: Mapping[str, str]) -> dict[str, str]:
     """The fields of a request without a body, signed by the administrator."""
     signed_ext = {**ext, ACCESS_KEY: "admin-account"}
-    return {**signed_ext, SIGNATURE: Secret(SECRET).sign(content(signed_ext)).decode()}
+    return {**signed_ext, SIGNATURE: SecretKey(SECRET).sign(signed_content(signed_ext)).decode()}
 
 
 @contextlib.asynccontextmanager

@@ -14,11 +14,11 @@ import trio
 from h2.errors import ErrorCodes
 
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.grpc.consuming import plain_receives
+from rocketwire.server.grpc.consuming import kernel_receives
 from rocketwire.server.grpc.transport import writing
 from rocketwire.server.grpc.transport.connection import Connection
 from rocketwire.server.net.outgoing import HIGH_WATER
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.grpc import health_pb2
 from rocketwire.wire.grpc import service_pb2 as s
 from rocketwire.wire.grpc.codes import Code, GrpcStatus
@@ -190,7 +190,7 @@ async def test_a_client_that_does_not_read_receives_no_further_messages(
 ) -> None:
     """What it was given becomes visible again when it leaves, and its memory is free."""
     if kind == "general":
-        monkeypatch.setattr(plain_receives.PlainReceives, "serve", lambda *_: 0)
+        monkeypatch.setattr(kernel_receives.KernelReceives, "serve", lambda *_: 0)
     async with serving(tmp_path / "store") as server:
         await server.broker().create_topic("T", 1)
         for number in range(60):
@@ -221,24 +221,24 @@ async def test_progress_is_that_of_answers_while_some_wait(server: Server, broke
         await sdk.begin("QueryRoute", route())
         await sdk.rest()
         (connection,) = [each for each in gc.get_objects() if isinstance(each, Connection) and not each.closed]
-        assert connection.stuck_since == began
+        assert connection.last_sign_of_life == began
         mock_clock().jump(5.0)
         sdk.http2.ping(bytes(8))
         await sdk.send_out()
         await sdk.rest()
         assert connection.silent_since == began + 5.0
-        assert connection.stuck_since == began
+        assert connection.last_sign_of_life == began
         sdk.http2.update_settings({4: 10})  # it reads a little
         await sdk.send_out()
         await settle()
-        assert connection.stuck_since == began + 5.0
+        assert connection.last_sign_of_life == began + 5.0
         assert connection.http2.waiting > 0
         mock_clock().jump(5.0)
         sdk.http2.update_settings({4: 1 << 20})
         await sdk.send_out()
         await sdk.rest()
         assert connection.http2.waiting == 0
-        assert connection.stuck_since == began + 10.0
+        assert connection.last_sign_of_life == began + 10.0
 
 
 async def test_messages_of_a_stream_wait_while_its_answers_are_not_read(

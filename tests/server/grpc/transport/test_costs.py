@@ -17,7 +17,7 @@ from rocketwire.wire.grpc.times import put_duration
 from tests.server.grpc.sdk import DIALLED, SERVICE, Sdk, message, topic
 from tests.server.grpc.test_access import signed
 from tests.server.grpc.transport.bounding import Case, LongestStep, asked
-from tests.server.grpc.transport.test_bounded import KINDS, MOST_SECONDS, listening
+from tests.server.grpc.transport.test_request_bounds import KINDS, MOST_SECONDS, listening
 from tests.server.harness import NOW, Server
 from tests.slowness import within
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.net.admission.admission import Admission
 from rocketwire.server.net.admission.descriptors import DescriptorBudget
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from tests.server.harness import Client, account, code_and_remark, run, serving, settle
 
 TEXT = "[REJECTREQUEST]system busy, start flow control for a while, "

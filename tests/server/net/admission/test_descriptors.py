@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from rocketwire.server.http.server import MOST_CONNECTIONS, SPARES
 from rocketwire.server.net.admission import descriptors
 from rocketwire.server.net.admission.descriptors import (
     KEPT_FOR_STORE,
@@ -15,15 +16,14 @@ from rocketwire.server.net.admission.descriptors import (
     Descriptors,
     DescriptorsTooFew,
 )
-from rocketwire.server.operations.http.server import MOST_CONNECTIONS, SPARES
 
 
 def test_what_is_left_is_for_connections(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     of = Descriptors(256, 20, http=False)
-    assert of.farewells.most == 16
+    assert of.linger_budget.most == 16
     assert of.connections.most == 256 - 20 - KEPT_FOR_STORE - 16 - 1
-    of.tell()
+    of.log_shares()
     assert caplog.messages == ["descriptors: 256 in all, 32 reserved for the store, 187 left for connections"]
 
 
@@ -46,12 +46,12 @@ def test_too_few_are_refused_with_what_is_needed() -> None:
 
 def test_the_process_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resource, "getrlimit", lambda _: (1000, 1000))
-    open_now = descriptors.shared_out(http=False)
+    open_now = descriptors.divide_descriptors(http=False)
     assert open_now.limit == 1000
     monkeypatch.setattr(descriptors, "_TABLE", Path("/no/such/table"))
-    assert descriptors.shared_out(http=False).connections.most == 1000 - 24 - KEPT_FOR_STORE - 62 - 1
+    assert descriptors.divide_descriptors(http=False).connections.most == 1000 - 24 - KEPT_FOR_STORE - 62 - 1
     monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    assert descriptors.shared_out(http=False).limit == 1 << 20
+    assert descriptors.divide_descriptors(http=False).limit == 1 << 20
 
 
 def test_a_room_gives_what_it_has() -> None:

@@ -5,7 +5,7 @@ import ctypes
 import pytest
 
 from rocketwire.server.net.admission import freed_memory
-from rocketwire.server.net.admission.freed_memory import AGAIN, LEAST, FreedMemory, give_back
+from rocketwire.server.net.admission.freed_memory import AGAIN, LEAST, FreedMemory, return_free_memory
 
 
 def test_memory_is_given_back_when_much_less_is_in_flight_and_some_times_after() -> None:
@@ -24,9 +24,9 @@ def test_memory_is_given_back_when_much_less_is_in_flight_and_some_times_after()
 
 
 def test_another_c_library_gives_nothing_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    give_back()
+    return_free_memory()
     freed_memory._trim.cache_clear()
     monkeypatch.setattr(ctypes, "CDLL", lambda _: object())
-    give_back()
+    return_free_memory()
     assert freed_memory._trim() is None
     freed_memory._trim.cache_clear()

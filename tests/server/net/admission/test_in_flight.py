@@ -22,8 +22,8 @@ from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.hub import Hub, hub_kernel
 from rocketwire.server.net.reader import Reader
 from rocketwire.server.net.session import Session
-from rocketwire.wire.codes import RequestCode
 from rocketwire.wire.connection import RawFrame
+from rocketwire.wire.facts.codes import RequestCode
 from tests.server.harness import (
     Client,
     Clock,
@@ -66,12 +66,12 @@ async def test_those_who_are_stuck_longest_are_refused_until_an_eighth_is_free(n
     first: list[Any] = [Holder(owner, 2 * MIB, at) for at in (3.0, 1.0)]
     others: list[Any] = [Holder(owner, 2 * MIB, at) for at in (2.0, 4.0)]
     idle: Any = Holder(owner, 0, 0.0)
-    owner.relieve_of(first)
-    owner.relieve_of([*others, idle])
+    owner.register_holders(first)
+    owner.register_holders([*others, idle])
     await settle()
     assert [each.error for each in (*first, *others, idle)] == [None] * 5
-    owner.watch(SimpleNamespace(held=1))
-    owner.look()
+    owner.count_hub(SimpleNamespace(held=1))
+    owner.check_limit()
     await settle()
     assert [str(each.error).partition(", ")[2] for each in (*first, *others, idle)] == [
         "",
@@ -82,7 +82,7 @@ async def test_those_who_are_stuck_longest_are_refused_until_an_eighth_is_free(n
     ]
     assert owner.total == 6 * MIB + 1
     assert owner.limits.metrics.limited == {"maxInFlightBytes": 1}
-    owner.relieve()
+    owner.make_room()
     assert owner.total == 6 * MIB + 1
     nursery.cancel_scope.cancel()
 
@@ -94,11 +94,11 @@ async def test_the_silent_are_refused_before_those_who_get_on() -> None:
     slow: Any = Holder(owner, 3 * MIB, now - 5, now - 0.02)
     left: Any = Holder(owner, 3 * MIB, now - 2, now - 2)
     fresh: Any = Holder(owner, 3 * MIB, now - 0.5, now - 0.5)
-    owner.relieve_of([slow, fresh, left])
-    owner.relieve()
+    owner.register_holders([slow, fresh, left])
+    owner.make_room()
     assert [each.held for each in (slow, left, fresh)] == [3 * MIB, 0, 3 * MIB]
     owner.add(3 * MIB)
-    owner.relieve()
+    owner.make_room()
     assert [each.held for each in (slow, fresh)] == [0, 3 * MIB]
 
 
@@ -280,14 +280,14 @@ async def test_who_receives_waits_for_room_unless_there_is_none_to_make(nursery:
     owner = account(max_in_flight_bytes=1000)
     nursery.start_soon(owner.run)
     holder = Holder(owner, 900, 0.0)
-    owner.relieve_of([holder])
-    await owner.room()
+    owner.register_holders([holder])
+    await owner.wait_for_room()
     assert holder.error is None
     more = Holder(owner, 200, 1.0)
-    await owner.room()  # the older one was asked to go, and has not: nothing more can be done
+    await owner.wait_for_room()  # the older one was asked to go, and has not: nothing more can be done
     assert (holder.error is not None, more.error) == (True, None)
     owner.add(-900)
-    await owner.room()
+    await owner.wait_for_room()
     nursery.cancel_scope.cancel()
 
 

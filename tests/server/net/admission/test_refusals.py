@@ -12,8 +12,8 @@ from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.net.admission import refusals
 from rocketwire.server.net.admission.descriptors import DescriptorBudget
 from rocketwire.server.net.admission.refusals import MOST_AT_ONCE, ConnectionRefuser, first_header, refusal_frame
-from rocketwire.wire.codes import FLAG_ONEWAY
 from rocketwire.wire.errors import FrameError
+from rocketwire.wire.facts.codes import FLAG_ONEWAY
 from rocketwire.wire.frame import decode_frame, encode_frame
 from rocketwire.wire.header import Header
 from tests.server.harness import BINARY, JSON, mock_clock, settle

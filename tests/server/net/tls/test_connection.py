@@ -16,7 +16,7 @@ from rocketwire.server.net.tls.connection import (
     EMPTY_BYTES,
     LITTLE_BYTES,
     WAITING_BYTES,
-    Connection,
+    TlsConnection,
     receive,
     send,
 )
@@ -103,7 +103,7 @@ async def test_a_client_that_asks_tls_itself_and_does_not_read_is_ended(pairs: l
 
     async def serve() -> None:
         try:
-            await Connection(outer, inner, engine, BufferedBytes(account(), "")).pump()
+            await TlsConnection(outer, inner, engine, BufferedBytes(account(), "")).pump()
         except TlsFault as fault:
             faults.append(fault)
 
@@ -126,7 +126,7 @@ async def test_a_client_that_sends_no_data_is_read_in_small_parts_and_ended(pair
 
         async def serve() -> None:
             with pytest.raises(TlsFault, match="the client sends no data"):
-                await Connection(outer, inner, engine, BufferedBytes(account(), "")).pump()
+                await TlsConnection(outer, inner, engine, BufferedBytes(account(), "")).pump()
 
         nursery.start_soon(serve)
         for _ in range(20):
@@ -142,7 +142,7 @@ async def test_who_is_refused_can_read_why_while_it_still_sends(pairs: list[sock
     engine: Any = Plain()
 
     async def serve() -> None:
-        await Connection(outer, inner, engine, BufferedBytes(account(), "")).pump()
+        await TlsConnection(outer, inner, engine, BufferedBytes(account(), "")).pump()
         outer.close()
 
     async with trio.open_nursery() as nursery:
@@ -163,7 +163,7 @@ async def test_a_session_that_has_closed_is_not_drained(pairs: list[socket.socke
     session.send(b"last")
     session.close()
     with trio.fail_after(60):
-        await Connection(outer, inner, engine, BufferedBytes(account(), "")).pump()
+        await TlsConnection(outer, inner, engine, BufferedBytes(account(), "")).pump()
     assert client.recv(10) == b"last."
 
 
@@ -194,11 +194,11 @@ async def test_what_a_client_does_not_read_counts_until_the_connection_is_refuse
     engine: Any = Plain()
     owner = account(max_in_flight_bytes=1 << 20)
     held = BufferedBytes(owner, "c")
-    owner.relieve_of([held])
+    owner.register_holders([held])
 
     async def serve() -> None:
         with held.scope:
-            await Connection(outer, inner, engine, held).pump()
+            await TlsConnection(outer, inner, engine, held).pump()
 
     async with trio.open_nursery() as nursery:
         nursery.start_soon(serve)
@@ -207,10 +207,10 @@ async def test_what_a_client_does_not_read_counts_until_the_connection_is_refuse
                 session.send(bytes(BUFFER_BYTES))
             await settle()
         assert owner.total == held.held == WAITING_BYTES
-        owner.relieve()
+        owner.make_room()
         assert held.held
         owner.add(1 << 20)
-        owner.relieve()
+        owner.make_room()
         assert (held.held, owner.total) == (0, 1 << 20)
     assert owner.limits.metrics.limited == {"maxInFlightBytes": 1}
 
@@ -220,7 +220,7 @@ async def test_what_a_session_does_not_read_counts_until_it_does(pairs: list[soc
     engine: Any = Plain()
     owner = account()
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(Connection(outer, inner, engine, BufferedBytes(owner, "")).pump)
+        nursery.start_soon(TlsConnection(outer, inner, engine, BufferedBytes(owner, "")).pump)
         while not owner.total:
             with contextlib.suppress(BlockingIOError):
                 client.send(bytes(BUFFER_BYTES))
@@ -252,6 +252,6 @@ async def test_what_cannot_be_decrypted_is_the_fault_whether_or_not_the_client_c
     if left:
         client.close()
     with trio.fail_after(60), pytest.raises(TlsFault, match="it cannot be decrypted"):
-        await Connection(outer, inner, engine, BufferedBytes(account(), "")).pump()
+        await TlsConnection(outer, inner, engine, BufferedBytes(account(), "")).pump()
     if not left:
         assert client.recv(10) == b"alert"

@@ -7,11 +7,11 @@ import ssl
 import pytest
 
 from rocketwire.server.net.tls.contexts import make_test_context
-from rocketwire.server.net.tls.engine import Engine
+from rocketwire.server.net.tls.engine import TlsEngine
 from tests.server.harness import NOW
 
 
-def pass_bytes(client: Engine, server: Engine) -> None:
+def pass_bytes(client: TlsEngine, server: TlsEngine) -> None:
     """Pass on what both have to send."""
     server.receive(client.to_send())
     client.receive(server.to_send())
@@ -22,9 +22,9 @@ def test_both_ends_may_say_at_the_same_time_that_they_leave(version: ssl.TLSVers
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.maximum_version = context.minimum_version = version
-    client, server = Engine(context, server_side=False), Engine(make_test_context(NOW))
+    client, server = TlsEngine(context, server_side=False), TlsEngine(make_test_context(NOW))
     buffer = memoryview(bytearray(100))
-    agreed = set[Engine]()
+    agreed = set[TlsEngine]()
     while len(agreed) < 2:
         agreed |= {each for each in (client, server) if each.shake_hands()}
         pass_bytes(client, server)

@@ -21,8 +21,8 @@ from rocketwire.server.dispatch.dispatcher import FrameDispatcher
 from rocketwire.server.net.outgoing import HIGH_WATER
 from rocketwire.server.net.session import Session
 from rocketwire.server.net.tls import gate as gate_module
-from rocketwire.server.net.tls.engine import Engine
-from rocketwire.wire.codes import RequestCode
+from rocketwire.server.net.tls.engine import TlsEngine
+from rocketwire.wire.facts.codes import RequestCode
 from tests.server.harness import Client, Server, pull_ext, records, send_ext, serving, settle
 from tests.server.net.tls.support import Files, TlsClient, anybody, refused, secured, trusting
 
@@ -444,7 +444,7 @@ async def test_others_go_on_between_the_steps_of_many_handshakes(
 ) -> None:
     passes = 0
     steps: Counter[int] = Counter()
-    real = Engine.shake_hands
+    real = TlsEngine.shake_hands
 
     async def count() -> None:
         nonlocal passes
@@ -452,14 +452,14 @@ async def test_others_go_on_between_the_steps_of_many_handshakes(
             await trio.lowlevel.checkpoint()
             passes += 1
 
-    def noting(self: Engine) -> bool:
+    def noting(self: TlsEngine) -> bool:
         steps[passes] += 1
         return real(self)
 
     async def send_one(client: TlsClient) -> None:
         assert (await client.send("T")).header.code == 0
 
-    monkeypatch.setattr(Engine, "shake_hands", noting)
+    monkeypatch.setattr(TlsEngine, "shake_hands", noting)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(count)
         async with trio.open_nursery() as senders:

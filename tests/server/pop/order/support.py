@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from rocketwire.server.config.live import Live
+from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.clocks.due_time import DueTime
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.pop.order.ordered_queues import OrderedQueues
 from rocketwire.server.pop.ordered import PopQueue
 from rocketwire.server.pop.renewals import Renewals
-from rocketwire.server.pop.reviving.resetting import OffsetResets
+from rocketwire.server.pop.reviving.resetting import OffsetResetter
 from rocketwire.server.timer.keys import TimerKeys
 from rocketwire.server.topics.keys import TopicKeys
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
@@ -24,7 +24,7 @@ from rocketwire.store.tables.topics import TopicTable
 from rocketwire.wire.bodies.group import SubscriptionGroupConfig
 from rocketwire.wire.bodies.topic import TopicConfig
 from tests.server.harness import Clock
-from tests.server.memory_messages import MemoryMessages
+from tests.server.memory_store import MemoryStore
 
 QUEUE: Final = PopQueue("T", "G", 0)
 
@@ -35,11 +35,11 @@ class Setting:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.clock = Clock()
-        keys = Live(TopicKeys())
+        keys = LiveGroup(TopicKeys())
         topics = TopicTable.open(folder / "topics.json", clock=self.clock)
         groups = GroupTable.open(folder / "groups.json", clock=self.clock)
         self.topics = BrokerTopics(topics, keys)
-        self.groups = SubscriptionGroups(groups, keys, Live(LimitKeys()))
+        self.groups = SubscriptionGroups(groups, keys, LiveGroup(LimitKeys()))
         topics.put_built_in(TopicConfig(topic_name="T", read_queue_nums=2, write_queue_nums=2))
         groups.put_built_in(SubscriptionGroupConfig(group_name="G"))
         self.freed: list[PopQueue] = []
@@ -57,12 +57,12 @@ class Setting:
             clock=self.clock,
             due_time=DueTime(),
             renewals=Renewals(lambda: 0.0, lambda: 0),
-            resets=OffsetResets(
+            resets=OffsetResetter(
                 OffsetResetTable.open(self.folder / "offsetResets.json"),
                 self.offsets,
-                store=MemoryMessages(self.clock, ()),
+                store=MemoryStore(self.clock, ()),
                 clock=self.clock,
-                timer_keys=Live(TimerKeys()),
+                timer_keys=LiveGroup(TimerKeys()),
                 wake=lambda: None,
             ),
         )

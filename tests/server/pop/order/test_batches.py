@@ -4,13 +4,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire.server.pop.order.batches import (
-    acknowledged,
-    batch,
-    counts_of,
+    after_ack,
+    after_postponing,
+    invisible_until,
     is_held,
-    kept,
+    make_batch,
     next_offset,
-    out_until,
+    reconsume_counts,
 )
 from rocketwire.store.tables.pop.order_info import OrderInfo
 from rocketwire.wire.pop_handle import OrderCount
@@ -19,7 +19,7 @@ offset_lists = st.lists(st.integers(0, 100), unique=True, min_size=1, max_size=3
 
 
 def made(*offsets: int, attempt: str | None = None, former: OrderInfo | None = None) -> OrderInfo:
-    return batch(former, attempt_id=attempt, pop_time=1000, invisible_time=60, offsets=offsets)
+    return make_batch(former, attempt_id=attempt, pop_time=1000, invisible_time=60, offsets=offsets)
 
 
 @given(offset_lists, st.data())
@@ -27,43 +27,43 @@ def test_what_is_acknowledged_is_not_waited_for(offsets: list[int], data: st.Dat
     info = made(*offsets)
     left = set(offsets)
     for offset in data.draw(st.permutations(offsets)):
-        assert (next_offset(info), out_until(info)) == (min(left), 1060)
-        after = acknowledged(info, offset)
+        assert (next_offset(info), invisible_until(info)) == (min(left), 1060)
+        after = after_ack(info, offset)
         assert after is not None
-        assert acknowledged(after, offset) == after
+        assert after_ack(after, offset) == after
         info = after
         left.remove(offset)
-    assert (next_offset(info), out_until(info)) == (offsets[-1] + 1, None)
+    assert (next_offset(info), invisible_until(info)) == (offsets[-1] + 1, None)
 
 
 @given(offset_lists, st.dictionaries(st.integers(0, 100), st.integers(0, 5000), max_size=8))
 def test_a_batch_is_out_as_long_as_any_of_its_messages(offsets: list[int], times: dict[int, int]) -> None:
     info = made(*offsets)
     for offset in times.keys() & set(offsets):
-        info = kept(info, offset, times[offset])
-    assert out_until(info) == max(times.get(offset, 1060) for offset in offsets)
+        info = after_postponing(info, offset, times[offset])
+    assert invisible_until(info) == max(times.get(offset, 1060) for offset in offsets)
 
 
 def test_a_batch_without_a_time_of_its_own_is_out_as_long_as_is_asked() -> None:
     info = OrderInfo(pop_time=1000, offset_list=(5,))
-    assert (out_until(info), out_until(info, 7)) == (1000, 1007)
+    assert (invisible_until(info), invisible_until(info, 7)) == (1000, 1007)
 
 
 def test_a_client_holds_what_it_neither_acknowledged_nor_postponed() -> None:
     info = made(1, 2)
     assert is_held(info)
-    postponed = kept(info, 2, 5000)
+    postponed = after_postponing(info, 2, 5000)
     assert is_held(postponed)
     assert not is_held(postponed, consumed=2)
-    done = acknowledged(postponed, 1)
+    done = after_ack(postponed, 1)
     assert done is not None
     assert not is_held(done)
 
 
 def test_what_is_not_in_a_batch_is_not_acknowledged() -> None:
-    assert acknowledged(made(1, 3), 2) is None
-    assert acknowledged(OrderInfo(), 0) is None
-    assert out_until(OrderInfo()) is None
+    assert after_ack(made(1, 3), 2) is None
+    assert after_ack(OrderInfo(), 0) is None
+    assert invisible_until(OrderInfo()) is None
 
 
 def test_messages_that_come_again_are_counted() -> None:
@@ -71,13 +71,13 @@ def test_messages_that_come_again_are_counted() -> None:
     again = made(1, 2, former=first)
     more = made(2, 5, former=again)
     assert [each.offset_consumed_count for each in (first, again, more)] == [None, {1: 1, 2: 1}, {2: 2}]
-    assert counts_of(first, "T", 3) == [OrderCount("0", 3, None, 0)]
-    assert counts_of(again, "T", 3) == [
+    assert reconsume_counts(first, "T", 3) == [OrderCount("0", 3, None, 0)]
+    assert reconsume_counts(again, "T", 3) == [
         OrderCount("0", 3, 1, 1),
         OrderCount("0", 3, 2, 1),
         OrderCount("0", 3, None, 1),
     ]
-    assert counts_of(more, "%RETRY%G_T", 3) == [OrderCount("1", 3, 2, 2), OrderCount("1", 3, None, 0)]
+    assert reconsume_counts(more, "%RETRY%G_T", 3) == [OrderCount("1", 3, 2, 2), OrderCount("1", 3, None, 0)]
 
 
 def test_the_same_attempt_does_not_count_again() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rocketwire.store.tables.pop.order_info import OrderInfoTable
-from rocketwire.wire.codes import PopResponseCode, RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import PopResponseCode, RequestCode, ResponseCode
 from rocketwire.wire.headers import decode_ext
 from rocketwire.wire.headers.pop import NotificationResponseHeader
 from tests.server.harness import NOW, Client, Server, serving, settle

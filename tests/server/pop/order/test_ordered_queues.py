@@ -18,8 +18,8 @@ from rocketwire.server.pop.ordered import OrderedBatch, PopQueue
 from rocketwire.store.tables.pop.order_info import OrderInfo
 from rocketwire.wire.bodies.fastjson import loads
 from rocketwire.wire.bodies.topic import TopicConfig
-from rocketwire.wire.codes import RequestCode, ResponseCode
-from rocketwire.wire.pop_handle import OrderCount, decode_pop_handle, order_count_info, popped_queues
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
+from rocketwire.wire.pop_handle import OrderCount, decode_pop_handle, decode_popped_queues, encode_order_count_info
 from tests.server.harness import NOW, mock_clock, settle
 from tests.server.pop.order.support import QUEUE, Setting
 from tests.wire import golden
@@ -43,20 +43,20 @@ class Replay:
         fields, answer, ordered = row["fields"], row["header"], self.setting.ordered
         self.setting.clock.now = int(answer["popTime"])
         counts: list[OrderCount] = []
-        for popped in popped_queues(answer["startOffsetInfo"], answer["msgOffsetInfo"]):
+        for popped in decode_popped_queues(answer["startOffsetInfo"], answer["msgOffsetInfo"]):
             queue = self.queue(fields, popped.queue_id)
-            assert not ordered.blocks(queue, fields.get("attemptId"), fields["invisibleTime"]), row
+            assert not ordered.is_blocked(queue, fields.get("attemptId"), fields["invisibleTime"]), row
             assert (self.setting.offsets.query(queue.group, queue.topic, queue.queue_id) or 0) == popped.start_offset
             batch = OrderedBatch(
                 queue, fields.get("attemptId"), self.setting.clock.now, fields["invisibleTime"], popped.offsets
             )
-            counts += ordered.counts(batch)
-            ordered.popped(batch)
+            counts += ordered.reconsume_counts(batch)
+            ordered.note_popped(batch)
         if row["answer"]:
             queue = self.queue(fields, fields["queueId"])
             expected = row["what"] not in {"empty queue", "no messages match"}
-            assert ordered.blocks(queue, fields.get("attemptId"), fields["invisibleTime"]) == expected, row
-        assert order_count_info(counts) == answer["orderCountInfo"], row
+            assert ordered.is_blocked(queue, fields.get("attemptId"), fields["invisibleTime"]) == expected, row
+        assert encode_order_count_info(counts) == answer["orderCountInfo"], row
 
     def ack(self, row: dict[str, Any]) -> None:
         fields = row["fields"]
@@ -119,7 +119,7 @@ def test_an_acknowledgement_of_a_lost_batch_passes_over_nothing(tmp_path: Path) 
 
 def test_waiting_pops_are_woken_when_all_is_acknowledged(tmp_path: Path) -> None:
     setting = Setting(tmp_path)
-    setting.ordered.popped(taken([0, 1]))
+    setting.ordered.note_popped(taken([0, 1]))
     setting.ordered.ack(QUEUE, 1, NOW, 60_000)
     assert setting.freed == []
     setting.ordered.ack(QUEUE, 0, NOW, 60_000)
@@ -141,19 +141,19 @@ async def test_waiting_pops_are_woken_when_the_time_is_up(tmp_path: Path) -> Non
             setting.freed.clear()
             return found
 
-        setting.ordered.popped(taken([0, 1], invisible=10_000))
+        setting.ordered.note_popped(taken([0, 1], invisible=10_000))
         assert await passes(9.999) == []
         assert await passes(0.001) == [QUEUE]
-        setting.ordered.popped(taken([0, 1], at=setting.clock.now, invisible=10_000))
+        setting.ordered.note_popped(taken([0, 1], at=setting.clock.now, invisible=10_000))
         setting.ordered.change(QUEUE, 1, setting.clock.now, setting.clock.now + 30_000)
         assert await passes(10) == []
         assert await passes(20) == [QUEUE]
         at = setting.clock.now
-        setting.ordered.popped(taken([0, 1], at=at, invisible=10_000))
+        setting.ordered.note_popped(taken([0, 1], at=at, invisible=10_000))
         setting.ordered.ack(QUEUE, 0, at, 10_000)
         setting.ordered.change(QUEUE, 1, at, at + 5)
         assert await passes(0.005) == [QUEUE]
-        setting.ordered.popped(taken([1], at=at, invisible=100_000))
+        setting.ordered.note_popped(taken([1], at=at, invisible=100_000))
         setting.ordered.change(QUEUE, 1, at, setting.clock.now)  # its consumer is gone
         assert setting.freed == [QUEUE]
         setting.freed.clear()
@@ -162,11 +162,11 @@ async def test_waiting_pops_are_woken_when_the_time_is_up(tmp_path: Path) -> Non
 
 async def test_what_was_out_before_a_restart_is_out(tmp_path: Path) -> None:
     setting = Setting(tmp_path)
-    setting.ordered.popped(taken([0], attempt="a", invisible=10_000))
+    setting.ordered.note_popped(taken([0], attempt="a", invisible=10_000))
     setting.save()
     setting.start()
-    assert setting.ordered.blocks(QUEUE, None, 1)
-    assert not setting.ordered.blocks(QUEUE, "a", 1)
+    assert setting.ordered.is_blocked(QUEUE, None, 1)
+    assert not setting.ordered.is_blocked(QUEUE, "a", 1)
     async with trio.open_nursery() as nursery:
         nursery.start_soon(setting.ordered.run, BackgroundBudget())
         await settle()
@@ -175,26 +175,26 @@ async def test_what_was_out_before_a_restart_is_out(tmp_path: Path) -> None:
         await settle()
         nursery.cancel_scope.cancel()
     assert setting.freed == [QUEUE]
-    assert not setting.ordered.blocks(QUEUE, None, 1)
+    assert not setting.ordered.is_blocked(QUEUE, None, 1)
 
 
 def test_messages_that_the_offset_has_passed_keep_nobody_waiting(tmp_path: Path) -> None:
     """The offset is saved more often than the batch: after a kill it may be ahead."""
     setting = Setting(tmp_path)
-    setting.ordered.popped(taken([0, 1]))
+    setting.ordered.note_popped(taken([0, 1]))
     setting.table.persist()
     setting.offsets.commit("G", "T", 0, 1)
-    assert setting.ordered.blocks(QUEUE, None, 1)
+    assert setting.ordered.is_blocked(QUEUE, None, 1)
     setting.ordered.ack(QUEUE, 1, NOW, 60_000)
     setting.offsets.persist()
     setting.start()
     assert setting.table.get("T", "G", 0) is not None
-    assert not setting.ordered.blocks(QUEUE, None, 1)
+    assert not setting.ordered.is_blocked(QUEUE, None, 1)
 
 
 def test_an_offset_that_was_moved_ahead_does_not_go_back(tmp_path: Path) -> None:
     setting = Setting(tmp_path)
-    setting.ordered.popped(taken([3, 4, 5]))
+    setting.ordered.note_popped(taken([3, 4, 5]))
     setting.offsets.commit("G", "T", 0, 5)
     setting.ordered.ack(QUEUE, 4, NOW, 60_000)
     assert setting.offsets.query("G", "T", 0) == 5
@@ -204,7 +204,7 @@ def test_an_offset_that_was_moved_ahead_does_not_go_back(tmp_path: Path) -> None
     setting.ordered.ack(QUEUE, 4, NOW, 60_000)
     assert setting.offsets.query("G", "T", 0) == 4
     assert setting.freed == [QUEUE]
-    assert not setting.ordered.blocks(QUEUE, None, 60_000)
+    assert not setting.ordered.is_blocked(QUEUE, None, 60_000)
 
 
 async def test_batches_of_what_is_gone_are_forgotten(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -226,7 +226,7 @@ async def test_batches_of_what_is_gone_are_forgotten(tmp_path: Path, caplog: pyt
         nursery.start_soon(setting.ordered.run, BackgroundBudget())
         await settle()
         assert len(table.consumptions()) == 303
-        setting.ordered.unclean()
+        setting.ordered.schedule_cleaning()
         await settle()
         assert (table.consumptions(), table.of("T", "G")) == ([("T", "G")], {0: fresh})
         lines = [line.partition(",")[0] for line in caplog.messages if "in order" in line]
@@ -275,7 +275,7 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(attempt=st.sampled_from([None, "a", "b"]), most=st.integers(1, 4), invisible=st.integers(1, 20))
     def pop(self, attempt: str | None, most: int, invisible: int) -> None:
         now = self.setting.clock.now
-        blocked = self.setting.ordered.blocks(QUEUE, attempt, invisible)
+        blocked = self.setting.ordered.is_blocked(QUEUE, attempt, invisible)
         is_out = any(until > now for until in self.out.values())
         assert blocked == (is_out and (attempt is None or attempt != self.attempt))
         start = self.next
@@ -283,8 +283,8 @@ class QueueMachine(RuleBasedStateMachine):
         if blocked or not offsets:
             return
         batch = OrderedBatch(QUEUE, attempt, now, invisible, offsets)
-        counts = self.setting.ordered.counts(batch)
-        self.setting.ordered.popped(batch)
+        counts = self.setting.ordered.reconsume_counts(batch)
+        self.setting.ordered.note_popped(batch)
         same = attempt is not None and attempt == self.attempt
         again = {} if same else {offset: self.times.get(offset, 0) + 1 for offset in offsets if offset in self.last}
         self.times = self.times if same else again

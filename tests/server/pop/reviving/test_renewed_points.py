@@ -1,8 +1,8 @@
-"""Check points that are renewed have one key: tests `server.pop.reviving.joining`."""
+"""Check points that are renewed have one key: tests `server.pop.reviving.pending_check_points`."""
 
 from __future__ import annotations
 
-from rocketwire.server.pop.reviving.joining import Points
+from rocketwire.server.pop.reviving.pending_check_points import PendingCheckPoints
 from rocketwire.wire.pop_records import Ack, CheckPoint
 
 NEVER = 10**15
@@ -18,7 +18,7 @@ def ack(offset: int) -> Ack:
     return Ack(topic="T", group="G", start_offset=5, pop_time=1000, broker="B", offset=offset)
 
 
-def left(points: Points) -> list[list[int]]:
+def left(points: PendingCheckPoints) -> list[list[int]]:
     """What is not acknowledged of each check point, the earliest first."""
     found = []
     while (pending := points.take_due(NEVER)) is not None:
@@ -27,7 +27,7 @@ def left(points: Points) -> list[list[int]]:
 
 
 def test_an_acknowledgement_is_of_the_check_point_before_it() -> None:
-    points = Points(-1, "B")
+    points = PendingCheckPoints(-1, "B")
     points.add(point(), 0, 100)
     points.ack(ack(5))
     points.ack(ack(6))  # by the broker, for it is renewed
@@ -36,7 +36,7 @@ def test_an_acknowledgement_is_of_the_check_point_before_it() -> None:
 
 
 def test_acknowledgements_behind_are_of_the_renewed_one() -> None:
-    points = Points(-1, "B")
+    points = PendingCheckPoints(-1, "B")
     points.add(point(), 0, 100)
     points.ack(ack(5))
     points.add(point(120_000), 1, 200)
@@ -45,14 +45,14 @@ def test_acknowledgements_behind_are_of_the_renewed_one() -> None:
 
 
 def test_one_that_was_delivered_twice_counts_once() -> None:
-    points = Points(-1, "B")
+    points = PendingCheckPoints(-1, "B")
     points.add(point(), 0, 100)
     points.add(point(), 1, 100)
     assert left(points) == [[5, 6], []]
 
 
 def test_all_are_done_in_the_end() -> None:
-    points = Points(-1, "B")
+    points = PendingCheckPoints(-1, "B")
     points.add(point(), 0, 100)
     first = points.take_due(NEVER)
     assert first is not None

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rocketwire.wire.codes import RequestCode, ResponseCode
+from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.grpc import definition_pb2 as d
 from rocketwire.wire.grpc import service_pb2 as s
 from tests.server.clients.test_online_handlers import TOLD, asked, join

@@ -183,10 +183,10 @@ async def test_a_group_without_a_place_for_another_offset(tmp_path: Path) -> Non
     room = filled(tmp_path)
     async with room.running():
         room.pop(most=1)
-        room.offsets.most = 0
+        room.offsets.max_offsets = 0
         await pass_ms(room, 10_100)
         assert room.delivered(RETRY) == [b"m0"]
-        room.offsets.most = 1000
+        room.offsets.max_offsets = 1000
         assert b"m0" in bodies(room.pop())
     room.stop()
 

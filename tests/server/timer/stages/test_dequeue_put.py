@@ -37,13 +37,13 @@ async def test_a_full_disk_holds_up_and_repeats_nothing(tmp_path: Path, caplog: 
         for number in range(1000):
             timers.send_in(b"%d" % number, 5000)
         await timers.pass_time(1)
-        timers.store.refusal = DiskNearlyFull("full")
+        timers.store.disk_refusal = DiskNearlyFull("full")
         for _ in range(10):
             await timers.pass_time(1000)
         assert timers.delivered() == []
         assert timers.timer.lag_ms > 4000
         assert len([each for each in caplog.records if each.levelno >= logging.WARNING]) == 1
-        timers.store.refusal = None
+        timers.store.disk_refusal = None
         for _ in range(4):
             await timers.pass_time(500)
         assert sorted(timers.delivered()) == sorted(b"%d" % number for number in range(1000))

@@ -12,9 +12,9 @@ import trio.testing
 from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.timer.counts import TimerCounts
 from rocketwire.server.timer.stages.enqueue_get import EnqueueGet
-from rocketwire.server.timer.tasks import Bell
-from rocketwire.server.timer.topic import TimerEntries, TimerTopic
-from rocketwire.server.timer.wheel.markers import Markers
+from rocketwire.server.timer.tasks import WakeSignal
+from rocketwire.server.timer.topic import TimerEntries, TimerTopicReader
+from rocketwire.server.timer.wheel.markers import CancelMarkers
 from tests.server.harness import mock_clock
 from tests.server.timer.support import Timers, timer_draft
 from tests.store.support import START, open_store, small
@@ -45,13 +45,19 @@ async def test_nothing_waits_for_a_flood_of_sends_to_end(tmp_path: Path) -> None
 async def test_what_came_at_once_is_read_in_short_steps(tmp_path: Path) -> None:
     store = open_store(small(tmp_path, commit_log_file_size=4 << 20, consume_queue_file_size=20 << 12))
     assert len(store.append([timer_draft(b"", START + DAY, key=f"{number}") for number in range(2000)])) == 2000
-    topic = TimerTopic(store)
+    topic = TimerTopicReader(store)
     for slow, most in ((False, 512), (True, 128)):
         groups_in, groups_out = trio.open_memory_channel[TimerEntries](4)
         ends = [0]
         async with trio.open_nursery() as nursery:
             stage = EnqueueGet(
-                topic, Markers(topic, 1000, 0), TimerCounts(), Bell(), 0, lambda _: False, BackgroundBudget()
+                topic,
+                CancelMarkers(topic, 1000, 0),
+                TimerCounts(),
+                WakeSignal(),
+                0,
+                lambda _: False,
+                BackgroundBudget(),
             )
             nursery.start_soon(stage.run, groups_in, count().__next__ if slow else lambda: 0.0)
             await trio.testing.wait_all_tasks_blocked()

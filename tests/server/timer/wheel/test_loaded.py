@@ -13,11 +13,11 @@ def taken(loaded: LoadedSlots, now: int, most: int = 100, enqueued: int = 0) -> 
 
 def test_a_slot_that_is_being_read_gives_nothing() -> None:
     loaded = LoadedSlots(0, P)
-    slot = loaded.begin(0)
+    slot = loaded.begin_slot(0)
     loaded.add(slot, 52, 500, rolls=False)
     assert [loaded.next_due, loaded.oldest] == [None, 0]
     assert taken(loaded, 2000) == []
-    loaded.finish(slot)
+    loaded.finish_slot(slot)
     assert [loaded.next_due, loaded.count, loaded.to] == [500, 1, P]
     assert taken(loaded, 499) == []
     assert taken(loaded, 500) == [(500, [52])]
@@ -28,10 +28,10 @@ def test_a_slot_that_is_being_read_gives_nothing() -> None:
 
 def test_messages_come_out_by_time_and_the_oldest_of_a_time_first() -> None:
     loaded = LoadedSlots(0, P)
-    slot = loaded.begin(0)
+    slot = loaded.begin_slot(0)
     for position, due in ((400, 7), (300, 5), (200, 7), (100, 7)):  # as units are read: newest first
         loaded.add(slot, position, due, rolls=False)
-    loaded.finish(slot)
+    loaded.finish_slot(slot)
     assert taken(loaded, 9, most=2) == [(5, [300]), (7, [100])]
     assert taken(loaded, 9, most=9) == [(7, [400, 200])]
 
@@ -42,10 +42,10 @@ def test_a_slot_waits_for_those_that_roll_before_it() -> None:
     loaded.add(first, 52, 0, rolls=True)
     loaded.add(second, 104, P + 1, rolls=False)
     assert taken(loaded, 5000) == [(0, [52])]
-    assert loaded.held_up(9)
+    assert loaded.is_blocked(9)
     assert taken(loaded, 5000) == []
     assert loaded.settled(first, 0, rolled_to=8)
-    assert loaded.held_up(7)
+    assert loaded.is_blocked(7)
     assert taken(loaded, 5000, enqueued=7) == []
     assert taken(loaded, 5000, enqueued=8) == [(P + 1, [104])]
 
@@ -88,7 +88,7 @@ def test_what_is_dropped_is_forgotten() -> None:
     assert slot.dropped
     assert [loaded.first, loaded.next_due, loaded.count, loaded.to, len(loaded)] == [None, None, 0, 500, 0]
     assert not loaded.settled(slot, P + 5, rolled_to=None)
-    assert not loaded.held_up(0)
+    assert not loaded.is_blocked(0)
 
 
 def test_the_earliest_slot_is_the_first() -> None:

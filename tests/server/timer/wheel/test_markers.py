@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.server.timer.records import Cancelled
-from rocketwire.server.timer.topic import TimerTopic
-from rocketwire.server.timer.wheel.markers import MOST_MARKERS, Markers, with_few_markers
+from rocketwire.server.timer.records import CancelledMessage
+from rocketwire.server.timer.topic import TimerTopicReader
+from rocketwire.server.timer.wheel.markers import MOST_MARKERS, CancelMarkers, split_at_markers
 from rocketwire.store.append.drafts import Draft
 from rocketwire.store.store import MessageStore
-from rocketwire.store.timer.units import Unit
+from rocketwire.store.timer.units import TimerUnit
 from rocketwire.wire.names import TIMER_TOPIC
 from tests.server.timer.support import timer_draft
 from tests.store.support import START, open_store, small
@@ -33,8 +33,8 @@ def marker(key: str, due: int = DUE) -> Draft:
     return timer_draft(b"", due, key=f"D{key}", TIMER_DEL_UNIQKEY=key)
 
 
-def look(markers: Markers) -> None:
-    assert list(markers.look(lambda: 0.0)) == []
+def look(markers: CancelMarkers) -> None:
+    assert list(markers.read_new(lambda: 0.0)) == []
 
 
 def put(store: MessageStore, *drafts: Draft) -> None:
@@ -42,31 +42,31 @@ def put(store: MessageStore, *drafts: Draft) -> None:
 
 
 def test_markers_are_known_when_the_topic_was_looked_through(store: MessageStore) -> None:
-    topic = TimerTopic(store)
-    markers = Markers(topic, 1000, 0)
+    topic = TimerTopicReader(store)
+    markers = CancelMarkers(topic, 1000, 0)
     look(markers)
     put(store, timer_draft(b"", DUE, key="a"), marker("a"), marker("b", DUE + 1000))
     look(markers)
     for key, due, cancelled in (("a", DUE, True), ("a", DUE + 1000, False), ("b", DUE + 1000, True), ("c", DUE, False)):
-        assert markers.cancel(Cancelled("T", key), timer_draft(b"", due, key=key).properties) is cancelled
-    assert not markers.cancel(Cancelled("Other", "a"), SAME_TIME)
-    assert not markers.cancel(Cancelled("T", "a"), b"TIMER_OUT_MS\x01never")
-    assert not markers.cancel(Cancelled("T", "a"), b"")
+        assert markers.is_cancelled(CancelledMessage("T", key), timer_draft(b"", due, key=key).properties) is cancelled
+    assert not markers.is_cancelled(CancelledMessage("Other", "a"), SAME_TIME)
+    assert not markers.is_cancelled(CancelledMessage("T", "a"), b"TIMER_OUT_MS\x01never")
+    assert not markers.is_cancelled(CancelledMessage("T", "a"), b"")
 
 
 def test_a_long_look_takes_several_steps(store: MessageStore) -> None:
     put(store, *(timer_draft(b"", DUE, key=f"{number}") for number in range(600)), marker("a"))
-    markers = Markers(TimerTopic(store), 1000, 0)
-    assert len(list(markers.look(count().__next__))) > 1
-    assert markers.cancel(Cancelled("T", "a"), SAME_TIME)
+    markers = CancelMarkers(TimerTopicReader(store), 1000, 0)
+    assert len(list(markers.read_new(count().__next__))) > 1
+    assert markers.is_cancelled(CancelledMessage("T", "a"), SAME_TIME)
 
 
 def test_a_look_catches_up_with_senders_however_fast(store: MessageStore) -> None:
     some = [timer_draft(b"", DUE, key=f"{number}") for number in range(600)]
     put(store, *some)
-    markers = Markers(TimerTopic(store), 1000, 0)
+    markers = CancelMarkers(TimerTopicReader(store), 1000, 0)
     steps = 0
-    for _ in markers.look(count().__next__):  # each step has time for one piece
+    for _ in markers.read_new(count().__next__):  # each step has time for one piece
         put(store, *some)
         steps += 1
         assert steps < 10
@@ -74,28 +74,28 @@ def test_a_look_catches_up_with_senders_however_fast(store: MessageStore) -> Non
 
 
 def test_markers_that_are_in_the_index_are_forgotten_in_time(store: MessageStore) -> None:
-    topic = TimerTopic(store)
-    markers = Markers(topic, 1000, 0)
+    topic = TimerTopicReader(store)
+    markers = CancelMarkers(topic, 1000, 0)
     put(store, marker("a"))
     look(markers)
     markers.enqueued(0)
     put(store, marker("b"))
     look(markers)
-    assert markers.cancel(Cancelled("T", "a"), SAME_TIME)
-    assert markers.cancel(Cancelled("T", "b"), SAME_TIME)
+    assert markers.is_cancelled(CancelledMessage("T", "a"), SAME_TIME)
+    assert markers.is_cancelled(CancelledMessage("T", "b"), SAME_TIME)
     markers.enqueued(1)
     markers.enqueued(2)
     markers.enqueued(2)
-    assert not markers.cancel(Cancelled("T", "a"), SAME_TIME)
-    assert not markers.cancel(Cancelled("T", "b"), SAME_TIME)
+    assert not markers.is_cancelled(CancelledMessage("T", "a"), SAME_TIME)
+    assert not markers.is_cancelled(CancelledMessage("T", "b"), SAME_TIME)
 
 
-def units(magic: int, count: int) -> list[Unit]:
-    return [Unit(number, -1, magic, 0, 0, 0, 0, 0, 0) for number in range(count)]
+def units(magic: int, count: int) -> list[TimerUnit]:
+    return [TimerUnit(number, -1, magic, 0, 0, 0, 0, 0, 0) for number in range(count)]
 
 
 def test_a_piece_has_few_markers_and_all_stay_in_their_order() -> None:
     plain, markers = units(1, 1000), units(4, 2 * MOST_MARKERS + 1)
-    pieces = list(with_few_markers([plain, [*plain, *markers, *plain], markers[:MOST_MARKERS]]))
-    assert [sum(unit.deletes for unit in piece) for piece in pieces] == [0, MOST_MARKERS, MOST_MARKERS, 1, MOST_MARKERS]
+    pieces = list(split_at_markers([plain, [*plain, *markers, *plain], markers[:MOST_MARKERS]]))
+    assert [sum(unit.cancels for unit in piece) for piece in pieces] == [0, MOST_MARKERS, MOST_MARKERS, 1, MOST_MARKERS]
     assert [unit for piece in pieces[1:4] for unit in piece] == [*plain, *markers, *plain]

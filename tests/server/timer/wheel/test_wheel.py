@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from rocketwire.server.timer.tasks import Bell
-from rocketwire.server.timer.topic import TimerEntries, TimerTopic
+from rocketwire.server.timer.tasks import WakeSignal
+from rocketwire.server.timer.topic import TimerEntries, TimerTopicReader
 from rocketwire.server.timer.wheel import loaded
-from rocketwire.server.timer.wheel.markers import Markers
+from rocketwire.server.timer.wheel.markers import CancelMarkers
 from rocketwire.server.timer.wheel.wheel import NearWheel
 from rocketwire.store.disk.files import RealFileSystem
 from rocketwire.store.timer.timer_index import TimerIndex
-from rocketwire.store.timer.units import Waiting
+from rocketwire.store.timer.units import TimerRecord
 from tests.server.harness import Clock
 from tests.server.timer.support import Timers
 from tests.store.support import START, open_store, small
@@ -27,7 +27,7 @@ NOW = START - START % 1000
 def waiting_in(*seconds: int, after: int = 0) -> TimerEntries:
     """Messages that stand in the log one after the other, with so many before them."""
     outs = [NOW + 1000 * second + 5 for second in seconds]
-    return TimerEntries([Waiting(out, 100 * at, 90, 7, deletes=False) for at, out in enumerate(outs, after)], 0)
+    return TimerEntries([TimerRecord(out, 100 * at, 90, 7, cancels=False) for at, out in enumerate(outs, after)], 0)
 
 
 @contextmanager
@@ -37,8 +37,8 @@ def near_wheel(folder: Path) -> Iterator[tuple[NearWheel, Clock]]:
     clock.now = NOW
     index = TimerIndex.open(store.settings, store, RealFileSystem(), now=NOW)
     assert list(index.recovery()) == []
-    topic = TimerTopic(store)
-    yield NearWheel(index, topic, Markers(topic, index.precision, 0), clock, Bell()), clock
+    topic = TimerTopicReader(store)
+    yield NearWheel(index, topic, CancelMarkers(topic, index.precision, 0), clock, WakeSignal()), clock
     index.close()
     store.close()
 
@@ -119,7 +119,7 @@ async def test_a_slot_that_cannot_be_read_holds_up_none_before_it(
             def refused(*_: object) -> None:
                 raise OSError(errno.EMFILE, "too many open files")
 
-            patch.setattr(TimerTopic, "cancelled_by", refused)
+            patch.setattr(TimerTopicReader, "cancelled_by", refused)
             for _ in range(23):
                 await again.pass_time(500)
             again.send_in(b"between", 100)

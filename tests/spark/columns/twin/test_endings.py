@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rocketwire.spark.columns import twin
 from rocketwire.spark.columns.twin.endings import last_values
-from rocketwire.wire.message import Message, encode_record
+from rocketwire.wire.message import MessageRecord, encode_record
 from rocketwire.wire.properties import decode_properties
 
 _HEAD = b"x" * 40
@@ -57,7 +57,7 @@ def test_what_is_found_is_what_the_properties_say(texts: list[bytes]) -> None:
 
 @given(st.lists(_TEXTS, min_size=1, max_size=5), st.sampled_from([b"", _NO_TAGS]))
 def test_the_column_of_tags_is_the_same_alone_and_with_others(texts: list[bytes], body: bytes) -> None:
-    records = [encode_record(Message(topic="T", queue_id=0, body=body, properties=text)) for text in texts]
+    records = [encode_record(MessageRecord(topic="T", queue_id=0, body=body, properties=text)) for text in texts]
     positions = np.cumsum([0, *map(len, records[:-1])])
     [alone] = twin.columns(b"".join(records), positions, ["tags"])
     [tags, _] = twin.columns(b"".join(records), positions, ["tags", "keys"])

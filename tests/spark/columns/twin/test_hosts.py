@@ -4,7 +4,7 @@ import numpy as np
 
 from rocketwire.spark.columns.twin.hosts import host_texts, offset_ids
 from rocketwire.wire.hosts import encode_host
-from rocketwire.wire.message import Message, encode_record
+from rocketwire.wire.message import MessageRecord, encode_record
 from rocketwire.wire.message_id import offset_message_id
 
 HOSTS = [
@@ -27,7 +27,9 @@ def test_hosts_in_turn_and_in_runs() -> None:
     for number, (born, store) in enumerate(pairs):
         positions.append(len(log))
         log += encode_record(
-            Message(topic="T", queue_id=0, body=b"", born_host=born, store_host=store, physical_offset=number << 33)
+            MessageRecord(
+                topic="T", queue_id=0, body=b"", born_host=born, store_host=store, physical_offset=number << 33
+            )
         )
     at = np.array(positions, np.int64)
 
@@ -41,7 +43,7 @@ def test_hosts_in_turn_and_in_runs() -> None:
 def test_many_different_hosts() -> None:
     hosts = [(f"{number % 256}.{number % 7}.0.{number % 251}", number * 40_009 - (1 << 31)) for number in range(300)]
     hosts += [(f"::{number:x}", number) for number in range(1, 40)]
-    records = [encode_record(Message(topic="T", queue_id=0, body=b"", born_host=host)) for host in hosts]
+    records = [encode_record(MessageRecord(topic="T", queue_id=0, body=b"", born_host=host)) for host in hosts]
     at = np.cumsum([0, *map(len, records[:-1])])
     assert host_texts(b"".join(records), at, "born_host").to_pylist() == list(map(text, hosts))
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from rocketwire.spark.columns.twin import places
 from rocketwire.spark.columns.twin.places import records_at, whole_records
-from rocketwire.wire.message import Message, encode_record
+from rocketwire.wire.message import MessageRecord, encode_record
 
 
 def record(body: bytes) -> bytes:
-    return encode_record(Message(topic="T", queue_id=0, body=body))
+    return encode_record(MessageRecord(topic="T", queue_id=0, body=body))
 
 
 INNER = record(b"inner") * 3

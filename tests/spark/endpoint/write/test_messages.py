@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rocketwire.spark.endpoint.write.ids import UniqueKeys
-from rocketwire.spark.endpoint.write.messages import OWN_NAMES, Run, encoded_items, runs
-from rocketwire.spark.errors import MessageInvalid
+from rocketwire.spark.endpoint.write.messages import OWN_NAMES, SendableRows, encoded_items, sendable_rows
+from rocketwire.spark.errors import RowInvalid
 from rocketwire.wire.batch import BatchItem, decode_batch, encode_batch
 from rocketwire.wire.properties import decode_properties
 from tests.spark.endpoint.support import NOW, rows
@@ -26,12 +26,12 @@ words = st.none() | texts
 own = {"UNIQ_KEY", "TAGS", "KEYS", "DELAY", "TRAN_MSG", "MIN_OFFSET"}
 
 
-def cut(batch: pa.RecordBatch, topic: str | None = None, most: int = 1000) -> list[Run]:
+def cut(batch: pa.RecordBatch, topic: str | None = None, most: int = 1000) -> list[SendableRows]:
     keys = UniqueKeys("127.0.0.1", 1, lambda count: b"\1" * count, lambda: NOW)
-    return list(runs(batch, topic=topic, most=most, keys=keys))
+    return list(sendable_rows(batch, topic=topic, most=most, keys=keys))
 
 
-def items(run: Run) -> list[tuple[int, bytes, dict[str, str]]]:
+def items(run: SendableRows) -> list[tuple[int, bytes, dict[str, str]]]:
     found = decode_batch(run.items[run.bounds[0] : run.bounds[-1]])
     return [(item.flag, bytes(item.body), decode_properties(item.properties.decode())) for item in found]
 
@@ -155,7 +155,7 @@ def test_a_batch_is_what_its_codec_writes(values: list[tuple[bytes, bytes, int]]
     ],
 )
 def test_rows_that_are_no_messages(columns: dict[str, list[Any]], text: str) -> None:
-    with pytest.raises(MessageInvalid, match=text):
+    with pytest.raises(RowInvalid, match=text):
         cut(rows(**columns))
 
 

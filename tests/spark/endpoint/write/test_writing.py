@@ -12,11 +12,11 @@ from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from rocketwire.remoting.errors import NoSuchTopic
 from rocketwire.spark.endpoint.options import write_options
-from rocketwire.spark.endpoint.write.writing import Written, batch_writer, stream_writer, write
+from rocketwire.spark.endpoint.write.writing import WrittenMessages, batch_writer, stream_writer, write
 from rocketwire.spark.errors import (
     EndpointUnreachable,
-    MessageInvalid,
     OptionInvalid,
+    RowInvalid,
     SendFailed,
     TopicUnknown,
     WriteUnsupported,
@@ -24,7 +24,7 @@ from rocketwire.spark.errors import (
 from rocketwire.spark.source import RocketMQDataSource
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.route import BrokerData, QueueData, TopicRouteData
-from rocketwire.wire.codes import RequestCode
+from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.properties import decode_properties
 from tests.cli.endpoint import FakeServer, Told, fake_server
 from tests.spark.endpoint.support import NOW, bodies, messages, rows, written
@@ -83,14 +83,14 @@ def test_delayed_messages_are_sent_by_themselves(namesrv: str) -> None:
 
 
 def test_nothing_is_sent_of_a_batch_with_a_row_that_is_no_message(namesrv: str) -> None:
-    with pytest.raises(MessageInvalid):
+    with pytest.raises(RowInvalid):
         written(namesrv, rows(topic=["Wrong"] * 2, body=[b"fine", None]))
     with pytest.raises(NoSuchTopic):
         messages(namesrv, "Wrong")
 
 
 def test_no_rows_need_no_endpoint() -> None:
-    assert write(write_options({"namesrv": "127.0.0.1:1"}), iter([])) == Written(0)
+    assert write(write_options({"namesrv": "127.0.0.1:1"}), iter([])) == WrittenMessages(0)
 
 
 def test_nobody_answers() -> None:
@@ -254,7 +254,7 @@ def test_writers_go_from_process_to_process_and_tell_the_sum(namesrv: str, caplo
         pickle.loads(pickle.dumps(each)).write(iter([rows(topic=["Sum"] * 2, body=[b"a", b"b"])]))
         for each in (batch, stream)
     ]
-    assert done == [Written(2), Written(2)]
+    assert done == [WrittenMessages(2), WrittenMessages(2)]
     with caplog.at_level(logging.INFO):
         batch.commit([*done, None])
         stream.commit([*done, None], 7)

@@ -74,19 +74,22 @@ def test_a_killed_process_loses_no_change(tmp_path: Path) -> None:
     for queue_id in (0, 1):
         table.put("T", "G", queue_id, INFO)
     table.persist()
-    assert table.left == ()
+    assert table.unsaved_changes == ()
     table.put("T", "G", 0, OrderInfo())
     table.put("T", "G", 0, OrderInfo(offset_list=(4,)))
     table.remove("T", "G", 1)
     again = opened(tmp_path)
     assert again.of("T", "G") == {0: OrderInfo(offset_list=(4,))}
-    assert [(each.queue_id, each.info) for each in again.left] == [(0, OrderInfo(offset_list=(4,))), (1, None)]
+    assert [(each.queue_id, each.info) for each in again.unsaved_changes] == [
+        (0, OrderInfo(offset_list=(4,))),
+        (1, None),
+    ]
     again.close()
     assert {each.name for each in (tmp_path / "config").iterdir()} == {
         "consumerOrderInfo.json",
         "consumerOrderInfo.json.bak",
     }
-    assert (opened(tmp_path).of("T", "G"), opened(tmp_path).left) == (again.of("T", "G"), ())
+    assert (opened(tmp_path).of("T", "G"), opened(tmp_path).unsaved_changes) == (again.of("T", "G"), ())
 
 
 @given(st.lists(st.integers(0, 1 << 40), unique=True, min_size=1, max_size=5).map(sorted))

@@ -8,10 +8,10 @@ from typing import Final, TypeAlias
 
 from rocketwire.wire.http2.events import NO_ERROR
 from rocketwire.wire.http2.frames import MOST_PAYLOAD
-from rocketwire.wire.http2.guard import Guard
-from rocketwire.wire.http2.intake import Incoming
-from rocketwire.wire.http2.messages import MessageReader, status_text, with_prefix
-from rocketwire.wire.http2.requests import Head
+from rocketwire.wire.http2.guard import FrameGuard
+from rocketwire.wire.http2.intake import IncomingRequest
+from rocketwire.wire.http2.messages import MessageReader, add_prefix, encode_status_text
+from rocketwire.wire.http2.requests import RequestHead
 from tests.wire.http2.oracle.library import Library
 
 CONTENT_TYPE: Final = "application/grpc"
@@ -20,7 +20,7 @@ _Headers: TypeAlias = Sequence[tuple[str, str]]
 _BEGIN: Final = ((":status", "200"), ("content-type", CONTENT_TYPE))
 
 
-class Call(Incoming):
+class Call(IncomingRequest):
     """A call whose answer is not finished.
 
     Attributes:
@@ -38,7 +38,7 @@ class Call(Incoming):
 
     __slots__ = ("ended", "fields", "out", "over", "owed", "path", "reader", "started", "streaming", "trailers")
 
-    def __init__(self, stream: int, head: Head, *, streaming: bool, max_message: int) -> None:
+    def __init__(self, stream: int, head: RequestHead, *, streaming: bool, max_message: int) -> None:
         super().__init__(stream)
         self.path = head.path
         self.fields = head.fields
@@ -59,7 +59,7 @@ class Answers:
 
     __slots__ = ("_blocked", "_done", "_ends", "_guard", "_library", "_ready", "waiting")
 
-    def __init__(self, library: Library, guard: Guard, done: Callable[[Call], None]) -> None:
+    def __init__(self, library: Library, guard: FrameGuard, done: Callable[[Call], None]) -> None:
         self._library = library
         self._guard = guard
         self._done = done
@@ -73,10 +73,10 @@ class Answers:
         if not call.started:
             call.started = True
             self._library.send_headers(call.stream, _BEGIN)
-            self._guard.give_back()
+            self._guard.restore_credit()
         if not call.out:
             self._ready.append(call)
-        data = with_prefix(payload)
+        data = add_prefix(payload)
         call.out += data
         self.waiting += len(data)
 
@@ -84,7 +84,7 @@ class Answers:
         """Add a gRPC status: the end."""
         trailers = [("grpc-status", str(status))]
         if text:
-            trailers.append(("grpc-message", status_text(text)))
+            trailers.append(("grpc-message", encode_status_text(text)))
         self.end(call, trailers if call.started else [*_BEGIN, *trailers])
 
     def end(self, call: Call, trailers: _Headers) -> None:
@@ -137,7 +137,7 @@ class Answers:
         part = bytes(call.out[:room])
         del call.out[:room]
         self._library.send_data(call.stream, part)
-        self._guard.give_back()
+        self._guard.restore_credit()
         self.waiting -= len(part)
         if call.out:
             self._ready.append(call)
@@ -146,7 +146,7 @@ class Answers:
 
     def _send_end(self, call: Call) -> None:
         self._library.send_headers(call.stream, call.trailers or (), end_stream=True)
-        self._guard.give_back()
+        self._guard.restore_credit()
         if not call.ended:  # what else its client sends is of no use
             self._library.reset_stream(call.stream, NO_ERROR)
         self._done(call)

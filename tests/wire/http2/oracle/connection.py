@@ -17,10 +17,10 @@ from hyperframe.frame import GoAwayFrame
 from rocketwire.wire.http2 import events as happened
 from rocketwire.wire.http2.events import NO_ERROR, PROTOCOL_ERROR, REFUSED_STREAM, Event
 from rocketwire.wire.http2.frames import GOAWAY, PREFACE, frame
-from rocketwire.wire.http2.guard import Frame, Guard, Violation
+from rocketwire.wire.http2.guard import Frame, FrameGuard, Http2Violation
 from rocketwire.wire.http2.intake import Intake
-from rocketwire.wire.http2.messages import Refused, TooLong
-from rocketwire.wire.http2.requests import Malformed, check_field, read_head
+from rocketwire.wire.http2.messages import CallRefused, MessageTooLong
+from rocketwire.wire.http2.requests import HeadersMalformed, check_header, read_head
 from tests.wire.http2.oracle.answers import CONTENT_TYPE, Answers, Call
 from tests.wire.http2.oracle.library import Library
 
@@ -51,7 +51,7 @@ class Connection:
         self._max_streams = max_streams
         self._give_back_at = window // 2
         self._give_stream_back_at = stream_window // 2
-        self._guard = Guard(max_header_list)
+        self._guard = FrameGuard(max_header_list)
         self._intake: Intake[Call] = Intake(window, stream_window)
         self._h2 = Library(
             max_header_list=max_header_list, max_streams=max_streams, window=window, stream_window=stream_window
@@ -103,11 +103,11 @@ class Connection:
             return []
         self._events = []
         try:
-            for each in self._guard.frames(data):
+            for each in self._guard.split_frames(data):
                 self._frame(each)
             self._answers.send_ends()
             self._check_left()
-        except Violation as violation:
+        except Http2Violation as violation:
             self._h2.close_connection(violation.code)
             self._fail(violation.code, str(violation))
         except ProtocolError as error:  # h2 has made the GOAWAY
@@ -126,7 +126,7 @@ class Connection:
 
     def _check_left(self) -> None:
         if self._left and not self._calls:
-            raise Violation(NO_ERROR, "the client has left")
+            raise Http2Violation(NO_ERROR, "the client has left")
 
     def _fail(self, code: int, text: str) -> None:
         self._failed = True
@@ -146,7 +146,7 @@ class Connection:
             return
         try:
             head = read_head(None, event.headers)
-        except Malformed:
+        except HeadersMalformed:
             self._h2.reset_stream(stream, PROTOCOL_ERROR)
             self._guard.charge_reset()
             return
@@ -165,8 +165,8 @@ class Connection:
     def _trailers(self, event: h2_events.TrailersReceived) -> None:
         try:
             for name, value in event.headers:
-                check_field(name, value)
-        except Malformed:
+                check_header(name, value)
+        except HeadersMalformed:
             self._h2.reset_stream(event.stream_id, PROTOCOL_ERROR)
             self._broken(self._calls[event.stream_id], PROTOCOL_ERROR)
 
@@ -182,33 +182,35 @@ class Connection:
         call.owed += length - len(event.data)
         try:
             self._read(call, event.data)
-        except Refused as refused:
+        except CallRefused as refused:
             self._refuse(call, refused)
             return
-        self._intake.hold(call, call.reader.held)
-        while (last := self._intake.excess()) is not None:
-            self._refuse(self._calls[last.stream], Refused(happened.RESOURCE_EXHAUSTED, "too many unfinished requests"))
+        self._intake.set_held(call, call.reader.held)
+        while (last := self._intake.request_to_refuse()) is not None:
+            self._refuse(
+                self._calls[last.stream], CallRefused(happened.RESOURCE_EXHAUSTED, "too many unfinished requests")
+            )
         self._let_in()
 
     def _read(self, call: Call, data: bytes) -> None:
         reader = call.reader
         reader.add(data)
-        while reader.whole and call.streaming:
+        while reader.has_message and call.streaming:
             size = reader.size
-            self._events.append((happened.MESSAGE, call.stream, reader.take()))
+            self._events.append((happened.MESSAGE, call.stream, reader.take_message()))
             call.owed += size - call.granted
-            self._intake.finish(call)
-            reader.measure()
+            self._intake.release_grant(call)
+            reader.read_prefix()
         if reader.held > reader.size > 0 and not call.streaming:
-            raise Refused(happened.INTERNAL, "the request has more than one message")
-        if reader.size and not reader.whole:
-            self._intake.ask(call, reader.size)
+            raise CallRefused(happened.INTERNAL, "the request has more than one message")
+        if reader.size and not reader.has_message:
+            self._intake.request_room(call, reader.size)
         if call.owed >= self._give_stream_back_at:
             self._h2.increment_flow_control_window(call.owed, call.stream)
             call.owed = 0
 
     def _let_in(self) -> None:
-        for request in self._intake.let_in():
+        for request in self._intake.admit_waiting():
             self._h2.increment_flow_control_window(request.granted, request.stream)
 
     def _end(self, event: h2_events.StreamEnded) -> None:
@@ -220,22 +222,24 @@ class Connection:
             return
         try:
             if call.streaming:
-                call.reader.end()
+                call.reader.check_end()
                 self._events.append((happened.ENDED, call.stream))
             else:
-                self._events.append((happened.CALL, call.stream, call.path, call.fields, call.reader.only()))
-        except Refused as refused:
+                self._events.append(
+                    (happened.CALL, call.stream, call.path, call.fields, call.reader.take_only_message())
+                )
+        except CallRefused as refused:
             self._refuse(call, refused)
-        self._intake.drop(call)
+        self._intake.forget(call)
         self._let_in()
 
-    def _refuse(self, call: Call, refused: Refused) -> None:
+    def _refuse(self, call: Call, refused: CallRefused) -> None:
         """Answer a call that cannot be read any further."""
-        if isinstance(refused, TooLong):
+        if isinstance(refused, MessageTooLong):
             self._events.append((happened.TOO_LONG, call.stream, refused.length))
         if call.streaming:
             self._events.append((happened.RESET, call.stream, PROTOCOL_ERROR))
-        self._intake.drop(call)
+        self._intake.forget(call)
         self._let_in()
         self._answers.finish(call, refused.status, str(refused))
 
@@ -254,7 +258,7 @@ class Connection:
         del self._calls[call.stream]
         self._heads -= call.head
         self._answers.drop(call)
-        self._intake.drop(call)
+        self._intake.forget(call)
         if not self._failed:
             self._let_in()
 

@@ -20,7 +20,7 @@ from hyperframe.frame import (
 )
 
 from rocketwire.wire.http2.events import CALL, ENDED, FAILED, MESSAGE, OPENED
-from rocketwire.wire.http2.messages import with_prefix
+from rocketwire.wire.http2.messages import add_prefix
 from tests.wire.http2.client import (
     CANCEL,
     ENHANCE_YOUR_CALM,
@@ -83,7 +83,7 @@ def floods_fail(make: Make) -> None:
     for name, frame in floods.items():
         client = Client(make, max_message=64 * KIB)
         stream = client.open()
-        client.h2.send_data(stream, with_prefix(bytes(10_000))[:5])
+        client.h2.send_data(stream, add_prefix(bytes(10_000))[:5])
         client.turn()
         frames = frame if isinstance(frame, bytes) else frame.serialize()
         client.give(frames * 5000)
@@ -140,7 +140,7 @@ def ten_thousand_calls_at_once(make: Make) -> None:
     client = Client(make)
     block = client.h2.encoder.encode(request())
     block_again = client.h2.encoder.encode(request())
-    data = DataFrame(1, with_prefix(b"poll"), flags=["END_STREAM"])
+    data = DataFrame(1, add_prefix(b"poll"), flags=["END_STREAM"])
     calls = 0
     for first in range(1, 20_001, 200):
         read = bytearray()
@@ -180,7 +180,7 @@ def bytes_one_by_one_say_the_same(make: Make) -> None:
     client = Client(make)
     client.call(b"first")
     stream = client.open(request(STREAM))
-    client.h2.send_data(stream, with_prefix(b"message") + with_prefix(bytes(300)), pad_length=3)
+    client.h2.send_data(stream, add_prefix(b"message") + add_prefix(bytes(300)), pad_length=3)
     client.h2.ping(bytes(8))
     client.h2.send_data(stream, b"", end_stream=True)
     data = client.h2.data_to_send()

@@ -8,7 +8,7 @@ from hyperframe.frame import (
 )
 
 from rocketwire.wire.http2.events import CALL, ENDED, FAILED, MESSAGE, OPENED, RESET, TOO_LONG, Event
-from rocketwire.wire.http2.messages import with_prefix
+from rocketwire.wire.http2.messages import add_prefix
 from tests.wire.http2.client import (
     CANCEL,
     FIELDS,
@@ -31,7 +31,7 @@ def calls_are_whole_requests(make: Make) -> None:
     for number, stream in enumerate(streams):
         answer = client.answer(stream)
         assert answer.headers == {":status": "200", "content-type": "application/grpc"}
-        assert answer.data == with_prefix(b"payload %d" % number)
+        assert answer.data == add_prefix(b"payload %d" % number)
         assert answer.trailers == {"grpc-status": "0"}
         assert (answer.ended, answer.reset) == (True, None)
     assert (client.server.streams, client.server.waiting, client.server.held) == (0, 0, 0)
@@ -51,7 +51,7 @@ def empty_messages_are_messages(make: Make) -> None:
     stream = client.call(b"")
     client.echo(client.turn())
     assert client.events == [(CALL, stream, PATH, FIELDS, b"")]
-    assert client.answer(stream).data == with_prefix(b"")
+    assert client.answer(stream).data == add_prefix(b"")
 
 
 def repeated_metadata_is_joined(make: Make) -> None:
@@ -68,21 +68,21 @@ def a_stream_of_messages(make: Make) -> None:
     client = Client(make)
     stream = client.open(request(STREAM))
     assert client.turn() == [(OPENED, stream, STREAM, FIELDS)]
-    client.h2.send_data(stream, with_prefix(b"one") + with_prefix(b"") + with_prefix(b"three")[:6])
+    client.h2.send_data(stream, add_prefix(b"one") + add_prefix(b"") + add_prefix(b"three")[:6])
     assert client.turn() == [(MESSAGE, stream, b"one"), (MESSAGE, stream, b"")]
     assert client.server.held == 6
     client.server.message(stream, b"answer")
     client.turn()
     answer = client.answer(stream)
-    assert (answer.data, answer.ended) == (with_prefix(b"answer"), False)
-    client.h2.send_data(stream, with_prefix(b"three")[6:], end_stream=True)
+    assert (answer.data, answer.ended) == (add_prefix(b"answer"), False)
+    client.h2.send_data(stream, add_prefix(b"three")[6:], end_stream=True)
     assert client.turn() == [(MESSAGE, stream, b"three"), (ENDED, stream)]
     client.server.message(stream, b"more")
     client.server.finish(stream, 0)
     client.turn()
     answer = client.answer(stream)
     assert (answer.data, answer.status, answer.ended) == (
-        with_prefix(b"answer") + with_prefix(b"more"),
+        add_prefix(b"answer") + add_prefix(b"more"),
         ("0", None),
         True,
     )
@@ -98,7 +98,7 @@ def a_server_may_end_a_stream_of_messages_first(make: Make) -> None:
     client.server.finish(stream, 3, "bad settings")
     client.turn()
     answer = client.answer(stream)
-    assert (answer.data, answer.status, answer.ended) == (with_prefix(b"last"), ("3", "bad settings"), True)
+    assert (answer.data, answer.status, answer.ended) == (add_prefix(b"last"), ("3", "bad settings"), True)
     assert answer.reset == 0
     assert client.server.streams == 0
 
@@ -130,7 +130,7 @@ def a_status_after_messages(make: Make) -> None:
     client.server.finish(stream, 0)
     client.turn()
     answer = client.answer(stream)
-    assert (answer.data, answer.trailers) == (with_prefix(b"one") + with_prefix(b"two"), {"grpc-status": "13"})
+    assert (answer.data, answer.trailers) == (add_prefix(b"one") + add_prefix(b"two"), {"grpc-status": "13"})
 
 
 def what_is_no_grpc_gets_an_http_status(make: Make) -> None:
@@ -150,7 +150,7 @@ def what_is_no_grpc_gets_an_http_status(make: Make) -> None:
 
 def bad_messages_get_a_status(make: Make) -> None:
     client = Client(make, max_message=1000)
-    whole = with_prefix(b"whole")
+    whole = add_prefix(b"whole")
     cases = {
         b"\1\0\0\0\1x": ("12", "compressed messages are not supported"),
         b"\0\0\0\3\xe9": ("8", "message of 1001 bytes is longer than 1000"),
@@ -182,8 +182,8 @@ def bad_messages_end_a_stream_of_messages(make: Make) -> None:
     client = Client(make, max_message=1000)
     for data, ended, messages in (
         (b"\1\0\0\0\1x", False, 0),
-        (with_prefix(b"whole") + b"\0\0\0\3\xe9", False, 1),
-        (with_prefix(b"whole") + b"\0", True, 1),
+        (add_prefix(b"whole") + b"\0\0\0\3\xe9", False, 1),
+        (add_prefix(b"whole") + b"\0", True, 1),
     ):
         stream = client.open(request(STREAM))
         client.h2.send_data(stream, data, end_stream=ended)
@@ -199,10 +199,10 @@ def methods_have_longest_messages_of_their_own(make: Make) -> None:
     client = Client(make, max_message=10, longest={PATH: 1000, STREAM: 20})
     for path, most in ((PATH, 1000), (STREAM, 20), ("/other/Method", 10)):
         within = client.open(request(path))
-        client.h2.send_data(within, with_prefix(bytes(most)), end_stream=True)
+        client.h2.send_data(within, add_prefix(bytes(most)), end_stream=True)
         assert (MESSAGE if path == STREAM else CALL) in [event[0] for event in client.turn()]
         beyond = client.open(request(path))
-        client.h2.send_data(beyond, with_prefix(bytes(most + 1))[:5])  # its length suffices
+        client.h2.send_data(beyond, add_prefix(bytes(most + 1))[:5])  # its length suffices
         assert (TOO_LONG, beyond, most + 1) in client.turn()
         assert client.answer(beyond).status == ("8", f"message of {most + 1} bytes is longer than {most}")
     assert client.server.held == 0
@@ -247,7 +247,7 @@ def malformed_headers_reset_their_stream(make: Make) -> None:
 def trailers_end_a_request(make: Make) -> None:
     client = Client(make)
     good = client.open()
-    client.h2.send_data(good, with_prefix(b"x"))
+    client.h2.send_data(good, add_prefix(b"x"))
     client.h2.send_headers(good, [("x-checksum", "1")], end_stream=True)
     assert client.turn() == [(CALL, good, PATH, FIELDS, b"x")]
     bad = client.open(request(STREAM))
@@ -276,9 +276,9 @@ def answers_at_once_are_answers_one_by_one(make: Make) -> None:
     client.server.answer(none, [])
     client.server.unary_each([(stream, b"%d" % stream) for stream in each])
     client.turn()
-    assert client.answer(several).data == with_prefix(b"one") + with_prefix(b"") + with_prefix(b"three")
+    assert client.answer(several).data == add_prefix(b"one") + add_prefix(b"") + add_prefix(b"three")
     assert client.answer(none).data == b""
-    assert [client.answer(stream).data for stream in each] == [with_prefix(b"%d" % stream) for stream in each]
+    assert [client.answer(stream).data for stream in each] == [add_prefix(b"%d" % stream) for stream in each]
     for stream in (several, none, *each):
         assert client.answer(stream).status == ("0", None)
         assert client.answer(stream).ended

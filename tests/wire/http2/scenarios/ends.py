@@ -12,7 +12,7 @@ from hyperframe.frame import (
 )
 
 from rocketwire.wire.http2.events import ENDED, FAILED, MESSAGE, RESET
-from rocketwire.wire.http2.messages import with_prefix
+from rocketwire.wire.http2.messages import add_prefix
 from tests.wire.http2.client import (
     CANCEL,
     STREAM,
@@ -87,14 +87,14 @@ def shutdown_finishes_what_runs(make: Make) -> None:
     client.server.goaway(2)
     late = client.h2.get_next_available_stream_id()
     data = HeadersFrame(late, client.h2.encoder.encode(request()), flags=["END_HEADERS"]).serialize()
-    data += DataFrame(late, with_prefix(b"x"), flags=["END_STREAM"]).serialize()
-    data += DataFrame(open_, with_prefix(b"y"), flags=["END_STREAM"]).serialize()
+    data += DataFrame(late, add_prefix(b"x"), flags=["END_STREAM"]).serialize()
+    data += DataFrame(open_, add_prefix(b"y"), flags=["END_STREAM"]).serialize()
     assert client.server.receive(data) == [(MESSAGE, open_, b"y"), (ENDED, open_)]
     client.server.unary(running, b"done")
     client.server.finish(open_, 0)
     out = client.server.output(1 << 16)
     assert GoAwayFrame(0, last_stream_id=open_).serialize() in out
-    assert DataFrame(running, with_prefix(b"done")).serialize() in out
+    assert DataFrame(running, add_prefix(b"done")).serialize() in out
     assert client.server.streams == 0
 
 
@@ -105,7 +105,7 @@ def a_client_that_says_goaway_gets_its_answers(make: Make) -> None:
     assert client.raw(GoAwayFrame(0)) == []
     client.server.unary(stream, b"still")
     client.turn()
-    assert client.answer(stream).data == with_prefix(b"still")
+    assert client.answer(stream).data == add_prefix(b"still")
     assert client.raw(PingFrame(0, bytes(8))) == [(FAILED, 0, "the client has left")]
     assert client.goaway == 0
     client = Client(make)

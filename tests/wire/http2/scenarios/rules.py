@@ -14,7 +14,7 @@ from hyperframe.frame import (
 )
 
 from rocketwire.wire.http2.events import CALL, FAILED, RESET
-from rocketwire.wire.http2.messages import with_prefix
+from rocketwire.wire.http2.messages import add_prefix
 from tests.wire.http2.client import (
     ENHANCE_YOUR_CALM,
     FLOW_CONTROL_ERROR,
@@ -107,8 +107,8 @@ def content_length_is_held_to(make: Make) -> None:
     client.call(headers=request(PATH, "POST", "application/grpc", more, more))
     assert [event[0] for event in client.turn()] == [CALL]
     for headers, data, end in (
-        ([("content-length", "8")], with_prefix(b"ping"), False),
-        ([("content-length", "10")], with_prefix(b"ping"), True),
+        ([("content-length", "8")], add_prefix(b"ping"), False),
+        ([("content-length", "10")], add_prefix(b"ping"), True),
         ([("content-length", "9"), ("content-length", "10")], b"", False),
         ([("content-length", "+9")], b"", False),
         ([("content-length", "")], b"", False),

@@ -9,7 +9,7 @@ import pytest
 from h2.settings import SettingCodes
 
 from rocketwire.wire.http2.events import CALL, ENDED, OPENED, RESET
-from rocketwire.wire.http2.messages import with_prefix
+from rocketwire.wire.http2.messages import add_prefix
 from tests.wire.http2.client import (
     CANCEL,
     FIELDS,
@@ -41,7 +41,7 @@ def answers_respect_the_windows_of_streams(make: Make) -> None:
     assert len(client.answer(first).data) == 75_535
     client.h2.increment_flow_control_window(100_000, first)
     client.turn()
-    assert client.answer(first).data == with_prefix(bytes(100_000))
+    assert client.answer(first).data == add_prefix(bytes(100_000))
     assert (client.answer(first).status, client.server.waiting) == (("0", None), 0)
 
 
@@ -113,7 +113,7 @@ def long_messages_come_through(make: Make) -> None:
     events = client.turn()
     assert events == [(CALL, stream, PATH, FIELDS, payload)]
     client.echo(events)
-    assert client.answer(stream).data == with_prefix(payload)
+    assert client.answer(stream).data == add_prefix(payload)
     assert client.most_held <= len(payload) + 5
 
 
@@ -132,7 +132,7 @@ def a_cancelled_long_message_makes_room(make: Make) -> None:
     client = Client(make, window=512 * KIB)
     first, second = client.open(), client.open()
     for stream in (first, second):
-        client.h2.send_data(stream, with_prefix(bytes(400 * KIB))[: 16 * KIB])
+        client.h2.send_data(stream, add_prefix(bytes(400 * KIB))[: 16 * KIB])
     client.turn()
     assert client.h2.local_flow_control_window(first) > 256 * KIB > client.h2.local_flow_control_window(second)
     client.h2.reset_stream(first, CANCEL)
@@ -142,7 +142,7 @@ def a_cancelled_long_message_makes_room(make: Make) -> None:
 
 def too_much_at_once_is_refused(make: Make) -> None:
     client = Client(make, window=64 * KIB)
-    part = with_prefix(bytes(60 * KIB))[:-1]
+    part = add_prefix(bytes(60 * KIB))[:-1]
     streams = [client.open() for _ in range(8)]
     telemetry = client.open(request(STREAM))
     for stream in [*streams, telemetry]:
@@ -164,7 +164,7 @@ def windows_of_streams_open_with_their_messages(make: Make) -> None:
     client = Client(make, window=128 * KIB)
     stream = client.open(request(STREAM))
     sizes = [1, 1000, 16_000, 30_000, 65_000, 100_000, 0] * 4
-    client.pending[stream] = b"".join(with_prefix(bytes(size)) for size in sizes)
+    client.pending[stream] = b"".join(add_prefix(bytes(size)) for size in sizes)
     client.turn()
     assert [len(event[2]) for event in client.events[1:-1]] == sizes
     assert client.events[-1] == (ENDED, stream)
@@ -174,7 +174,7 @@ def padding_counts(make: Make) -> None:
     client = Client(make, window=128 * KIB)
     stream = client.open(request(STREAM))
     for number in range(2000):
-        client.h2.send_data(stream, with_prefix(b"%d" % number), pad_length=200)
+        client.h2.send_data(stream, add_prefix(b"%d" % number), pad_length=200)
         client.turn()
     assert [event[2] for event in client.events[1:]] == [b"%d" % number for number in range(2000)]
 

@@ -1,0 +1,54 @@
+"""Fault injection at start: its code is imported only if the configuration allows faults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, TypeAlias
+
+from rocketwire.server.core.metrics import Metrics
+from rocketwire.server.dispatch.dispatcher import FrameDispatcher
+from rocketwire.server.faults.keys import FaultKeys
+from rocketwire.server.net.session import Session
+
+if TYPE_CHECKING:
+    from rocketwire.server.faults.faulty import FaultInjection, FaultyDispatcher
+
+
+def allowed_faults(keys: FaultKeys, choose: Callable[[int], int], metrics: Metrics) -> FaultInjection | None:
+    """The fault state, or None if faults are not allowed.
+
+    Args:
+        keys: Says whether faults are allowed, and has the rules to begin with.
+        choose: Returns a random number below its argument, uniformly.
+        metrics: Counts matches by action.
+    """
+    if not keys.allowed:
+        return None
+    from rocketwire.server.faults.faulty import FaultInjection  # noqa: PLC0415 - see above
+
+    return FaultInjection(keys.rules, choose=choose, metrics=metrics)
+
+
+DispatcherWrapper: TypeAlias = (
+    "Callable[[FrameDispatcher, Callable[[Session], None], str],"
+    " tuple[FrameDispatcher | FaultyDispatcher, Callable[[Session], None]]]"
+)
+"""Wraps the dispatcher and the close callback of the listener of a name."""
+
+
+def without_faults(
+    dispatcher: FrameDispatcher, on_close: Callable[[Session], None], _listener: str
+) -> tuple[FrameDispatcher | FaultyDispatcher, Callable[[Session], None]]:
+    """Return the dispatcher and the close callback as they are: `FaultInjection.wrap_dispatcher` without faults."""
+    return dispatcher, on_close
+
+
+def banner_lines(keys: FaultKeys) -> Iterator[str]:
+    """Warnings for the console at start: nobody should take this endpoint for a healthy one."""
+    if keys.rules:
+        from rocketwire.server.faults.grammar import rule_text  # noqa: PLC0415 - see above
+
+        yield "  FAULTS: this endpoint misbehaves on purpose, by these rules (docs/faults.md):"
+        yield from (f"    {rule_text(rule)}" for rule in keys.rules)
+    elif keys.fault_injection_enable:
+        yield "  FAULTS: may be asked for over HTTP (faultInjectionEnable, docs/faults.md)"

@@ -1,0 +1,101 @@
+"""Asking a producer what became of its half message (39): any living one of the group, in turn.
+
+The body is the half message as it was, with its real topic and queue, under the offsets of its newest copy. As in
+Apache's, WAIT is false in it and the size of the record counts anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rocketwire.server.clients.groups import ClientGroups
+from rocketwire.server.core.request import Peer
+from rocketwire.server.messages.stored_message import StoredMessage, stored_text
+from rocketwire.server.transactions.check_permission import MayCheck, allow_every_producer
+from rocketwire.server.transactions.half import read_half_properties
+from rocketwire.server.transactions.round_report import RoundReport
+from rocketwire.wire.errors import WireError
+from rocketwire.wire.facts import properties as property_names
+from rocketwire.wire.facts.codes import RequestCode
+from rocketwire.wire.headers import encode_ext
+from rocketwire.wire.headers.transaction import CheckTransactionStateRequestHeader
+from rocketwire.wire.hosts import decode_host
+from rocketwire.wire.message import MessageRecord, encode_record
+from rocketwire.wire.message_id import offset_message_id
+
+
+class BackCheckSender:
+    """Asks the producers of one broker; `may_hear` tells which of them may know messages of a topic."""
+
+    def __init__(self, clients: ClientGroups, *, store_host: bytes, may_hear: MayCheck = allow_every_producer) -> None:
+        self._clients = clients
+        self._may_hear = may_hear
+        self._store_host = store_host
+        self._turn = 0
+
+    def must_wait(self, group: str) -> bool:
+        """Whether producers of a group are here, and all of them have more to read than they do for now."""
+        producers = self._clients.producers(group)
+        return bool(producers) and all(peer.congested for peer, _ in producers)
+
+    def send(
+        self, half: StoredMessage, copy: tuple[int, int], properties: Mapping[str, str], report: RoundReport
+    ) -> None:
+        """Ask about a half message; without a producer, or of a message that is for no queue, nobody is asked.
+
+        Args:
+            half: The message.
+            copy: Physical and queue offset of its newest copy.
+            properties: That copy's.
+            report: Counts it.
+        """
+        group = properties.get(property_names.PRODUCER_GROUP, "")
+        if not self._clients.producers(group):
+            report.unasked[group] += 1
+            return
+        text = stored_text({**properties, property_names.WAIT: "false"})
+        queue = read_half_properties(text).queue
+        peer = None if queue is None else self._producer(group, queue[0])
+        if peer is None or queue is None:
+            report.unasked[group] += 1
+            return
+        physical_offset, queue_offset = copy
+        key = properties.get(property_names.UNIQ_KEY)
+        header = CheckTransactionStateRequestHeader(
+            tran_state_table_offset=queue_offset,
+            commit_log_offset=physical_offset,
+            msg_id=key,
+            transaction_id=key,
+            offset_msg_id=offset_message_id(self._store_host, physical_offset),
+        )
+        message = MessageRecord(
+            topic=queue[0],
+            queue_id=queue[1],
+            body=bytes(half.body),
+            properties=text,
+            flag=half.flag,
+            queue_offset=queue_offset,
+            physical_offset=physical_offset,
+            sys_flag=half.sys_flag,
+            born_timestamp=half.born_timestamp,
+            born_host=decode_host(half.born_host),
+            store_timestamp=half.store_timestamp,
+            store_host=decode_host(half.store_host),
+            reconsume_times=half.reconsume_times,
+            prepared_transaction_offset=half.prepared_offset,
+        )
+        try:
+            peer.push(RequestCode.CHECK_TRANSACTION_STATE, encode_ext(header), encode_record(message))
+        except WireError:
+            report.too_long[group] += 1
+        else:
+            report.asked += 1
+
+    def _producer(self, group: str, topic: str) -> Peer | None:
+        peers = [
+            peer for peer, _ in self._clients.producers(group) if not peer.congested and self._may_hear(peer, topic)
+        ]
+        if not peers:
+            return None
+        self._turn += 1
+        return peers[self._turn % len(peers)]

@@ -1,0 +1,28 @@
+"""Who may be asked about a half message: checks (39) have its whole record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from rocketwire.server.core.request import Peer
+from rocketwire.server.messages.stored_message import stored_message
+from rocketwire.wire.errors import RecordInvalid
+
+MayCheck: TypeAlias = Callable[[Peer, str], bool]
+"""Says whether a producer may receive the messages of a topic."""
+
+
+def allow_every_producer(_peer: Peer, _topic: str) -> bool:
+    """Let every producer know every message."""
+    return True
+
+
+def may_check(may_hear: MayCheck, peer: Peer, record: memoryview | bytes) -> bool:
+    """Whether a producer may get a check; what cannot be read is for nobody."""
+    if may_hear is allow_every_producer:
+        return True
+    try:
+        return may_hear(peer, stored_message(memoryview(record)).topic)
+    except RecordInvalid:
+        return False

@@ -1,0 +1,387 @@
+"""A connection to another server: several requests may wait for their answers at the same time.
+
+A request is written whole or not at all, whoever gives up waiting for its answer; what the socket does not take at once
+a task writes. The other server may ask something, too.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+from typing import Final, NamedTuple, Protocol, TypeAlias
+
+import trio
+
+from rocketwire.server.net.outbox import Outbox
+from rocketwire.server.upstream.connecting import Connect, connect_plain
+from rocketwire.server.upstream.errors import RequestNotSent, UpstreamUnreachable
+from rocketwire.wire.addresses import Address
+from rocketwire.wire.connection import FrameReader
+from rocketwire.wire.errors import WireError
+from rocketwire.wire.facts.codes import FLAG_ONEWAY, FLAG_RESPONSE, VERSION_4_9_7
+from rocketwire.wire.frame import Buffer, encode_frame
+from rocketwire.wire.header import Header, decode_header
+
+log = logging.getLogger(__name__)
+
+LANGUAGE: Final = "PYTHON"
+FORWARDED: Final = 1 << 30
+"""The first opaque of requests that `ForwardedRequests` writes; the others have lower ones. As in kernel/forward."""
+_READ: Final = 64 * 1024
+_MOST_WAITING: Final = 50_000
+_MOST_UNSENT: Final = 64 << 20
+_GIVEN_UP_AT_ONCE: Final = 64
+"""So many requests are given up before other tasks run: a long poll of a 5.x client answers its call then."""
+
+
+class BrokerAnswer(NamedTuple):
+    """What the other server answered."""
+
+    code: int
+    remark: str | None
+    ext: Mapping[str, str]
+    body: bytes
+
+
+OnAnswer: TypeAlias = Callable[[BrokerAnswer | UpstreamUnreachable], None]
+"""Called once: with the answer, or with why there is none."""
+OnRequest: TypeAlias = "Callable[[Line, Header, bytes], None]"
+"""Called with a request of the other server's."""
+SignRequest: TypeAlias = Callable[[Header, Buffer], Header]
+"""Signs a request with a body."""
+OnAnswerTime: TypeAlias = Callable[[int, float], None]
+"""Called with the code of a request and the seconds until its answer came."""
+
+
+class ForwardedRequests(Protocol):
+    """Requests that are written by frames, and counted and answered elsewhere; see `BrokerConnection.forward`."""
+
+    @property
+    def deadline(self) -> float | None:
+        """The first time at which one is given up; None: none waits."""
+
+    def take(self, data: memoryview) -> Iterable[tuple[int, int]]:
+        """Take answers out of a read that begins with a frame; return the ranges that are left."""
+
+    def answered(self, opaque: int, found: BrokerAnswer) -> None:
+        """Take an answer that was left."""
+
+    def expire(self, now: float, found: UpstreamUnreachable) -> None:
+        """Give up those whose deadline is over."""
+
+    def connection_lost(self, found: UpstreamUnreachable) -> None:
+        """Give up all: the connection is over."""
+
+
+_read_buffer: Final = memoryview(bytearray(_READ))  # shared by all: each read is taken before the next begins
+
+
+class _Waiting(NamedTuple):
+    deadline: float
+    done: OnAnswer
+    code: int
+    since: float
+
+
+class BrokerConnection:
+    """The connection, while it is open.
+
+    Attributes:
+        lost: Set once it has ended.
+        address: The other server's.
+        forwarded: What else has requests on it; whoever has them sets it.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        sock: socket.socket,
+        nursery: trio.Nursery,
+        *,
+        asked: OnRequest | None = None,
+        settled: Callable[[], None] = lambda: None,
+        signing: SignRequest | None = None,
+        took: OnAnswerTime | None = None,
+    ) -> None:
+        self.closed = trio.Event()
+        self.address = address
+        self.forwarded: ForwardedRequests | None = None
+        self._sock = sock
+        self._nursery = nursery
+        self._asked = asked
+        self._settled = settled
+        self._signing = signing
+        self._took = took
+        self._waiting: dict[int, _Waiting] = {}
+        self._opaque = 0
+        self._outbox = Outbox(sock)
+        self._writes = False
+        self._timer: trio.CancelScope | None = None
+
+    # --- asking
+
+    def send(
+        self,
+        code: int,
+        ext: Mapping[str, str],
+        body: Buffer = b"",
+        *,
+        seconds: float,
+        done: OnAnswer,
+        language: str = LANGUAGE,
+        version: int = VERSION_4_9_7,
+        remark: str | None = None,
+    ) -> int:
+        """Write a request, which `flush` sends; `done` may be called before this returns.
+
+        Args:
+            code: The request's code.
+            ext: Its fields.
+            body: Its body; it is copied.
+            seconds: For how long the answer is waited for.
+            done: Gets the answer.
+            language: The client's.
+            version: The client's.
+            remark: The request's; servers do not look at it.
+
+        Returns:
+            What `forget` takes.
+
+        Raises:
+            WireError: it does not fit in a frame.
+        """
+        self._opaque = opaque = (self._opaque + 1) % FORWARDED
+        if self.closed.is_set():
+            done(RequestNotSent(f"{self.address} closed the connection"))
+            return opaque
+        if len(self._waiting) >= _MOST_WAITING or self._outbox.size > _MOST_UNSENT:
+            done(RequestNotSent(f"{self.address} is too slow: too much waits for it"))
+            return opaque
+        header = Header(code=code, opaque=opaque, ext=dict(ext), language=language, version=version, remark=remark)
+        if self._signing is not None:
+            header = self._signing(header, body)
+        self._outbox.put((encode_frame(header, body),))
+        now = trio.current_time()
+        deadline = now + seconds
+        self._waiting[opaque] = _Waiting(deadline, done, code, now)
+        self._wake_at(deadline)
+        return opaque
+
+    def forward(self, frames: bytes, deadline: float) -> None:
+        """Send requests of `forwarded`, of which the first is given up at the deadline."""
+        self._outbox.put((frames,))
+        self._wake_at(deadline)
+        self.flush()
+
+    def _wake_at(self, deadline: float) -> None:
+        if self._timer is None:
+            self._timer = trio.CancelScope(deadline=deadline)
+            self._nursery.start_soon(self._watch)
+        elif deadline < self._timer.deadline:
+            self._timer.deadline = deadline
+
+    def answer(self, asked: Header, code: int, remark: str | None, body: bytes = b"") -> None:
+        """Answer a request of the other server's, unless it wants none."""
+        if asked.flag & FLAG_ONEWAY or self.closed.is_set():
+            return
+        header = Header(
+            code=code,
+            opaque=asked.opaque,
+            flag=FLAG_RESPONSE,
+            remark=remark,
+            language=LANGUAGE,
+            version=VERSION_4_9_7,
+        )
+        self._outbox.put((encode_frame(header, body),))
+        self.flush()
+
+    def forget(self, opaque: int) -> None:
+        """Wait no more for an answer; its `done` is not called."""
+        self._waiting.pop(opaque, None)
+
+    async def _watch(self) -> None:
+        """Give up each request at its deadline, until none waits."""
+        try:
+            await self._give_up_late()
+        except Exception:  # as in `receive`
+            log.exception("what waits for %(peer)s", {"peer": self.address})
+            self.close()
+        finally:
+            self._timer = None
+
+    async def _give_up_late(self) -> None:
+        while not self.closed.is_set() and (deadline := self._next_deadline()) is not None:
+            with trio.CancelScope(deadline=deadline) as self._timer:
+                await trio.sleep_forever()
+            now = trio.current_time()
+            late = [opaque for opaque, each in self._waiting.items() if each.deadline <= now]
+            for number, opaque in enumerate(late, start=1):
+                self._finish(opaque, UpstreamUnreachable(f"{self.address} does not answer"))
+                if number % _GIVEN_UP_AT_ONCE == 0:
+                    self._settled()
+                    await trio.lowlevel.checkpoint()
+            if self.forwarded is not None:
+                self.forwarded.expire(now, UpstreamUnreachable(f"{self.address} does not answer"))
+            self._settled()
+
+    def _next_deadline(self) -> float | None:
+        deadlines = [each.deadline for each in self._waiting.values()]
+        forwarded = None if self.forwarded is None else self.forwarded.deadline
+        if forwarded is not None:
+            deadlines.append(forwarded)
+        return min(deadlines, default=None)
+
+    def _finish(self, opaque: int, found: BrokerAnswer | UpstreamUnreachable) -> None:
+        waiting = self._waiting.pop(opaque, None)
+        if waiting is not None:
+            if self._took is not None and isinstance(found, BrokerAnswer):
+                self._took(waiting.code, trio.current_time() - waiting.since)
+            try:
+                waiting.done(found)
+            except Exception:  # a bug in what is done with one answer must not end the connection of all
+                log.exception("an answer of %(peer)s", {"peer": self.address})
+
+    # --- writing
+
+    def flush(self) -> None:
+        """Send what is written."""
+        if not self._writes and not self.closed.is_set() and not self._send_some():
+            self._writes = True
+            self._nursery.start_soon(self._send_rest)
+
+    def _send_some(self) -> bool:
+        """Send what the socket takes; return whether that is all, or the connection ended."""
+        try:
+            self._outbox.send()
+        except OSError:
+            self.close()
+        return not self._outbox.size
+
+    async def _send_rest(self) -> None:
+        try:
+            while not self.closed.is_set() and not self._send_some():
+                await trio.lowlevel.wait_writable(self._sock)
+        except trio.ClosedResourceError:
+            pass
+        finally:
+            self._writes = False
+
+    def close(self) -> None:
+        """End the connection; what waits for answers gets none."""
+        if self.closed.is_set():
+            return
+        self.closed.set()
+        trio.lowlevel.notify_closing(self._sock)
+        self._sock.close()
+        self._outbox.clear()
+        if self._timer is not None:
+            self._timer.cancel()
+        if self.forwarded is not None:
+            self.forwarded.connection_lost(UpstreamUnreachable(f"{self.address} closed the connection"))
+        if self._give_up(_GIVEN_UP_AT_ONCE):
+            self._nursery.start_soon(self._give_up_rest)
+
+    def _give_up(self, most: int) -> bool:
+        """Give up some that wait, because the connection is over; return whether more wait."""
+        for opaque in list(islice(self._waiting, most)):
+            self._finish(opaque, UpstreamUnreachable(f"{self.address} closed the connection"))
+        self._settled()
+        return bool(self._waiting)
+
+    async def _give_up_rest(self) -> None:
+        try:
+            while self._give_up(_GIVEN_UP_AT_ONCE):
+                await trio.lowlevel.checkpoint()
+        except trio.Cancelled:  # the program ends
+            self._give_up(len(self._waiting))
+            raise
+
+    # --- reading
+
+    async def receive(self) -> None:
+        """Take what the other server sends until the connection ends."""
+        frames = FrameReader()
+        try:
+            while not self.closed.is_set():
+                await trio.lowlevel.wait_readable(self._sock)
+                try:
+                    size = self._sock.recv_into(_read_buffer)
+                except BlockingIOError:
+                    continue
+                if not size:
+                    return
+                whole = self._receive(_read_buffer[:size], frames)
+                self._settled()
+                if not whole:
+                    return
+        except (trio.ClosedResourceError, OSError, WireError):
+            return
+        except Exception:  # whatever the other server says, only this connection ends
+            log.exception("closing the connection to %(peer)s", {"peer": self.address})
+        finally:
+            self.close()
+
+    def _receive(self, data: memoryview, frames: FrameReader) -> bool:
+        """Take what came with one read; return whether more can come."""
+        left: Iterable[tuple[int, int]] = ((0, len(data)),)
+        if self.forwarded is not None and not frames.pending_bytes:
+            left = self.forwarded.take(data)
+        for start, end in left:
+            found, broken = frames.receive(data[start:end])
+            for serialize_type, head, content in found:
+                self._take(decode_header(head, serialize_type), content)
+            if broken is not None:
+                return False
+        return True
+
+    def _take(self, header: Header, content: memoryview) -> None:
+        if header.is_response:
+            answer = BrokerAnswer(header.code, header.remark, header.ext or {}, bytes(content))
+            if header.opaque >= FORWARDED and self.forwarded is not None:
+                self.forwarded.answered(header.opaque, answer)
+            else:
+                self._finish(header.opaque, answer)
+        elif self._asked is not None:
+            try:
+                self._asked(self, header, bytes(content))
+            except Exception:  # as in `_finish`
+                log.exception("a request of %(peer)s", {"peer": self.address})
+
+
+async def connect(
+    address: Address,
+    nursery: trio.Nursery,
+    *,
+    asked: OnRequest | None = None,
+    settled: Callable[[], None] = lambda: None,
+    connecting: Connect | None = None,
+    signing: SignRequest | None = None,
+    took: OnAnswerTime | None = None,
+) -> BrokerConnection:
+    """A connection to a server, whose answers a task of the nursery takes until it is closed.
+
+    Args:
+        address: The server's.
+        nursery: Runs the connection.
+        asked: Takes what the server asks; None: nothing comes of that.
+        settled: Called when all answers of a read have been passed on.
+        connecting: Makes it; None: `connect_plain`.
+        signing: Signs each request; None: nobody does.
+        took: Measures; None: nobody does.
+
+    Raises:
+        RequestNotSent: there is none within CONNECT_SECONDS.
+    """
+    line = BrokerConnection(
+        address,
+        await (connecting or connect_plain)(address, nursery),
+        nursery,
+        asked=asked,
+        settled=settled,
+        signing=signing,
+        took=took,
+    )
+    nursery.start_soon(line.receive)
+    return line

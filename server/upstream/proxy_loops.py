@@ -1,0 +1,155 @@
+"""Proxies that stand behind each other in a ring, so that a request would go round until no descriptor is left.
+
+Each proxy has an id. A question for a name server has the ids of the proxies that it went through in its remark, which
+servers do not look at and signatures do not cover; one that comes back to a proxy is refused.
+
+Frames for brokers pass unchanged, and each client has a connection of its own to its broker. So before the first of
+them goes to an address, the proxy asks there by `CODE`, with its id, whether the way leads back to it. Another proxy
+adds its id, and passes the question on the way that a connection would take; a broker does not know the code, and its
+refusal says that the way ends there. Whichever proxy closes a ring, it asks before it does: it changes its way.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import socket
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Final
+
+import trio
+
+from rocketwire.server.upstream.broker_connection import BrokerAnswer, connect
+from rocketwire.server.upstream.connecting import CONNECT_SECONDS, Connect
+from rocketwire.server.upstream.errors import RequestNotSent, UpstreamUnreachable
+from rocketwire.server.upstream.requests import UpstreamRequest, ask
+from rocketwire.wire.addresses import Address
+
+log = logging.getLogger(__name__)
+
+CODE: Final = 29_876
+"""The request code of the question, which no server of RocketMQ has."""
+FIRST_BYTES: Final = 8 + len('{"code":29876,')
+"""So many bytes of a connection show whether the question comes first."""
+MOST_PROXIES: Final = 8
+"""That may stand behind each other."""
+LOOP_REMARK: Final = f"the way leads through this proxy again, or through more than {MOST_PROXIES}"
+_BEGINNING: Final = b'{"code":%d,' % CODE
+_PROXIES: Final = "proxies"
+_REMARK: Final = re.compile(r"proxies ([0-9a-f,]{1,400})")
+_RING: Final = "ring"
+_YES: Final = "true"
+_RING_SECONDS: Final = 5.0
+"""For how long an address that leads back is not asked again."""
+_MOST_KNOWN: Final = 2000
+_MOST_PASSED_ON: Final = 16
+
+
+def is_loop_probe(first: bytes) -> bool:
+    """Whether a connection begins with the question."""
+    return first[8:].startswith(_BEGINNING)
+
+
+class ProxyLoopGuard:
+    """Notices rings.
+
+    Args:
+        own: The id of this proxy: hexadecimal digits.
+        connecting: Makes connections.
+    """
+
+    def __init__(self, own: str, connecting: Connect) -> None:
+        self._own = own
+        self._connecting = connecting
+        self._known: OrderedDict[Address, float | None] = OrderedDict()  # until when it is a ring; None: it is none
+        self._asking: dict[Address, trio.Event] = {}
+        self._passing_on = trio.CapacityLimiter(_MOST_PASSED_ON)
+
+    # --- questions for name servers
+
+    def is_loop(self, remark: str | None) -> bool:
+        """Whether a question with such a remark was here before, or went through too many proxies."""
+        return self._is_ring(_ids(remark))
+
+    def add_own_mark(self, remark: str | None = None) -> str:
+        """The remark of a question that is passed on; of one of this proxy's own."""
+        return f"{_PROXIES} {','.join((*_ids(remark), self._own))}"
+
+    # --- connections to brokers
+
+    async def connect(self, address: Address, nursery: trio.Nursery) -> socket.socket:
+        """A connection to a broker, as the function of that name in `upstream`.
+
+        Raises:
+            RequestNotSent: there is none within some seconds, or the way leads back here.
+        """
+        while address in self._asking:
+            await self._asking[address].wait()
+        until = self._known.get(address, 0.0)
+        if until is not None and trio.current_time() >= until:
+            until = await self._ask_for_loop(address)
+        if until is not None:
+            raise RequestNotSent(f"{address}: {LOOP_REMARK}")
+        return await self._connecting(address, nursery)
+
+    async def _ask_for_loop(self, address: Address) -> float | None:
+        """Ask whether the way leads back, and until when that holds; None: it does not, or nobody tells in time."""
+        answered = self._asking[address] = trio.Event()
+        try:
+            ring = await self._ask(address, (self._own,))
+        except RequestNotSent:
+            raise
+        except UpstreamUnreachable:
+            return None  # asked again by the next client
+        finally:
+            del self._asking[address]
+            answered.set()
+        until = trio.current_time() + _RING_SECONDS if ring else None
+        if ring and self._known.get(address) is None:
+            log.error("%(address)s is not connected to: %(reason)s", {"address": address, "reason": LOOP_REMARK})
+        self._known[address] = until
+        self._known.move_to_end(address)
+        if len(self._known) > _MOST_KNOWN:
+            self._known.popitem(last=False)
+        return until
+
+    async def pass_on(self, address: Address | None, fields: Mapping[str, str] | None) -> dict[str, str]:
+        """The fields of the answer to the question, for whose connections go on to an address; None: they end here."""
+        ids = _ids(f"{_PROXIES} {(fields or {}).get(_PROXIES, '')}")
+        ring = self._is_ring(ids)
+        if not ring and address is not None:
+            async with self._passing_on:
+                try:
+                    ring = await self._ask(address, (*ids, self._own))
+                except UpstreamUnreachable:
+                    ring = False  # nobody is there, or it is no proxy
+        return {_RING: _YES} if ring else {}
+
+    def _is_ring(self, ids: tuple[str, ...]) -> bool:
+        return self._own in ids or len(ids) >= MOST_PROXIES
+
+    async def _ask(self, address: Address, ids: tuple[str, ...]) -> bool:
+        """Whether the way leads back to one of these proxies.
+
+        Raises:
+            RequestNotSent: nobody is there.
+            UpstreamUnreachable: there is no answer in time.
+        """
+        found: BrokerAnswer | UpstreamUnreachable
+        async with trio.open_nursery() as nursery:
+            try:
+                line = await connect(address, nursery, connecting=self._connecting)
+                found = await ask(line, UpstreamRequest(CODE, {_PROXIES: ",".join(ids)}), seconds=CONNECT_SECONDS)
+            except UpstreamUnreachable as error:
+                found = error
+            nursery.cancel_scope.cancel()
+        if isinstance(found, UpstreamUnreachable):
+            raise found
+        return found.ext.get(_RING) == _YES
+
+
+def _ids(remark: str | None) -> tuple[str, ...]:
+    """The ids in a remark; none if it is another's."""
+    found = _REMARK.fullmatch(remark or "")
+    return () if found is None else tuple(found[1].split(","))

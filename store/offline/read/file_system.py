@@ -1,0 +1,105 @@
+"""The file systems that a store can be read from: this machine's, or a remote one behind `ReadableFileSystem`.
+
+`discover` gets one, and every file that it finds carries it. Paths are text with `/` between names. Errors are OSError
+(FileNotFoundError for what does not exist), which `opening` and `directory` turn into the store's errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from rocketwire.store.disk.input_files import DirectoryEntry, InputFile, entries, locked_by_another
+
+#: What a directory holds, by name. Raises OSError: it is not there, may not be read, or is no directory.
+Listing = Callable[[str], list[DirectoryEntry]]
+
+
+class ReadableFile(Protocol):
+    """A file open for reading, which others may cut and remove meanwhile."""
+
+    def close(self) -> None:
+        """Close the file; a second time does nothing."""
+        ...
+
+    def size(self) -> int:
+        """Size in bytes, now or when the file was opened.
+
+        Raises:
+            OSError: it is not known.
+        """
+        ...
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Bytes from an offset on; fewer than `length` only where the file ends.
+
+        Raises:
+            OSError: they cannot be read.
+        """
+        ...
+
+    def read_into(self, offset: int, buffer: bytearray | memoryview) -> int:
+        """Read from an offset on into a writable buffer of bytes; how many came, fewer only where the file ends.
+
+        Raises:
+            OSError: they cannot be read. Some may be in the buffer already.
+        """
+        ...
+
+    def expect(self, ranges: Iterable[tuple[int, int]]) -> None:
+        """Announce the next reads: offsets and lengths, by offset. A remote file prefetches them.
+
+        Other reads are possible as well; a second call replaces the first.
+        """
+        ...
+
+
+class ReadableFileSystem(Protocol):
+    """Reads files and lists directories. It can be pickled, and equals another that reaches the same files."""
+
+    def listing(self, root: str) -> Listing:
+        """How directories under `root` (and `root`) are listed for one look at a store.
+
+        For a remote store this may be a snapshot of all of them, taken now.
+
+        Raises:
+            OSError: `root` cannot be listed.
+        """
+        ...
+
+    def open(self, path: str) -> ReadableFile:
+        """Open a regular file.
+
+        Raises:
+            OSError: there is none, it may not be read, or it is not a regular file.
+        """
+        ...
+
+    def locked(self, path: str) -> bool:
+        """Whether another process holds the lock that a broker takes; it is tested without taking it.
+
+        Raises:
+            OSError: it cannot be known: there are no locks here, or the file may not be read.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFiles:
+    """The files of this machine."""
+
+    def listing(self, root: str) -> Listing:  # noqa: ARG002 - each directory is asked when it is its turn
+        """See `ReadableFileSystem.listing`."""
+        return entries
+
+    def open(self, path: str) -> InputFile:
+        """See `ReadableFileSystem.open`."""
+        return InputFile(path)
+
+    def locked(self, path: str) -> bool:
+        """See `ReadableFileSystem.locked`."""
+        return locked_by_another(path)
+
+
+LOCAL: Final = LocalFiles()

@@ -1,0 +1,98 @@
+"""Opening and reading files of a store that a broker may be writing to, with the store's errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Self
+
+from rocketwire.store.errors import StoreUnreadable
+from rocketwire.store.offline.read.file_system import LOCAL, ReadableFileSystem
+
+
+class FileGone(StoreUnreadable):
+    """A file was removed since the directory was looked at: a live broker does that with old ones."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path, "it was removed meanwhile")
+
+
+class OpenFile:
+    """A file that is open for reading until `close`, or as a context."""
+
+    __slots__ = ("_file", "path")
+
+    def __init__(self, path: str, files: ReadableFileSystem = LOCAL) -> None:
+        """Open it.
+
+        Args:
+            path: Its path.
+            files: Where it is.
+
+        Raises:
+            FileGone: it was removed.
+            StoreUnreadable: it may not be read, or is not a regular file.
+        """
+        self.path = path
+        try:
+            self._file = files.open(path)
+        except OSError as error:
+            raise _unreadable(path, error) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close it; a second time does nothing."""
+        self._file.close()
+
+    def size(self) -> int:
+        """Size in bytes, now; of a remote file, when it was opened."""
+        return self._file.size()
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Bytes from an offset on; fewer than `length` only where the file ends.
+
+        Raises:
+            FileGone: it is far away, and was removed.
+            StoreUnreadable: a read failed.
+        """
+        try:
+            return self._file.read(offset, length)
+        except OSError as error:
+            raise _unreadable(self.path, error) from error
+
+    def read_into(self, offset: int, buffer: bytearray | memoryview) -> int:
+        """Read from an offset on into a writable buffer of bytes; how many came, fewer only where the file ends.
+
+        Raises:
+            FileGone: it is far away, and was removed.
+            StoreUnreadable: a read failed.
+        """
+        try:
+            return self._file.read_into(offset, buffer)
+        except OSError as error:
+            raise _unreadable(self.path, error) from error
+
+    def expect(self, ranges: Iterable[tuple[int, int]]) -> None:
+        """Announce the next reads, as offsets and lengths by offset: a remote file prefetches them."""
+        self._file.expect(ranges)
+
+
+def _unreadable(path: str, error: OSError) -> StoreUnreadable:
+    if isinstance(error, FileNotFoundError):
+        return FileGone(path)
+    return StoreUnreadable(path, error.strerror or str(error))
+
+
+def read_whole(path: str, most: int, files: ReadableFileSystem = LOCAL) -> bytes:
+    """The content of a small file: at most so many bytes of it.
+
+    Raises:
+        FileGone: it is not there.
+        StoreUnreadable: it cannot be read.
+    """
+    with OpenFile(path, files) as file:
+        return file.read(0, most)

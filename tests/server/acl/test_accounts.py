@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rocketwire.server.acl.access_rules import ADMIN_CODES, CODES_UNPROTECTED_BY_APACHE
+from rocketwire.server.acl.accounts import Account, AccountInvalid, account, check_permissions
+from rocketwire.server.acl.permissions import PUB, SUB
+from rocketwire.server.acl.resources import NeededPermissions, sent_to
+from rocketwire.server.acl.white_list import WhiteListInvalid
+from rocketwire.wire.bodies.acl import PlainAccessConfig
+
+NAMES = ["A", "B", "C"]
+permission = st.sampled_from(["DENY", "PUB", "SUB", "PUB|SUB", "SUB|PUB", "nothing"])
+tables = st.dictionaries(st.sampled_from(NAMES), permission, max_size=3)
+
+
+def made(**options: object) -> Account:
+    values = {"access_key": "account", "secret_key": "very-secret", **options}
+    return account(PlainAccessConfig(**values))  # type: ignore[arg-type] # tests know what they give
+
+
+def lines(table: dict[str, str]) -> tuple[str, ...]:
+    return tuple(f"{name}={text}" for name, text in table.items())
+
+
+@given(
+    st.booleans(),
+    st.one_of(st.none(), permission),
+    tables,
+    st.sampled_from([PUB, SUB]),
+    st.lists(st.sampled_from(NAMES)),
+)
+def test_permissions_against_the_rule_in_words(
+    admin: bool, default: str | None, table: dict[str, str], wanted: int, topics: list[str]
+) -> None:
+    found = made(admin=admin, default_topic_perm=default, topic_perms=lines(table)).lacks(
+        NeededPermissions(wanted, tuple(topics))
+    )
+    word = "PUB" if wanted == PUB else "SUB"
+    lacking = {topic for topic in topics if word not in (table.get(topic, default) or "").split("|")}
+    if admin and not table:
+        lacking = set()
+    assert (found is None) == (not lacking)
+    assert found is None or found in lacking
+
+
+@given(st.booleans(), st.one_of(st.none(), permission), tables, st.sampled_from(NAMES))
+def test_permissions_of_groups(admin: bool, default: str | None, table: dict[str, str], group: str) -> None:
+    one = made(admin=admin, default_group_perm=default, default_topic_perm="SUB", group_perms=lines(table))
+    allowed = (admin and not table) or "SUB" in (table.get(group, default) or "").split("|")
+    assert one.lacks(NeededPermissions(SUB, (f"%RETRY%{group}",))) == (None if allowed else f"%RETRY%{group}")
+
+
+def test_an_administrator_with_permissions_of_its_own_has_only_these() -> None:
+    admin = made(admin=True, topic_perms=("A=SUB",))
+    assert admin.lacks(NeededPermissions(SUB, ("A",))) is None
+    assert admin.lacks(NeededPermissions(PUB, ("A",))) == "A"
+    assert made(admin=True).lacks(NeededPermissions(PUB, ("A",))) is None
+
+
+def test_everybody_may_send_traces() -> None:
+    nobody = made(topic_perms=("RMQ_SYS_TRACE_TOPIC=DENY",))
+    assert nobody.lacks(sent_to("RMQ_SYS_TRACE_TOPIC")) is None
+    assert nobody.lacks(NeededPermissions(SUB, ("RMQ_SYS_TRACE_TOPIC",))) == "RMQ_SYS_TRACE_TOPIC"
+
+
+def test_of_several_the_first_of_a_java_map_is_named() -> None:
+    assert made().lacks(NeededPermissions(SUB, ("TopicC", "%RETRY%GroupB", "TopicD"))) == "TopicD"
+
+
+def test_what_only_an_administrator_may_ask() -> None:
+    assert sorted(ADMIN_CODES) == [
+        *(17, 18, 21, 25, 26, 50, 51, 52, 53, 54, 60, 61, 100, 102, 200, 201, 205, 207, 215, 216, 217, 225, 305, 306),
+        *(308, 314, 316, 317, 321, 323, 327, 328, 329, 343, 345, 351, 352, 401, 402),
+    ]
+    for code in range(400):
+        assert made(admin=True).may_send_code(code)
+        assert made().may_send_code(code) == (code not in ADMIN_CODES)
+
+
+def test_where_an_administrator_needs_no_permissions() -> None:
+    assert made(admin=True).may_all(11)
+    limited = made(admin=True, topic_perms=("A=SUB",))
+    for code in range(400):
+        assert limited.may_all(code) == (code in CODES_UNPROTECTED_BY_APACHE)
+        assert not made(topic_perms=("A=SUB",)).may_all(code)
+
+
+@pytest.mark.parametrize(
+    ("options", "wanted", "allowed"),
+    [
+        ({}, PUB, False),
+        ({"default_topic_perm": "PUB|SUB"}, SUB, False),
+        ({"default_group_perm": "SUB"}, PUB, True),
+        ({"group_perms": ("G=SUB",)}, PUB, True),
+        ({"group_perms": ("G=SUB",)}, SUB, True),
+        ({"group_perms": ("G=PUB",)}, PUB, False),
+        ({"group_perms": ("G=SUB",), "topic_perms": ("%DLQ%G=DENY",)}, SUB, False),
+        ({"topic_perms": ("%DLQ%G=SUB",)}, SUB, True),
+        ({"topic_perms": ("%DLQ%G=SUB",)}, PUB, False),
+        ({"topic_perms": ("%RETRY%G=SUB",)}, SUB, True),
+    ],
+)
+def test_dead_letters_are_the_groups_unless_they_are_named(
+    options: dict[str, object], wanted: int, *, allowed: bool
+) -> None:
+    assert made(**options).lacks(NeededPermissions(wanted, ("%DLQ%G",))) == (None if allowed else "%DLQ%G")
+
+
+@pytest.mark.parametrize("topic", ["SCHEDULE_TOPIC_XXXX", "rmq_sys_wheel_timer", "%LMQ%anything"])
+def test_a_topic_that_holds_messages_of_others_has_to_be_named(topic: str) -> None:
+    assert made(default_topic_perm="PUB|SUB").lacks(NeededPermissions(SUB, (topic,))) == topic
+    assert made(topic_perms=(f"{topic}=SUB",)).lacks(NeededPermissions(SUB, (topic,))) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "key", "words"),
+    [
+        ({"access_key": None}, "accessKey", "The accessKey=null and secretKey=*** cannot be null and length should"),
+        ({"access_key": "sixsix"}, "accessKey", "The accessKey=sixsix and secretKey=***"),
+        ({"secret_key": None}, "secretKey", "The accessKey=account and secretKey=null"),
+        ({"secret_key": "sixsix"}, "secretKey", "The accessKey=account and secretKey=*** cannot"),
+        ({"topic_perms": ("A",)}, "topicPerms", "Parse resource permission failed for topic:A"),
+        ({"group_perms": ("A=B=C",)}, "groupPerms", "Parse resource permission failed for group:A=B=C"),
+    ],
+)
+def test_what_is_no_account(options: dict[str, object], key: str, words: str) -> None:
+    with pytest.raises(AccountInvalid) as caught:
+        made(**options)
+    assert caught.value.key == key
+    assert str(caught.value).startswith(words)
+    assert "very-secret" not in str(caught.value)
+
+
+def test_an_address_that_is_none() -> None:
+    with pytest.raises(WhiteListInvalid):
+        made(white_remote_address="here")
+    assert made(white_remote_address=" ").matches is None
+
+
+def test_an_account_does_not_show_its_secret_key() -> None:
+    assert "secret" not in repr(made())
+    assert "very-secret" not in repr(PlainAccessConfig(access_key="account", secret_key="very-secret"))
+
+
+@pytest.mark.parametrize("texts", [None, (), ("A=PUB", " B = SUB|PUB ", "C=DENY")])
+def test_permissions_that_may_be_written(texts: tuple[str, ...] | None) -> None:
+    check_permissions(texts)
+
+
+NO_ASSIGNMENT = """\
+Parse Resource format error for A.
+The expected resource format is 'Res=Perm'. For example: topicA=SUB"""
+NO_PERMISSION = """\
+Parse resource permission error for A=PUBB.
+The expected permissions are 'SUB' or 'PUB' or 'SUB|PUB' or 'PUB|SUB'."""
+
+
+@pytest.mark.parametrize(("text", "words"), [("A", NO_ASSIGNMENT), ("A=PUBB", NO_PERMISSION)])
+def test_permissions_that_may_not(text: str, words: str) -> None:
+    with pytest.raises(AccountInvalid) as caught:
+        check_permissions(("B=PUB", text))
+    assert str(caught.value) == words

@@ -1,0 +1,673 @@
+"""An account that may use nothing but its own topic and group, and every request about another's that is served."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import hmac
+import os
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pytest
+
+from rocketwire.server.acl.access_rules import ADMIN_CODES
+from rocketwire.server.registry import BROKER_FAMILIES
+from rocketwire.wire.bodies import encode_body
+from rocketwire.wire.bodies.assignment import QueryAssignmentRequestBody
+from rocketwire.wire.bodies.client import LockBatchRequestBody, MessageModel, MessageQueue
+from rocketwire.wire.bodies.pop import BatchAck, BatchAckMessageRequestBody, encode_bit_set
+from rocketwire.wire.facts.codes import RequestCode, SerializeType
+from rocketwire.wire.frame import Frame
+from rocketwire.wire.java import string_hash
+from rocketwire.wire.message_id import parse_offset_message_id
+from rocketwire.wire.recall_handle import encode_recall_handle
+from tests.server.harness import (
+    NOW,
+    Client,
+    Server,
+    consumer,
+    heartbeat,
+    properties_text,
+    pull_ext,
+    records,
+    send_ext,
+    serving,
+    subscription,
+    topic_ext,
+)
+
+KEY: Final = "secret-of-everybody"
+ADMIN, OWNER, OTHER = "admin-account", "owner-account", "other-account"
+ACCOUNTS: Final = f"""\
+accounts:
+- accessKey: {ADMIN}
+  secretKey: {KEY}
+  admin: true
+- accessKey: {OWNER}
+  secretKey: {KEY}
+  topicPerms: [Hidden=PUB|SUB]
+  groupPerms: [hidden=SUB]
+- accessKey: {OTHER}
+  secretKey: {KEY}
+  topicPerms: [Own=PUB|SUB]
+  groupPerms: [own=SUB]
+"""
+PROOF: Final = b"for the owner's eyes"
+RETRY, DEAD = "%RETRY%hidden", "%DLQ%hidden"
+HALF, SCHEDULE, TIMER, REPLIES = (
+    "RMQ_SYS_TRANS_HALF_TOPIC",
+    "SCHEDULE_TOPIC_XXXX",
+    "rmq_sys_wheel_timer",
+    "C_REPLY_TOPIC",
+)
+REVIVE: Final = "rmq_sys_REVIVE_LOG_DefaultCluster"
+HOLDING: Final = (HALF, SCHEDULE, TIMER, "TRANS_CHECK_MAX_TIME_TOPIC", "%LMQ%hidden")
+REFUSED: Final = "org.apache.rocketmq.acl.common.AclException: "
+POP: Final = {
+    **dict.fromkeys(("queueId", "offset", "pollTime", "bornTime", "initMode"), "0"),
+    "maxMsgNums": "9",
+    "invisibleTime": "60000",
+    "extraInfo": f"0 {NOW} 60000 0 0 broker-a 0 0",
+}
+"""The fields of all that POP asks, of the first message of a queue."""
+INVENTED: Final = (
+    *(-1, 0, 1, 9, 99, 999, 9999, 32767, 77777, 200057, 200099, 200999, 1 << 30),
+    *range(3001, 3011),
+    *range(901, 909),
+    *range(1001, 1014),
+    *range(2001, 2005),
+    *range(200070, 200080),
+    *(43, 45, 205, 318, 319, 322, 353, 513, 5001, 200056),
+)
+EVERY_CODE: Final = sorted({*map(int, RequestCode), *INVENTED})
+_PLACE: Final = slice(28, 36)  # of a record: its place in the log
+NO_TOPIC, NO_GROUP = "No default permission for topic:Hidden", "No default permission for group:hidden"
+
+
+def signed(account: str, ext: dict[str, str], body: bytes = b"") -> dict[str, str]:
+    ext = {**ext, "AccessKey": account}
+    data = "".join(ext[name] for name in sorted(ext)).encode() + body
+    return {**ext, "Signature": base64.b64encode(hmac.new(KEY.encode(), data, "sha1").digest()).decode()}
+
+
+class Request(NamedTuple):
+    """A request and why it is refused; nothing: it is let in, and tells and changes nothing of others."""
+
+    ext: dict[str, str]
+    words: str | None
+    body: bytes = b""
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where messages of others stand in the log: in their topic, and where they wait for something."""
+
+    topic: int
+    retry: int
+    dead: int
+    half: int
+    delayed: int
+    timed: int
+    replies: int
+    forged: int
+
+    def all(self) -> dict[int, str]:
+        """Why each is refused."""
+        return {
+            self.topic: NO_TOPIC,
+            self.retry: NO_GROUP,
+            self.dead: f"No default permission for topic:{DEAD}",
+            self.half: NO_TOPIC,
+            self.delayed: NO_TOPIC,
+            self.timed: NO_TOPIC,
+            self.replies: f"No default permission for topic:{REPLIES}",
+            # Where none begins, and where one seems to.
+            self.topic + 1: f"no message begins at offset {self.topic + 1} of the commit log",
+            self.forged: f"no message begins at offset {self.forged} of the commit log",
+            1 << 40: f"no message begins at offset {1 << 40} of the commit log",
+            -1: "no message begins at offset -1 of the commit log",
+        }
+
+
+def sends(*, short: bool, batch: bool = False) -> list[Request]:
+    found = []
+    for topic, words in (
+        ("Hidden", NO_TOPIC),
+        (RETRY, NO_GROUP),
+        (DEAD, f"No default permission for topic:{DEAD}"),
+        (HALF, f"No default permission for topic:{HALF}"),
+        (TIMER, f"No default permission for topic:{TIMER}"),
+        ("ns%%RETRY%hidden", "No default permission for topic:ns%%RETRY%hidden"),
+        ("%RETRY%ns%hidden", "No default permission for group:ns%hidden"),
+        ("%RETRY%%RETRY%own", "No default permission for group:%RETRY%own"),
+        ("%retry%own", "No default permission for topic:%retry%own"),
+    ):
+        for group in ("own", "hidden"):
+            ext = send_ext(topic, short=short, producer_group=group, batch=batch)
+            found += [Request(ext, words, b"x"), Request({**ext, "group": "own"}, words, b"x")]
+    return found
+
+
+def reads(**more: str) -> list[Request]:
+    """Of a topic by a group: whichever of the two is another's."""
+
+    def asked(topic: str, group: str) -> dict[str, str]:
+        return {**pull_ext(topic, consumer_group=group), "group": group, "commitOffset": "7", "timestamp": "0", **more}
+
+    found = [Request(asked("Hidden", "own"), NO_TOPIC), Request(asked("Own", "hidden"), NO_GROUP)]
+    found += [Request(asked(RETRY, "own"), NO_GROUP), Request(asked("%RETRY%own%", "own"), "group:own%")]
+    found += [Request(asked(topic, "own"), f"topic:{topic}") for topic in (DEAD, *HOLDING)]
+    return found
+
+
+def of_topic(**more: str) -> list[Request]:
+    found = [Request({"topic": "Hidden", **more}, NO_TOPIC), Request({"topic": RETRY, **more}, NO_GROUP)]
+    return found + [Request({"topic": topic, **more}, f"topic:{topic}") for topic in (DEAD, *HOLDING, REPLIES)]
+
+
+def of_group(name: str, **more: str) -> list[Request]:
+    return [Request({name: "hidden", "clientId": "owner", **more}, NO_GROUP)]
+
+
+def of_place(places: Places, name: str, **more: str) -> list[Request]:
+    return [Request({name: str(at), **more}, words) for at, words in places.all().items()]
+
+
+def of_message(places: Places, server: Server) -> list[Request]:
+    """309: the message is told by an id; and a consumer of another group is to take one."""
+
+    def ids(at: int) -> str:
+        return f"7F000001{server.advertised.port:08X}{at & ((1 << 64) - 1):016X}"
+
+    own = {"consumerGroup": "own", "clientId": "other"}
+    found = [Request({**own, "msgId": ids(at)}, words) for at, words in places.all().items()]
+    return found + of_group("consumerGroup", msgId=ids(places.topic))
+
+
+def of_statistics() -> list[Request]:
+    gets = {"statsName": "GROUP_GET_NUMS"}
+    return [
+        Request({"statsName": "TOPIC_PUT_NUMS", "statsKey": "Hidden"}, NO_TOPIC),
+        Request({**gets, "statsKey": "Hidden@own"}, NO_TOPIC),
+        Request({**gets, "statsKey": "Own@hidden"}, NO_GROUP),
+        Request({"statsName": "BROKER_PUT_NUMS", "statsKey": "Hidden"}, "not exist"),
+    ]
+
+
+def locks() -> list[Request]:
+    queue = MessageQueue(topic="Hidden", broker_name="broker-a", queue_id=0)
+    return [
+        Request(
+            {}, NO_GROUP, encode_body(LockBatchRequestBody(consumer_group="hidden", client_id=who, mq_set=(queue,)))
+        )
+        for who in ("other", "owner")
+    ]
+
+
+def recalls() -> list[Request]:
+    handle = encode_recall_handle("Hidden", "broker-a", NOW + 60_000, "TIMED").decode()
+    return [
+        Request({"topic": "Hidden", "recallHandle": handle}, NO_TOPIC),
+        Request({"topic": "Own", "recallHandle": handle}, "topic not match"),
+    ]
+
+
+def heartbeats() -> list[Request]:
+    return [
+        Request({"x": "1"}, NO_GROUP, heartbeat("other", consumer("hidden", subscription("Own")))),
+        Request({"x": "1"}, NO_TOPIC, heartbeat("other", consumer("own", subscription("Own"), subscription("Hidden")))),
+        Request({"x": "1"}, NO_GROUP, heartbeat("other", consumer("own", subscription(RETRY)))),
+        Request({"x": "1"}, f"topic:{HALF}", heartbeat("other", consumer("own", subscription(HALF)))),
+        Request({"x": "1"}, None, heartbeat("other", producers=["owners"])),
+    ]
+
+
+def pops() -> list[Request]:
+    """All that POP asks of a topic and a group; of a retry topic, the one whose messages come again there counts."""
+    retries = ("%RETRY%own_Hidden", "%RETRY%own+Hidden")
+    return [
+        *reads(**POP),
+        *(Request({"topic": topic, "consumerGroup": "own", **POP}, NO_TOPIC) for topic in retries),
+        *of_hidden_retries(**POP),
+    ]
+
+
+def of_hidden_retries(**more: str) -> list[Request]:
+    retries = ("%RETRY%hidden_Own", "%RETRY%hidden+Own", "%RETRY%hidden_Hidden")
+    return [
+        Request({"topic": topic, "consumerGroup": "own", **more}, f"No default permission for group:{topic[7:]}")
+        for topic in retries
+    ]
+
+
+def acks() -> list[Request]:
+    """200151: its body names them, each of another topic and group."""
+
+    def asked(*popped: tuple[str, str, str], words: str) -> Request:
+        acks = [
+            BatchAck(
+                consumer_group=group,
+                topic=topic,
+                retry=kind,
+                pop_time=NOW,
+                invisible_time=1,
+                bit_set=encode_bit_set([0]),
+            )
+            for topic, group, kind in popped
+        ]
+        body = encode_body(BatchAckMessageRequestBody(broker_name="broker-a", acks=tuple(acks)))
+        return Request({"x": "1"}, words, body)
+
+    found = []
+    for kind in ("0", "1", "2"):
+        found += [asked(("Hidden", "own", kind), words=NO_TOPIC), asked(("Own", "hidden", kind), words=NO_GROUP)]
+        found.append(asked(("Own", "own", kind), ("Own", "hidden", kind), words=NO_GROUP))
+        found.append(asked(("%RETRY%own_Hidden", "own", kind), words=NO_TOPIC))
+        found.append(asked((RETRY, "own", kind), words=NO_GROUP))
+        found.append(asked((TIMER, "own", kind), words=f"topic:{TIMER}"))
+    return found
+
+
+def assignments() -> list[Request]:
+    return [
+        Request(
+            {"x": "1"},
+            words,
+            encode_body(
+                QueryAssignmentRequestBody(topic=topic, consumer_group=group, client_id="owner", strategy_name="AVG")
+            ),
+        )
+        for topic, group, words in (("Hidden", "own", NO_TOPIC), ("Own", "hidden", NO_GROUP), (RETRY, "own", NO_GROUP))
+    ]
+
+
+def end(places: Places) -> list[Request]:
+    common = {"producerGroup": "owners", "tranStateTableOffset": "0", "msgId": "m", "commitOrRollback": "8"}
+    found = of_place(places, "commitLogOffset", **common)
+    return found + of_place(places, "commitLogOffset", **{**common, "commitOrRollback": "12"})
+
+
+def requests(code: int, places: Places, server: Server) -> list[Request] | None:
+    """What one code may be asked of others; None: this code is not known here."""
+    if code in ADMIN_CODES:
+        words = f"Need admin permission for request code={code}, but accessKey={OTHER} is not"
+        return [Request({**topic_ext("Hidden"), "groupName": "hidden"}, words)]
+    made: dict[int, Callable[[], Sequence[Request]]] = {
+        10: lambda: sends(short=False),
+        310: lambda: sends(short=True),
+        320: lambda: sends(short=True, batch=True),
+        324: lambda: sends(short=False),
+        325: lambda: sends(short=True),
+        11: reads,
+        361: reads,
+        12: lambda: of_topic(key="K", maxNum="9", beginTimestamp="0", endTimestamp=str(1 << 60)),
+        14: reads,
+        15: reads,
+        28: lambda: [Request({"x": "1"}, None)],
+        29: lambda: of_topic(queueId="0", timestamp="0"),
+        30: lambda: of_topic(queueId="0"),
+        31: lambda: of_topic(queueId="0"),
+        32: lambda: of_topic(queueId="0"),
+        33: lambda: of_place(places, "offset"),
+        34: heartbeats,
+        35: lambda: [
+            Request({"clientID": "owner", "consumerGroup": "hidden"}, NO_GROUP),
+            Request({"clientID": "owner", "producerGroup": "owners"}, None),
+        ],
+        36: lambda: [
+            *of_place(places, "offset", group="own", delayLevel="0", originTopic="Own"),
+            *of_group("group", offset=str(places.topic), delayLevel="0"),
+        ],
+        37: lambda: end(places),
+        38: lambda: of_group("consumerGroup"),
+        41: locks,
+        42: locks,
+        46: lambda: [
+            Request({"x": "1"}, None, b'{"group":"hidden","subscriptionData":{"topic":"Hidden","subString":"*"}}')
+        ],
+        202: of_topic,
+        203: lambda: of_group("consumerGroup"),
+        204: lambda: [Request({"producerGroup": "owners"}, "No default permission for group:owners")],
+        208: lambda: [*of_group("consumerGroup"), Request({"consumerGroup": "own", "topic": "Hidden"}, NO_TOPIC)],
+        222: lambda: reads(isForce="true"),
+        223: reads,
+        300: of_topic,
+        303: reads,
+        307: lambda: of_group("consumerGroup"),
+        309: lambda: of_message(places, server),
+        315: of_statistics,
+        370: recalls,
+        400: assignments,
+        200050: pops,
+        200051: pops,
+        200052: pops,
+        200053: pops,
+        200054: pops,
+        200055: pops,
+        200151: acks,
+    }
+    make = made.get(code)
+    return None if make is None else list(make())
+
+
+def unserved(code: int, words: str) -> list[Request]:
+    """A request of a code that brokers of this program do not serve, and why it is refused."""
+    ext = {**topic_ext("Hidden"), "groupName": "hidden", "namespace": "N", "key": "k", "value": "v", "offset": "0"}
+    if code in ADMIN_CODES:
+        words = f"Need admin permission for request code={code}, but accessKey={OTHER} is not"
+    return [Request(ext, words)]
+
+
+async def ask(client: Client, account: str, code: int, ext: dict[str, str], body: bytes = b"", **options: int) -> Frame:
+    return await client.ask(code, signed(account, ext, body), body, **options)
+
+
+async def done(client: Client, account: str, code: int, ext: dict[str, str], body: bytes = b"") -> Frame:
+    answer = await ask(client, account, code, ext, body)
+    assert answer.header.code == 0, (code, answer.header.remark)
+    return answer
+
+
+def place_of(answer: Frame) -> int:
+    assert answer.header.ext is not None
+    return parse_offset_message_id(answer.header.ext["msgId"])[1]
+
+
+async def stored(client: Client, topic: str, **properties: str) -> int:
+    ext = send_ext(topic, properties=properties_text(**properties))
+    return place_of(await done(client, OWNER, 310, ext, PROOF))
+
+
+async def last_place(client: Client, topic: str) -> int:
+    answer = await ask(client, ADMIN, 11, pull_ext(topic, consumer_group="A"))
+    return records(bytes(answer.body))[-1].physical_offset
+
+
+@contextlib.asynccontextmanager
+async def hidden(folder: Path) -> AsyncIterator[tuple[Server, Client, Places]]:
+    """A broker with a topic and a group of one account in all states, and the owner's connection, which is on line."""
+    file = folder / "plain_acl.yml"
+    file.write_text(ACCOUNTS)
+    async with serving(folder / "store", acl_enable=True, acl_file=str(file)) as server:
+        owner = server.broker()
+        for topic in ("Hidden", "Own"):
+            await done(owner, ADMIN, 17, topic_ext(topic))
+        body = heartbeat("owner", consumer("hidden", subscription("Hidden")), producers=["owners"])
+        await done(owner, OWNER, 34, {"x": "1"}, body)
+        at = await stored(owner, "Hidden", KEYS="K", UNIQ_KEY="U")
+        await done(owner, OWNER, 200050, {"topic": "Hidden", "consumerGroup": "hidden", **POP, "maxMsgNums": "1"})
+        half = await stored(owner, "Hidden", TRAN_MSG="true", PGROUP="owners", UNIQ_KEY="H")
+        delayed = await stored(owner, "Hidden", DELAY="18", UNIQ_KEY="D")
+        timed = await stored(owner, "Hidden", TIMER_DELIVER_MS=str(NOW + 60_000), UNIQ_KEY="TIMED")
+        for level in ("-1", "1"):
+            await done(owner, OWNER, 36, {"offset": str(at), "group": "hidden", "delayLevel": level})
+        await done(owner, OWNER, 310, send_ext(RETRY, producer_group="CLIENT_INNER_PRODUCER", reconsume_times=1), PROOF)
+        reply = send_ext(REPLIES, properties=properties_text(REPLY_TO_CLIENT="gone"))
+        await ask(owner, OWNER, 325, reply, PROOF)
+        lock = LockBatchRequestBody(
+            consumer_group="hidden",
+            client_id="owner",
+            mq_set=(MessageQueue(topic="Hidden", broker_name="broker-a", queue_id=0),),
+        )
+        await done(owner, OWNER, 41, {}, encode_body(lock))
+        offset = {"consumerGroup": "hidden", "topic": "Hidden", "queueId": "0", "commitOffset": "1"}
+        await done(owner, OWNER, 15, offset)
+        places = Places(
+            topic=at,
+            retry=await last_place(owner, RETRY),
+            dead=await last_place(owner, DEAD),
+            half=half,
+            delayed=delayed,
+            timed=timed,
+            replies=await last_place(owner, REPLIES),
+            forged=await forged(owner),
+        )
+        yield server, owner, places
+
+
+async def forged(client: Client) -> int:
+    """Where a record seems to stand, of the account's own topic, which is in the body of a message."""
+    answer = await done(client, ADMIN, 310, send_ext("Own"), b"x")
+    record = bytearray((await done(client, ADMIN, 33, {"offset": str(place_of(answer))})).body)
+    head = record.index(b"x\x03Own")
+    first, second = [place_of(await done(client, ADMIN, 310, send_ext("Own"), bytes(record))) for _ in range(2)]
+    at = second + (second - first) + head
+    record[_PLACE] = at.to_bytes(8)
+    await done(client, ADMIN, 310, send_ext("Own"), bytes(record))
+    believed = await done(client, ADMIN, 33, {"offset": str(at)})
+    assert bytes(believed.body) == record
+    return at
+
+
+async def state(client: Client) -> list[bytes]:
+    """All that an administrator can see of the broker, as far as requests may change it."""
+    answers = [await done(client, ADMIN, code, {"x": "1"}) for code in (21, 26, 201, 54)]
+    topics = ("Hidden", RETRY, DEAD, HALF, SCHEDULE, TIMER, REPLIES, "RMQ_SYS_TRANS_OP_HALF_TOPIC", REVIVE)
+    answers += [await ask(client, ADMIN, 202, {"topic": topic}) for topic in topics]
+    answers += [await done(client, ADMIN, code, {"consumerGroup": "hidden"}) for code in (203, 208, 38)]
+    answers.append(await done(client, ADMIN, 204, {"producerGroup": "owners"}))
+    return [bytes(answer.body) for answer in answers]
+
+
+def check_refused(code: int, asked: Request, answer: Frame) -> None:
+    """Check that an answer refuses as it should, and tells nothing of others."""
+    told = (code, asked.ext, answer.header.remark)
+    if asked.words is None:
+        assert answer.header.code == 0, told
+    else:
+        assert asked.words in (answer.header.remark or ""), told
+        assert answer.header.code != 0, told
+        assert not answer.body, told
+    assert PROOF not in bytes(answer.body), told
+    assert b"idden" not in bytes(answer.body), told
+
+
+async def test_each_code_that_is_served_is_asked(tmp_path: Path) -> None:
+    async with hidden(tmp_path) as (server, _, places):
+        served = {int(route.code) for routes in BROKER_FAMILIES.values() for route in routes}
+        assert {code for code in EVERY_CODE if requests(code, places, server)} >= served
+
+
+async def ask_every_code(
+    connect: Callable[[], Client],
+    unserved_words: Callable[[int], str],
+    server: Server,
+    owner: Client,
+    places: Places,
+    serialize_type: int,
+) -> None:
+    """Ask every code of what is another's, and check that it gives and changes nothing.
+
+    Args:
+        connect: Makes a connection.
+        unserved_words: Why a code is refused that brokers of this program do not serve.
+        server: The broker.
+        owner: The connection of whom it all is.
+        places: Where the owner's messages are.
+        serialize_type: Of the headers.
+    """
+    before = await state(owner)
+    owner.pushes.clear()
+    for code in EVERY_CODE:
+        if serialize_type == SerializeType.ROCKETMQ and not -(1 << 15) <= code < 1 << 15:
+            continue  # it has 16 bits for the code
+        for asked in requests(code, places, server) or unserved(code, unserved_words(code)):
+            client = connect()
+            answer = await ask(client, OTHER, code, asked.ext, asked.body, serialize_type=serialize_type)
+            check_refused(code, asked, answer)
+            client.close()
+        assert await state(owner) == before, code
+    assert owner.pushes == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("serialize_type", [SerializeType.JSON, SerializeType.ROCKETMQ])
+async def test_no_code_gives_or_changes_what_is_anothers(tmp_path: Path, serialize_type: int) -> None:
+    async with hidden(tmp_path) as (server, owner, places):
+        await ask_every_code(server.broker, lambda _: "not supported", server, owner, places, serialize_type)
+
+
+async def test_what_the_owner_may_ask_of_the_same(tmp_path: Path) -> None:
+    """So the refusals above are of the account, and not of the requests."""
+    async with hidden(tmp_path) as (_, owner, places):
+        await what_the_owner_may_ask(owner, places)
+
+
+async def what_the_owner_may_ask(owner: Client, places: Places) -> None:
+    """Ask as the owner what nobody else may."""
+    for at in (places.topic, places.retry, places.dead, places.half, places.delayed, places.timed):
+        answer = await done(owner, OWNER, 33, {"offset": str(at)})
+        assert PROOF in bytes(answer.body)
+        await done(owner, OWNER, 36, {"offset": str(at), "group": "hidden", "delayLevel": "0"})
+    for topic in ("Hidden", RETRY, DEAD):
+        answer = await done(owner, OWNER, 11, pull_ext(topic, consumer_group="hidden"))
+        assert PROOF in bytes(answer.body)
+        for code in (29, 30, 31, 32, 202, 300):
+            await done(owner, OWNER, code, {"topic": topic, "queueId": "0", "timestamp": "0"})
+    found = {"topic": "Hidden", "key": "K", "maxNum": "9", "beginTimestamp": "0", "endTimestamp": str(1 << 60)}
+    assert PROOF in bytes((await done(owner, OWNER, 12, found)).body)
+    await done(owner, OWNER, 14, {"consumerGroup": "hidden", "topic": "Hidden", "queueId": "0"})
+    for code in (203, 208, 38):
+        await done(owner, OWNER, code, {"consumerGroup": "hidden"})
+    queue = MessageQueue(topic="Hidden", broker_name="broker-a", queue_id=0)
+    lock = encode_body(LockBatchRequestBody(consumer_group="hidden", client_id="consumer", mq_set=(queue,)))
+    for code in (41, 42):
+        await done(owner, OWNER, code, {}, lock)
+    asked = QueryAssignmentRequestBody(
+        topic="Hidden",
+        consumer_group="hidden",
+        client_id="consumer",
+        strategy_name="AVG",
+        message_model=MessageModel.CLUSTERING,
+    )
+    await done(owner, OWNER, 400, {}, encode_body(asked))
+    body = heartbeat("consumer", consumer("hidden", subscription("Hidden")), producers=["owners"])
+    await done(owner, OWNER, 34, {"x": "1"}, body)
+    end = {"producerGroup": "owners", "tranStateTableOffset": "0", "msgId": "m", "commitOrRollback": "8"}
+    await done(owner, OWNER, 37, {**end, "commitLogOffset": str(places.half)})
+    handle = encode_recall_handle("Hidden", "broker-a", NOW + 60_000, "TIMED").decode()
+    await done(owner, OWNER, 370, {"topic": "Hidden", "recallHandle": handle})
+
+
+async def test_a_topic_that_holds_others_messages_is_read_by_who_is_named_for_it(tmp_path: Path) -> None:
+    async with hidden(tmp_path) as (server, _, places):
+        file = tmp_path / "plain_acl.yml"
+        file.write_text(
+            f"accounts:\n- accessKey: {OTHER}\n  secretKey: {KEY}\n  defaultTopicPerm: PUB|SUB\n"
+            f"  defaultGroupPerm: SUB\n  topicPerms: [{TIMER}=SUB, Hidden=DENY, '{DEAD}=SUB']\n"
+            "  groupPerms: [hidden=DENY]\n"
+        )
+        os.utime(file, (1, 1))
+        await server.pass_time(1)
+        client = server.broker()
+
+        async def refused(code: int, ext: dict[str, str]) -> str | None:
+            return (await ask(client, OTHER, code, ext)).header.remark
+
+        assert await refused(30, {"topic": "Own", "queueId": "0"}) is None
+        assert await refused(11, pull_ext(TIMER, consumer_group="G")) == "FOUND"
+        assert (
+            await refused(11, pull_ext(HALF, consumer_group="G")) == f"{REFUSED}No default permission for topic:{HALF}"
+        )
+        assert await refused(33, {"offset": str(places.timed)}) == REFUSED + NO_TOPIC
+        assert await refused(11, pull_ext(DEAD, consumer_group="G")) == "FOUND"
+        assert await refused(310, send_ext(DEAD)) == f"{REFUSED}No default permission for topic:{DEAD}"
+        assert "topic[%DLQ%G] not exist" in (await refused(11, pull_ext("%DLQ%G", consumer_group="G")) or "")
+
+
+def of_same_hash(topic: str, other: str) -> str:
+    """A key of a topic that has the hash of `other`, which is a topic's name, # and a key."""
+    length = 7
+    wanted = string_hash(other) - string_hash(f"{topic}#") * 31**length - sum(64 * 31**at for at in range(length))
+    wanted %= 1 << 32
+    digits = [wanted // 31**at % 31 for at in reversed(range(length))]
+    key = "".join(chr(64 + digit) for digit in digits)
+    assert string_hash(f"{topic}#{key}") == string_hash(other)
+    return key
+
+
+async def test_a_query_finds_no_message_of_another_topic_with_the_same_hash(tmp_path: Path) -> None:
+    async with hidden(tmp_path) as (server, owner, _):
+        key = of_same_hash("Own", "Hidden#K")
+        await done(owner, ADMIN, 310, send_ext("Own", keys=key), b"mine")
+        asked = {"topic": "Own", "key": key, "maxNum": "9", "beginTimestamp": "0", "endTimestamp": str(1 << 60)}
+        answer = await done(server.broker(), OTHER, 12, asked)
+        assert [message.body for message in records(bytes(answer.body))] == [b"mine"]
+        asked["key"] = of_same_hash("Own", "Hidden#U")
+        answer = await ask(server.broker(), OTHER, 12, asked)
+        assert (answer.header.code, answer.body) == (22, b"")
+
+
+async def test_a_message_that_the_same_read_is_yet_to_store_is_nobodys(tmp_path: Path) -> None:
+    async with hidden(tmp_path) as (server, _, _):
+        client = server.broker()
+        at = place_of(await done(client, OTHER, 310, send_ext("Own"), b"x"))
+        size = place_of(await done(client, OTHER, 310, send_ext("Own"), b"x")) - at
+        back = {"offset": str(at + 2 * size), "group": "own", "delayLevel": "0"}
+        asked = ((310, send_ext("Own"), b"x"), (36, back, b""), (33, {"offset": str(at + 2 * size)}, b""))
+        await client.write(b"".join(client.frame(code, signed(OTHER, ext, body), body) for code, ext, body in asked))
+        sent, *others = sorted(await client.arrived(), key=lambda answer: answer.header.opaque)
+        assert place_of(sent) == at + 2 * size
+        words = f"no message begins at offset {at + 2 * size} of the commit log"
+        assert [answer.header.remark for answer in others] == [words, words]
+        await done(client, OTHER, 36, back)
+
+
+@pytest.mark.parametrize("last", ["Own", "Hidden"])
+async def test_of_a_topic_that_is_named_twice_the_last_counts_for_all(tmp_path: Path, last: str) -> None:
+    async with hidden(tmp_path) as (server, owner, _):
+        before = await state(owner)
+        client = server.broker()
+        first = {"Own": "Hidden", "Hidden": "Own"}[last]
+        frame = client.frame(310, signed(OTHER, send_ext(last), b"x"), b"x")
+        header, size = frame[8 : len(frame) - 1], int.from_bytes(frame[4:8])
+        assert header[:size] == header
+        twice = header.replace(b'"b":"', b'"b":"%b","b":"' % first.encode())
+        await client.write((len(twice) + 5).to_bytes(4) + len(twice).to_bytes(4) + twice + b"x")
+        answer = await client.receive()
+        assert answer.header.remark == (None if last == "Own" else REFUSED + NO_TOPIC)
+        assert await state(owner) == before
+
+
+async def test_only_a_producer_that_may_send_is_asked_about_half_messages(tmp_path: Path) -> None:
+    async with hidden(tmp_path) as (server, owner, _):
+        spy = server.broker()
+        await done(spy, OTHER, 34, {"x": "1"}, heartbeat("spy", producers=["owners"]))
+        for _ in range(4):
+            await server.pass_time(70)
+            await done(spy, OTHER, 34, {"x": "1"}, heartbeat("spy", producers=["owners"]))
+            await done(owner, OWNER, 34, {"x": "1"}, heartbeat("owner", producers=["owners"]))
+        await owner.arrived()
+        await spy.arrived()
+        asked = [frame for frame in owner.pushes if frame.header.code == 39]
+        assert asked
+        assert PROOF in bytes(asked[0].body)
+        assert spy.pushes == []
+        owner.close()
+        admin = server.broker()
+        await done(admin, ADMIN, 34, {"x": "1"}, heartbeat("admin", producers=["owners"]))
+        await server.pass_time(70)
+        await admin.arrived()
+        assert [frame.header.code for frame in admin.pushes] == [39]
+
+
+async def test_nobody_locks_or_unlocks_queues_under_the_client_id_of_another_account(tmp_path: Path) -> None:
+    """Even if both may consume with the group."""
+    file = tmp_path / "plain_acl.yml"
+    file.write_text(ACCOUNTS.replace("[own=SUB]", "[own=SUB, hidden=SUB]"))
+    async with serving(tmp_path / "store", acl_enable=True, acl_file=str(file)) as server:
+        owner, thief = server.broker(), server.broker()
+        await done(owner, OWNER, 34, {"x": "1"}, heartbeat("owner", consumer("hidden")))
+        queue = MessageQueue(topic="Hidden", broker_name="broker-a", queue_id=0)
+        body = encode_body(LockBatchRequestBody(consumer_group="hidden", client_id="owner", mq_set=(queue,)))
+        assert b"Hidden" in bytes((await done(owner, OWNER, 41, {}, body)).body)
+        for code in (42, 41):
+            answer = await ask(thief, OTHER, code, {}, body)
+            assert answer.header.remark == f"{REFUSED}client id owner belongs to another account"
+        own = encode_body(LockBatchRequestBody(consumer_group="hidden", client_id="thief", mq_set=(queue,)))
+        assert b"Hidden" not in bytes((await done(thief, OTHER, 41, {}, own)).body)
+        await done(owner, OWNER, 42, {}, body)
+        assert b"Hidden" in bytes((await done(thief, OTHER, 41, {}, own)).body)

@@ -1,0 +1,368 @@
+"""What is known after a crash of what was delivered before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rocketwire.server.delay.progress_recovery import ProgressRecovery
+from rocketwire.store.layout.consume_queue import ENTRY_STRUCT
+from rocketwire.wire.bodies.fastjson import dumps_pretty, loads
+from tests.server.delay.support import LEVELS, SCHEDULE, Delays
+from tests.server.harness import NOW, properties_text
+from tests.store.support import draft, remove_log_file
+
+FILE = Path("store") / "config" / "delayOffset.json"
+
+
+def as_apache_leaves_it(folder: Path) -> None:
+    """Take out of the file what Apache's broker does not write."""
+    document = loads((folder / FILE).read_bytes())
+    document.pop("logOffset", None)
+    (folder / FILE).write_bytes(dumps_pretty(document))
+
+
+@pytest.mark.parametrize("apache", [False, True])
+def test_what_was_delivered_since_the_offsets_were_written_is_not_delivered_again(
+    tmp_path: Path, apache: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    delays = Delays(tmp_path)
+    for number in range(40):
+        delays.send(b"%d" % number, number % 3 + 1)
+        delays.clock.now += 100
+    delays.deliver()
+    delays.store.flush_to(delays.store.max_physical_offset)
+    delays.persist()
+    delays.pass_time(58_000)
+    before = delays.delivered()
+    delays.kill()
+    if apache:
+        as_apache_leaves_it(tmp_path)
+    delays = Delays(tmp_path, clock=delays.clock)
+    delays.deliver()
+    assert delays.delivered() == before
+    assert "delay level 1: 3 messages were delivered before the stop" in caplog.text
+    delays.pass_time(60_000)
+    assert sorted(map(int, delays.delivered())) == list(range(40))
+    delays.stop()
+
+
+def test_a_lost_file_makes_nothing_come_twice(tmp_path: Path) -> None:
+    delays = Delays(tmp_path)
+    for number in range(200):
+        delays.send(b"%d" % number, 1)
+    delays.pass_time(1000)
+    delays.kill()
+    assert not (tmp_path / FILE).exists()
+    delays = Delays(tmp_path, clock=delays.clock)
+    delays.pass_time(1000)
+    assert len(delays.delivered()) == 200
+    delays.stop()
+
+
+def test_messages_that_were_passed_over_have_no_copy(tmp_path: Path) -> None:
+    delays = Delays(tmp_path)
+    for number in range(6):
+        delays.send(b"%d" % number, 1)
+        bad = draft(number, topic=SCHEDULE, queue_id=0, properties=properties_text(DELAY="1").encode())
+        assert delays.store.append([bad])
+    delays.pass_time(1000)
+    assert delays.delivery.dropped == 6
+    delays.kill()
+    delays = Delays(tmp_path, clock=delays.clock)
+    delays.deliver()
+    assert len(delays.delivered()) == 6
+    assert delays.delivery.dropped == 1  # the last one, behind all copies
+    delays.stop()
+
+
+def test_twins_are_counted(tmp_path: Path) -> None:
+    """Messages without a key of their own that nothing tells from another: how many copies there are is what counts."""
+    delays = Delays(tmp_path)
+    twin = properties_text(DELAY="1")
+    delays.send(b"twin", 1, properties=twin)
+    delays.pass_time(1000)
+    for _ in range(3):
+        delays.send(b"twin", 1, properties=twin)
+    delays.store.flush_to(delays.store.max_physical_offset)
+    delays.persist()
+    delays.clock.now += 1000
+    delays.delivery.deliver()
+    delays.kill()
+    delays = Delays(tmp_path, clock=delays.clock)
+    delays.send(b"twin", 1, properties=twin)
+    delays.deliver()
+    assert delays.delivered() == [b"twin"] * 4
+    delays.pass_time(1000)
+    assert delays.delivered() == [b"twin"] * 5
+    delays.stop()
+
+
+def test_what_apache_delivered_again_after_a_kill_of_ours_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed before it wrote its file, it leaves ours, with a place behind which some copies stand twice."""
+    delays = Delays(tmp_path)
+    delays.send(b"first", 1)
+    delays.pass_time(1000)
+    for number in range(6):
+        delays.send(b"%d" % number, 1)
+        delays.clock.now += 10
+    delays.store.flush_to(delays.store.max_physical_offset)
+    delays.persist()
+    assert delays.table.log_offset is not None
+    delays.pass_time(1000 - 60 + 20)
+    assert delays.delivered() == [b"first", b"0", b"1", b"2"]
+    delays.kill()
+    with monkeypatch.context() as patch:
+        patch.setattr(ProgressRecovery, "found", lambda _: iter(()))
+        delays = Delays(tmp_path, clock=delays.clock)
+        delays.pass_time(10)
+    assert delays.delivered() == [b"first", b"0", b"1", b"2", b"0", b"1", b"2", b"3"]
+    delays.kill()
+    delays = Delays(tmp_path, clock=delays.clock)
+    delays.pass_time(1000)
+    assert delays.delivered() == [b"first", b"0", b"1", b"2", b"0", b"1", b"2", b"3", b"4", b"5"]
+    delays.stop()
+
+
+def test_nothing_is_read_when_nothing_can_have_been_delivered(tmp_path: Path) -> None:
+    delays = Delays(tmp_path)
+    for number in range(20):
+        delays.send(b"%d" % number, 0)
+    delays.kill()
+    delays = Delays(tmp_path, clock=delays.clock)
+    assert not ProgressRecovery(delays.store, [0, 0, 0], 0).step()  # no message waits
+    delays.send(b"late", 3)
+    delays.kill()
+    delays = Delays(tmp_path, clock=delays.clock)
+    assert not ProgressRecovery(delays.store, [0, 0, 0], None).step()  # none was due
+    assert ProgressRecovery(delays.store, [0, 0, 0], 0).step()
+    delays.stop()
+
+
+def test_a_clean_stop_of_apache_is_believed(tmp_path: Path) -> None:
+    delays = Delays(tmp_path)
+    delays.send(b"a", 1)
+    delays.send(b"b", 3)
+    delays.pass_time(1000)
+    delays.stop()
+    as_apache_leaves_it(tmp_path)
+    delays = Delays(tmp_path, clock=delays.clock)
+    assert not ProgressRecovery(delays.store, [0, 0, 0], delays.table.log_offset).step()
+    delays.stop()
+
+
+def test_a_place_behind_the_log_is_not_believed(tmp_path: Path) -> None:
+    delays = Delays(tmp_path)
+    delays.send(b"a", 1)
+    delays.send(b"b", 3)
+    delays.pass_time(1000)
+    delays.kill()
+    delays.table.put(1, 0)
+    delays.table.set_log_offset(1 << 40)
+    delays.table.persist()
+    delays = Delays(tmp_path, clock=delays.clock)
+    delays.deliver()
+    assert delays.delivered() == [b"a"]
+    delays.stop()
+
+
+def test_records_that_only_look_like_copies(tmp_path: Path) -> None:
+    delays = Delays(tmp_path)
+    delays.send(b"a", 1)
+    delays.clock.now += 1000
+    copy = {"UNIQ_KEY": "Ua", "DELAY": "1", "CLUSTER": "C", "REAL_TOPIC": "T", "REAL_QID": "0"}
+    for changes in (
+        {"DELAY": "2"},
+        {"DELAY": "9"},
+        {"DELAY": "x"},
+        {"DELAY": "9" * 5000},
+        {"REAL_TOPIC": "U"},
+        {"REAL_QID": "1"},
+        {"KEYS": "k"},
+    ):
+        text = properties_text(**{**copy, **changes}).encode()
+        assert delays.store.append([draft(0, body=b"a", properties=text, born_timestamp=NOW)])
+    assert delays.store.append([draft(0, body=b"REAL_TOPIC\x01", properties=b"")])
+    there = len(delays.delivered())
+    delays.kill()
+    delays = Delays(tmp_path, clock=delays.clock)
+    delays.deliver()
+    assert delays.delivered()[there:] == [b"a"]
+    delays.stop()
+
+
+def test_a_level_is_read_ahead_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rocketwire.server.delay.progress_recovery._AHEAD", 8)
+    delays = Delays(tmp_path)
+    for number in range(100):
+        delays.send(b"%d" % number, 1)
+    delays.pass_time(1000)
+    delays.kill()
+    delays = Delays(tmp_path, clock=delays.clock)
+    delays.deliver()
+    assert len(delays.delivered()) == 100
+    delays.stop()
+
+
+def test_entries_of_removed_messages_are_passed(tmp_path: Path) -> None:
+    delays = Delays(tmp_path)
+    for number in range(4):
+        delays.send(b"%d" % number * 30_000, 1)
+    delays.pass_time(1000)
+    remove_log_file(delays.store)
+    delays.kill()
+    delays = Delays(tmp_path, clock=delays.clock)
+    before = delays.delivered()
+    delays.deliver()
+    assert delays.delivered() == before
+    delays.stop()
+
+
+def test_entries_whose_records_are_gone_or_damaged_are_passed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    delays = Delays(tmp_path)
+    for number in range(6):
+        delays.send(b"%d" % number, 1)
+    delays.pass_time(1000)
+    before = delays.delivered()
+    delays.kill()
+    delays = Delays(tmp_path, clock=delays.clock)
+    _, entries = delays.store.queue_entries(SCHEDULE, 0, 0, 3)
+    places = [place for place, _, _ in ENTRY_STRUCT.iter_unpack(entries)]
+    real = delays.store.record_at
+
+    def record_at(place: int, size: int | None = None) -> memoryview | None:
+        found = real(place, size)
+        if place == places[1]:
+            return None
+        return found if place != places[2] or found is None else found[:-1]
+
+    monkeypatch.setattr(delays.store, "record_at", record_at)
+    delays.settle()
+    monkeypatch.undo()
+    delays.deliver()
+    assert delays.delivered() == before
+    delays.stop()
+
+
+def test_a_stop_before_the_search_is_over_does_not_forget_it(tmp_path: Path) -> None:
+    delays = Delays(tmp_path)
+    delays.send(b"a", 1)
+    delays.send(b"b", 2)
+    delays.pass_time(1000)
+    delays.kill()
+    delays = Delays(tmp_path, clock=delays.clock)
+    delays.stop()
+    delays = Delays(tmp_path, clock=delays.clock)
+    delays.pass_time(5000)
+    assert delays.delivered() == [b"a", b"b"]
+    delays.stop()
+
+
+@pytest.mark.parametrize("stop", [False, True])
+def test_a_fault_in_the_search_begins_it_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, stop: bool
+) -> None:
+    delays = Delays(tmp_path)
+    for number in range(5):
+        delays.send(b"%d" % number, 1)
+    delays.send(b"late", 2)
+    delays.store.flush_to(delays.store.max_physical_offset)
+    delays.persist()
+    delays.pass_time(1000)
+    delays.kill()
+    delays = Delays(tmp_path, clock=delays.clock)
+    real = ProgressRecovery._look
+
+    def look(self: ProgressRecovery, record: memoryview) -> None:
+        real(self, record)
+        if b"U2" in bytes(record):
+            raise OSError(24, "Too many open files")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ProgressRecovery, "_look", look)
+        if stop:
+            delays.stop()
+            delays = Delays(tmp_path, clock=delays.clock)
+        else:
+            assert [next(delays.delivery._settling) for _ in range(2)] == [500, 500]
+    assert "delayed messages: [Errno 24] Too many open files" in caplog.text
+    delays.pass_time(4000)
+    assert delays.delivered() == [*(b"%d" % number for number in range(5)), b"late"]
+    delays.stop()
+
+
+def test_the_place_follows_the_log(tmp_path: Path) -> None:
+    """Else a start after a crash would read all that was stored since the last delivery."""
+    delays = Delays(tmp_path, commit_log_file_size=64 << 20)
+    delays.send(b"a", 1)
+    delays.pass_time(1000)
+    delays.store.flush_to(delays.store.max_physical_offset)
+    delays.persist()
+    place = delays.table.log_offset
+    delays.store.append([draft(number, body=bytes(1 << 20)) for number in range(15)])
+    delays.store.flush_to(delays.store.max_physical_offset)
+    delays.persist()
+    assert delays.table.log_offset == place
+    delays.store.append([draft(number, body=bytes(1 << 20)) for number in range(2)])
+    delays.store.flush_to(delays.store.max_physical_offset)
+    delays.persist()
+    assert delays.table.log_offset == delays.store.max_physical_offset
+    delays.stop()
+
+
+@pytest.mark.parametrize("between", [True, False])
+def test_levels_that_are_gone_and_back_are_settled_too(tmp_path: Path, between: bool) -> None:
+    """The start after a kill may not have the level of which a message was delivered."""
+    delays = Delays(tmp_path)
+    delays.send(b"long", 3)
+    if between:
+        delays.send(b"short", 1)
+    delays.persist()
+    delays.pass_time(60_000)
+    before = delays.delivered()
+    assert b"long" in before
+    delays.kill()
+    delays = Delays(tmp_path, clock=delays.clock, levels=LEVELS[:2])
+    delays.pass_time(5000)
+    delays.stop()
+    delays = Delays(tmp_path, clock=delays.clock)
+    delays.pass_time(120_000)
+    assert delays.delivered() == before
+    delays.stop()
+
+
+def test_any_number_may_have_been_passed_over(tmp_path: Path) -> None:
+    """What cannot be delivered does not use up the entries among which a copy is looked for."""
+    settings: dict[str, Any] = {"commit_log_file_size": 1 << 20, "consume_queue_file_size": 20 * 4096}
+    delays = Delays(tmp_path, **settings)
+    for number in range(1500):
+        assert delays.store.append([draft(number, topic=SCHEDULE, properties=b"DELAY\x011", body=b"")])
+    delays.send(b"good", 1)
+    delays.persist()
+    delays.pass_time(1000)
+    assert delays.delivered() == [b"good"]
+    delays.kill()
+    delays = Delays(tmp_path, clock=delays.clock, **settings)
+    delays.pass_time(5000)
+    assert delays.delivered() == [b"good"]
+    assert delays.delivery.dropped == 0
+    delays.stop()
+
+
+@pytest.mark.parametrize("level", ["", "x", "0", "9" * 5000])
+def test_a_copy_of_no_level_is_nobodys(tmp_path: Path, level: str) -> None:
+    delays = Delays(tmp_path)
+    delays.send(b"waits", 1)
+    delays.persist()
+    text = properties_text(REAL_TOPIC="T", REAL_QID="0", DELAY=level)
+    assert delays.store.append([draft(1, topic="T", queue_id=0, properties=text.encode(), body=b"looks like one")])
+    delays.kill()
+    delays = Delays(tmp_path, clock=delays.clock)
+    delays.pass_time(1000)
+    assert delays.delivered() == [b"looks like one", b"waits"]
+    delays.stop()

@@ -1,0 +1,112 @@
+"""What is delayed, without a server: order, bounds, connections that close."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+import pytest
+import trio
+
+from rocketwire.server.faults import delay_queue
+from rocketwire.server.faults.delay_queue import DelayQueue
+from tests.server.harness import mock_clock, settle
+
+
+@asynccontextmanager
+async def running() -> AsyncIterator[DelayQueue]:
+    waits = DelayQueue()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(waits.run)
+        yield waits
+        nursery.cancel_scope.cancel()
+
+
+async def pass_time(seconds: float) -> None:
+    await settle()
+    mock_clock().jump(seconds)
+    await settle()
+
+
+async def test_each_is_carried_out_at_its_time_in_the_order_in_which_it_is_due() -> None:
+    async with running() as waits:
+        done: list[str] = []
+        for name, seconds in (("c", 3), ("a", 1), ("b", 1), ("later", 9)):
+            assert waits.hold(session(), seconds, 10, partial(done.append, name))
+        assert (len(waits), waits.size) == (4, 40)
+        await pass_time(0.9)
+        assert done == []
+        await pass_time(0.2)
+        assert done == ["a", "b"]
+        await pass_time(2)
+        assert done == ["a", "b", "c"]
+        assert (len(waits), waits.size) == (1, 10)
+
+
+async def test_those_of_a_connection_that_closes_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delay_queue, "_SLACK", 2)
+    async with running() as waits:
+        done: list[int] = []
+        stays, leaves = session(), session()
+        for _ in range(10):
+            waits.hold(leaves, 1, 10, lambda: done.append(0))
+        waits.peer_closed(leaves)
+        assert (len(waits), waits.size) == (0, 0)
+        waits.hold(stays, 1, 5, lambda: done.append(1))
+        assert len(waits._heap) == 1  # what was forgotten takes no room for long
+        await pass_time(2)
+        assert done == [1]
+
+
+async def test_no_more_bytes_than_so_many(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(delay_queue, "MOST_HELD_BYTES", 100)
+    async with running() as waits:
+        assert waits.hold(session(), 1, 100, nothing)
+        assert not waits.hold(session(), 1, 1, nothing)
+        assert not waits.hold(session(), 1, 1, nothing)
+        assert [each.getMessage() for each in caplog.records] == [
+            "1 requests and answers are delayed, 100 bytes: others are not"
+        ]
+        await pass_time(2)
+        assert waits.hold(session(), 1, 1, nothing)
+
+
+async def test_what_keeps_nothing_is_taken_however_many_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delay_queue, "MOST_HELD", 0)
+    async with running() as waits:
+        done: list[str] = []
+        assert not waits.hold(session(), 0, 1, partial(done.append, "one"))
+        assert waits.hold(session(), 0, 0, partial(done.append, "none"))
+        await pass_time(0.1)
+        assert done == ["none"]
+
+
+async def test_a_bug_is_its_connections_own() -> None:
+    failures: list[Exception] = []
+
+    class Session:
+        def failed(self, error: Exception) -> None:
+            failures.append(error)
+
+    def bug() -> None:
+        raise ZeroDivisionError
+
+    async with running() as waits:
+        broken: Any = Session()
+        done: list[int] = []
+        waits.hold(broken, 1, 1, bug)
+        waits.hold(session(), 1, 1, lambda: done.append(1))
+        await pass_time(2)
+        assert [type(each) for each in failures] == [ZeroDivisionError]
+        assert done == [1]
+
+
+def session() -> Any:
+    """A connection that nothing is asked of."""
+    return object()
+
+
+def nothing() -> None:
+    """What is carried out where it does not matter."""

@@ -1,0 +1,354 @@
+"""5.x clients in front of brokers that have no POP, as those of 4.9."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from rocketwire.server.remote_calls.pop_emulation.group import CLIENT_PREFIX
+from rocketwire.server.remote_calls.pop_emulation.service import PopEmulation
+from rocketwire.wire.facts.codes import RequestCode
+from rocketwire.wire.grpc import definition_pb2 as d
+from rocketwire.wire.grpc import service_pb2 as s
+from rocketwire.wire.grpc.codes import Code
+from rocketwire.wire.headers import encode_ext
+from rocketwire.wire.headers.offset import UpdateConsumerOffsetRequestHeader
+from rocketwire.wire.headers.send import ConsumerSendMsgBackRequestHeader
+from tests.server.grpc.consuming.test_receiving import SOON, ack, change, codes, messages
+from tests.server.grpc.sdk import Sdk, code_of, consumer_settings, create_group, message, send_request, topic
+from tests.server.grpc.test_telemetry import consumers
+from tests.server.harness import NOW, Clock, records
+from tests.server.remote_calls import test_two_brokers
+from tests.server.remote_calls.proxied import BROKERS, cluster_of_two, proxying
+from tests.server.remote_calls.test_two_brokers import Front, from_broker
+from tests.server.test_hostile_properties import write_log
+
+OTHERWISE: Final = {
+    "test_what_is_received_is_acknowledged_at_its_broker": "a receive takes what has been pulled so far",
+}
+"""Tests of the front of brokers with POP that are not for this one, and why."""
+
+globals().update(
+    {name: test for name, test in vars(test_two_brokers).items() if name.startswith("test_") and name not in OTHERWISE}
+)
+
+
+@pytest.fixture
+async def front(tmp_path: Path) -> AsyncIterator[Front]:
+    async with (
+        cluster_of_two(tmp_path) as (name_server, brokers),
+        proxying(name_server, clock=brokers["a"].clock, pop=False) as proxy,
+    ):
+        with Sdk(proxy.address) as sdk:
+            yield Front(name_server, brokers, proxy, sdk)
+
+
+async def take(front: Front, name: str, sdk: Sdk | None = None, seconds: float = 8, **changes: Any) -> list[d.Message]:
+    """Receive from a broker; what has come within some seconds."""
+    sdk = sdk or front.sdk
+    stream = await sdk.begin("ReceiveMessage", from_broker(name, polling=5, **changes), SOON)
+    await sdk.rest()
+    while not sdk.incoming[stream].over and seconds > 0:
+        await front.pass_time(0.5, 0.5)
+        await sdk.rest()
+        seconds -= 0.5
+    return messages((await sdk.over(stream)).messages(s.ReceiveMessageResponse))
+
+
+def bodies(received: list[d.Message]) -> list[bytes]:
+    return sorted(each.body for each in received)
+
+
+async def test_messages_are_received_and_acknowledged(front: Front) -> None:
+    await front.send(*[b"%d" % number for number in range(8)])
+    received = []
+    for name in BROKERS:
+        while found := await take(front, name):
+            received += found
+            assert code_of(await front.sdk.call("AckMessage", ack(*found))) is Code.OK
+    assert bodies(received) == [b"%d" % number for number in range(8)]
+    assert {each.system_properties.delivery_attempt for each in received} == {1}
+    await front.pass_time(60)
+    assert [await take(front, name) for name in BROKERS] == [[], []]
+
+
+async def test_what_is_not_acknowledged_comes_again(front: Front) -> None:
+    await front.send(b"late")
+    (first,) = await take(front, "a", invisible=10)
+    assert await take(front, "a") == []
+    await front.pass_time(5, 1)
+    (second,) = await take(front, "a", invisible=10)
+    assert second.system_properties.delivery_attempt == 2
+    response = await front.sdk.call("AckMessage", ack(first))
+    assert code_of(response) is Code.INVALID_RECEIPT_HANDLE
+    assert code_of(await front.sdk.call("AckMessage", ack(second))) is Code.OK
+    assert code_of(await front.sdk.call("AckMessage", ack(second))) is Code.OK
+
+
+async def test_a_message_is_visible_at_the_time_that_was_changed(front: Front) -> None:
+    await front.send(b"later")
+    (first,) = await take(front, "a")
+    response = await front.sdk.call("ChangeInvisibleDuration", change(first, 2))
+    assert code_of(response) is Code.OK
+    response = await front.sdk.call("ChangeInvisibleDuration", change(first, 2))
+    assert code_of(response) is Code.INVALID_RECEIPT_HANDLE
+    assert code_of(await front.sdk.call("AckMessage", ack(first))) is Code.INVALID_RECEIPT_HANDLE
+    (second,) = await take(front, "a")
+    assert second.system_properties.delivery_attempt == 2
+    response = await front.sdk.call("ChangeInvisibleDuration", change(second, 60))
+    acknowledged = await front.sdk.call("AckMessage", ack(second, handle=response.receipt_handle))
+    assert code_of(acknowledged) is Code.OK
+
+
+async def test_the_next_proxy_goes_on_below_what_is_not_acknowledged(front: Front) -> None:
+    sdk, clock = front.sdk, front.brokers["a"].clock
+    async with proxying(front.name_server, clock=clock, pop=False) as first:
+        with Sdk(first.address) as one:
+            await front.send(*[b"%d" % number for number in range(8)])
+            received = await take(front, "a", one)
+            while len(received) < 4:
+                received += await take(front, "a", one)
+            of_queues: dict[int, list[d.Message]] = {}
+            for each in received:
+                of_queues.setdefault(each.system_properties.queue_id, []).append(each)
+            for mine in of_queues.values():
+                assert code_of(await one.call("AckMessage", ack(mine[0]))) is Code.OK
+            await front.pass_time(2, 0.5)
+    left = [mine[1] for mine in of_queues.values()]
+    assert code_of(await sdk.call("AckMessage", ack(left[0]))) is Code.INVALID_RECEIPT_HANDLE
+    again = await take(front, "a")
+    again += await take(front, "a")
+    assert bodies(again) == bodies(left)
+
+
+async def test_what_a_killed_proxy_had_comes_again_when_its_locks_are_over(
+    front: Front, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def nothing(_: PopEmulation) -> None: ...
+
+    monkeypatch.setattr(PopEmulation, "_leave", nothing)
+    await front.send(b"1")
+    async with proxying(front.name_server, clock=front.brokers["a"].clock, pop=False) as first:
+        with Sdk(first.address) as one:
+            assert bodies(await take(front, "a", one)) == [b"1"]
+    assert await take(front, "a") == []
+    await front.pass_time(60, 5)
+    assert bodies(await take(front, "a", seconds=20)) == [b"1"]
+
+
+async def test_two_proxies_share_the_queues(front: Front) -> None:
+    async with proxying(front.name_server, clock=front.brokers["a"].clock, pop=False) as second:
+        with Sdk(second.address, "other@1@0@x") as other:
+            for _ in range(5):
+                for sdk in (front.sdk, other):
+                    assert await take(front, "a", sdk) == []
+            await front.send(*[b"%d" % number for number in range(16)])
+            found: dict[Sdk, list[d.Message]] = {front.sdk: [], other: []}
+            for _ in range(3):
+                for sdk in found:
+                    found[sdk] += await take(front, "a", sdk, invisible=300)
+            assert {len(each) for each in found.values()} == {4}
+            assert {len({each.system_properties.queue_id for each in mine}) for mine in found.values()} == {1}
+
+
+async def test_a_group_in_order_gets_the_next_message_when_the_first_is_acknowledged(front: Front) -> None:
+    for broker in front.brokers.values():
+        await broker.broker().create_topic("F", 1, attributes="+message.type=FIFO")
+        await create_group(broker.broker(), "O", consume_message_orderly=True)
+    await front.send(b"1", b"2", to="F", message_group="one")
+    (name,) = [name for name in BROKERS if await front.stored(name, "F", 1)]
+    for body in (b"1", b"2"):
+        received = await take(front, name, group="O", to="F", most=1)
+        assert bodies(received) == [body]
+        assert await take(front, name, group="O", to="F", most=1) == []
+        request = ack(*received)
+        request.group.name, request.topic.name = "O", "F"
+        assert code_of(await front.sdk.call("AckMessage", request)) is Code.OK
+
+
+async def test_order_is_kept_for_groups_that_brokers_do_not_know_as_ordered(front: Front) -> None:
+    """One that is not acknowledged in time comes again before the next, another client gets nothing of its queue
+    meanwhile, and another proxy goes on with it."""
+    for broker in front.brokers.values():
+        await broker.broker().create_topic("F", 2, attributes="+message.type=FIFO")
+
+    async def settle_one(sdk: Sdk, each: d.Message) -> None:
+        request = ack(each)
+        request.group.name, request.topic.name = "O", "F"
+        assert code_of(await sdk.call("AckMessage", request)) is Code.OK
+
+    what: dict[str, Any] = {"group": "O", "to": "F", "most": 1}
+    clock = front.brokers["a"].clock
+    async with proxying(front.name_server, clock=clock, pop=False, ordered_groups="Other, O") as first:
+        with Sdk(first.address) as one, Sdk(first.address) as two:
+            for body in (b"1", b"2", b"3"):
+                sent = message(body, f"id{body!r}", to="F", message_group="one")
+                assert code_of(await one.call("SendMessage", send_request(sent))) is Code.OK
+            (name,) = [name for name in BROKERS if await front.stored(name, "F")]
+            (failed,) = await take(front, name, one, invisible=10, **what)
+            assert failed.body == b"1"
+            assert await take(front, name, two, **what) == []
+            await front.pass_time(11, 1)
+            (again,) = await take(front, name, two, **what)
+            assert (again.body, again.system_properties.delivery_attempt) == (b"1", 2)
+            assert await take(front, name, one, **what) == []
+            await settle_one(two, again)
+            (second,) = await take(front, name, one, **what)
+            assert second.body == b"2"
+            await settle_one(one, second)
+            await front.pass_time(2, 0.5)
+    async with proxying(front.name_server, clock=clock, pop=False, ordered_groups="O") as next_one:
+        with Sdk(next_one.address) as sdk:
+            (third,) = await take(front, name, sdk, **what)
+            assert third.body == b"3"
+            await settle_one(sdk, third)
+
+
+async def test_what_was_delivered_too_often_is_a_dead_letter(front: Front) -> None:
+    for broker in front.brokers.values():
+        await create_group(broker.broker(), "G", retry_max_times=1)
+    await front.send(b"dead")
+    for _ in range(2):
+        (received,) = await take(front, "a", invisible=10)
+        await front.pass_time(11, 1)
+    assert received.system_properties.delivery_attempt == 2
+    assert await take(front, "a", invisible=10) == []
+    assert await front.stored("a", "%DLQ%G", 1) == [b"dead"]
+
+
+async def test_a_client_gives_up_a_message(front: Front) -> None:
+    await front.send(b"back")
+    (first,) = await take(front, "a")
+    request = s.ForwardMessageToDeadLetterQueueRequest(
+        group=topic("G"),
+        topic=topic(),
+        receipt_handle=first.system_properties.receipt_handle,
+        message_id=first.system_properties.message_id,
+    )
+    assert code_of(await front.sdk.call("ForwardMessageToDeadLetterQueue", request)) is Code.OK
+    assert await front.stored("a", "%DLQ%G", 1) == [b"back"]
+    await front.pass_time(60)
+    assert await take(front, "a") == []
+
+
+async def test_a_message_with_a_delivery_time_is_refused(front: Front) -> None:
+    timed = message(b"body", "id1")
+    timed.system_properties.delivery_timestamp.FromMilliseconds(NOW + 45_000)
+    assert code_of(await front.sdk.call("SendMessage", send_request(timed))) is Code.ILLEGAL_DELIVERY_TIME
+    assert [await front.stored(name) for name in BROKERS] == [[], []]
+
+
+async def test_a_delivery_time_that_a_level_fits_becomes_that_level(front: Front) -> None:
+    for broker in front.brokers.values():
+        await broker.broker().create_topic("D", 1, attributes="+message.type=DELAY")
+    timed = message(b"later", "id1", to="D", message_type=d.DELAY)
+    timed.system_properties.delivery_timestamp.FromMilliseconds(front.brokers["a"].clock() + 10_400)
+    assert code_of(await front.sdk.call("SendMessage", send_request(timed))) is Code.OK
+    await front.pass_time(8)
+    assert [await front.stored(name, "D", 1) for name in BROKERS] == [[], []]
+    await front.pass_time(4)
+    assert sorted([await front.stored(name, "D", 1) for name in BROKERS]) == [[], [b"later"]]
+
+
+async def test_what_a_client_of_4_has_sent_back_is_received(front: Front) -> None:
+    await front.send(b"back")
+    (first,) = await take(front, "a")
+    record = records((await front.brokers["a"].broker().pull("T", queue_id=first.system_properties.queue_id)).body)[0]
+    header = ConsumerSendMsgBackRequestHeader(
+        offset=record.physical_offset, group="G", delay_level=1, origin_topic="T", max_reconsume_times=16
+    )
+    await front.brokers["a"].broker().ask(RequestCode.CONSUMER_SEND_MSG_BACK, encode_ext(header))
+    assert code_of(await front.sdk.call("AckMessage", ack(first))) is Code.OK
+    (again,) = await take(front, "a", seconds=20)
+    assert (again.body, again.topic.name) == (b"back", "T")
+    assert again.system_properties.delivery_attempt == 2
+    assert code_of(await front.sdk.call("AckMessage", ack(again))) is Code.OK
+    await front.pass_time(60)
+    assert await take(front, "a") == []
+
+
+async def test_a_group_that_nobody_receives_for_is_left_and_taken_up_again(front: Front) -> None:
+    await front.send(b"1")
+    (received,) = await take(front, "a")
+    broker = front.brokers["a"].broker()
+    found = await consumers(broker)
+    assert found is not None
+    assert any(each.client_id.startswith(CLIENT_PREFIX) for each in found.connection_set)
+    assert code_of(await front.sdk.call("AckMessage", ack(received))) is Code.OK
+    await front.pass_time(100, 2)
+    assert await consumers(broker) is None
+    await front.send(b"2", b"3")
+    assert len(await take(front, "a")) == 1
+
+
+async def test_a_receive_from_a_topic_that_the_broker_has_not(front: Front) -> None:
+    response = await front.sdk.receive(from_broker("a", to="nowhere"), SOON)
+    assert codes(response) == [Code.TOPIC_NOT_FOUND]
+
+
+async def reset(front: Front, name: str) -> None:
+    """Set the group back to the begin of T at a broker."""
+    ext = {"topic": "T", "group": "G", "timestamp": "0", "isForce": "true"}
+    answer = await front.brokers[name].broker().ask(RequestCode.INVOKE_BROKER_TO_RESET_OFFSET, ext)
+    assert answer.header.code == 0, answer.header.remark
+    await front.pass_time(0.5)
+
+
+@pytest.mark.slow
+async def test_a_group_that_is_set_back_gets_all_again_once(front: Front) -> None:
+    """Brokers of 4.9 tell each member, which has no offsets of its own here."""
+    sdk = front.sdk
+    with Sdk(front.proxy.address, "other@1@0@x") as other:
+        for member in (sdk, other):
+            await member.command(await member.telemetry(consumer_settings()))
+        await front.send(*[b"%d" % number for number in range(8)])
+        received: list[d.Message] = []
+        while found := await take(front, "a"):
+            received += found
+        assert len(received) == 4
+        for each in received[:2]:
+            assert code_of(await sdk.call("AckMessage", ack(each))) is Code.OK
+        await reset(front, "a")
+        again: list[d.Message] = []
+        while found := await take(front, "a"):
+            again += found
+        assert bodies(again) == bodies(received)
+        for each in received[2:]:  # their deliveries are over
+            assert code_of(await sdk.call("AckMessage", ack(each))) is Code.INVALID_RECEIPT_HANDLE
+        for each in again:
+            assert code_of(await sdk.call("AckMessage", ack(each))) is Code.OK
+        await front.pass_time(40, 1)
+        assert await take(front, "a") == []
+        await reset(front, "a")  # once more
+        again = []
+        while found := await take(front, "a"):
+            again += found
+        assert bodies(again) == bodies(received)
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("pop", [False, True])
+@pytest.mark.parametrize("ordered", ["", "G"])
+async def test_a_handle_in_a_record_of_a_broker_is_not_believed(tmp_path: Path, ordered: str, *, pop: bool) -> None:
+    """Apache 4.9 stores the POP_CK that a producer sends."""
+    texts = [b"POP_CK\x01x", f"POP_CK\x010 {NOW} 60000 0 1 a 0 0".encode()]
+    write_log(tmp_path / "a", texts, Clock())
+    everything = [b"plain0", b"plain1", b"plain2", b"stored0", b"stored1"]
+    async with cluster_of_two(tmp_path) as (name_server, brokers):
+        broker = brokers["a"].broker()
+        await create_group(broker, "G", consume_message_orderly=bool(ordered))
+        fields = UpdateConsumerOffsetRequestHeader(consumer_group="G", topic="T", queue_id=0, commit_offset=0)
+        assert (await broker.ask(RequestCode.UPDATE_CONSUMER_OFFSET, encode_ext(fields))).header.code == 0
+        async with proxying(name_server, clock=brokers["a"].clock, pop=pop, ordered_groups=ordered) as proxy:
+            with Sdk(proxy.address) as sdk:
+                front = Front(name_server, brokers, proxy, sdk)
+                found: list[d.Message] = []
+                while got := await take(front, "a"):
+                    found += got
+                    assert code_of(await sdk.call("AckMessage", ack(*got))) is Code.OK
+                assert bodies(found) == everything
+                await front.pass_time(40)
+                assert await take(front, "a") == []

@@ -1,0 +1,76 @@
+"""What a proxy knows of handles in front of brokers that do not."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+import trio
+import trio.testing
+
+from rocketwire.server.grpc.clients import GrpcClient
+from rocketwire.server.grpc.consuming.handles import RENEWED_MARK
+from rocketwire.server.pop.renewals import Renewals
+from rocketwire.server.remote_calls.renewed_handles import RenewedHandles
+from rocketwire.wire.grpc.codes import Code
+from rocketwire.wire.grpc.errors import CallInvalid
+from tests.server.grpc.test_clients import Connection, InFlight
+from tests.server.harness import NOW, Clock, mock_clock
+
+HANDLE = f"0 {NOW} 60000 0 0 broker-a 0 0 100"
+
+
+def test_a_handle_is_changed_once_unless_the_broker_refused_that() -> None:
+    """Apache's broker takes any number of changes, and gives the message as often."""
+    clock = Clock()
+    held = RenewedHandles(lambda *_: None, Renewals(lambda: 0.0, clock), clock)
+    assert held.begin_change("T", "G", HANDLE, NOW).text == HANDLE
+    with pytest.raises(CallInvalid) as refusal:
+        held.begin_change("T", "G", HANDLE, NOW)
+    assert refusal.value.code is Code.INVALID_RECEIPT_HANDLE
+    assert held.read(HANDLE, NOW).text == HANDLE  # it may be acknowledged, which has no effect
+    held.undo_change("T", "G", HANDLE)
+    assert held.begin_change("T", "G", HANDLE, NOW).text == HANDLE
+
+
+def test_a_bounded_number_of_changes_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rocketwire.server.remote_calls.renewed_handles._MOST_SPENT", 2)
+    clock = Clock()
+    held = RenewedHandles(lambda *_: None, Renewals(lambda: 0.0, clock), clock)
+    for number in range(3):
+        held.begin_change("T", "G", f"{HANDLE}{number}", NOW)
+    assert held.begin_change("T", "G", f"{HANDLE}0", NOW)
+
+
+def test_nobody_spends_a_handle_of_another_topic_or_group() -> None:
+    held = RenewedHandles(lambda *_: None, Renewals(lambda: 0.0, Clock()), Clock())
+    held.begin_change("Own", "G", HANDLE, NOW)
+    held.begin_change("T", "own", HANDLE, NOW)
+    held.undo_change("T", "own", HANDLE)
+    assert held.begin_change("T", "G", HANDLE, NOW).text == HANDLE
+    held.undo_change("Own", "G", HANDLE)
+    with pytest.raises(CallInvalid):
+        held.begin_change("T", "G", HANDLE, NOW)
+
+
+async def test_a_delivery_is_renewed_until_its_own_client_is_done_with_it() -> None:
+    asked: list[str] = []
+    clock = Clock()
+    renewals = Renewals(lambda: 0.0, clock)
+    held = RenewedHandles(lambda broker, *_: asked.append(broker), renewals, clock)
+    own, other = (GrpcClient(name, "", cast("Any", Connection()), cast("Any", InFlight())) for name in ("own", "other"))
+    renewals.client_arrived(own.renewer)
+    handle = f"{HANDLE}{RENEWED_MARK}"
+    held.add(own, "T", "G", [handle])
+    held.remove(other, handle)
+    clock.now += 50_000
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(held.run)
+        for done in (False, True):
+            await trio.testing.wait_all_tasks_blocked()
+            mock_clock().jump(5)
+            await trio.testing.wait_all_tasks_blocked()
+            assert asked == ["broker-a"]
+            if not done:
+                held.remove(own, handle)
+        nursery.cancel_scope.cancel()

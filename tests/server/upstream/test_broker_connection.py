@@ -1,0 +1,167 @@
+"""Connections to other servers: who gives up, and what the other one asks."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator
+from itertools import pairwise
+from typing import NamedTuple
+
+import pytest
+import trio
+
+from rocketwire.server.upstream.broker_connection import BrokerAnswer, BrokerConnection, connect
+from rocketwire.server.upstream.connection_pool import ConnectionPool
+from rocketwire.server.upstream.errors import RequestNotSent, UpstreamUnreachable
+from rocketwire.server.upstream.requests import UpstreamRequest, ask
+from rocketwire.wire.addresses import Address
+from rocketwire.wire.connection import FrameReader
+from rocketwire.wire.facts.codes import FLAG_RESPONSE
+from rocketwire.wire.frame import encode_frame
+from rocketwire.wire.header import Header, decode_header
+from tests.server.harness import free_port, mock_clock, settle
+
+CODE = 105
+
+
+class Pair(NamedTuple):
+    """A connection, and its other end."""
+
+    line: BrokerConnection
+    far: socket.socket
+    asked: list[tuple[int, bytes]]
+
+    def received(self) -> list[Header]:
+        """The headers of what has come to the other end."""
+        frames, broken = FrameReader().receive(memoryview(self.far.recv(1 << 20)))
+        assert broken is None
+        return [decode_header(head, kind) for kind, head, _ in frames]
+
+    def say(self, header: Header, body: bytes = b"") -> None:
+        """Send a frame from the other end."""
+        self.far.sendall(encode_frame(header, body))
+
+
+@pytest.fixture
+async def pair(nursery: trio.Nursery) -> AsyncIterator[Pair]:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        asked: list[tuple[int, bytes]] = []
+
+        def take(line: BrokerConnection, header: Header, body: bytes) -> None:
+            asked.append((header.code, body))
+            line.answer(header, 0, None, b"answered")
+
+        line = await connect(Address(host="127.0.0.1", port=server.getsockname()[1]), nursery, asked=take)
+        far, _ = server.accept()
+        yield Pair(line, far, asked)
+        line.close()
+        far.close()
+
+
+async def test_who_gives_up_waiting_leaves_the_others_their_connection(pair: Pair) -> None:
+    found: list[BrokerAnswer] = []
+    async with trio.open_nursery() as nursery:
+
+        async def asking() -> None:
+            found.append(await ask(pair.line, UpstreamRequest(CODE, {"topic": "T"})))
+
+        with trio.move_on_after(1):
+            nursery.start_soon(asking)
+            await settle()
+            mock_clock().autojump_threshold = 0
+            await ask(pair.line, UpstreamRequest(CODE, {"topic": "given up"}), seconds=60)
+        mock_clock().autojump_threshold = float("inf")
+        first, second = pair.received()
+        for each in (second, first):
+            pair.say(Header(code=0, opaque=each.opaque, flag=FLAG_RESPONSE), b"for %d" % each.opaque)
+    assert [each.body for each in found] == [b"for %d" % first.opaque]
+
+
+async def test_what_the_other_server_asks_is_answered(pair: Pair) -> None:
+    pair.say(Header(code=307, opaque=9), b"question")
+    await settle()
+    assert pair.asked == [(307, b"question")]
+    (answer,) = pair.received()
+    assert (answer.opaque, answer.is_response) == (9, True)
+
+
+async def test_all_that_wait_are_told_when_the_connection_ends(pair: Pair) -> None:
+    found: list[BrokerAnswer | UpstreamUnreachable] = []
+    for _ in range(2):
+        pair.line.send(CODE, {}, seconds=5, done=found.append)
+    pair.line.flush()
+    pair.far.close()
+    await pair.line.closed.wait()
+    assert [type(each) for each in found] == [UpstreamUnreachable] * 2
+    pair.line.send(CODE, {}, seconds=5, done=found.append)
+    assert isinstance(found[-1], RequestNotSent)
+
+
+async def test_an_answer_is_not_waited_for_longer_than_is_wanted(pair: Pair) -> None:
+    found: list[tuple[str, BrokerAnswer | UpstreamUnreachable]] = []
+    pair.line.send(CODE, {}, seconds=5, done=lambda each: found.append(("five", each)))
+    pair.line.send(CODE, {}, seconds=2, done=lambda each: found.append(("two", each)))
+    await settle()
+    mock_clock().jump(3)
+    await settle()
+    assert [name for name, _ in found] == ["two"]
+    mock_clock().jump(3)
+    await settle()
+    assert [name for name, _ in found] == ["two", "five"]
+
+
+async def test_more_than_the_socket_takes_is_sent_in_time(pair: Pair) -> None:
+    pair.line.send(CODE, {}, bytes(8 << 20), seconds=5, done=lambda _: None)
+    pair.line.flush()
+    pair.far.setblocking(False)
+    got = 0
+    while got < 8 << 20:
+        await trio.lowlevel.wait_readable(pair.far)
+        got += len(pair.far.recv(1 << 20))
+    assert not pair.line.closed.is_set()
+
+
+async def test_a_request_to_a_server_that_is_not_there_is_not_sent(nursery: trio.Nursery) -> None:
+    lines, found = ConnectionPool(), list[BrokerAnswer | UpstreamUnreachable]()
+    nursery.start_soon(lines.run)
+    await settle()
+    lines.send(Address(host="127.0.0.1", port=free_port()), CODE, {}, seconds=5, done=found.append)
+    await settle()
+    assert [type(each) for each in found] == [RequestNotSent]
+
+
+@pytest.mark.parametrize("end", ["closed", "late"])
+async def test_thousands_that_wait_are_given_up_in_steps(pair: Pair, end: str) -> None:
+    found: list[object] = []
+    for _ in range(1000):
+        pair.line.send(CODE, {}, seconds=3, done=found.append)
+    pair.line.flush()
+    await settle()
+    steps = [0]
+
+    async def count_steps() -> None:
+        while len(found) < 1000:
+            steps.append(len(found))
+            await trio.lowlevel.checkpoint()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(count_steps)
+        await trio.lowlevel.checkpoint()
+        if end == "closed":
+            pair.line.close()
+        else:
+            mock_clock().jump(3)
+    assert len(found) == 1000
+    assert all(isinstance(each, UpstreamUnreachable) for each in found)
+    assert max(after - before for before, after in pairwise([*steps, 1000])) <= 200
+
+
+async def test_all_are_given_up_when_the_program_ends() -> None:
+    found: list[object] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        async with trio.open_nursery() as nursery:
+            line = await connect(Address(host="127.0.0.1", port=server.getsockname()[1]), nursery)
+            for _ in range(1000):
+                line.send(CODE, {}, seconds=3, done=found.append)
+            nursery.cancel_scope.cancel()
+    assert len(found) == 1000
