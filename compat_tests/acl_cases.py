@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 from compat_tests.remoting import Ask, Connection
 
-FOLDER: Final = Path(__file__).parent.parent / "tests" / "server" / "guards" / "acl"
+FOLDER: Final = Path(__file__).parent.parent / "tests" / "server" / "acl"
 ACCOUNTS: Final = FOLDER / "accounts.yml"
 ANSWERS: Final = FOLDER / "answers.json"
 

@@ -10,7 +10,7 @@ import trio
 _LOOK_SECONDS: Final = 0.25
 
 
-async def ended(process_id: int) -> None:
+async def wait_for_end(process_id: int) -> None:
     """Return when a process has ended; at once if there is none."""
     try:
         descriptor = os.pidfd_open(process_id)

@@ -36,8 +36,8 @@ class FrameReader:
     before the bad one are still delivered, together with the error.
 
     `receive` returns all frames of a read. To serve them in parts, pass the bytes to `feed`, get some frames from
-    `next_frames`, put those that have to wait `put_back`, and call `copy_pending` before the buffer of the bytes is written again. So
-    waiting frames are kept as bytes: small frames would take ten times as much memory as objects.
+    `next_frames`, put those that have to wait `put_back`, and call `copy_pending` before the buffer of the bytes is
+    written again. So waiting frames are kept as bytes: small frames would take ten times as much memory as objects.
 
     Attributes:
         rest: After an error, the first bytes that are not a frame: 64 KiB at most.

@@ -22,7 +22,7 @@ from rocketwire.wire.addresses import Address
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode
 from rocketwire.wire.headers import WireHeader
 
-__all__ = ["TIMEOUT_SECONDS", "Response", "BlockingConnection", "WaitContext"]
+__all__ = ["TIMEOUT_SECONDS", "BlockingConnection", "Response", "WaitContext"]
 
 TIMEOUT_SECONDS: Final = 15.0
 WaitContext: TypeAlias = Callable[[str], contextlib.AbstractContextManager[None]]

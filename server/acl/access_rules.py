@@ -78,7 +78,7 @@ def _send(field: str) -> PermissionsOfRequest:
         topic = ext.get(field)
         return NOTHING if topic is None else sent_to(topic)
 
-    return needed_permissions
+    return needed
 
 
 def _reply(field: str) -> PermissionsOfRequest:
@@ -88,7 +88,7 @@ def _reply(field: str) -> PermissionsOfRequest:
         topic = ext.get(field)
         return NOTHING if topic is None or topic == reply_topic else sent_to(topic)
 
-    return needed_permissions
+    return needed
 
 
 def _read(*fields: str) -> PermissionsOfRequest:
@@ -100,7 +100,7 @@ def _read(*fields: str) -> PermissionsOfRequest:
             SUB, tuple([value if field == "topic" else retry_topic(value) for field, value in named])
         )
 
-    return needed_permissions
+    return needed
 
 
 def _progress(ext: Mapping[str, str], body: memoryview, reply_topic: str | None) -> NeededPermissions:
@@ -114,7 +114,7 @@ def _topic(permission: int) -> PermissionsOfRequest:
         topic = ext.get("topic")
         return NOTHING if topic is None else NeededPermissions(permission, (topic,))
 
-    return needed_permissions
+    return needed
 
 
 def _by_fields(read: Callable[[Mapping[str, str]], NeededPermissions]) -> PermissionsOfRequest:

@@ -1,6 +1,6 @@
 r"""Java's `.properties` format, as in `broker.conf` and the bodies of codes 25 and 26.
 
-The rules are those of `java.util.HashedProperties.load`: a logical line is `key`, then `=`, `:` or blanks, then the value;
+The rules are those of `java.util.Properties.load`: a logical line is `key`, then `=`, `:` or blanks, then the value;
 blanks around the separator do not count, blanks at the end of the value do. A line whose first visible character is `#`
 or `!` is a comment. An odd number of backslashes at the end of a line continues it with the next one, whose leading
 blanks do not count. A backslash escapes the character behind it; `\t \n \r \f` and `\uXXXX` stand for characters.

@@ -1,9 +1,9 @@
 """Long requests: carried out in steps, so that no other connection waits longer than for one step.
 
 A handler whose work may take long is a generator. It yields None where the scheduler may switch to others, and what
-`in_thread` makes where one long call of the protocol is needed: that runs in a thread, one at a time, which releases the
-interpreter every millisecond. The generator returns the reply. While nothing takes long, all steps run at once and cost
-no more than a function.
+`in_thread` makes where one long call of the protocol is needed: that runs in a thread, one at a time, which releases
+the interpreter every millisecond. The generator returns the reply. While nothing takes long, all steps run at once and
+cost no more than a function.
 
 Only one step is taken at a time, however many connections have long requests: then other tasks run.
 """

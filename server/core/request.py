@@ -122,8 +122,8 @@ class Request(msgspec.Struct, Generic[FieldsT], frozen=True, kw_only=True, gc=Fa
     """One request with its extension fields decoded.
 
     `body` is a view into the read buffer: valid until the handler returns. `serialize_type` is `NOT_A_FRAME` if the
-    request came in no frame; then `call_signature` may show who asks, and `broker` names the one that it is for. `account` is
-    the one that it names, if guards have admitted it.
+    request came in no frame; then `call_signature` may show who asks, and `broker` names the one that it is for.
+    `account` is the one that it names, if guards have admitted it.
     """
 
     peer: Peer

@@ -17,7 +17,7 @@ class RunSync(Protocol):
         """Await the call's result."""
 
 
-async def in_turns(steps: Generator[None, None, T]) -> T:
+async def run_with_checkpoints(steps: Generator[None, None, T]) -> T:
     """Run a generator to its end with a checkpoint after each step; return its value."""
     while True:
         try:

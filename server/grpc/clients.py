@@ -150,12 +150,12 @@ class GrpcClient:
         "born_host",
         "client_id",
         "closed",
+        "declaration",
         "here",
         "lines",
         "opened_at",
         "remote_text",
         "renewer",
-        "declaration",
         "seen",
         "streams",
     )

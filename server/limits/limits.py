@@ -62,7 +62,7 @@ class Limits:
         if self.may_log(key):
             log.warning(
                 "limit %(limit)s: %(who)s refused, %(refused)d so far",
-                {"limit": key, "who": who, "count_refusal": self.metrics.limited[key]},
+                {"limit": key, "who": who, "refused": self.metrics.limited[key]},
             )
 
     def may_log(self, kind: str) -> bool:

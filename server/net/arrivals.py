@@ -55,12 +55,12 @@ class Arrival:
         host: The client's host.
         remote_text: The client's ``host:port``.
         silent_since: When it was accepted, in seconds of the event loop.
-        stuck_since: The same.
+        last_sign_of_life: The same.
         waits: Whether its client has spoken.
         left: Whether its client sends nothing more.
     """
 
-    __slots__ = ("_drop", "host", "left", "remote", "remote_text", "silent_since", "sock", "stuck_since", "waits")
+    __slots__ = ("_drop", "host", "last_sign_of_life", "left", "remote", "remote_text", "silent_since", "sock", "waits")
 
     held: Final = 0
 
@@ -69,7 +69,7 @@ class Arrival:
         self.remote = remote
         self.host = remote[0]
         self.remote_text = str(Address(host=remote[0], port=remote[1]))
-        self.silent_since = self.stuck_since = trio.current_time()
+        self.silent_since = self.last_sign_of_life = trio.current_time()
         self.waits = False
         self.left = False
         self._drop = drop

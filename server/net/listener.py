@@ -91,7 +91,7 @@ class OpenConnection(Protocol):
         """When bytes were last received or sent, in seconds of the event loop."""
 
     @property
-    def stuck_since(self) -> float:
+    def last_sign_of_life(self) -> float:
         """When it last made progress, in seconds of the event loop."""
 
     def refuse(self, error: LimitExceeded) -> None:
@@ -400,7 +400,7 @@ class Listener:
             await rounds.pause(min(_SWEEP_SECONDS, limits.keys.current.server_channel_max_idle_time_seconds / 2))
             limit = rounds.limit(limits.keys.current.server_channel_max_idle_time_seconds)
             for session in list(self.sessions):
-                if session.stuck_since < limit:
+                if session.last_sign_of_life < limit:
                     limits.metrics.limited[IDLE_KEY] += 1
                     log.info("closing idle connection %(peer)s", {"peer": session.remote_text})
                     session.close()

@@ -159,7 +159,7 @@ class Session(Answering):
         return self.driver.last_activity
 
     @property
-    def stuck_since(self) -> float:
+    def last_sign_of_life(self) -> float:
         """When the connection last made progress: since then it has been silent, or within one frame."""
         return min(self.driver.last_activity, self.driver.frame_started)
 
@@ -169,7 +169,10 @@ class Session(Answering):
         self._nursery.start_soon(self._carry_out, task, size)
 
     def begin_long_request(self, start: Callable[[Callable[[], None]], None], size: int) -> None:
-        """As `run_long_request`, but without a task: `start` begins the request, and gets what is called once it is answered."""
+        """As `run_long_request`, but without a task.
+
+        `start` begins the request, and gets what is called once it is answered.
+        """
         self._begin(size)
         starts = True
 

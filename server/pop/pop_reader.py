@@ -1,9 +1,9 @@
 """Taking messages: a pop reads queues from its group's offsets on, and writes a check point for each that it takes of.
 
-Nothing changes before the check points are stored: then `PopResult.stored` moves the offsets. So of two pops of one queue
-in a group of appends the second is made again (`Append.conflict_keys`), and one whose check points are refused takes nothing.
-Only where there is nothing to take an offset moves at once: to the group's first one, past messages that its filter
-does not want, and into the queue if it was outside.
+Nothing changes before the check points are stored: then `PopResult.stored` moves the offsets. So of two pops of one
+queue in a group of appends the second is made again (`Append.conflict_keys`), and one whose check points are refused
+takes nothing. Only where there is nothing to take an offset moves at once: to the group's first one, past messages that
+its filter does not want, and into the queue if it was outside.
 """
 
 from __future__ import annotations

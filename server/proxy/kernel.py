@@ -61,7 +61,7 @@ class RelayedConnection:
 
     held: Final = 0
     silent_since: Final = math.inf
-    stuck_since: Final = math.inf
+    last_sign_of_life: Final = math.inf
     """Relays look for idle connections themselves."""
 
     def __init__(

@@ -110,7 +110,7 @@ class ProxyMonitoring:
     async def _metrics(self, _: HttpRequest) -> HttpResponse:
         # In a thread at first: what this imports takes a tenth of a second.
         families = await trio.to_thread.run_sync(import_module, _FAMILIES)
-        found = b"".join(families.written(each) for each in self._families())
+        found = b"".join(families.format_family(each) for each in self._families())
         return HttpResponse(body=found, content_type=families.CONTENT_TYPE)
 
     def _families(self) -> Iterator[Metric]:

@@ -1,7 +1,7 @@
 """The answers to pulls, from what the store has of their queues.
 
-What a pull requests of the store is a value (`PullSpec`). Equal requests have equal answers, so the store is read once for
-all of them. Messages are counted per group, once for each pull (`delivered`).
+What a pull requests of the store is a value (`PullSpec`). Equal requests have equal answers, so the store is read once
+for all of them. Messages are counted per group, once for each pull (`delivered`).
 """
 
 from __future__ import annotations

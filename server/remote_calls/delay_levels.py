@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from rocketwire.server.config.java_properties import JavaPropertiesInvalid, parse_java_properties
 from rocketwire.server.delay.keys import DelayKeys
-from rocketwire.wire.errors import JavaPropertiesInvalid as MessagePropertiesInvalid
+from rocketwire.wire.errors import PropertiesInvalid as MessagePropertiesInvalid
 from rocketwire.wire.facts.properties import DELAY, TIMER_DELIVER_MS
 from rocketwire.wire.fast_headers import SendFields
 from rocketwire.wire.properties import decode_properties, encode_properties

@@ -258,7 +258,7 @@ class ConnectionSends:
         """Give up those whose deadline is over."""
         self._fail(self.native.expire(now), found)
 
-    def lost(self, found: UpstreamUnreachable) -> None:
+    def connection_lost(self, found: UpstreamUnreachable) -> None:
         """Give up all: the connection is over."""
         self._fail(self.native.close(), found)
         self._calls.forget()

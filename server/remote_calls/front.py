@@ -48,7 +48,7 @@ class RemoteGrpcServer:
         self._held = held
 
     @property
-    def prepared(self) -> bool:
+    def is_prepared(self) -> bool:
         """Whether connections can be taken."""
         return self._front.is_prepared
 
@@ -56,7 +56,7 @@ class RemoteGrpcServer:
         """Make what all connections need."""
         await self._front.prepare()
 
-    def take(
+    def serve_connection(
         self,
         sock: socket.socket,
         remote: tuple[str, int],

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from rocketwire.server.core.request import ClientAnswer as ClientAnswer
+from rocketwire.server.core.request import ClientAnswer
 from rocketwire.server.grpc.clients import GrpcClient
 from rocketwire.server.remote_calls.pop_emulation.service import PopEmulation
 from rocketwire.server.remote_calls.topics import RemoteTopics

@@ -140,7 +140,8 @@ class SendBack:
             version: The client's; those before 3.4.9 leave the number of tries to the group.
 
         Raises:
-            SendBackFailed: no message stands at that place, its properties leave no room for those of a retry, or hold so
+            SendBackFailed: no message stands at that place, its properties leave no room for those of a retry, or hold
+            so
                 many zeros that after a crash they would be taken for a page that the disk lost.
             NameInvalid: the name of the group is too long for a dead letter topic's.
         """

@@ -47,7 +47,7 @@ class BrokerAnswer(NamedTuple):
 
 OnAnswer: TypeAlias = Callable[[BrokerAnswer | UpstreamUnreachable], None]
 """Called once: with the answer, or with why there is none."""
-OnRequest: TypeAlias = "Callable[[Line, Header, bytes], None]"
+OnRequest: TypeAlias = "Callable[[BrokerConnection, Header, bytes], None]"
 """Called with a request of the other server's."""
 SignRequest: TypeAlias = Callable[[Header, Buffer], Header]
 """Signs a request with a body."""

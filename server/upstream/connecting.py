@@ -25,7 +25,7 @@ _GONE_SECONDS: Final = 60
 """How long probes and data may stay without an acknowledgement."""
 
 
-async def connected(address: Address, _nursery: trio.Nursery) -> socket.socket:
+async def connect_plain(address: Address, _nursery: trio.Nursery) -> socket.socket:
     """A connected socket that does not block, and needs no task.
 
     Raises:

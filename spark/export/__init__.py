@@ -11,4 +11,4 @@ from __future__ import annotations
 
 from rocketwire.spark.export.exporting import ExportFormat, ExportResult, export
 
-__all__ = ["ExportResult", "ExportFormat", "export"]
+__all__ = ["ExportFormat", "ExportResult", "export"]

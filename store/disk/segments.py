@@ -35,9 +35,9 @@ class Segments:
         "_row",
         "_scattered",
         "directory",
+        "directory_unsynced",
         "file_size",
         "parents",
-        "directory_unsynced",
     )
 
     def __init__(

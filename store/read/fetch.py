@@ -50,8 +50,8 @@ class FetchStatus(enum.Enum):
 class FetchResult(msgspec.Struct, gc=False):
     """The result: `count` records of `size` bytes in `chunks`; the reader continues at `next_offset`.
 
-    `is_far_behind`: the last entry scanned is further behind the log's end than the page cache is expected to hold; then
-    `scanned_bytes` is the number of bytes of the records that were read, whether or not they are among the chunks.
+    `is_far_behind`: the last entry scanned is further behind the log's end than the page cache is expected to hold;
+    then `scanned_bytes` is the number of bytes of the records that were read, whether or not they are among the chunks.
     """
 
     status: FetchStatus

@@ -2,7 +2,8 @@
 
 A body has a CRC, but properties have none. So recovery rejects properties of which the part on one page is all zero,
 and the last record's if they end with a zero byte. Sends with zero bytes in properties are refused here, but Apache's
-brokers accept them: when such a message is stored once more, separators are put around its properties (`guard_against_lost_pages`).
+brokers accept them: when such a message is stored once more, separators are put around its properties
+(`guard_against_lost_pages`).
 """
 
 from __future__ import annotations

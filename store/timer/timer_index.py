@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rocketwire.store.settings import StoreSettings
     from rocketwire.store.store import MessageStore
 
-__all__ = ["TimerSnapshot", "TimerIndex"]
+__all__ = ["TimerIndex", "TimerSnapshot"]
 
 #: Units that are read of a slot at once.
 _PART: Final = 128

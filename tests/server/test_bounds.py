@@ -330,7 +330,7 @@ async def test_an_answer_of_a_client_with_too_many_entries_is_none(server: Serve
 async def test_more_than_an_answer_holds_is_not_told(
     server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client_questions, "LONGEST_ANSWER", 100)
+    monkeypatch.setattr(client_questions, "MAX_ANSWER_BYTES", 100)
     monkeypatch.setattr("rocketwire.server.core.long_tasks.LONGEST_ANSWER", 100)
     answer = await status(server, broker, told(5), told(5))
     assert code_and_remark(answer) == busy("answerBytes", 100)

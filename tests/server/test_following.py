@@ -33,7 +33,7 @@ async def test_it_returns_when_the_process_has_ended(monkeypatch: pytest.MonkeyP
         returned = trio.Event()
 
         async def wait() -> None:
-            await following.ended(other.pid)
+            await following.wait_for_end(other.pid)
             returned.set()
 
         async with trio.open_nursery() as nursery:
@@ -55,7 +55,7 @@ async def test_it_returns_at_once_if_there_is_no_such_process(monkeypatch: pytes
         monkeypatch.setattr(os, "pidfd_open", without_pidfd)
     with sleeper() as other:
         other.kill()
-    await following.ended(other.pid)
+    await following.wait_for_end(other.pid)
 
 
 def test_a_process_of_another_user_is_alive(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -229,7 +229,7 @@ def headers(route: Route) -> dict[str, dict[str, str]]:
     names: list[str] = []
     if route.header is not None:
         wire = zip(route.header.__struct_fields__, route.header.__struct_encode_fields__, strict=True)
-        names = [route.header.SHORT.get(attribute, name) if route.short else name for attribute, name in wire]
+        names = [route.header.SHORT_NAMES.get(attribute, name) if route.short else name for attribute, name in wire]
     values = {"topic": "Wide", "b": "Wide", "timestamp": str(NOW), "bodyCrc32": "0", "compressed": "false"}
     plain = {name: values.get(name, "G0" if "roup" in name or name == "a" else "1") for name in names}
     found = {"plain": plain, "fields": plain | {f"f{number}": "" for number in range(MAX_HEADER_FIELDS - len(plain))}}

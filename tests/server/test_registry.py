@@ -49,4 +49,4 @@ def test_each_row_is_whole(route: Route) -> None:
         assert header is None or issubclass(header, WireHeader)
     if route.short:
         assert route.header is not None
-        assert route.header.SHORT
+        assert route.header.SHORT_NAMES

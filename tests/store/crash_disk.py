@@ -68,7 +68,7 @@ REFUSALS: dict[str, tuple[int, ...]] = {
 #: Calls that change nothing and are not refused.
 NOT_STEPS = frozenset(
     {
-        *("ahead", "names", "directories", "size", "modified", "close", "read", "usage", "space", "memory"),
+        *("page_faulter", "names", "directories", "size", "modified", "close", "read", "usage", "space", "memory"),
         *("mappings", "identity"),
     }
 )

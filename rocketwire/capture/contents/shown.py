@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -26,6 +26,16 @@ ARROWS: Final = {StreamSource.CLIENT: "->", StreamSource.SERVER: "<-"}
 """Who sent: `->` a client, `<-` a server."""
 _LEFT: Final = {CutParts.ACCOUNT: "account masked", CutParts.SECRETS: "secrets masked", CutParts.BODY: "body left out"}
 _ROLES: Final = {Role.NAME_SERVER: "name server", Role.BROKER: "broker"}
+
+_EVENT_NAMES: Final[Mapping[type, str]] = {
+    RecordingStarted: "started",
+    ConnectionOpened: "opened",
+    RecordedFrame: "frame",
+    UnreadableBytes: "unreadable",
+    StreamEnded: "ended",
+    RecordingStopped: "stopped",
+}
+"""The names of events in `rocketwire show --json`, which programs read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +131,7 @@ class Item:
     def json(self) -> dict[str, Any]:
         """Everything, for a line of JSON."""
         found: dict[str, Any] = {
-            "event": "frame" if isinstance(self.event, RecordedFrame) else type(self.event).__name__.lower(),
+            "event": _EVENT_NAMES[type(self.event)],
             "time": self.time,
             "wall": self.wall,
             "connection": self.connection,

@@ -22,7 +22,7 @@ _EPILOG: Final = (
 )
 
 
-@click.command("clone_offsets", cls=OnlineCommand, epilog=_EPILOG)
+@click.command("clone", cls=OnlineCommand, epilog=_EPILOG)
 @click.argument("source")
 @click.argument("target")
 @click.option("--topic", metavar="TOPIC", type=TOPIC, help="Only in this topic.")

@@ -72,7 +72,7 @@ class TopicSettings(NamedTuple):
 
 
 def topic_settings(function: Any) -> Any:  # noqa: ANN401 - of click's decorators
-    """Add the options of a topic's configuration to a command, which gets one argument for each field of `TopicSettings`."""
+    """Add the options of a topic's configuration to a command, with an argument for each field of `TopicSettings`."""
     for option in reversed(_OPTIONS):
         function = option(function)
     return function

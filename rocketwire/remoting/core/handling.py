@@ -23,7 +23,9 @@ RETRY_SECONDS: Final = 5.0
 
 
 class MessageHandling:
-    """The handlers of one push consumer. `run_handlers` runs as often beside itself as messages may be handled at a time.
+    """The handlers of one push consumer.
+
+    `run_handlers` runs as often beside itself as messages may be handled at a time.
 
     Args:
         client: The client.
@@ -78,7 +80,7 @@ class MessageHandling:
             finally:
                 self._busy -= 1
                 self._drained.set()
-            stock.consumed_at = self._client.runtime.wall()
+            stock.done_at = self._client.runtime.wall()
             if done:
                 had_room = stock.has_room
                 stock.remove(message)

@@ -25,7 +25,7 @@ class ProcessQueue:
             messages does not count.
         committed: The offset that the broker was told last.
         pulled_at: When the queue was pulled last, in ms since 1970.
-        consumed_at: When a handler ended last.
+        done_at: When a handler ended last.
     """
 
     def __init__(self, queue: Queue, offset: int) -> None:
@@ -33,7 +33,7 @@ class ProcessQueue:
         self.is_dropped = False
         self.committed: int | None = None
         self.pulled_at = 0
-        self.consumed_at = 0
+        self.done_at = 0
         self._sizes: dict[int, int] = {}  # by offset; added in the order of offsets
         self._bytes = 0
         self._next = offset

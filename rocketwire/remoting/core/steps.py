@@ -86,7 +86,10 @@ class SendOneway:
 
 @dataclass(frozen=True, slots=True)
 class SendRequest:
-    """Send a request whose answer comes later. Gives its `PendingResponse` at once, before there is a connection even."""
+    """Send a request whose answer comes later.
+
+    Gives its `PendingResponse` at once, before there is a connection even.
+    """
 
     peer: RemoteServer
     request: ClientRequest

@@ -163,7 +163,7 @@ class ExactlyOnce:
 
     def _try_begin(self, record: ConsumedRecord) -> Work | None:
         if not self._database.tested:
-            self._records.prepare(record.group, record.consumed_at)
+            self._records.prepare(record.group, record.done_at)
             self._database.tested = True
         work = self._database.begin()
         try:

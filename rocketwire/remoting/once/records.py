@@ -26,7 +26,7 @@ class ConsumedRecord:
 
     group: str
     key: str
-    consumed_at: int
+    done_at: int
 
     def values(self) -> dict[str, str | int]:
         """The columns."""
@@ -34,7 +34,7 @@ class ConsumedRecord:
             **self.place(),
             "shown_group": _shown(self.group),
             "shown_key": _shown(self.key),
-            "consumed_at": self.consumed_at,
+            "done_at": self.done_at,
         }
 
     def place(self) -> dict[str, str | int]:

@@ -69,11 +69,11 @@ class Connection(Answering):
     __slots__ = (
         "_events",
         "_later",
-        "_should_yield",
         "_on_close",
         "_place",
         "_requests",
         "_served",
+        "_should_yield",
         "_streams",
         "guarded",
     )

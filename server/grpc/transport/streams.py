@@ -31,7 +31,7 @@ class StreamListener(Protocol):
         """The stream is over; called once."""
 
 
-StreamFactory: TypeAlias = "Callable[[Stream], Listening]"
+StreamFactory: TypeAlias = "Callable[[MessageStream], StreamListener]"
 """Makes the server's end of a stream that a client opens."""
 
 
@@ -45,7 +45,7 @@ class MessageStream:
         over: Whether nothing can be sent any more.
     """
 
-    __slots__ = ("_listening", "connection", "headers", "number", "is_over", "path")
+    __slots__ = ("_listening", "connection", "headers", "is_over", "number", "path")
 
     def __init__(self, connection: Connection, number: int, path: str, headers: Mapping[str, str]) -> None:
         self.connection = connection

@@ -41,7 +41,7 @@ class ByteHolder(Protocol):
         """When bytes were last received or sent, in seconds of the event loop."""
 
     @property
-    def stuck_since(self) -> float:
+    def last_sign_of_life(self) -> float:
         """When it last made progress, in seconds of the event loop."""
 
     def refuse(self, error: LimitExceeded) -> None:
@@ -133,7 +133,7 @@ class InFlight:
         average = sum(each.held for each in holders) / max(1, len(holders))
         silent = trio.current_time() - _SILENT_SECONDS
         large = (each for each in holders if each.held >= average)
-        for holder in sorted(large, key=lambda each: (each.silent_since > silent, each.stuck_since)):
+        for holder in sorted(large, key=lambda each: (each.silent_since > silent, each.last_sign_of_life)):
             if total <= most - most // 8:
                 break
             total -= holder.held

@@ -19,10 +19,10 @@ class BufferedBytes:
     Attributes:
         remote_text: The client's ``host:port``.
         scope: The cancel scope that the connection is served in.
-        stuck_since: When bytes began to wait.
+        last_sign_of_life: When bytes began to wait.
     """
 
-    __slots__ = ("_in_flight", "_refused", "_sizes", "remote_text", "scope", "stuck_since")
+    __slots__ = ("_in_flight", "_refused", "_sizes", "last_sign_of_life", "remote_text", "scope")
 
     def __init__(self, in_flight: InFlight, remote_text: str) -> None:
         self._in_flight = in_flight
@@ -30,7 +30,7 @@ class BufferedBytes:
         self._refused = False
         self.remote_text = remote_text
         self.scope = trio.CancelScope()
-        self.stuck_since = 0.0
+        self.last_sign_of_life = 0.0
 
     @property
     def held(self) -> int:
@@ -40,14 +40,14 @@ class BufferedBytes:
     @property
     def silent_since(self) -> float:
         """When bytes began to wait: from then on little or nothing was transferred."""
-        return self.stuck_since
+        return self.last_sign_of_life
 
     def count(self, way: int, size: int) -> None:
         """Set how many bytes wait in one direction."""
         if self._refused:
             return
         if not self.held:
-            self.stuck_since = trio.current_time()
+            self.last_sign_of_life = trio.current_time()
         more, self._sizes[way] = size - self._sizes[way], size
         self._in_flight.add(more)
 

@@ -1,7 +1,8 @@
 """Reading the commit log with pread.
 
-`LogFileReader.blocks` reads a whole file in blocks of some MiB, each with the columns of its records; `CommitLogReader.read` reads single
-records. Memory is bounded by the block, or by one record that is larger than a block.
+`LogFileReader.blocks` reads a whole file in blocks of some MiB, each with the columns of its records;
+`CommitLogReader.read` reads single records. Memory is bounded by the block, or by one record that is larger than a
+block.
 
 While a broker is writing, UNWRITTEN is the present end of the log. A record that is just being copied into the file
 may be read half: a caller that gets DAMAGED at the end of such a log reads again a little later.

@@ -1,8 +1,8 @@
 """Findings of a verification: one line for each thing that is wrong, at one place of one file.
 
 What is wrong with one entry, slot or message is often wrong with the next ones too, with a million of them where a file
-of the log is lost. So `FindingMerger` joins consecutive ones to one finding; of those that are not consecutive it reports
-the first and counts the others.
+of the log is lost. So `FindingMerger` joins consecutive ones to one finding; of those that are not consecutive it
+reports the first and counts the others.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class FakeSession:
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("rocketwire.cli.spark.session.Session", FakeSession)
+    monkeypatch.setattr("rocketwire.cli.spark.session.SparkRun", FakeSession)
     opened = open_store(small(tmp_path / "store"))
     opened.append([draft(number, topic="Orders" if number % 2 else "%DLQ%g") for number in range(20)])
     opened.close()

@@ -46,7 +46,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
             raise OptionInvalid("the table has no column body", "Select one")
         return 1234 * (len(found) == 1)
 
-    monkeypatch.setattr("rocketwire.cli.spark.session.Session", FakeSession)
+    monkeypatch.setattr("rocketwire.cli.spark.session.SparkRun", FakeSession)
     monkeypatch.setattr(importing, "import_rows", import_rows)
     return found
 

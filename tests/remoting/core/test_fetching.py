@@ -28,7 +28,7 @@ def test_a_queue_that_is_dropped_while_another_ones_pull_is_sent_is_not_asked_ab
         return True
 
     around = SimpleNamespace(new_signal=lambda: SimpleNamespace(set=lambda: None), monotonic=lambda: 0.0)
-    client: Any = SimpleNamespace(around=around, located=located, renew=lambda _: None)
+    client: Any = SimpleNamespace(runtime=around, broker_of=located, expire_route=lambda _: None)
     fetching = QueueFetcher(cast("ClientCore", client), {}, most=1, with_subscription=True)
     fetching.seek(FIRST, 0)
     fetching.seek(SECOND, 0)

@@ -13,7 +13,7 @@ TIMER = {"timerReadBehind", "timerOffsetBehind", "timerCongestNum", "timerEnqueu
 
 
 def fake_timer(**changes: Any) -> Any:
-    values = {"lag_ms": 0, "enqueue_behind": 0, "pending": 0, "enqueued": 0, "counts": TimerCounts()}
+    values = {"lag_ms": 0, "enqueue_behind": 0, "pending": 0, "enqueued_count": 0, "counts": TimerCounts()}
     return SimpleNamespace(**{**values, **changes})
 
 

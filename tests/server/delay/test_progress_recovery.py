@@ -118,7 +118,7 @@ def test_what_apache_delivered_again_after_a_kill_of_ours_loses_nothing(
     assert delays.delivered() == [b"first", b"0", b"1", b"2"]
     delays.kill()
     with monkeypatch.context() as patch:
-        patch.setattr(ProgressRecovery, "found", lambda _: iter(()))
+        patch.setattr(ProgressRecovery, "recovered_levels", lambda _: iter(()))
         delays = Delays(tmp_path, clock=delays.clock)
         delays.pass_time(10)
     assert delays.delivered() == [b"first", b"0", b"1", b"2", b"0", b"1", b"2", b"3"]

@@ -179,7 +179,7 @@ async def test_answers_of_clients_pass_the_guards() -> None:
     dispatcher = FrameDispatcher([], metrics=Metrics(), guards=[gate])
     session: Any = FakeSession()
     answers: list[int] = []
-    session.answered = lambda header, _body: answers.append(header.opaque)
+    session.match_answer = lambda header, _body: answers.append(header.opaque)
     dispatcher.serve(session, [raw(0, opaque=7, flag=FLAG_RESPONSE)])
     assert (answers, gate.asked, session.replies) == ([7], [], [])
 

@@ -28,7 +28,7 @@ def test_without_a_word_of_faults_nothing_is_in_front() -> None:
 @pytest.mark.costly
 def test_the_rules_code_is_not_even_imported() -> None:
     code = "import sys, rocketwire.server.run; sys.exit('rocketwire.server.faults.faulty' in sys.modules)"
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[4])
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[3])
 
 
 def test_rules_of_the_start_are_in_force() -> None:

@@ -35,7 +35,7 @@ class Connection:
         self.place = remote_text.rpartition(":")[0]
         self.born_host = bytes(8)
         self.closed = False
-        self.stuck_since = 100.0
+        self.last_sign_of_life = 100.0
 
 
 class Room:

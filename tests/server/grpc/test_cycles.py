@@ -37,7 +37,7 @@ async def test_an_answered_call_is_freed_without_the_collector(
     sdk: Sdk, broker: Client, monkeypatch: pytest.MonkeyPatch, *, plain: bool
 ) -> None:
     if not plain:
-        monkeypatch.setattr(connection, "serve_plain", lambda events, *_: events)
+        monkeypatch.setattr(connection, "serve_on_fast_path", lambda events, *_: events)
     before = calls()
     for number in range(20):
         await sdk.call("SendMessage", send_request(message(b"x", f"id{number}")))
@@ -50,7 +50,7 @@ async def test_an_answered_call_is_freed_without_the_collector(
 async def test_settings_that_wait_when_the_connection_closes_are_freed(
     server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(OwnGroups, "asks_for", lambda *_: True)
+    monkeypatch.setattr(OwnGroups, "needs_request", lambda *_: True)
     monkeypatch.setattr(FrameDispatcher, "serve_requests", lambda _self, _caller, requests: len(requests))
     gc.collect()
     before = calls()

@@ -217,7 +217,7 @@ async def test_a_heartbeat_has_a_bounded_length_and_counts_in_the_account(
 async def test_sends_are_refused_while_too_much_waits_for_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(GroupCommit, "full", property(lambda commit: commit._kept > 2500))
+    monkeypatch.setattr(GroupCommit, "is_full", property(lambda commit: commit._kept > 2500))
     disk = HangingDisk()
     async with serving(tmp_path, run_sync=disk, flush_disk_type="SYNC_FLUSH") as server:
         client = server.broker()

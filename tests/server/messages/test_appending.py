@@ -22,7 +22,7 @@ class Planned(NamedTuple):
     """A draft of which the store does as it says: gives it that offset, or refuses it so."""
 
     outcome: int | StoreError
-    together: int = 0
+    group_size: int = 0
 
 
 class PlannedStore:

@@ -13,8 +13,8 @@ from tests.server.harness import serving
 from tests.server.monitoring.scraping import Described, scraped
 from tests.server.monitoring.test_health import HTTP
 
-DEPLOY = Path(__file__).parents[4] / "deploy" / "prometheus"
-DOCS = Path(__file__).parents[4] / "docs" / "monitoring.md"
+DEPLOY = Path(__file__).parents[3] / "deploy" / "prometheus"
+DOCS = Path(__file__).parents[3] / "docs" / "monitoring.md"
 OF_PROMETHEUS = {"job", "instance", "le", "alertname"}
 SELECTOR = re.compile(r"([a-z_][a-z0-9_:]*)\{([^}]*)\}")
 NAME = re.compile(r"\b(?:rocketwire[a-z0-9_:]*|process_[a-z_]+|python_[a-z_]+)\b")

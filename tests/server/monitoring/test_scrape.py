@@ -26,7 +26,7 @@ from tests.server.monitoring.scraping import Described, scraped, value
 from tests.server.monitoring.test_health import HTTP
 from tests.server.net.tls.support import secured
 
-DOCS = Path(__file__).parents[4] / "docs" / "monitoring.md"
+DOCS = Path(__file__).parents[3] / "docs" / "monitoring.md"
 
 
 async def commit(client: Client, group: str, topic: str, queue_id: int, offset: int) -> None:

@@ -165,7 +165,7 @@ async def test_a_descriptor_that_is_used_again_is_another_connection(door: Door)
 async def test_it_is_closed_when_it_is_idle_or_refused(door: Door) -> None:
     door.connect()
     (arrival,) = door.arrivals._all.values()
-    assert arrival.stuck_since == arrival.silent_since == trio.current_time()
+    assert arrival.last_sign_of_life == arrival.silent_since == trio.current_time()
     arrival.refuse(LimitExceeded("maxInFlightBytes", 1))
     assert door.dropped == [arrival]
 

@@ -332,7 +332,7 @@ async def test_a_bug_in_a_decision_closes_the_connection_that_asked(
     other = server.broker()
     await settle()
     with monkeypatch.context() as patch:
-        patch.setattr(SendDrafts, "plain", bug)
+        patch.setattr(SendDrafts, "direct_send", bug)
         await other.write(other.frame(V2, send_ext("T"), b"lost"))
         assert await other.ended()
     assert "ZeroDivisionError" in caplog.text

@@ -136,7 +136,7 @@ def ack_body(*messages: Got, **changes: Any) -> bytes:
         "revive_queue_id": handle.revive_queue,
         "pop_time": handle.pop_time,
         "invisible_time": handle.invisible_time,
-        "encode_bit_set": encode_bit_set(each.handle.offset - handle.start_offset for each in messages),
+        "bit_set": encode_bit_set(each.handle.offset - handle.start_offset for each in messages),
         **changes,
     }
     return encode_body(BatchAckMessageRequestBody(broker_name=BROKER, acks=(BatchAck(**values),)))

@@ -36,7 +36,7 @@ def batch(got: Got, **changes: object) -> BatchAck:
         "revive_queue_id": handle.revive_queue,
         "pop_time": handle.pop_time,
         "invisible_time": handle.invisible_time,
-        "encode_bit_set": encode_bit_set([0]),
+        "bit_set": encode_bit_set([0]),
         **changes,
     }
     return BatchAck(**values)  # type: ignore[arg-type]  # as the test says
@@ -60,7 +60,7 @@ async def test_what_is_refused(room: PopTimers) -> None:
         ({"revive_queue_id": 8}, PopHandleInvalid),
         ({"invisible_time": 10**15}, PopHandleInvalid),  # its record would wait in the timer for ever
         ({"pop_time": 10**15}, PopHandleInvalid),
-        ({"encode_bit_set": "I"}, BodyInvalid),
+        ({"bit_set": "I"}, BodyInvalid),
     ):
         with pytest.raises(error):
             acks.ack_all([batch(got, **changes)], "broker-a", REMOTE)

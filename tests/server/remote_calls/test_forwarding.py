@@ -53,7 +53,7 @@ class Topics:
     def address(self, _broker: str) -> Address:
         return self.where
 
-    def avoided(self, _broker: str) -> bool:
+    def is_avoided(self, _broker: str) -> bool:
         return False
 
     def timed(self, _topic: str) -> bool:

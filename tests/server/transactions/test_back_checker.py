@@ -363,7 +363,7 @@ async def test_a_clock_that_goes_back_in_a_round_uses_up_no_checks(
         setup.clock.now -= 3000
         return real(*arguments)
 
-    monkeypatch.setattr(TransactionOutcomes, "settle", settle_later)
+    monkeypatch.setattr(TransactionOutcomes, "store_outcome", settle_later)
     await check(setup)
     assert len(peer.pushed) == 3
     assert checks(setup) == ["1", "1", "1"]

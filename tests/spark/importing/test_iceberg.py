@@ -38,7 +38,7 @@ def read(table: Any, tasks: Iterable[Any]) -> list[str]:
 
     types = {"body": StringType(), "keys": ArrayType(StringType()), "at": TimestampType()}
     schema = StructType([StructField(name, kind) for name, kind in types.items()])
-    reading = pickle.loads(pickle.dumps(iceberg.Reading(table, schema)))
+    reading = pickle.loads(pickle.dumps(iceberg.TableFileReader(table, schema)))
     packed = pa.record_batch([pa.array([pickle.dumps(task) for task in tasks])], names=["task"])
     found = [row for batch in reading([packed]) for row in batch.to_pylist()]
     assert all(row["keys"] == [f"k{row['body']}"] for row in found)
@@ -56,7 +56,7 @@ def sent(table: Any, done: Any, most: int = 16, skipped: Iterable[str] = ()) -> 
 
 
 def begun(table: Any) -> Any:
-    return iceberg.Progress(table=str(table.metadata.table_uuid))
+    return iceberg.ImportProgress(table=str(table.metadata.table_uuid))
 
 
 def test_snapshots_are_sent_in_their_order_and_once(table: Any) -> None:
@@ -107,16 +107,16 @@ def test_a_renamed_column_is_read_from_older_files(table: Any) -> None:
 def test_history_that_is_gone_is_an_error(table: Any) -> None:
     table.append(rows("1"))
     with pytest.raises(ImportImpossible, match="no history back to snapshot 7"):
-        sent(table, iceberg.Progress(table="x", snapshot=7))
+        sent(table, iceberg.ImportProgress(table="x", snapshot=7))
 
 
 def test_the_checkpoint_is_of_one_table(table: Any, tmp_path: Path) -> None:
     state = tmp_path / "state"
     assert iceberg._progress(table, state) == begun(table)
-    done = iceberg.Progress(table=str(table.metadata.table_uuid), snapshot=5, files=2)
+    done = iceberg.ImportProgress(table=str(table.metadata.table_uuid), snapshot=5, files=2)
     iceberg._keep(state, done)
     assert iceberg._progress(table, state) == done
-    iceberg._keep(state, iceberg.Progress(table="other"))
+    iceberg._keep(state, iceberg.ImportProgress(table="other"))
     with pytest.raises(ImportImpossible, match="the checkpoint of another table"):
         iceberg._progress(table, state)
 

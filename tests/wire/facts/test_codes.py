@@ -1,6 +1,6 @@
 import pytest
 
-from rocketwire.wire import codes
+from rocketwire.wire.facts import codes
 from rocketwire.wire.facts.codes import Permission, RequestCode, ResponseCode, permission_text, version_name
 from tests.wire import golden
 

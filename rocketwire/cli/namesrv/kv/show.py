@@ -31,7 +31,7 @@ def command(endpoint: ClusterAccess, *, namespace: str, key: str, as_json: bool)
             near = suggestion(key, key_values(cluster, namespace))
             raise CommandFailed(f"namespace {namespace}: it has no key {key}{near}")
     if as_json:
-        json_line({"namespace": namespace, "key": key, "key_value": found})
+        json_line({"namespace": namespace, "key": key, "value": found})
     else:
         print(found)
     return 0

@@ -127,7 +127,7 @@ class Full:
         self.is_full = False
         self.relieved = trio.Event()
 
-    async def room(self) -> None:
+    async def wait_for_room(self) -> None:
         await self.relieved.wait()
         self.is_full = False
 

@@ -45,10 +45,10 @@ V2 = RequestCode.SEND_MESSAGE_V2
 class Holder:
     """Holds bytes since some time."""
 
-    def __init__(self, owner: InFlight, held: int, stuck_since: float, silent_since: float = 0.0) -> None:
+    def __init__(self, owner: InFlight, held: int, last_sign_of_life: float, silent_since: float = 0.0) -> None:
         self._owner = owner
         self.held = held
-        self.stuck_since = stuck_since
+        self.last_sign_of_life = last_sign_of_life
         self.silent_since = silent_since
         self.remote_text = f"192.0.2.1:{held}"
         self.error: LimitExceeded | None = None

@@ -91,7 +91,7 @@ async def test_an_acknowledgement_with_a_handle_that_was_changed_does_nothing(se
     assert await pops(server, 15) == [(b"x", 1)]
 
 
-@pytest.mark.parametrize("group_size", [False, True])
+@pytest.mark.parametrize("together", [False, True])
 async def test_what_was_acknowledged_is_not_changed(server: Server, filled: Client, *, together: bool) -> None:
     (got,) = (await pop(filled)).messages
     assert (await (ack_all if together else ack)(filled, got)).header.code == 0

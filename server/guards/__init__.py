@@ -1,1 +1,0 @@
-"""Protection of the endpoint: access control (`acl`) and quotas (`throttle`)."""

@@ -1,1 +1,0 @@
-"""Operations: the HTTP server, metrics and health, fault injection."""
