@@ -1,4 +1,5 @@
-/* The twin of what happens here is server.upstream.broker_connection with server.remote_calls.dispatch, a request at a time. */
+/* The twin of what happens here is server.upstream.broker_connection with server.remote_calls.dispatch, a request at a
+ * time. */
 
 #include "forward/line_sends.h"
 

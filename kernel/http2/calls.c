@@ -33,7 +33,8 @@ void reset_stream(Http2 *self, int32_t stream, uint32_t code)
 /* More requests may send their whole message. */
 static void let_in(Http2 *self)
 {
-    for (incoming *request = intake_admit_waiting(&self->intake); request != NULL; request = intake_admit_waiting(&self->intake)) {
+    for (incoming *request = intake_admit_waiting(&self->intake); request != NULL;
+         request = intake_admit_waiting(&self->intake)) {
         nghttp2.submit_window_update(self->session, 0, request->stream, (int32_t)request->granted);
     }
 }
@@ -210,7 +211,8 @@ bool call_data(Http2 *self, call *to, span data)
         to->owed = 0;
     }
     intake_set_held(&self->intake, &to->in, held);
-    for (incoming *last = intake_request_to_refuse(&self->intake); last != NULL; last = intake_request_to_refuse(&self->intake)) {
+    for (incoming *last = intake_request_to_refuse(&self->intake); last != NULL;
+         last = intake_request_to_refuse(&self->intake)) {
         if (!refuse(self, (call *)last, GRPC_RESOURCE_EXHAUSTED, "too many unfinished requests")) return false;
     }
     let_in(self);

@@ -38,9 +38,9 @@ typedef struct {
     int fd;            /* the file, or -1: then nothing is written */
     PyObject *mapping; /* that this is in, or NULL */
     Py_buffer view;
-} Ahead;
+} PageFaulter;
 
-static bool prepare(const Ahead *self, char *piece, size_t length)
+static bool prepare(const PageFaulter *self, char *piece, size_t length)
 {
     static const char zeros[PIECE];
     off_t place = piece - (char *)self->view.buf;
@@ -50,7 +50,7 @@ static bool prepare(const Ahead *self, char *piece, size_t length)
 
 static void *fault_in(void *given)
 {
-    Ahead *self = given;
+    PageFaulter *self = given;
     pthread_mutex_lock(&self->lock);
     while (!self->quit) {
         if (self->at >= self->end) {
@@ -72,7 +72,7 @@ static void *fault_in(void *given)
     return NULL;
 }
 
-static int start_thread(Ahead *self)
+static int start_thread(PageFaulter *self)
 {
     sigset_t all, former;
     sigfillset(&all);
@@ -84,7 +84,7 @@ static int start_thread(Ahead *self)
 }
 
 /* Drop the work, and wait until the thread has left the mapping. */
-static void drop(Ahead *self)
+static void drop(PageFaulter *self)
 {
     pthread_mutex_lock(&self->lock);
     self->at = self->end = NULL;
@@ -96,13 +96,13 @@ static void drop(Ahead *self)
     self->fd = -1;
 }
 
-static PyObject *ask(PyObject *object, PyObject *args)
+static PyObject *populate(PyObject *object, PyObject *args)
 {
-    Ahead *self = (Ahead *)object;
+    PageFaulter *self = (PageFaulter *)object;
     PyObject *mapping;
     const char *path;
     Py_ssize_t start, length;
-    if (!PyArg_ParseTuple(args, "Osnn:ask", &mapping, &path, &start, &length)) return NULL;
+    if (!PyArg_ParseTuple(args, "Osnn:populate", &mapping, &path, &start, &length)) return NULL;
     if (mapping != self->mapping) {
         drop(self);
         if (PyObject_GetBuffer(mapping, &self->view, PyBUF_WRITABLE) < 0) return NULL;
@@ -110,7 +110,7 @@ static PyObject *ask(PyObject *object, PyObject *args)
         self->fd = open(path, O_RDWR | O_CLOEXEC);
     }
     if (start < 0 || length < 0 || start > self->view.len || length > self->view.len - start || start % 4096) {
-        PyErr_SetString(PyExc_ValueError, "ask: the range is not in the mapping, or begins within a page");
+        PyErr_SetString(PyExc_ValueError, "populate: the range is not in the mapping, or begins within a page");
         return NULL;
     }
     char *first = (char *)self->view.buf + start, *end = first + length;
@@ -128,13 +128,13 @@ static PyObject *ask(PyObject *object, PyObject *args)
 static PyObject *stop(PyObject *object, PyObject *unused)
 {
     (void)unused;
-    drop((Ahead *)object);
+    drop((PageFaulter *)object);
     Py_RETURN_NONE;
 }
 
 static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    Ahead *self = (Ahead *)PyType_GenericNew(type, args, kwargs);
+    PageFaulter *self = (PageFaulter *)PyType_GenericNew(type, args, kwargs);
     if (self == NULL) return NULL;
     self->fd = -1;
     pthread_mutex_init(&self->lock, NULL);
@@ -145,7 +145,7 @@ static PyObject *new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 
 static void dealloc(PyObject *object)
 {
-    Ahead *self = (Ahead *)object;
+    PageFaulter *self = (PageFaulter *)object;
     PyTypeObject *type = Py_TYPE(object);
     drop(self);
     if (self->running) {
@@ -163,8 +163,9 @@ static void dealloc(PyObject *object)
 }
 
 static PyMethodDef methods[] = {
-    {"ask", ask, METH_VARARGS,
-     "Begin with `length` bytes of a writable mapping of a file from `start` on, in place of what was asked before."},
+    {"populate", populate, METH_VARARGS,
+     "Begin with `length` bytes of a writable mapping of a file from `start` on, in place of what was requested "
+     "before."},
     {"stop", stop, METH_NOARGS, "Forget the mapping. When this returns nothing is done to it any more."},
     {NULL, NULL, 0, NULL},
 };
@@ -177,12 +178,12 @@ static PyType_Slot slots[] = {
     {0, NULL},
 };
 
-static PyType_Spec spec = {"rocketwire._kernel.Ahead", sizeof(Ahead), 0, Py_TPFLAGS_DEFAULT, slots};
+static PyType_Spec spec = {"rocketwire._kernel.PageFaulter", sizeof(PageFaulter), 0, Py_TPFLAGS_DEFAULT, slots};
 
 int ahead_init(PyObject *module)
 {
     PyObject *type = PyType_FromSpec(&spec);
-    int added = type == NULL ? -1 : PyModule_AddObjectRef(module, "Ahead", type);
+    int added = type == NULL ? -1 : PyModule_AddObjectRef(module, "PageFaulter", type);
     Py_XDECREF(type);
     return added;
 }

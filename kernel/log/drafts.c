@@ -3,8 +3,9 @@
 #include "message/properties.h"
 
 static const char *const names[DRAFT_FIELDS] = {
-    "topic",           "queue_id",        "body",      "properties", "flag", "sys_flag", "born_timestamp", "born_host",
-    "reconsume_times", "prepared_offset", "tags_code", "unique_key", "keys", "group_size",
+    "topic",     "queue_id",       "body",      "properties",      "flag",
+    "sys_flag",  "born_timestamp", "born_host", "reconsume_times", "prepared_offset",
+    "tags_code", "unique_key",     "keys",      "group_size",
 };
 
 bool draft_type_init(draft_type *type, PyObject *draft)

@@ -1,5 +1,5 @@
-/* The frame that answers a stored send, in the serialisation of the request: as wire.send_reply_frames and the handler of
- * sends write it. */
+/* The frame that answers a stored send, in the serialisation of the request: as wire.send_reply_frames and the handler
+ * of sends write it. */
 #ifndef ROCKETWIRE_SEND_ANSWER_H
 #define ROCKETWIRE_SEND_ANSWER_H
 

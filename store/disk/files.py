@@ -348,7 +348,7 @@ class RealFileSystem:
     def page_faulter(self) -> PageFaulter | None:
         """See FileSystem."""
         kernel = native.kernel
-        return kernel.Ahead() if kernel is not None and hasattr(kernel, "Ahead") else None
+        return kernel.PageFaulter() if kernel is not None and hasattr(kernel, "PageFaulter") else None
 
     def clear(self, fd: int, offset: int, length: int) -> None:
         """See FileSystem."""

@@ -40,8 +40,8 @@ def becomes_resident(path: Path, kibibytes: int) -> None:
 def test_a_range_is_faulted_in_and_nothing_is_changed(tmp_path: Path) -> None:
     mapping = sparse(tmp_path / "f")
     mapping[:5] = b"first"
-    ahead = kernel.Ahead()
-    ahead.ask(mapping, str(tmp_path / "f"), 4096, 1 << 20)
+    ahead = kernel.PageFaulter()
+    ahead.populate(mapping, str(tmp_path / "f"), 4096, 1 << 20)
     becomes_resident(tmp_path / "f", 1 << 10)
     assert mapping[:5] == b"first"
     assert mapping[5:] == bytes(SIZE - 5)
@@ -49,25 +49,25 @@ def test_a_range_is_faulted_in_and_nothing_is_changed(tmp_path: Path) -> None:
 
 def test_the_range_moves_on_and_to_another_mapping(tmp_path: Path) -> None:
     first, second = sparse(tmp_path / "f"), sparse(tmp_path / "g")
-    ahead = kernel.Ahead()
+    ahead = kernel.PageFaulter()
     for at in range(0, SIZE >> 1, 1 << 16):
-        ahead.ask(first, str(tmp_path / "f"), at, SIZE >> 1)
+        ahead.populate(first, str(tmp_path / "f"), at, SIZE >> 1)
     becomes_resident(tmp_path / "f", SIZE >> 11)
-    ahead.ask(second, str(tmp_path / "g"), SIZE >> 1, SIZE >> 1)
+    ahead.populate(second, str(tmp_path / "g"), SIZE >> 1, SIZE >> 1)
     becomes_resident(tmp_path / "g", SIZE >> 11)
 
 
 def test_after_stop_the_mapping_may_be_closed(tmp_path: Path) -> None:
     mapping = sparse(tmp_path / "f")
-    ahead = kernel.Ahead()
+    ahead = kernel.PageFaulter()
     ahead.stop()
-    ahead.ask(mapping, str(tmp_path / "f"), 0, SIZE)
+    ahead.populate(mapping, str(tmp_path / "f"), 0, SIZE)
     with pytest.raises(BufferError):
         mapping.close()
     ahead.stop()
     mapping.close()
     again = sparse(tmp_path / "g")
-    ahead.ask(again, str(tmp_path / "g"), 0, SIZE)
+    ahead.populate(again, str(tmp_path / "g"), 0, SIZE)
     becomes_resident(tmp_path / "g", SIZE >> 10)
 
 
@@ -76,10 +76,10 @@ def test_what_the_system_refuses_is_left_out(tmp_path: Path) -> None:
     mapping = sparse(path)
     with path.open("r+b") as file:
         file.truncate(1 << 16)
-    ahead = kernel.Ahead()
-    ahead.ask(mapping, str(tmp_path / "f"), 0, SIZE)
+    ahead = kernel.PageFaulter()
+    ahead.populate(mapping, str(tmp_path / "f"), 0, SIZE)
     becomes_resident(path, 1 << 6)
-    ahead.ask(mapping, str(tmp_path / "f"), 0, 1 << 16)
+    ahead.populate(mapping, str(tmp_path / "f"), 0, 1 << 16)
     del ahead  # ends the thread
     assert mapping[:8] == bytes(8)
 
@@ -89,21 +89,21 @@ def test_what_the_system_refuses_is_left_out(tmp_path: Path) -> None:
 )
 def test_a_wrong_range_is_refused(tmp_path: Path, start: int, length: int) -> None:
     with pytest.raises(ValueError, match="not in the mapping"):
-        kernel.Ahead().ask(sparse(tmp_path / "f"), str(tmp_path / "f"), start, length)
+        kernel.PageFaulter().ask(sparse(tmp_path / "f"), str(tmp_path / "f"), start, length)
 
 
 def test_what_cannot_be_written_is_refused() -> None:
     with pytest.raises(BufferError):
-        kernel.Ahead().ask(mmap.mmap(-1, 4096, access=mmap.ACCESS_READ), "/", 0, 4096)
+        kernel.PageFaulter().ask(mmap.mmap(-1, 4096, access=mmap.ACCESS_READ), "/", 0, 4096)
 
 
 def test_whoever_takes_a_range_back_keeps_what_he_writes_there(tmp_path: Path) -> None:
     mapping = sparse(tmp_path / "f")
-    ahead = kernel.Ahead()
+    ahead = kernel.PageFaulter()
     step = 3 * 4096
-    ahead.ask(mapping, str(tmp_path / "f"), 0, SIZE)
+    ahead.populate(mapping, str(tmp_path / "f"), 0, SIZE)
     for at in range(0, SIZE - step, step):
-        ahead.ask(mapping, str(tmp_path / "f"), at + step, SIZE - at - step)
+        ahead.populate(mapping, str(tmp_path / "f"), at + step, SIZE - at - step)
         mapping[at : at + step] = bytes([at // step % 255 + 1]) * step
     ahead.stop()
     for at in range(0, SIZE - step, step):
@@ -113,7 +113,7 @@ def test_whoever_takes_a_range_back_keeps_what_he_writes_there(tmp_path: Path) -
 def test_a_file_that_cannot_be_opened_is_only_faulted_in(tmp_path: Path) -> None:
     mapping = sparse(tmp_path / "f")
     mapping[:5] = b"first"
-    ahead = kernel.Ahead()
-    ahead.ask(mapping, str(tmp_path / "none"), 0, SIZE)
+    ahead = kernel.PageFaulter()
+    ahead.populate(mapping, str(tmp_path / "none"), 0, SIZE)
     becomes_resident(tmp_path / "f", SIZE >> 10)
     assert mapping[:5] == b"first"

@@ -46,13 +46,13 @@ async def test_the_timers_fields() -> None:
 
 
 async def test_rates_are_those_since_somebody_asked_before() -> None:
-    timer = fake_timer(enqueued=100)
+    timer = fake_timer(enqueued_count=100)
     timer.counts.delivered = 7
     info = TimerInfo(timer)
 
     def rates(passed: float, enqueued: int, delivered: int) -> tuple[str, str]:
         mock_clock().jump(passed)
-        timer.enqueued, timer.counts.delivered = enqueued, delivered
+        timer.enqueued_count, timer.counts.delivered = enqueued, delivered
         table = info.table()
         assert table.keys() >= TIMER
         return table["timerEnqueueTps"], table["timerDequeueTps"]
