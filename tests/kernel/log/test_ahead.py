@@ -89,12 +89,12 @@ def test_what_the_system_refuses_is_left_out(tmp_path: Path) -> None:
 )
 def test_a_wrong_range_is_refused(tmp_path: Path, start: int, length: int) -> None:
     with pytest.raises(ValueError, match="not in the mapping"):
-        kernel.PageFaulter().ask(sparse(tmp_path / "f"), str(tmp_path / "f"), start, length)
+        kernel.PageFaulter().populate(sparse(tmp_path / "f"), str(tmp_path / "f"), start, length)
 
 
 def test_what_cannot_be_written_is_refused() -> None:
     with pytest.raises(BufferError):
-        kernel.PageFaulter().ask(mmap.mmap(-1, 4096, access=mmap.ACCESS_READ), "/", 0, 4096)
+        kernel.PageFaulter().populate(mmap.mmap(-1, 4096, access=mmap.ACCESS_READ), "/", 0, 4096)
 
 
 def test_whoever_takes_a_range_back_keeps_what_he_writes_there(tmp_path: Path) -> None:
