@@ -1,25 +1,25 @@
-"""Every request code served, one table a family, listed openly.
+"""Every request code served, listed openly.
 
-A family is a module with a `ROUTES` tuple; the table of docs/request-codes.md is made from `FAMILIES`. Handlers are
-given no more than the services that they touch.
+A room's `family` has its request codes; called with services it gives what a server serves. The table of
+docs/request-codes.md is made from `FAMILIES`. Handlers are given no more than the services that they touch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from rocketwire.server.acl import handlers as access
 from rocketwire.server.admin import group_offsets, progress, topic_lists
 from rocketwire.server.admin import groups as group
 from rocketwire.server.admin import handlers as admin
 from rocketwire.server.assignments import handlers as assignment
-from rocketwire.server.broker import Broker
+from rocketwire.server.broker.broker import Broker
 from rocketwire.server.clients import handlers as client
 from rocketwire.server.clients import online_handlers as online
 from rocketwire.server.clients.offset_reset import OnlineServices
 from rocketwire.server.config.broker_keys import BrokerKeys
-from rocketwire.server.core.route import Family, Route
+from rocketwire.server.core.route import Family, RequestRoutes, Route
 from rocketwire.server.filters.keys import FilterKeys
 from rocketwire.server.grpc import handlers as route
 from rocketwire.server.grpc.front import GrpcParts, KernelCallParts
@@ -49,149 +49,163 @@ from rocketwire.server.transactions import handlers as transaction
 from rocketwire.server.transactions import resuming
 from rocketwire.wire.facts.codes import RequestCode
 
-BROKER_FAMILIES: Final[Mapping[str, tuple[Route, ...]]] = {
-    "send": send.ROUTES,
-    "reply": reply.ROUTES,
-    "pull": pull.ROUTES,
-    "pop": pop.ROUTES,
-    "send back": send_back.ROUTES,
-    "transaction": transaction.ROUTES,
-    "half message": resuming.ROUTES,
-    "timer": timer.ROUTES,
-    "offset": offset.ROUTES,
-    "assignment": assignment.ROUTES,
-    "client": client.ROUTES,
-    "query": query.ROUTES,
-    "queue": queue_entries.ROUTES,
-    "group": group.ROUTES,
-    "progress": (*progress.ROUTES, *group_offsets.ROUTES),
-    "statistics": statistics.ROUTES,
-    "online": online.ROUTES,
-    "admin": (*admin.ROUTES, *topic_lists.ROUTES),
-    "access": access.ROUTES,
-}
-NAME_SERVER_FAMILIES: Final[Mapping[str, tuple[Route, ...]]] = {
-    "name server": name_server.ROUTES,
-    "name server's administration": name_server_admin.ROUTES,
-}
+_OF_BROKERS: Final[Sequence[RequestRoutes[Any]]] = (
+    send.family,
+    reply.family,
+    pull.family,
+    pop.family,
+    send_back.family,
+    transaction.family,
+    resuming.family,
+    timer.family,
+    offset.family,
+    assignment.family,
+    client.family,
+    query.family,
+    queue_entries.family,
+    group.family,
+    progress.family,
+    group_offsets.family,
+    statistics.family,
+    online.family,
+    admin.family,
+    topic_lists.family,
+    access.family,
+)
+
+
+def _by_name(families: Iterable[RequestRoutes[Any]]) -> dict[str, tuple[Route, ...]]:
+    found: dict[str, tuple[Route, ...]] = {}
+    for each in families:
+        found[each.name] = (*found.get(each.name, ()), *each.routes)
+    return found
+
+
+BROKER_FAMILIES: Final[Mapping[str, tuple[Route, ...]]] = _by_name(_OF_BROKERS)
+NAME_SERVER_FAMILIES: Final[Mapping[str, tuple[Route, ...]]] = _by_name((name_server.family, name_server_admin.family))
 FAMILIES: Final[Mapping[str, tuple[Route, ...]]] = {**BROKER_FAMILIES, **NAME_SERVER_FAMILIES}
 
 UNSUPPORTED: Final = frozenset(RequestCode) - {route.code for routes in FAMILIES.values() for route in routes}
 """Codes that have a name and no handler."""
 
 
-def broker_families(broker: Broker) -> Iterator[Family]:
+def broker_families(broker: Broker) -> Sequence[Family]:
     """The families of a broker, each with the services that its handlers touch."""
-    live, store, storing = broker.config, broker.store, broker.storing
+    base, sends, delays, administration = broker.base, broker.sends, broker.delays, broker.administration
+    live, store, storing = base.config, base.store, sends.storing
     broker_keys = live[BrokerKeys]
-    offsets, topics, clients = broker.offsets, broker.topics, broker.clients
-    services: Mapping[str, object] = {
-        "send": send.SendServices(sending=broker.sending, answers=broker.send_answers, store_host=broker.store_host),
-        "reply": reply.ReplyServices(
-            keys=live[ReplyKeys],
-            broker_keys=broker_keys,
-            replies=broker.replies,
-            sending=broker.sending,
-            storing=storing,
-            store_host=broker.store_host,
-            wake=broker.wake,
+    offsets, topics, clients = broker.tables.offsets, broker.tables.topics, broker.clients
+    progress_services = progress.ProgressServices(
+        address=broker.cluster.address,
+        broker_keys=broker_keys,
+        clients=clients,
+        clock=base.clock,
+        deliveries=broker.statistics.delivered,
+        groups=broker.tables.groups,
+        offsets=offsets,
+        store=store,
+        topics=topics,
+    )
+    admin_services = admin.AdminServices(
+        keys=live,
+        lifetime=administration.lifetime,
+        queue_removal=administration.queue_removal,
+        runtime_info=administration.runtime_info,
+        topic_removal=administration.topic_removal,
+        told=broker.cluster.elsewhere.when_registered,
+        topics=topics,
+    )
+    return (
+        send.family(send.SendServices(sending=sends.sending, answers=sends.answers, store_host=base.store_host)),
+        reply.family(
+            reply.ReplyServices(
+                keys=live[ReplyKeys],
+                broker_keys=broker_keys,
+                replies=sends.replies,
+                sending=sends.sending,
+                storing=storing,
+                store_host=base.store_host,
+                wake=broker.wake,
+            )
         ),
-        "pull": broker.pulls,
-        "pop": broker.pops.services,
-        "send back": broker.send_back,
-        "transaction": broker.transactions.ending,
-        "half message": broker.transactions.resuming,
-        "timer": timer.TimerServices(broker_keys=broker_keys, recall=broker.recall, timer=broker.timer),
-        "offset": offset.OffsetServices(offsets=offsets, store=store),
-        "assignment": broker.assignments,
-        "client": client.ClientServices(
-            clients=clients,
-            filter_keys=live[FilterKeys],
-            heartbeats=broker.heartbeats,
-            limit_keys=live[LimitKeys],
-            order_locks=broker.order_locks,
+        pull.family(broker.pulls),
+        pop.family(broker.pops.pops.services),
+        send_back.family(sends.send_back),
+        transaction.family(delays.transactions.ending),
+        resuming.family(delays.transactions.resuming),
+        timer.family(timer.TimerServices(broker_keys=broker_keys, recall=sends.recall, timer=delays.timer)),
+        offset.family(offset.OffsetServices(offsets=offsets, store=store)),
+        assignment.family(broker.cluster.assignments),
+        client.family(
+            client.ClientServices(
+                clients=clients,
+                filter_keys=live[FilterKeys],
+                heartbeats=administration.heartbeats,
+                limit_keys=live[LimitKeys],
+                order_locks=administration.order_locks,
+            )
         ),
-        "query": query.QueryServices(access=broker.access, keys=live[QueryKeys], store=store),
-        "queue": queue_entries.QueueEntryServices(clients=clients, store=store, topics=topics),
-        "group": group.GroupServices(groups=broker.groups, offsets=offsets),
-        "progress": progress.ProgressServices(
-            address=broker.address,
-            broker_keys=broker_keys,
-            clients=clients,
-            clock=broker.clock,
-            deliveries=broker.statistics.delivered,
-            groups=broker.groups,
-            offsets=offsets,
-            store=store,
-            topics=topics,
+        query.family(query.QueryServices(access=base.access, keys=live[QueryKeys], store=store)),
+        queue_entries.family(queue_entries.QueueEntryServices(clients=clients, store=store, topics=topics)),
+        group.family(group.GroupServices(groups=broker.tables.groups, offsets=offsets)),
+        progress.family(progress_services),
+        group_offsets.family(progress_services),
+        statistics.family(statistics.StatisticsServices(broker_keys=broker_keys, statistics=broker.statistics)),
+        online.family(
+            OnlineServices(
+                broker_keys=broker_keys,
+                clients=clients,
+                clock=base.clock,
+                offsets=offsets,
+                resets=broker.pops.resets,
+                store=store,
+                topics=topics,
+            )
         ),
-        "statistics": statistics.StatisticsServices(broker_keys=broker_keys, statistics=broker.statistics),
-        "online": OnlineServices(
-            broker_keys=broker_keys,
-            clients=clients,
-            clock=broker.clock,
-            offsets=offsets,
-            resets=broker.resets,
-            store=store,
-            topics=topics,
+        admin.family(admin_services),
+        topic_lists.family(admin_services),
+        access.family(
+            access.AccessServices(access=base.access, address=broker.cluster.address, broker_keys=broker_keys)
         ),
-        "admin": admin.AdminServices(
-            keys=live,
-            lifetime=broker.lifetime,
-            queue_removal=broker.queue_removal,
-            runtime_info=broker.runtime_info,
-            topic_removal=broker.topic_removal,
-            told=broker.elsewhere.when_registered,
-            topics=topics,
-        ),
-        "access": access.AccessServices(access=broker.access, address=broker.address, broker_keys=broker_keys),
-    }
-    return _families(BROKER_FAMILIES, services)
+    )
 
 
-def grpc_families(broker: Broker) -> Iterator[Family]:
+def grpc_families(broker: Broker) -> Sequence[Family]:
     """What a broker serves for gRPC calls only."""
-    services = route.GrpcRouteServices(topics=broker.topics)
-    yield Family(routes=route.ROUTES, services=services)
+    return (route.family(route.GrpcRouteServices(topics=broker.tables.topics)),)
 
 
 def front_parts(broker: Broker) -> GrpcParts:
     """What gRPC calls reach of a broker beside its families."""
-    live = broker.config
+    live = broker.base.config
 
     def kernel() -> KernelCallParts:
         return KernelCallParts(
-            invalidation=broker.invalidation,
-            metrics=broker.metrics,
-            pops=broker.pops.services,
-            sends=broker.kernel_sends_of_calls(),
-            storing=broker.storing,
-            topics=broker.topics,
+            invalidation=broker.base.invalidation,
+            metrics=broker.base.metrics,
+            pops=broker.pops.pops.services,
+            sends=broker.sends.kernel_for_calls(),
+            storing=broker.sends.storing,
+            topics=broker.tables.topics,
         )
 
     return GrpcParts(
-        clock=broker.clock,
-        groups=OwnGroups(broker.groups),
+        clock=broker.base.clock,
+        groups=OwnGroups(broker.tables.groups),
         keys=live[GrpcKeys],
-        presence=broker.renewals,
+        presence=broker.pops.renewals,
         send_keys=live[SendKeys],
-        topics=OwnTopics(broker.topics, live[BrokerKeys]),
+        topics=OwnTopics(broker.tables.topics, live[BrokerKeys]),
         kernel=kernel,
     )
 
 
 def name_server_families(
     routes: RouteTable, key_values: KeyValueConfig, limits: Limits, config: NameServerConfig
-) -> Iterator[Family]:
+) -> Sequence[Family]:
     """The families of a name server."""
-    services: Mapping[str, object] = {
-        "name server": name_server.NameServerServices(
-            routes=routes, key_values=key_values, limits=limits, config=config
-        ),
-        "name server's administration": name_server_admin.NameServerAdminServices(routes=routes, config=config),
-    }
-    return _families(NAME_SERVER_FAMILIES, services)
-
-
-def _families(families: Mapping[str, tuple[Route, ...]], services: Mapping[str, object]) -> Iterator[Family]:
-    return (Family(routes=routes, services=services[name]) for name, routes in families.items())
+    services = name_server.NameServerServices(routes=routes, key_values=key_values, limits=limits, config=config)
+    return (
+        name_server.family(services),
+        name_server_admin.family(name_server_admin.NameServerAdminServices(routes=routes, config=config)),
+    )

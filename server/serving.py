@@ -8,13 +8,14 @@ from __future__ import annotations
 import contextlib
 import logging
 import socket
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import trio
 
-from rocketwire.server.broker import Broker
-from rocketwire.server.config.broker_keys import BrokerKeys
+from rocketwire.server.broker.broker import Broker
 from rocketwire.server.configuration import NAME_SERVER, LiveConfig, ServerConfig
 from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.clocks.clock import Clock
@@ -26,7 +27,6 @@ from rocketwire.server.core.threads import RunSync
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
 from rocketwire.server.faults.setup import DispatcherWrapper, allowed_faults, without_faults
 from rocketwire.server.grpc.front import GrpcServer
-from rocketwire.server.grpc.keys import DEFAULT_ADDRESS
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.limits.limits import Limits
 from rocketwire.server.monitoring.latencies import Latencies, timed
@@ -38,10 +38,11 @@ from rocketwire.server.net.admission.admission import Admission
 from rocketwire.server.net.admission.descriptors import Descriptors, divide_descriptors
 from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.hub import Hub, hub_kernel
-from rocketwire.server.net.listener import AddressInUse, Listener, bind, listened_address
-from rocketwire.server.net.tls.contexts import TlsContexts, loaded_contexts
+from rocketwire.server.net.listener import Listener, bind, listened_address
+from rocketwire.server.net.tls.contexts import loaded_contexts
 from rocketwire.server.net.tls.gate import TlsGate
 from rocketwire.server.registry import broker_families, front_parts, grpc_families, name_server_families
+from rocketwire.server.sockets import ServerSockets
 from rocketwire.store.append.group_commit import RunBlocking
 from rocketwire.store.tables.key_values import KeyValueFile
 from rocketwire.wire.addresses import Address
@@ -54,10 +55,6 @@ log = logging.getLogger(__name__)
 
 Ready: TypeAlias = Callable[[Address | None, Address, Address | None, Address | None], None]
 """Told the addresses of name server, broker, HTTP and gRPC; None: there is none."""
-
-_VIP_PORT_BELOW: Final = 2
-_FREE_PAIR_ATTEMPTS: Final = 20
-"""How many free ports are tried (port 0) until the one two below is free as well."""
 
 
 async def serve(
@@ -83,20 +80,63 @@ async def serve(
         TlsInvalid: TLS cannot be had as it is configured.
     """
     movable = _movable(clock, config)
+    clock = movable or clock
     tls = loaded_contexts(config.tls, clock=clock, run_sync=run_sync)
-    with contextlib.ExitStack() as sockets:
-        await _serve_on(
-            _bind_all(config, sockets),
+    with contextlib.ExitStack() as stack:
+        sockets = ServerSockets.bind(config, stack)
+        descriptors = divide_descriptors(http=config.http is not None)
+        networks, advertised = config.advertised_networks, _advertised(sockets)
+        routes = RouteTable(
+            Advertising(networks, registered=advertised, listen_port=sockets.port) if networks else None
+        )
+        broker = Broker(
             config,
-            tls,
-            divide_descriptors(http=config.http is not None),
-            clock=movable or clock,
-            movable=movable,
+            advertised=advertised,
+            routes=routes,
+            metrics=Metrics(),
+            clock=clock,
+            due_time=DueTime() if movable is None else movable.due_time(),
             choose=choose,
             run_sync=run_sync,
             run_flush=run_flush or run_sync,
-            ready=ready,
         )
+        metrics = broker.base.metrics
+        try:
+            faults = allowed_faults(config.faults, choose, metrics)
+            process = _Process(
+                config=config,
+                clock=clock,
+                metrics=metrics,
+                latencies=None if sockets.http is None else Latencies(),
+                admission=Admission(broker.base.in_flight, descriptors.connections, descriptors.linger_budget),
+                tls=TlsGate(tls, broker.base.in_flight),
+                wrap_dispatcher=without_faults if faults is None else faults.wrap_dispatcher,
+                works=LongTaskScheduler(run_sync, now=trio.current_time),
+                run_sync=run_sync,
+            )
+            name_server = None if sockets.name_server is None else _name_server(sockets.name_server, routes, process)
+            ports = _broker_ports(sockets.for_broker, broker, process, faults)
+            monitoring = _monitoring(sockets.http, broker, (name_server, ports), process, faults, descriptors, movable)
+            async with trio.open_nursery() as nursery:
+                broker.start(nursery)
+                nursery.start_soon(routes.run, broker.base.background)
+                if faults is not None:
+                    nursery.start_soon(faults.delayed.run)
+                for each in (name_server, ports):
+                    if each is not None:
+                        each.start(nursery)
+                descriptors.log_shares()
+                sockets.log_addresses()
+                if monitoring is not None:
+                    nursery.start_soon(monitoring.run)
+                http = None if monitoring is None else monitoring.address
+                ready(sockets.name_server_address, advertised, http, sockets.grpc_address)
+        finally:
+            broker.close()
+            log.info(
+                "stopped: %(messages_in)d messages in, %(messages_out)d out",
+                {"messages_in": metrics.messages_in, "messages_out": metrics.messages_out},
+            )
 
 
 async def serve_name_server(
@@ -115,20 +155,18 @@ async def serve_name_server(
     with bind(address.host, address.port, option="--namesrv") as sock:
         with contextlib.suppress(OSError):  # without it values are refused, and nothing else needs it
             config.store.folder.mkdir(parents=True, exist_ok=True)
-        name_server = _name_server(
-            sock,
-            config,
-            routes,
-            admission=Admission(in_flight, descriptors.connections, descriptors.linger_budget),
-            tls=TlsGate(contexts, in_flight),
-            in_flight=in_flight,
+        process = _Process(
+            config=config,
             clock=clock,
-            wrap_dispatcher=without_faults,
             metrics=metrics,
             latencies=None,
+            admission=Admission(in_flight, descriptors.connections, descriptors.linger_budget),
+            tls=TlsGate(contexts, in_flight),
+            wrap_dispatcher=without_faults,
             works=LongTaskScheduler(run_sync, now=trio.current_time),
             run_sync=run_sync,
         )
+        name_server = _name_server(sock, routes, process)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(in_flight.run)
             nursery.start_soon(routes.run, BackgroundBudget(metrics.requests.total))
@@ -136,34 +174,53 @@ async def serve_name_server(
             ready(listened_address(sock, address))
 
 
-class _Sockets(NamedTuple):
-    """What is listened on."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Process:
+    """What all servers of this process share.
 
-    name_server: socket.socket | None
-    broker: list[socket.socket]
-    http: socket.socket | None
-    grpc: socket.socket | None
+    Attributes:
+        config: The configuration at the start.
+        clock: The wall clock.
+        metrics: Counts requests.
+        latencies: Measures them; None: nobody asks.
+        admission: Admits connections.
+        tls: Serves those that begin TLS.
+        wrap_dispatcher: Puts faults in front of a dispatcher.
+        works: Carries out long requests.
+        run_sync: Runs blocking calls in threads.
+    """
+
+    config: ServerConfig
+    clock: Clock
+    metrics: Metrics
+    latencies: Latencies | None
+    admission: Admission
+    tls: TlsGate
+    wrap_dispatcher: DispatcherWrapper
+    works: LongTaskScheduler
+    run_sync: RunSync
 
 
-def _bind_all(config: ServerConfig, sockets: contextlib.ExitStack) -> _Sockets:
-    def listen(address: Address, option: str) -> socket.socket:
-        return sockets.enter_context(bind(address.host, address.port, option=option))
+class _Ports(NamedTuple):
+    """The listeners of one server, what reads their connections, and what else runs as long as they do."""
 
-    name_server = None if config.name_server is None else listen(config.name_server, "--namesrv")
-    broker = [sockets.enter_context(sock) for sock in _bind_broker(config.broker)]
-    http = None if config.http is None else listen(config.http, "--http")
-    if config.grpc.address is not None:
-        return _Sockets(name_server, broker, http, listen(config.grpc.address, "--grpc"))
-    grpc = None
-    if config.grpc.automatic:
-        try:
-            grpc = listen(DEFAULT_ADDRESS, "--grpc")
-        except AddressInUse as error:
-            log.warning(
-                "5.x clients are served on the broker's port only: %(reason)s; --grpc names another",
-                {"reason": error},
-            )
-    return _Sockets(name_server, broker, http, grpc)
+    name: str
+    listeners: Sequence[Listener]
+    hub: Hub | None
+    tasks: Sequence[Callable[[], Awaitable[None]]]
+
+    def start(self, nursery: trio.Nursery) -> None:
+        """Start all tasks."""
+        for task in (*self.tasks, *(() if self.hub is None else (self.hub.run,))):
+            nursery.start_soon(task)
+        for listener in self.listeners:
+            nursery.start_soon(listener.run)
+
+
+def _advertised(sockets: ServerSockets) -> Address:
+    """The broker's address as clients are told it."""
+    config = sockets.config
+    return Address(host=config.broker.advertised_host, port=config.advertised_port or sockets.port)
 
 
 def _movable(clock: Clock, config: ServerConfig) -> MovableClock | None:
@@ -175,247 +232,123 @@ def _movable(clock: Clock, config: ServerConfig) -> MovableClock | None:
     return MovableClock(clock, config.store.folder / "config" / "movableClock.json")
 
 
-async def _serve_on(
-    sockets: _Sockets,
-    config: ServerConfig,
-    tls_contexts: TlsContexts,
-    descriptors: Descriptors,
-    *,
-    clock: Clock,
-    movable: MovableClock | None,
-    choose: Callable[[int], int],
-    run_sync: RunSync,
-    run_flush: RunBlocking,
-    ready: Ready,
-) -> None:
-    port = sockets.broker[0].getsockname()[1]
-    advertised = Address(host=config.broker.advertised_host, port=config.advertised_port or port)
-    metrics = Metrics()
-    latencies = None if sockets.http is None else Latencies()
-    networks = config.advertised_networks
-    routes = RouteTable(Advertising(networks, registered=advertised, listen_port=port) if networks else None)
-    broker = Broker(
-        config,
-        advertised=advertised,
-        routes=routes,
-        metrics=metrics,
-        clock=clock,
-        due_time=DueTime() if movable is None else movable.due_time(),
-        choose=choose,
-        run_sync=run_sync,
-        run_flush=run_flush,
+def _broker_ports(
+    sockets: Sequence[socket.socket], broker: Broker, process: _Process, faults: FaultInjection | None
+) -> _Ports:
+    """What serves the connections of the broker."""
+    base = broker.base
+    access, in_flight, latencies = base.access, base.in_flight, process.latencies
+    dispatcher, peer_closed = process.wrap_dispatcher(
+        FrameDispatcher(
+            (*broker_families(broker), *grpc_families(broker)),
+            metrics=process.metrics,
+            storing=broker.sends.storing,
+            after_answers=broker.wake,
+            guards=() if access is None else (access,),
+            works=process.works,
+            now=trio.current_time,
+            on_store_error=base.store.on_store_error,
+        ),
+        broker.peer_closed,
+        "broker",
     )
-    try:
-        admission = Admission(broker.in_flight, descriptors.connections, descriptors.linger_budget)
-        tls = TlsGate(tls_contexts, broker.in_flight)
-        faults = allowed_faults(config.faults, choose, metrics)
-        wrap_dispatcher = without_faults if faults is None else faults.wrap_dispatcher
-        works = LongTaskScheduler(run_sync, now=trio.current_time)
-        name_server = None
-        if sockets.name_server is not None:
-            name_server = _name_server(
-                sockets.name_server,
-                config,
-                routes,
-                admission=admission,
-                tls=tls,
-                in_flight=broker.in_flight,
-                clock=clock,
-                wrap_dispatcher=wrap_dispatcher,
-                metrics=metrics,
-                latencies=latencies,
-                works=works,
-                run_sync=run_sync,
-            )
-        dispatcher, peer_closed = wrap_dispatcher(
-            FrameDispatcher(
-                (*broker_families(broker), *grpc_families(broker)),
-                metrics=metrics,
-                storing=broker.storing,
-                after_answers=broker.wake,
-                guards=() if broker.access is None else (broker.access,),
-                works=works,
-                now=trio.current_time,
-                meet=broker.store.on_store_error,
-            ),
-            broker.peer_closed,
-            "broker",
-        )
-        hub = broker.make_hub(lambda: dispatcher.guarded)
-        served_by = timed(dispatcher, metrics, latencies)
-        front = GrpcServer(
-            front_parts(broker),
-            served_by,
-            peer_closed=broker.peer_closed,
-            line_closed=faults.delayed.peer_closed if faults is not None else lambda _: None,
-            guarded=broker.access is not None,
-            identify=None if broker.access is None else broker.access.identify,
-            kernel_guarded=lambda: dispatcher.guarded,
-            note=None if latencies is None else latencies.note,
-            in_flight=broker.in_flight,
-            works=works,
-        )
-        listeners = [
-            Listener(sock, served_by, peer_closed, admission=admission, tls=tls, hub=hub, http2=front)
-            for sock in (*sockets.broker, *(() if sockets.grpc is None else (sockets.grpc,)))
-        ]
-        monitoring = None
-        if sockets.http is not None and latencies is not None:
-            of_name_server = () if name_server is None else (name_server.listener,)
-            told = {"name server": of_name_server, "broker": tuple(listeners)}
-            hubs = [each for each in (hub, None if name_server is None else name_server.hub) if each is not None]
-            hosts = config.http_port.hosts
-            monitoring = _monitoring(sockets.http, broker, told, hubs, latencies, faults, descriptors, movable, hosts)
-        async with trio.open_nursery() as nursery:
-            broker.start(nursery)
-            if faults is not None:
-                nursery.start_soon(faults.delayed.run)
-            if name_server is not None:
-                name_server.start(nursery)
-            if routes is not None:
-                nursery.start_soon(routes.run, broker.background)
-            for each in (hub, *listeners):
-                if each is not None:
-                    nursery.start_soon(each.run)
-            nursery.start_soon(front.run, broker.background)
-            _tell(sockets, descriptors)
-            if monitoring is not None:
-                nursery.start_soon(monitoring.run)
-            ready(
-                None
-                if sockets.name_server is None
-                else listened_address(sockets.name_server, config.name_server or NAME_SERVER),
-                advertised,
-                None if monitoring is None else monitoring.address,
-                None
-                if sockets.grpc is None
-                else listened_address(sockets.grpc, config.grpc.address or DEFAULT_ADDRESS),
-            )
-    finally:
-        broker.close()
-        log.info(
-            "stopped: %(messages_in)d messages in, %(messages_out)d out",
-            {"messages_in": metrics.messages_in, "messages_out": metrics.messages_out},
-        )
+    hub = broker.make_hub(lambda: dispatcher.guarded)
+    served_by = timed(dispatcher, process.metrics, latencies)
+    front = GrpcServer(
+        front_parts(broker),
+        served_by,
+        peer_closed=broker.peer_closed,
+        line_closed=faults.delayed.peer_closed if faults is not None else lambda _: None,
+        guarded=access is not None,
+        identify=None if access is None else access.identify,
+        kernel_guarded=lambda: dispatcher.guarded,
+        note=None if latencies is None else latencies.note,
+        in_flight=in_flight,
+        works=process.works,
+    )
+    listeners = [
+        Listener(sock, served_by, peer_closed, admission=process.admission, tls=process.tls, hub=hub, http2=front)
+        for sock in sockets
+    ]
+    return _Ports("broker", listeners, hub, (partial(front.run, base.background),))
 
 
-class _NameServer(NamedTuple):
-    """The name server of this process."""
-
-    listener: Listener
-    hub: Hub | None
-    key_values: KeyValueConfig
-
-    def start(self, nursery: trio.Nursery) -> None:
-        """Start its tasks."""
-        for each in (self.key_values, self.hub, self.listener):
-            if each is not None:
-                nursery.start_soon(each.run)
-
-
-def _name_server(
-    sock: socket.socket,
-    config: ServerConfig,
-    routes: RouteTable,
-    *,
-    admission: Admission,
-    tls: TlsGate,
-    in_flight: InFlight,
-    clock: Clock,
-    wrap_dispatcher: DispatcherWrapper,
-    metrics: Metrics,
-    latencies: Latencies | None,
-    works: LongTaskScheduler,
-    run_sync: RunSync,
-) -> _NameServer:
-    folder = config.store.folder.absolute()
-    key_values = KeyValueConfig(KeyValueFile(config.store.folder / "config" / "kvConfig.json"), run_sync)
+def _name_server(sock: socket.socket, routes: RouteTable, process: _Process) -> _Ports:
+    """What serves the connections of the name server."""
+    folder, admission = process.config.store.folder, process.admission
+    path = str(folder.absolute() / "config")
+    key_values = KeyValueConfig(KeyValueFile(folder / "config" / "kvConfig.json"), process.run_sync)
     own = NameServerConfig(
-        rocketmqHome=str(folder),
-        kvConfigPath=str(folder / "config" / "kvConfig.json"),
-        configStorePath=str(folder / "config" / "namesrv.properties"),
+        rocketmqHome=str(folder.absolute()),
+        kvConfigPath=f"{path}/kvConfig.json",
+        configStorePath=f"{path}/namesrv.properties",
         listenPort=str(sock.getsockname()[1]),
     )
-    families = name_server_families(routes, key_values, admission.limits, own)
     kernel = hub_kernel()
-    hub = None if kernel is None else Hub(kernel, clock=clock, in_flight=in_flight)
-    front, closed = wrap_dispatcher(
-        FrameDispatcher(families, metrics=metrics, works=works, now=trio.current_time), routes.peer_closed, "namesrv"
+    hub = None if kernel is None else Hub(kernel, clock=process.clock, in_flight=admission.in_flight)
+    dispatcher, closed = process.wrap_dispatcher(
+        FrameDispatcher(
+            name_server_families(routes, key_values, admission.limits, own),
+            metrics=process.metrics,
+            works=process.works,
+            now=trio.current_time,
+        ),
+        routes.peer_closed,
+        "namesrv",
     )
-    served_by = timed(front, metrics, latencies)
-    return _NameServer(Listener(sock, served_by, closed, admission=admission, tls=tls, hub=hub), hub, key_values)
-
-
-def _tell(sockets: _Sockets, descriptors: Descriptors) -> None:
-    descriptors.log_shares()
-    listens = (
-        ("name server", sockets.name_server),
-        *(("broker", sock) for sock in sockets.broker),
-        ("gRPC", sockets.grpc),
-    )
-    for what, sock in listens:
-        if sock is None:
-            continue
-        host, port = sock.getsockname()[:2]  # of a name with several addresses, the one taken
-        log.info("%(what)s listens on %(address)s", {"what": what, "address": Address(host=host, port=port)})
+    served_by = timed(dispatcher, process.metrics, process.latencies)
+    listener = Listener(sock, served_by, closed, admission=admission, tls=process.tls, hub=hub)
+    return _Ports("name server", (listener,), hub, (key_values.run,))
 
 
 def _monitoring(
-    sock: socket.socket,
+    sock: socket.socket | None,
     broker: Broker,
-    listeners: Mapping[str, Sequence[Listener]],
-    hubs: Sequence[Hub],
-    latencies: Latencies,
+    ports: Sequence[_Ports | None],
+    process: _Process,
     faults: FaultInjection | None,
     descriptors: Descriptors,
     movable: MovableClock | None,
-    hosts: frozenset[str],
-) -> Monitoring:
+) -> Monitoring | None:
+    latencies = process.latencies
+    if sock is None or latencies is None:
+        return None
     # What these import costs memory and time, for those only who ask for it.
     from rocketwire.server.monitoring.endpoint import Monitoring  # noqa: PLC0415 - see above
     from rocketwire.server.monitoring.services import MonitoredServices  # noqa: PLC0415 - see above
     from rocketwire.server.monitoring.sources import MonitoringSources  # noqa: PLC0415 - see above
 
-    broker.time_flushes(latencies.flushes.note)
-    for hub in hubs:
-        hub.measure_latencies()
+    broker.sends.time_flushes(latencies.flushes.note)
+    listeners: dict[str, Sequence[Listener]] = {"name server": ()}
+    hubs = []
+    for each in ports:
+        if each is None:
+            continue
+        listeners[each.name] = each.listeners
+        if each.hub is not None:
+            each.hub.measure_latencies()
+            hubs.append(each.hub)
     sources = MonitoringSources(
         services=MonitoredServices(
             clients=broker.clients,
-            clock=broker.clock,
-            lifetime=broker.lifetime,
-            long_poll=broker.long_poll,
-            metrics=broker.metrics,
-            offsets=broker.offsets,
-            pops=broker.pops,
-            store=broker.store,
+            clock=broker.base.clock,
+            lifetime=broker.administration.lifetime,
+            long_poll=broker.pulls.long_poll,
+            metrics=broker.base.metrics,
+            offsets=broker.tables.offsets,
+            pops=broker.pops.pops,
+            store=broker.base.store,
             throttle=broker.throttle,
-            timer=broker.timer,
-            topics=broker.topics,
-            transactions=broker.transactions,
+            timer=broker.delays.timer,
+            topics=broker.tables.topics,
+            transactions=broker.delays.transactions,
         ),
-        delays=broker.delays,
+        delays=broker.delays.delays,
         listeners=listeners,
         hubs=hubs,
-        in_flight=broker.in_flight,
+        in_flight=broker.base.in_flight,
         latencies=latencies,
         faults=faults,
         descriptors=descriptors,
     )
-    return Monitoring(sock, sources, movable, hosts=hosts)
-
-
-def _bind_broker(keys: BrokerKeys) -> list[socket.socket]:
-    """The broker's sockets: its port, and two below it for clients that use the VIP channel."""
-    for left in reversed(range(1 if keys.listen_port else _FREE_PAIR_ATTEMPTS)):
-        main = bind(keys.bind_address, keys.listen_port, option="--broker")
-        port = main.getsockname()[1]
-        if not keys.fast_remoting or port <= _VIP_PORT_BELOW:
-            break
-        try:
-            return [main, bind(keys.bind_address, port - _VIP_PORT_BELOW, option="--broker port - 2, fastRemoting")]
-        except AddressInUse:
-            main.close()
-            if not left:
-                raise
-    return [main]
+    return Monitoring(sock, sources, movable, hosts=process.config.http_port.hosts)

@@ -11,7 +11,7 @@ import construct as cs
 
 from rocketwire.wire.errors import FrameLengthInvalid, FrameTooLong, HeaderLengthInvalid
 from rocketwire.wire.facts.codes import MAX_FRAME_LENGTH, SerializeType
-from rocketwire.wire.header import Header, decode_header, encode_header, encode_header_around_opaque
+from rocketwire.wire.header import Header, decode_header, encode_header
 
 Buffer: TypeAlias = bytes | memoryview
 
@@ -65,41 +65,6 @@ def encode_frame_head(header: Header, body_length: int, serialize_type: int = Se
     if total > MAX_FRAME_LENGTH:
         raise FrameTooLong(total, MAX_FRAME_LENGTH)
     return FRAME_PREFIX.pack(total - LENGTH_SIZE, serialize_type << TYPE_SHIFT | len(head)) + head
-
-
-class FrameTemplate:
-    """The heads of frames that differ only in their opaques: encoded once, up to the body.
-
-    Raises:
-        HeaderInvalid: the header cannot be written.
-        SerializeTypeUnknown: the type is neither JSON nor ROCKETMQ.
-    """
-
-    __slots__ = ("_after", "_before", "_fixed", "_json", "_most", "_rest", "_type_word")
-
-    def __init__(self, header: Header, body_length: int, serialize_type: int = SerializeType.JSON) -> None:
-        self._before, self._after = encode_header_around_opaque(header, serialize_type)
-        self._fixed = len(self._before) + len(self._after)
-        self._rest = FRAME_PREFIX.size - LENGTH_SIZE + body_length  # what the frame's length counts beside the header
-        self._most = MAX_FRAME_LENGTH - LENGTH_SIZE - self._rest
-        self._json = serialize_type == SerializeType.JSON
-        self._type_word = serialize_type << TYPE_SHIFT
-
-    def with_opaque(self, opaque: int) -> bytes:
-        """Give what `encode_frame_head` writes for this opaque.
-
-        Raises:
-            FrameTooLong: header and body are beyond the limit of a frame.
-        """
-        if self._json:
-            value = b"%d" % opaque
-            size = self._fixed + len(value)
-        else:
-            value = opaque.to_bytes(4, signed=True)
-            size = self._fixed + 4
-        if size > self._most:
-            raise FrameTooLong(size + self._rest + LENGTH_SIZE, MAX_FRAME_LENGTH)
-        return _pack(size + self._rest, self._type_word | size) + self._before + value + self._after
 
 
 def frame_size(length: int, limit: int = MAX_FRAME_LENGTH) -> int:

@@ -12,7 +12,7 @@ from rocketwire.server.core.errors import ServerError, response_code
 from rocketwire.server.core.guard_errors import ITEMS, MOST_ITEMS, AccessOpen, LimitExceeded
 from rocketwire.server.core.long_tasks import ReplySteps, encode_answer, json_size_of_texts
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import Route
+from rocketwire.server.core.route import RequestRoutes, Route
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.acl import PlainAccessConfig
 from rocketwire.wire.bodies.fastjson import dumps
@@ -117,7 +117,8 @@ def _split(text: str | None) -> tuple[str, ...] | None:
     return tuple(parts) if text.strip(",") or not text else ()
 
 
-ROUTES: Final = (
+family: Final = RequestRoutes[AccessServices](
+    "access",
     Route(
         code=RequestCode.UPDATE_AND_CREATE_ACL_CONFIG,
         header=CreateAccessConfigRequestHeader,

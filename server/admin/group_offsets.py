@@ -14,7 +14,7 @@ from rocketwire.server.core.long_tasks import (
     json_size_of_texts,
 )
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import Route
+from rocketwire.server.core.route import RequestRoutes, Route
 from rocketwire.server.offsets.consumed import groups_of, topics_of
 from rocketwire.wire.bodies import encode_body
 from rocketwire.wire.bodies.client import SubscriptionData
@@ -103,7 +103,8 @@ def _subscription(
     return Reply(body=(encode_body(body),))
 
 
-ROUTES: Final = (
+family: Final = RequestRoutes[ProgressServices](
+    "progress",
     Route(
         code=RequestCode.CLONE_GROUP_OFFSET,
         header=headers.CloneGroupOffsetRequestHeader,

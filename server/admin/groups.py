@@ -15,7 +15,7 @@ from rocketwire.server.core.long_tasks import (
     parse_body,
 )
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import Route
+from rocketwire.server.core.route import RequestRoutes, Route
 from rocketwire.server.offsets.consumed import topics_of
 from rocketwire.server.topics.subscription_groups import SubscriptionGroups
 from rocketwire.store.tables.offsets import OffsetTable
@@ -90,7 +90,8 @@ def _removed(services: GroupServices, fields: DeleteSubscriptionGroupRequestHead
     return Reply()
 
 
-ROUTES: Final = (
+family: Final = RequestRoutes[GroupServices](
+    "group",
     Route(
         code=RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP,
         handler=_put,

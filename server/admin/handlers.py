@@ -19,7 +19,7 @@ from rocketwire.server.core.errors import ConfigRejected, NameInvalid, response_
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.long_tasks import ReplySteps, as_one_step, encode_answer, json_size_of_texts
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import Route
+from rocketwire.server.core.route import RequestRoutes, Route
 from rocketwire.server.maintenance.queue_removal import QueueRemoval
 from rocketwire.server.maintenance.retention import FileRetention
 from rocketwire.server.topics.attributes import altered_attributes
@@ -167,7 +167,8 @@ def _runtime_info(services: AdminServices, _request: Request[None]) -> ReplyStep
     return Reply(body=(encode_body(KVTable(table=(yield from services.runtime_info.table()))),))
 
 
-ROUTES: Final = (
+family: Final = RequestRoutes[AdminServices](
+    "admin",
     Route(
         code=RequestCode.UPDATE_AND_CREATE_TOPIC,
         header=CreateTopicRequestHeader,

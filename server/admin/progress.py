@@ -19,7 +19,7 @@ from rocketwire.server.core.long_tasks import (
     json_size_of_texts,
 )
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import Route
+from rocketwire.server.core.route import RequestRoutes, Route
 from rocketwire.server.offsets.consumed import groups_of, topics_of
 from rocketwire.server.statistics.counters import Counters, Period
 from rocketwire.server.statistics.statistics import GroupTopic
@@ -250,7 +250,8 @@ def _span(services: ProgressServices, group: str, topic: str, queue_id: int) -> 
     )
 
 
-ROUTES: Final = (
+family: Final = RequestRoutes[ProgressServices](
+    "progress",
     Route(
         code=RequestCode.GET_TOPIC_STATS_INFO,
         header=headers.GetTopicStatsInfoRequestHeader,

@@ -20,7 +20,7 @@ from rocketwire.server.core.long_tasks import (
     parse_body,
 )
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import Route
+from rocketwire.server.core.route import RequestRoutes, Route
 from rocketwire.server.topics.attributes import altered_attributes
 from rocketwire.wire import names
 from rocketwire.wire.bodies import encode_body
@@ -79,7 +79,8 @@ def _one(services: AdminServices, request: Request[GetTopicConfigRequestHeader])
     return Reply(body=(encode_body(found),))
 
 
-ROUTES: Final = (
+family: Final = RequestRoutes[AdminServices](
+    "admin",
     Route(code=RequestCode.UPDATE_AND_CREATE_TOPIC_LIST, handler=_create, summary="create or change several topics"),
     Route(
         code=RequestCode.GET_SYSTEM_TOPIC_LIST_FROM_BROKER,

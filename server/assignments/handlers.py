@@ -15,7 +15,7 @@ from rocketwire.server.core.long_tasks import (
     parse_body,
 )
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import Route
+from rocketwire.server.core.route import RequestRoutes, Route
 from rocketwire.wire.bodies.assignment import (
     MessageQueueAssignment,
     QueryAssignmentRequestBody,
@@ -75,7 +75,8 @@ def _modes(assignments: Assignments, _request: Request[None]) -> ReplySteps:
     return Reply(body=((yield from encode_answer(assignments.table.modes, count, count * _LEAST_MODE)),))
 
 
-ROUTES: Final = (
+family: Final = RequestRoutes[Assignments](
+    "assignment",
     Route(code=RequestCode.QUERY_ASSIGNMENT, handler=_query, summary="the queues of a client, and how it reads them"),
     Route(
         code=RequestCode.SET_MESSAGE_REQUEST_MODE,

@@ -20,7 +20,7 @@ from rocketwire.server.core.long_tasks import (
     parse_body,
 )
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import Route
+from rocketwire.server.core.route import RequestRoutes, Route
 from rocketwire.server.filters import selection
 from rocketwire.server.filters.keys import FilterKeys
 from rocketwire.server.limits.keys import LimitKeys
@@ -137,7 +137,8 @@ def _unlocked(locks: OrderLocks, read: Steps[UnlockBatchRequestBody]) -> ReplySt
     return Reply()
 
 
-ROUTES: Final = (
+family: Final = RequestRoutes[ClientServices](
+    "client",
     Route(code=RequestCode.HEART_BEAT, handler=_heartbeat, summary="a client's groups and subscriptions"),
     Route(
         code=RequestCode.UNREGISTER_CLIENT,

@@ -24,7 +24,7 @@ from rocketwire.server.core.errors import (
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.long_tasks import ReplySteps, Steps, encode_answer, in_batches
 from rocketwire.server.core.request import ClientAnswer, Peer, Reply, Request
-from rocketwire.server.core.route import Route
+from rocketwire.server.core.route import RequestRoutes, Route
 from rocketwire.wire.bodies.online import ClientConnection, ConsumerConnection, ProducerConnection
 from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.headers import online as headers
@@ -158,7 +158,8 @@ def _consumer_status(services: OnlineServices, request: Request[headers.GetConsu
     consumer_status(services.clients, fields.group, fields.topic, fields.client_addr, done)
 
 
-ROUTES: Final = (
+family: Final = RequestRoutes[OnlineServices](
+    "online",
     Route(
         code=RequestCode.GET_CONSUMER_CONNECTION_LIST,
         header=headers.GetConsumerConnectionListRequestHeader,

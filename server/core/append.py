@@ -6,17 +6,15 @@ stores nor answers itself. See `server.dispatch.group`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import msgspec
 
 from rocketwire.server.core.errors import response_code
-from rocketwire.server.core.request import Reply, SharedReply
+from rocketwire.server.core.request import Reply
 from rocketwire.store.append.drafts import AppendResult, Draft
-from rocketwire.wire.facts.codes import ResponseCode, SerializeType
-
-_JSON: Final = int(SerializeType.JSON)
+from rocketwire.wire.facts.codes import ResponseCode
 
 
 class AppendAnswer(Protocol):
@@ -24,9 +22,6 @@ class AppendAnswer(Protocol):
 
     def reply(self, appended: Sequence[AppendResult], code: ResponseCode) -> Reply:
         """The answer when all its messages are stored: SUCCESS, or FLUSH_DISK_TIMEOUT."""
-
-    def frame(self, opaque: int, appended: Sequence[AppendResult], code: ResponseCode) -> bytes:
-        """The frame of that answer to a request in JSON."""
 
     def refused(self, error: Exception) -> Reply:
         """The answer when the store refused one of its messages."""
@@ -56,21 +51,15 @@ class Append(msgspec.Struct, frozen=True, gc=False):
 class SuccessAnswer:
     """The answer of requests that are told of success, and of nothing else."""
 
-    __slots__ = ("_refusal", "_shared")
+    __slots__ = ("_refusal",)
 
     def __init__(self, refusal: Callable[[Exception], Exception] = lambda error: error) -> None:
         """Make it; `refusal` gives the error that the client gets for one of the store."""
-        told = (ResponseCode.SUCCESS, ResponseCode.FLUSH_DISK_TIMEOUT)
-        self._shared: Mapping[int, SharedReply] = {code: SharedReply(Reply(code=code)) for code in told}
         self._refusal = refusal
 
     def reply(self, _appended: Sequence[AppendResult], code: ResponseCode) -> Reply:
         """The answer with this code alone."""
-        return self._shared[code].reply
-
-    def frame(self, opaque: int, _appended: Sequence[AppendResult], code: ResponseCode) -> bytes:
-        """The frame of that answer."""
-        return self._shared[code].head(opaque, _JSON)
+        return Reply(code=code)
 
     def refused(self, error: Exception) -> Reply:
         """The code and text of the error."""

@@ -12,7 +12,7 @@ import msgspec
 
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.wire.facts.codes import FLAG_RESPONSE, VERSION_4_9_7, ResponseCode
-from rocketwire.wire.frame import Buffer, FrameTemplate
+from rocketwire.wire.frame import Buffer
 from rocketwire.wire.header import Header
 from rocketwire.wire.headers import WireHeader, encode_ext
 from rocketwire.wire.signature import ACCESS_KEY
@@ -65,7 +65,7 @@ class Peer(Protocol):
             WireError: it does not fit in a frame; `done` is not called.
         """
 
-    def reply(self, request: Request[Any], reply: Reply | SharedReply) -> None:
+    def reply(self, request: Request[Any], reply: Reply) -> None:
         """Answer a held request; nothing is sent for a one-way request or on a closed connection."""
 
     def flush(self) -> None:
@@ -178,26 +178,3 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, gc=False):
             remark=self.remark if self.remark is None else self.remark[:_LONGEST_REMARK],
             ext=ext,
         )
-
-
-class SharedReply:
-    """One reply to many requests: encoded once per serialisation, since only the opaques differ."""
-
-    __slots__ = ("_heads", "reply")
-
-    def __init__(self, reply: Reply) -> None:
-        self.reply = reply
-        self._heads: dict[int, FrameTemplate] = {}
-
-    def head(self, opaque: int, serialize_type: int) -> bytes:
-        """The answer's frame up to the body.
-
-        Raises:
-            WireError: the answer does not fit in a frame.
-        """
-        heads = self._heads.get(serialize_type)
-        if heads is None:
-            reply = self.reply
-            heads = FrameTemplate(reply.header(0), sum(map(len, reply.body)), serialize_type)
-            self._heads[serialize_type] = heads
-        return heads.with_opaque(opaque)

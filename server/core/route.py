@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from rocketwire.server.core.append import Append
 from rocketwire.server.core.long_tasks import ReplySteps
-from rocketwire.server.core.request import Reply, Request, SharedReply
+from rocketwire.server.core.request import Reply, Request
 from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.fast_headers import FastHeaders
 
-HandlerResult: TypeAlias = Reply | SharedReply | Append | ReplySteps | None
+ServicesT = TypeVar("ServicesT")
+
+HandlerResult: TypeAlias = Reply | Append | ReplySteps | None
 """What a handler returns: the answer, what is to be appended, a generator that carries the request out in steps, or
 None when a service answers later."""
 
@@ -43,6 +45,23 @@ class Route:
     grpc_only: bool = False
     fast: FastHeaders[Any] | None = None
     summary: str
+
+
+class RequestRoutes(Generic[ServicesT]):
+    """The request codes of one subject; called with the services of a server, it gives what this one serves.
+
+    Attributes:
+        name: The subject.
+        routes: Its request codes, each with its handler.
+    """
+
+    def __init__(self, name: str, *routes: Route) -> None:
+        self.name = name
+        self.routes = routes
+
+    def __call__(self, services: ServicesT) -> Family:
+        """The routes, with the services that their handlers are given."""
+        return Family(routes=self.routes, services=services)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

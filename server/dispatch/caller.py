@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.core.request import Reply, Request, SharedReply
-from rocketwire.wire.frame import Buffer
+from rocketwire.server.core.request import Reply
 from rocketwire.wire.header import Header
 
 
@@ -22,21 +21,11 @@ class Caller(Protocol):
     def pauses(self) -> bool:
         """Whether the rest of this read's requests must wait."""
 
-    @property
-    def intercepts(self) -> bool:
-        """Whether all answers must be written by `answer` or `reply`, because each may take a way of its own."""
-
     def request_yield(self) -> None:
         """Let other tasks run before the rest of this read is handled: the last request took long."""
 
     def answer(self, request: Header, serialize_type: int, reply: Reply) -> None:
         """Answer a request."""
-
-    def reply(self, request: Request[Any], reply: Reply | SharedReply) -> None:
-        """Answer a request with what may be the reply of several."""
-
-    def write(self, *chunks: Buffer) -> None:
-        """Write frames of answers; not called while answers are diverted."""
 
     def flush(self) -> None:
         """Send what is written."""

@@ -1,35 +1,28 @@
-"""Dispatch: finds the handler of a request, and does what the handler returns.
+"""Dispatch: finds the route of a request, and has it carried out (`server.dispatch.execution`).
 
 Requests come as remoting frames, whose headers are decoded here, or as gRPC calls, which are translated into requests
-with typed header fields before. All else is the same for both.
-
-Every request is answered unless it is one-way: an exception of the handler becomes the response code of
-`server.core.errors`, an unknown code REQUEST_CODE_NOT_SUPPORTED. What consecutive requests of one read append is
-appended as one group (`server.dispatch.group`). Long requests are carried out in steps (`server.core.long_tasks`); the
-client's later requests wait until they are answered.
+with typed header fields before. All else is the same for both. Guards decide about each request before its code is
+looked up; an unknown code is answered with REQUEST_CODE_NOT_SUPPORTED.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
-from rocketwire.server.core.append import Append
 from rocketwire.server.core.errors import RequestUnsupported, response_code
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.core.long_tasks import LongTaskScheduler, PausedTask, ReplySteps, Steps
+from rocketwire.server.core.long_tasks import LongTaskScheduler
 from rocketwire.server.core.metrics import UNSERVED, Metrics
-from rocketwire.server.core.request import Reply, Request, SharedReply, account_named_by
-from rocketwire.server.core.route import Family, HandlerResult, Route
+from rocketwire.server.core.request import Reply, Request, account_named_by
+from rocketwire.server.core.route import Family, Route
 from rocketwire.server.dispatch.caller import Caller, GrpcCaller
-from rocketwire.server.dispatch.group import AppendGroup
+from rocketwire.server.dispatch.execution import RequestExecution
 from rocketwire.server.dispatch.guard import RequestGuard
-from rocketwire.server.dispatch.refusal import is_expected, refusal_reply
 from rocketwire.server.messages.message_writer import MessageWriter
 from rocketwire.server.net.session import Session
 from rocketwire.wire.connection import RawFrame
@@ -79,7 +72,7 @@ class FrameDispatcher:
         guards: Iterable[RequestGuard] = (),
         works: LongTaskScheduler | None = None,
         now: Callable[[], float] = lambda: 0.0,
-        meet: Callable[[Exception], object] = lambda _: None,
+        on_store_error: Callable[[Exception], object] = lambda _: None,
     ) -> None:
         """Make the dispatcher of one or more listeners.
 
@@ -91,7 +84,7 @@ class FrameDispatcher:
             guards: Admit or refuse each request while they are active.
             works: Carries out long requests.
             now: The clock that measures how long serving takes, in seconds; by default no time passes.
-            meet: Called with errors of the store.
+            on_store_error: Called with errors of the store.
         """
         self.now = now
         every = [(route, family.services) for family in families for route in family.routes]
@@ -106,10 +99,10 @@ class FrameDispatcher:
         }
         self._metrics = metrics
         self._guards = tuple(guards)
-        self._works = works or LongTaskScheduler()
         self.settle = after_answers
-        self._group = None if storing is None else AppendGroup(storing)
-        self._meet = meet
+        self._execution = RequestExecution(
+            self._routes, storing=storing, works=works or LongTaskScheduler(), on_store_error=on_store_error
+        )
 
     @property
     def guarded(self) -> bool:
@@ -148,18 +141,13 @@ class FrameDispatcher:
                 if caller.pauses:
                     break
         except Exception:
-            self._finish_group(caller)  # what came before the frame that cannot be served
+            self._execution.finish_group(caller)  # what came before the frame that cannot be served
             raise
         except BaseException:
-            if self._group is not None:  # it points into the read buffer, which the next read overwrites
-                self._group.discard()
+            self._execution.discard_group()
             raise
-        self._finish_group(caller)
+        self._execution.finish_group(caller)
         return handled
-
-    def _finish_group(self, caller: Caller) -> None:
-        if self._group is not None:
-            self._group.finish(caller)
 
     def _active_guards(self) -> tuple[RequestGuard, ...]:
         return tuple([guard for guard in self._guards if guard.active])
@@ -194,7 +182,7 @@ class FrameDispatcher:
             for guard in guards:
                 guard.admit(request.peer, header, request.body, request.call_signature)
         except Exception as error:  # noqa: BLE001 - it is logged; an undecided request is refused
-            reply = self._refusal(caller, header, error, told=False)
+            reply = self._execution.refuse(caller, header, error, told=False)
         else:
             return True
         self._count(header.code)
@@ -235,7 +223,7 @@ class FrameDispatcher:
             fields=fields,
             account=account,
         )
-        self._carry_out(session, route, services, request)
+        self._execution.carry_out(session, route, services, request)
 
     def _serve_request(self, caller: Caller, request: Request[Any], guards: tuple[RequestGuard, ...]) -> None:
         """Carry out one request whose header fields are typed."""
@@ -247,13 +235,13 @@ class FrameDispatcher:
         known = self._by_call.get(header.code)
         self._metrics.requests[UNSERVED if known is None else header.code] += 1
         if known is None:
-            unsupported = self._refusal(caller, header, RequestUnsupported(header.code))
+            unsupported = self._execution.refuse(caller, header, RequestUnsupported(header.code))
             caller.answer(header, request.serialize_type, unsupported)
             return
         route, services = known
         if not route.appends:  # it may depend on what the group stores
-            self._finish_group(caller)
-        self._carry_out(caller, route, services, request)
+            self._execution.finish_group(caller)
+        self._execution.carry_out(caller, route, services, request)
 
     def with_extension_fields(self, request: Request[Any]) -> Request[Any]:
         """A request whose header has its typed fields as extension fields, too, as a frame's would."""
@@ -262,103 +250,36 @@ class FrameDispatcher:
             return request
         return replace(request, header=replace(request.header, ext=_ext(request.fields, known[0])))
 
-    def _carry_out(self, caller: Caller, route: Route, services: Any, request: Request[Any]) -> None:  # noqa: ANN401 - any services
-        """Call a request's handler and do what that returns."""
-        try:
-            made: HandlerResult = route.handler(services, request)
-            while isinstance(made, Append):
-                group = self._group
-                assert group is not None  # noqa: S101 - a dispatcher whose handlers append has been given `storing`
-                if group.add(caller, request, made):
-                    return
-                group.finish(caller)  # the first decision has to be stored before the second
-                made = route.handler(services, request)
-            reply = self._reply(caller, request, made)
-        except Exception as error:  # noqa: BLE001 - it is logged; a bug must not take the connection, nor the answer
-            reply = self._refusal(caller, request.header, error)
-        if reply is not None:
-            caller.answer(request.header, request.serialize_type, reply)
-
     def _decoded(self, session: Session, frame: RawFrame) -> tuple[Header, Route, Any, Any] | None:
         """A request's header, route, services and fields. None: it is answered, or it was an answer of the client's."""
         header = self._header(session, frame)
         if header is None:
             return None
         if header.flag & FLAG_RESPONSE:
-            self._finish_group(session)
+            self._execution.finish_group(session)
             more = session.match_answer(header, frame.body)
             if more is not None:
-                self._take_answer(session, header, frame, more)
+                self._execution.take_answer(session, header, len(frame.body), more)
             return None
         self._count(header.code)
         known = self._routes.get(header.code)
         if known is None:
-            unsupported = self._refusal(session, header, RequestUnsupported(header.code))
+            unsupported = self._execution.refuse(session, header, RequestUnsupported(header.code))
             session.answer(header, frame.serialize_type, unsupported)
             return None
         route, services = known
         if not route.appends:  # it may depend on what the group stores
-            self._finish_group(session)
+            self._execution.finish_group(session)
         try:
             fields = None if route.header is None else decode_ext(route.header, header.ext, short=route.short)
         except Exception as error:  # noqa: BLE001 - as in `_serve_one`
-            session.answer(header, frame.serialize_type, self._refusal(session, header, error))
+            session.answer(header, frame.serialize_type, self._execution.refuse(session, header, error))
             return None
         return header, route, services, fields
 
-    def _reply(
-        self, caller: Caller, request: Request[Any], made: Reply | SharedReply | ReplySteps | None
-    ) -> Reply | None:
-        """The reply to write now. None: it is written, or comes later."""
-        if made is None or isinstance(made, Reply):
-            return made
-        if isinstance(made, SharedReply):
-            caller.reply(request, made)
-            return None
-        begun = self._works.start(made)
-        if not isinstance(begun, PausedTask):
-            return begun
-        task = partial(self._go_on, caller, request.header, request.serialize_type, made, begun)
-        caller.run_long_request(task, len(request.body))
-        return None
-
-    async def _go_on(
-        self, caller: Caller, header: Header, serialize_type: int, work: ReplySteps, paused: PausedTask
-    ) -> None:
-        try:
-            reply: Reply | None = await self._works.finish(work, paused)
-        except Exception as error:  # noqa: BLE001 - as above
-            reply = self._refusal(caller, header, error)
-        if reply is not None:
-            caller.answer(header, serialize_type, reply)
-
-    def _take_answer(self, session: Session, header: Header, frame: RawFrame, work: Steps[None]) -> None:
-        """Finish the long work of a client's answer."""
-
-        async def go_on(paused: PausedTask) -> None:
-            try:
-                await self._works.finish(work, paused)
-            except Exception as error:  # noqa: BLE001 - it is logged; a bug must not end the connection
-                self._refusal(session, header, error)
-
-        try:
-            paused = self._works.start(work)
-        except Exception as error:  # noqa: BLE001 - as above
-            self._refusal(session, header, error)
-        else:
-            if paused is not None:
-                session.run_long_request(partial(go_on, paused), len(frame.body))
-
-    def _refusal(self, caller: Caller, header: Header, error: Exception, *, told: bool = True) -> Reply:
-        """The answer with an error; with `told` it also names a bug."""
-        if is_expected(error):
-            self._meet(error)
-        return refusal_reply(caller, header, error, told=told, ext=self.empty_fields(header.code) if told else None)
-
     def empty_fields(self, code: int) -> dict[str, str] | None:
-        """The response fields of a refused request: Apache writes the response header without fields."""
-        found = self._routes.get(code)
-        return None if found is None or found[0].response is None else {}
+        """See `RequestExecution`."""
+        return self._execution.empty_fields(code)
 
 
 def _ext(fields: msgspec.Struct, route: Route) -> dict[str, str]:

@@ -13,14 +13,13 @@ from rocketwire.server.dispatch.caller import Caller
 from rocketwire.server.messages.appending import Refusals, refusal_of
 from rocketwire.server.messages.message_writer import MessageWriter
 from rocketwire.store.append.drafts import AppendResult, Draft
-from rocketwire.wire.facts.codes import FLAG_ONEWAY, ResponseCode, SerializeType
+from rocketwire.wire.facts.codes import ResponseCode
 from rocketwire.wire.header import Header
 
 log = logging.getLogger(__name__)
 
 LONG_GROUP_BYTES: Final = 512 << 10
 """After a group that stores so many bytes more than the read brought, other connections come next: they had to wait."""
-_JSON: Final = int(SerializeType.JSON)
 
 
 _Ticket: TypeAlias = tuple[int, int, int, int, AppendAnswer, int, int]
@@ -109,20 +108,7 @@ class _Answers:
 
     def write(self, appended: Sequence[AppendResult], code: ResponseCode, refusals: Refusals) -> None:
         """Write one answer a request, in their order."""
-        caller = self._caller
-        prepared = not caller.intercepts
-        out: list[bytes] = []
-        for asked, opaque, flag, serialize_type, answer, first, end in self._tickets:
-            if flag & FLAG_ONEWAY:
-                continue
+        for code_of_request, opaque, flag, serialize_type, answer, first, end in self._tickets:
             error = refusal_of(refusals, first, end) if refusals else None
-            if error is None and prepared and serialize_type == _JSON:
-                out.append(answer.frame(opaque, appended[first:end], code))
-                continue
-            if out:
-                caller.write(b"".join(out))
-                out = []
             reply = answer.reply(appended[first:end], code) if error is None else answer.refused(error)
-            caller.answer(Header(code=asked, opaque=opaque, flag=flag), serialize_type, reply)
-        if out:
-            caller.write(b"".join(out))
+            self._caller.answer(Header(code=code_of_request, opaque=opaque, flag=flag), serialize_type, reply)

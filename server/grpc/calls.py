@@ -16,7 +16,7 @@ from google.protobuf.message import Message
 
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.long_tasks import Steps
-from rocketwire.server.core.request import NOT_A_FRAME, CallSignature, ClientAnswer, Peer, Reply, Request, SharedReply
+from rocketwire.server.core.request import NOT_A_FRAME, CallSignature, ClientAnswer, Peer, Reply, Request
 from rocketwire.server.grpc.metadata import CLIENT_ID, read_proof
 from rocketwire.wire.bodies.pop import BatchAckMessageRequestBody
 from rocketwire.wire.fast_headers import SendFields
@@ -71,7 +71,7 @@ class CallConnection(Protocol):
     def limited(self, error: LimitExceeded) -> None:
         """Count that a limit refused a request."""
 
-    def reply(self, request: Request[Any], reply: Reply | SharedReply) -> None:
+    def answer(self, request: Header, serialize_type: int, reply: Reply) -> None:
         """Pass on the reply to a request."""
 
     def next_opaque(self) -> int:
@@ -256,9 +256,9 @@ class Call:
         del code, ext, body, seconds
         done(None)
 
-    def reply(self, request: Request[Any], reply: Reply | SharedReply) -> None:
+    def reply(self, request: Request[Any], reply: Reply) -> None:
         """Take the reply to a held request."""
-        self.connection.reply(request, reply)
+        self.connection.answer(request.header, request.serialize_type, reply)
 
     def flush(self) -> None:
         """Send what is written."""

@@ -18,7 +18,7 @@ from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.clocks.suspension import ExpiryRounds
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.long_tasks import Steps
-from rocketwire.server.core.request import ClientAnswer, Reply, Request, SharedReply
+from rocketwire.server.core.request import ClientAnswer, Reply, Request
 from rocketwire.server.grpc.tables.client_ids import ClientIdTaken, StreamAddress
 from rocketwire.wire.bodies.client import (
     ConsumeFromWhere,
@@ -271,7 +271,7 @@ class GrpcClient:
         else:
             commands.call(code, ext, body, seconds, done)
 
-    def reply(self, request: Request[Any], reply: Reply | SharedReply) -> None:
+    def reply(self, request: Request[Any], reply: Reply) -> None:
         """Nothing: requests in its name are answered to their calls."""
 
     def flush(self) -> None:

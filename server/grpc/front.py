@@ -29,6 +29,7 @@ from rocketwire.server.grpc.tables.topics import TopicDirectory
 from rocketwire.server.messages.message_writer import MessageWriter
 from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.http2 import make_http2
+from rocketwire.server.net.rounds import ReadRounds
 from rocketwire.server.pop.services import PopServices
 from rocketwire.server.send.kernel import KernelSends
 from rocketwire.server.send.keys import SendKeys
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from rocketwire.server.grpc.consuming.receiving import ReceivingServices
     from rocketwire.server.grpc.transport.connection import Connection
     from rocketwire.server.grpc.transport.context import FastPath, GrpcContext, RequestDispatch
-    from rocketwire.server.grpc.transport.turns import Turns
     from rocketwire.wire.http2.events import Http2
 
 _MIB: Final = 1 << 20
@@ -142,7 +142,7 @@ class GrpcServer:
         self._works = works
         self._serving: GrpcContext | None = None
         self._clients: GrpcClients | None = None
-        self._turns: Turns | None = None
+        self._rounds = ReadRounds(in_flight) if hasattr(select, "epoll") else None
         self._made = trio.Event()
         self._preparing = trio.Lock()
 
@@ -194,10 +194,7 @@ class GrpcServer:
         from rocketwire.server.grpc.transport.cancel_queue import CancelQueue  # noqa: PLC0415 - see above
         from rocketwire.server.grpc.transport.context import GrpcContext  # noqa: PLC0415 - see above
         from rocketwire.server.grpc.transport.request_bounds import RequestBounds  # noqa: PLC0415 - see above
-        from rocketwire.server.grpc.transport.turns import Turns  # noqa: PLC0415 - see above
 
-        if hasattr(select, "epoll"):
-            self._turns = Turns(self._in_flight)
         parts = self._parts
         pending = transactions.PendingTransactions(trio.current_time)
         held = handles.HeldDeliveries() if parts.held is None else parts.held()
@@ -250,7 +247,7 @@ class GrpcServer:
             no_http2=self._http2(),
             in_flight=self._in_flight,
             works=self._works,
-            turns=self._turns,
+            rounds=self._rounds,
             rest=trio.Lock(),
             fast_paths=self._plain(services.receiving, table),
         )
@@ -295,11 +292,11 @@ class GrpcServer:
         return found
 
     async def run(self, budget: BackgroundBudget) -> None:
-        """Read connections, and forget clients that are silent as background work; never returns."""
+        """Read connections, cancel calls, and forget clients that are silent as background work; never returns."""
         await self._made.wait()
         async with trio.open_nursery() as nursery:
-            if self._turns is not None:
-                nursery.start_soon(self._turns.run)
+            if self._rounds is not None:
+                nursery.start_soon(self._rounds.run)
             if self._clients is not None:
                 nursery.start_soon(self._clients.run, budget)
             if self._serving is not None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from rocketwire.server.core.errors import TopicNotFound
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import Route
+from rocketwire.server.core.route import RequestRoutes, Route
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.headers.route import CallRouteRequestHeader
@@ -27,7 +27,8 @@ def _route(services: GrpcRouteServices, request: Request[CallRouteRequestHeader]
     return Reply()
 
 
-ROUTES: Final = (
+family: Final = RequestRoutes[GrpcRouteServices](
+    "route",
     Route(
         code=RequestCode.GET_ROUTEINFO_BY_TOPIC,
         header=CallRouteRequestHeader,

@@ -15,7 +15,7 @@ from rocketwire.server.core.errors import ConfigRejected
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.long_tasks import ReplySteps, Steps, as_one_step, encode_answer, json_size_of_texts
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import Route
+from rocketwire.server.core.route import RequestRoutes, Route
 from rocketwire.server.name_server.config import NameServerConfig
 from rocketwire.server.name_server.routes import RouteTable
 from rocketwire.wire.bodies.route import TopicList
@@ -113,7 +113,8 @@ def _updated(services: NameServerAdminServices, text: str) -> Reply:
     return Reply()
 
 
-ROUTES: Final = (
+family: Final = RequestRoutes[NameServerAdminServices](
+    "name server's administration",
     Route(
         code=RequestCode.DELETE_TOPIC_IN_NAMESRV,
         header=headers.DeleteTopicFromNamesrvRequestHeader,

@@ -17,7 +17,7 @@ from rocketwire.server.core.long_tasks import (
     parse_body,
 )
 from rocketwire.server.core.request import Peer, Reply, Request
-from rocketwire.server.core.route import Route
+from rocketwire.server.core.route import RequestRoutes, Route
 from rocketwire.server.limits.limits import Limits
 from rocketwire.server.name_server.config import NameServerConfig
 from rocketwire.server.name_server.key_values import Done, KeyValueConfig
@@ -213,7 +213,8 @@ def _values_told(table: dict[str, str]) -> ReplySteps:
     return Reply(body=((yield from _table_told(table)),))
 
 
-ROUTES: Final = (
+family: Final = RequestRoutes[NameServerServices](
+    "name server",
     Route(
         code=RequestCode.GET_ROUTEINFO_BY_TOPIC,
         header=headers.GetRouteInfoRequestHeader,

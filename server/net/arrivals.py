@@ -20,7 +20,7 @@ from typing import Final, TypeAlias
 import trio
 
 from rocketwire.server.net.admission.admission import Admission, rate_group
-from rocketwire.server.net.session import HTTP2_PREFACE, TLS_HANDSHAKE
+from rocketwire.server.net.driver import HTTP2_PREFACE, TLS_HANDSHAKE
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.frame import FRAME_PREFIX
 

@@ -17,9 +17,9 @@ from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.net.admission.admission import Admission
 from rocketwire.server.net.admission.refusals import ConnectionRefuser
 from rocketwire.server.net.arrivals import STEP_SECONDS, Arrival, Arrivals
+from rocketwire.server.net.driver import ConnectionDriver, FrameDriver
 from rocketwire.server.net.hub import Hub
-from rocketwire.server.net.reader import Reader
-from rocketwire.server.net.session import Dispatcher, Session
+from rocketwire.server.net.session import Dispatcher, Session, TakeOver
 from rocketwire.server.net.tls.gate import RemoteEnd, TlsGate
 from rocketwire.wire.addresses import Address
 
@@ -167,9 +167,7 @@ class Listener:
         self._admission = admission
         self._refusals = ConnectionRefuser(admission.linger_budget)
         self._tls = tls
-        self._on_tls = self._begin_tls  # one for all sessions
         self._http2 = http2
-        self._on_http2 = None if http2 is None else self._begin_http2
         self._hub = hub
         self._dispatcher = dispatcher
         self._notify_closed = on_close
@@ -244,8 +242,7 @@ class Listener:
             return
         arrival = self._arrivals.add(sock, remote)
         if arrival is None:
-            sock.close()
-            self._admission.leave(remote[0])
+            self._drop(sock, remote)
         else:
             self.sessions.add(arrival)
 
@@ -255,110 +252,80 @@ class Listener:
         self._serve(arrival.sock, arrival.remote)
 
     def _serve(self, sock: socket.socket, remote: tuple[str, int]) -> None:
-        nursery = self._nursery
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if self._early is not None and not self._tls.enforcing:
-            nursery.start_soon(self._take_early, self._early, sock, remote, nursery)
+        if self._tls.enforcing:
+            self._begin_tls(sock, remote, b"")
+        elif self._early is not None:
+            self._nursery.start_soon(self._take_early, self._early, sock, remote)
         else:
-            self._open_session(sock, remote, nursery)
+            self._open_session(sock, remote, on_tls=self._tls_begins)
 
-    async def _take_early(
-        self, early: ConnectionTakeover, sock: socket.socket, remote: tuple[str, int], nursery: trio.Nursery
-    ) -> None:
+    async def _take_early(self, early: ConnectionTakeover, sock: socket.socket, remote: tuple[str, int]) -> None:
         """Have a connection served without a session, if that can be."""
         made = None
         try:
             with trio.move_on_after(self._admission.limits.keys.current.server_channel_max_idle_time_seconds) as idle:
-                made = await early.take(sock, remote, self._leaves, partial(self._back, nursery))
+                made = await early.take(sock, remote, self._leaves, self._back)
         except OSError:
             idle.cancel()
         if made is not None:
             self.sessions.add(made)
         elif idle.cancel_called:
             trio.lowlevel.notify_closing(sock)
-            sock.close()
-            self._admission.leave(remote[0])
+            self._drop(sock, remote)
         else:
-            self._open_session(sock, remote, nursery)
+            self._open_session(sock, remote, on_tls=self._tls_begins)
 
     def _back(
-        self,
-        nursery: trio.Nursery,
-        former: OpenConnection,
-        sock: socket.socket,
-        remote: tuple[str, int],
-        unsent: bytes,
-        received: bytes,
+        self, former: OpenConnection, sock: socket.socket, remote: tuple[str, int], unsent: bytes, received: bytes
     ) -> Session:
         """Open a session for a connection that was served without one."""
         self.sessions.discard(former)
-        session = self._open_session(sock, remote, nursery, received)
+        session = self._open_session(sock, remote, received=received)
         if unsent:
             session.write(unsent)
             session.flush()
         return session
 
     def _open_session(
-        self, sock: socket.socket, remote: tuple[str, int], nursery: trio.Nursery, received: bytes = b""
+        self, sock: socket.socket, remote: tuple[str, int], *, received: bytes = b"", on_tls: TakeOver | None = None
     ) -> Session:
         session = Session(
             sock,
             remote,
             dispatcher=self._dispatcher,
-            nursery=nursery,
+            drive=partial(self._drive, received),
+            nursery=self._nursery,
             on_close=self._closed,
-            on_tls=self._on_tls,
-            on_http2=self._on_http2,
+            on_tls=on_tls,
+            on_http2=None if self._http2 is None else self._http2_begins,
             in_flight=self._admission.in_flight,
             linger_budget=self._admission.linger_budget,
         )
         self.sessions.add(session)
-        self._drive(sock, session, nursery, received)
-        if self._tls.enforcing:
-            session.begin_tls(b"")
         return session
 
-    def _begin_tls(self, session: Session, first: bytes, nursery: trio.Nursery) -> None:
-        """Move the session behind TLS; `first` is what the client has sent."""
-        if not self._admission.begin_tls(session.host):
-            session.close()
+    def _taken(self, session: Session) -> socket.socket:
+        self.sessions.discard(session)
+        return session.hand_over()
+
+    def _tls_begins(self, session: Session, first: bytes) -> None:
+        self._begin_tls(self._taken(session), session.remote, first)
+
+    def _begin_tls(self, sock: socket.socket, remote: tuple[str, int], first: bytes) -> None:
+        """Serve a connection over TLS: a session has the inner end; `first` is what the client has sent."""
+        host, text = remote[0], str(Address(host=remote[0], port=remote[1]))
+        if not self._admission.begin_tls(host):
+            self._drop(sock, remote)
             return
-        ends = self._tls.pair(session.remote_text)
+        ends = self._tls.pair(text)
         if ends is None:
             self._admission.end_tls()
-            session.close()
+            self._drop(sock, remote)
             return
         inner, far = ends
-        outer = session.move_to(inner)
-        self._drive(inner, session, nursery)
-        nursery.start_soon(self._serve_tls, outer, far, RemoteEnd(session.host, session.remote_text), first)
-
-    def _begin_http2(self, session: Session, first: bytes, nursery: trio.Nursery) -> None:
-        """Serve a session's connection as one of HTTP/2, of which `first` has been read."""
-        assert self._http2 is not None  # noqa: S101 - else sessions would not ask
-        self.sessions.discard(session)
-        sock = session.hand_over()
-        if self._http2.is_prepared:
-            self._take_http2(self._http2, sock, session.remote, first, nursery)
-        else:
-            nursery.start_soon(self._take_first_http2, self._http2, sock, session.remote, first, nursery)
-
-    def _take_http2(
-        self, http2: Http2Server, sock: socket.socket, remote: tuple[str, int], first: bytes, nursery: trio.Nursery
-    ) -> None:
-        self.sessions.add(http2.serve_connection(sock, remote, first, nursery=nursery, on_close=self._leaves))
-
-    async def _take_first_http2(
-        self, http2: Http2Server, sock: socket.socket, remote: tuple[str, int], first: bytes, nursery: trio.Nursery
-    ) -> None:
-        """Serve one of the first connections, which wait while all that they need is imported."""
-        try:
-            await http2.prepare()
-        except BaseException:
-            sock.close()
-            self._admission.leave(remote[0])
-            raise
-        self._take_http2(http2, sock, remote, first, nursery)
+        self._open_session(inner, remote)
+        self._nursery.start_soon(self._serve_tls, sock, far, RemoteEnd(host, text), first)
 
     async def _serve_tls(self, outer: socket.socket, far: socket.socket, remote: RemoteEnd, first: bytes) -> None:
         try:
@@ -366,18 +333,45 @@ class Listener:
         finally:
             self._admission.end_tls()
 
-    def _drive(self, sock: socket.socket, session: Session, nursery: trio.Nursery, received: bytes = b"") -> None:
+    def _http2_begins(self, session: Session, first: bytes) -> None:
+        """Serve a session's connection as one of HTTP/2, of which `first` has been read."""
+        assert self._http2 is not None  # noqa: S101 - else sessions would not ask
+        http2, sock = self._http2, self._taken(session)
+        if http2.is_prepared:
+            self._take_http2(http2, sock, session.remote, first)
+        else:
+            self._nursery.start_soon(self._take_first_http2, http2, sock, session.remote, first)
+
+    def _take_http2(self, http2: Http2Server, sock: socket.socket, remote: tuple[str, int], first: bytes) -> None:
+        self.sessions.add(http2.serve_connection(sock, remote, first, nursery=self._nursery, on_close=self._leaves))
+
+    async def _take_first_http2(
+        self, http2: Http2Server, sock: socket.socket, remote: tuple[str, int], first: bytes
+    ) -> None:
+        """Serve one of the first connections, which wait while all that they need is imported."""
+        try:
+            await http2.prepare()
+        except BaseException:
+            self._drop(sock, remote)
+            raise
+        self._take_http2(http2, sock, remote, first)
+
+    def _drop(self, sock: socket.socket, remote: tuple[str, int]) -> None:
+        """Close an admitted connection that nothing serves."""
+        sock.close()
+        self._admission.leave(remote[0])
+
+    def _drive(self, received: bytes, sock: socket.socket, session: Session) -> ConnectionDriver:
         if self._hub is not None:
             try:
-                session.driver = self._hub.drive(sock, session)
+                return self._hub.drive(sock, session)
             except OSError as error:  # the system limits how many files a user may watch
                 log.warning(
                     "the hub cannot read %(peer)s: %(reason)s", {"peer": session.remote_text, "reason": error.strerror}
                 )
-            else:
-                return
-        session.driver = reader = Reader(sock, session, settle=self._dispatcher.settle, received=received)
-        nursery.start_soon(reader.run)
+        driver = FrameDriver(sock, session, settle=self._dispatcher.settle)
+        self._nursery.start_soon(driver.run, received)
+        return driver
 
     def _note_shortage(self, error: OSError) -> None:
         """Log that connections wait, once until none does: accepting is retried many times a second."""

@@ -1,153 +1,166 @@
-"""Reads one connection in a task of its own: the driver of sessions that no hub reads."""
+"""Reads one connection, whatever comes over it: frames, what TLS decrypted, or HTTP/2.
+
+Each connection has a task, which reads it and goes on where something is left to be served after other tasks. While a
+client is quiet, or what it sends is served at once, `rounds` may read its connection together with others instead.
+"""
 
 from __future__ import annotations
 
-import math
+import contextlib
 import socket
-from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
 import trio
 
-from rocketwire.server.net.session import HTTP2_PREFACE, TLS_HANDSHAKE, Session
-from rocketwire.wire.connection import FrameReader
+from rocketwire.server.net.admission.in_flight import InFlight
+from rocketwire.server.net.rounds import ReadRounds
 
 READ_BUFFER_BYTES: Final = 256 * 1024
-_MOST_FRAMES: Final = 256
-"""How many frames of one connection are parsed before other tasks run: it takes 0.1 ms."""
-_OTHERS: Final = frozenset({TLS_HANDSHAKE, HTTP2_PREFACE})
+_LONE_BYTES: Final = 1024
+"""A longer read mostly has several requests."""
 
 _read_buffer = memoryview(bytearray(READ_BUFFER_BYTES))  # shared by all: each read is handled before the next begins
 
 
-class Reader:
-    """The driver of one session, see `session.Driver`; `run` is its task."""
+class Receiver(Protocol):
+    """What a reader gives received bytes to."""
 
-    __slots__ = (
-        "_closed",
-        "_frames",
-        "_received",
-        "_relieved",
-        "_session",
-        "_settle",
-        "_sock",
-        "began",
-        "frame_started",
-        "held",
-        "last_activity",
-        "writing",
-    )
+    def receive(self, data: memoryview) -> None:
+        """Serve what these bytes complete. What has to wait is copied: the buffer is used again."""
+
+    def send_out(self) -> None:
+        """Send what is answered."""
+
+    @property
+    def unserved(self) -> bool:
+        """Whether something waits that may be served, after other tasks."""
+
+    async def serve_rest(self) -> None:
+        """Let other tasks run, and serve some of that."""
+
+    @property
+    def stalled(self) -> bool:
+        """Whether nothing is to be read before `Reader.resume`: the client does not read its answers."""
+
+    def disconnected(self) -> None:
+        """Close the connection: the other end has, or it is broken."""
+
+    def failed(self, error: Exception) -> None:
+        """Close the connection because of a bug in serving it, which must not end the others."""
+
+
+class Reader:
+    """Reads one socket; `run` is its task.
+
+    Args:
+        sock: The socket.
+        receiver: Gets what is read.
+        in_flight: Says when nothing is to be read.
+        rounds: May read the connection together with others; None: its own task does.
+    """
+
+    __slots__ = ("_in_flight", "_left", "_receiver", "_relieved", "_rounds", "_several", "_sock", "closed")
 
     def __init__(
-        self, sock: socket.socket, session: Session, *, settle: Callable[[], None], received: bytes = b""
+        self, sock: socket.socket, receiver: Receiver, in_flight: InFlight, rounds: ReadRounds | None = None
     ) -> None:
-        """Make the driver of a session, of which `received` was read before."""
         self._sock = sock
-        self._session = session
-        self._settle = settle
-        self._frames = FrameReader(session.in_flight.limits.longest_frame[0])
-        self._received = received
-        self.held = 0
-        self._closed = False
+        self._receiver = receiver
+        self._in_flight = in_flight
+        self._rounds = rounds
+        self._several = False
         self._relieved = trio.Event()
-        self.last_activity = trio.current_time()
-        self.frame_started = math.inf
-        self.writing = False
-        self.began = False
+        self._left = trio.Event()
+        self.closed = False
 
     def resume(self) -> None:
-        """Continue: the session no longer stalls."""
+        """Continue: the receiver no longer stalls."""
         self._relieved.set()
-
-    def beginning(self) -> bytes:
-        """The first bytes of an unfinished frame."""
-        return self._frames.first_pending()
 
     def close(self) -> None:
-        """Stop reading, and release a partial frame."""
-        self._closed = True
-        self._frames.discard_pending()
-        self._count(0)
+        """Stop reading."""
+        self.closed = True
         self._relieved.set()
+        self._leave()
 
-    async def run(self) -> None:
-        """Serve the connection until either end closes it."""
+    async def run(self, first: bytes = b"") -> None:
+        """Serve the connection until either end closes it; `first` is what was read of it before."""
+        with contextlib.nullcontext() if self._rounds is None else self._rounds.counting():
+            await self._run(first)
+
+    async def _run(self, first: bytes) -> None:
+        receiver = self._receiver
         try:
-            if self._received:
-                self.began = True
-                await self._take(memoryview(self._received))
-                self._received = b""
-            while not self._closed:
-                await self._read_once()
+            if first:
+                receiver.receive(memoryview(first))
+                receiver.send_out()
+            while True:
+                await self._serve_rest()
+                if self.closed:
+                    return
+                await self._read_on()
         except (OSError, trio.ClosedResourceError):
-            self._session.close()  # reset by the peer, or closed from this side
-        except Exception as error:  # noqa: BLE001 - the session logs it: a bug in serving one must not end the others
-            self._session.failed(error)
+            receiver.disconnected()  # reset by the peer, or closed from this side
+        except Exception as error:  # noqa: BLE001 - it is logged: a bug in serving one must not end the others
+            receiver.failed(error)
 
-    async def _read_once(self) -> None:
-        """Wait for bytes and handle the frames that they complete."""
-        session, sock = self._session, self._sock
-        await trio.lowlevel.wait_readable(sock)
-        await session.in_flight.wait_for_room()
-        if self._closed:
+    async def _serve_rest(self) -> None:
+        """Serve what is left, and wait while the client does not read."""
+        receiver = self._receiver
+        while not self.closed:
+            if receiver.unserved:
+                await receiver.serve_rest()
+            elif receiver.stalled:
+                self._relieved = trio.Event()
+                await self._relieved.wait()
+            else:
+                return
+
+    async def _read_on(self) -> None:
+        """Read once, or have the rounds read until something is left, or the connection is closed."""
+        if self._rounds is not None and self._rounds.wants(several=self._several):
+            self._left = trio.Event()
+            self._rounds.join(self._sock.fileno(), self)
+            await self._left.wait()
             return
+        await trio.lowlevel.wait_readable(self._sock)
+        if self._in_flight.is_full:
+            await self._in_flight.wait_for_room()
+        if not self.closed and self.read():
+            self.send_out()
+
+    def _leave(self) -> None:
+        """Let the connection's own task go on."""
+        if self._rounds is not None and not self._left.is_set():
+            self._rounds.leave(self._sock.fileno())
+        self._left.set()
+
+    # --- a round
+
+    def read(self) -> bool:
+        """Read once and serve that; return whether it is to be answered."""
+        receiver = self._receiver
         try:
-            size = sock.recv_into(_read_buffer)
+            size = self._sock.recv_into(_read_buffer)
+            if size:
+                self._several = size > _LONE_BYTES
+                receiver.receive(_read_buffer[:size])
+                return True  # after an error of the client's, too: it is told, and the connection closed
+            receiver.disconnected()
         except (BlockingIOError, InterruptedError):
-            return
-        if not size:
-            session.close()
-            return
-        self.last_activity = trio.current_time()
-        if _read_buffer[0] in _OTHERS and not self.began and not self._frames.pending_bytes:
-            session.misread(_read_buffer[:size])
-            return
-        await self._take(_read_buffer[:size])
+            pass
+        except OSError:
+            receiver.disconnected()
+        except Exception as error:  # noqa: BLE001 - as in `_run`
+            receiver.failed(error)
+        return False
 
-    async def _take(self, data: memoryview) -> None:
-        """Handle the frames that received bytes complete."""
-        self._frames.feed(data)
-        more = True
-        while more and not self._closed:
-            more = self._serve_some()
-            await self._others_turn(more=more)
-
-    def _serve_some(self) -> bool:
-        """Serve frames of the last read; return whether there may be more."""
-        session, reader = self._session, self._frames
-        frames, error = reader.next_frames(_MOST_FRAMES)
-        more = len(frames) == _MOST_FRAMES
-        if frames:
-            self.began = True
-            handled = session.serve(frames)
-            session.flush()
-            self._settle()
-            if self._closed:
-                return False
-            if handled < len(frames):
-                reader.put_back(frames[handled:])
-                error, more = None, True
-        if error is not None:
-            session.end(error, reader.invalid_bytes)
-            return False
-        reader.copy_pending()
-        if not reader.pending_bytes:
-            self.frame_started = math.inf
-        elif frames or self.frame_started == math.inf:
-            self.frame_started = self.last_activity
-        self._count(reader.pending_bytes)
-        return more
-
-    def _count(self, held: int) -> None:
-        """Count the bytes that wait in memory."""
-        held = 0 if self._closed else held
-        more, self.held = held - self.held, held
-        self._session.in_flight.add(more)
-
-    async def _others_turn(self, *, more: bool) -> None:
-        """Wait if other tasks are to run before `more` is served, or while the session stalls."""
-        if more:
-            await trio.lowlevel.checkpoint()
-        if self._session.stalled and not self._closed:
-            self._relieved = trio.Event()
-            await self._relieved.wait()
+    def send_out(self) -> None:
+        """Send the answers; if more is to be served, or the client does not read, the connection's task goes on."""
+        receiver = self._receiver
+        try:
+            receiver.send_out()
+            if receiver.unserved or receiver.stalled:
+                self._leave()
+        except Exception as error:  # noqa: BLE001 - as in `_run`
+            receiver.failed(error)

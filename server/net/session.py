@@ -1,7 +1,7 @@
 """One connection: passes frames to the dispatcher, sends the server's own requests, handles invalid input and the end.
 
-A driver reads the socket: the kernel's hub, or a task (`server.net.reader`). Writing is in `server.net.outgoing`,
-answering in `server.net.answering`. Back-pressure: while more than `HIGH_WATER` bytes of answers wait, no further
+A driver reads the socket (`server.net.driver`). Writing is in `server.net.output`, encoding answers in
+`server.net.answers`. Back-pressure: while more than `HIGH_WATER` bytes of answers wait, no further
 request of this connection is read or handled, so a client that never reads costs a bounded amount of memory and delays
 nobody.
 """
@@ -13,37 +13,40 @@ import logging
 import socket
 from collections.abc import Awaitable, Callable
 from itertools import count
-from typing import Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
 import trio
 
 from rocketwire.server.core.errors import ServerError
 from rocketwire.server.core.guard_errors import FrameRefused, LimitExceeded
 from rocketwire.server.core.long_tasks import Steps
-from rocketwire.server.core.request import ClientAnswer
+from rocketwire.server.core.request import ClientAnswer, Reply, Request
 from rocketwire.server.net.admission.descriptors import DescriptorBudget
 from rocketwire.server.net.admission.in_flight import InFlight
 from rocketwire.server.net.admission.refusals import drain, first_header, refusal_frame
-from rocketwire.server.net.answering import Answering
+from rocketwire.server.net.answers import Answers
 from rocketwire.server.net.client_calls import ClientCalls
-from rocketwire.server.net.outgoing import HIGH_WATER
+from rocketwire.server.net.driver import HTTP2_PREFACE, TLS_HANDSHAKE, ConnectionDriver
+from rocketwire.server.net.long_requests import LongRequests
+from rocketwire.server.net.output import HIGH_WATER, Output
+from rocketwire.wire.addresses import Address
 from rocketwire.wire.connection import FrameReader, RawFrame
 from rocketwire.wire.errors import FrameError, FrameTooLong
 from rocketwire.wire.facts.codes import FLAG_ONEWAY, VERSION_4_9_7
 from rocketwire.wire.frame import Buffer, encode_frame
 from rocketwire.wire.header import Header
+from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.java import INT32_MAX
 
 log = logging.getLogger(__name__)
 
-TLS_HANDSHAKE: Final = 0x16
-"""The first byte of a TLS client's first message, and of no frame: its length would be over 16 MiB."""
-HTTP2_PREFACE: Final = ord("P")
-"""The first byte of the preface of HTTP/2, and of no frame: its length would be over 1 GiB."""
 _NOTHING: Final = -1
 _JSON: Final = 0
 
 _opaques = count(1)
+
+TakeOver: TypeAlias = "Callable[[Session, bytes], None]"
+"""Takes the socket of a session by `hand_over` and serves it in another form; the bytes are what was read of it."""
 
 
 class Dispatcher(Protocol):
@@ -63,22 +66,41 @@ class Dispatcher(Protocol):
         """Write a request of the server's own, with this header, to a session."""
 
 
-class Session(Answering):
-    """A client's connection to one listener."""
+class Session:
+    """A client's connection to one listener.
+
+    Attributes:
+        driver: Reads the connection.
+        host: The client's address.
+        remote: The client's address and port.
+        in_flight: The bytes in flight of all connections.
+        remote_text: The client's ``host:port``.
+        born_host: The client's address as records hold it.
+        closed: Whether the connection is closed.
+    """
 
     __slots__ = (
         "__weakref__",
+        "_answers",
         "_calls",
         "_dispatcher",
         "_drains",
         "_ends",
-        "_engaged",
-        "_engaged_bytes",
         "_farewells",
+        "_long",
         "_most_waiting",
+        "_nursery",
         "_on_close",
         "_on_http2",
         "_on_tls",
+        "_output",
+        "born_host",
+        "closed",
+        "driver",
+        "host",
+        "in_flight",
+        "remote",
+        "remote_text",
     )
 
     def __init__(
@@ -87,12 +109,13 @@ class Session(Answering):
         remote: tuple[str, int],
         *,
         dispatcher: Dispatcher,
+        drive: Callable[[socket.socket, Session], ConnectionDriver],
         nursery: trio.Nursery,
         on_close: Callable[[Session], None],
         in_flight: InFlight,
         linger_budget: DescriptorBudget | None = None,
-        on_tls: Callable[[Session, bytes, trio.Nursery], None] | None = None,
-        on_http2: Callable[[Session, bytes, trio.Nursery], None] | None = None,
+        on_tls: TakeOver | None = None,
+        on_http2: TakeOver | None = None,
     ) -> None:
         """Make the session of an accepted socket.
 
@@ -100,26 +123,36 @@ class Session(Answering):
             sock: The socket.
             remote: The client's host and port.
             dispatcher: Serves its frames.
+            drive: Gives what reads the socket for the session.
             nursery: Runs its writing task.
             on_close: Called once when it is closed.
             in_flight: The bytes in flight of all connections.
             linger_budget: The descriptors reserved for answering refusals; None: not limited.
-            on_tls: Called with the first bytes and the nursery when the client begins TLS; reading has stopped, and it
-                must close the session or move it. None: such a client is closed.
-            on_http2: The same for a client that begins HTTP/2; it must take the socket over.
+            on_tls: Takes the socket over when the client begins TLS; None: such a client is closed.
+            on_http2: The same for a client that begins HTTP/2; None: it is told that this is no frame.
         """
-        super().__init__(sock, remote, nursery=nursery, in_flight=in_flight)
+        host, port = self.remote = remote
+        self.host = host
+        self.remote_text = str(Address(host=host, port=port))
+        self.born_host = encode_host(host, port)
+        self.in_flight = in_flight
+        self.closed = False
         self._dispatcher = dispatcher
+        self._nursery = nursery
         self._on_close = on_close
         self._on_tls = on_tls
         self._on_http2 = on_http2
+        self._output = Output(sock, self, nursery=nursery, in_flight=in_flight)
+        self._answers = Answers(self.remote_text)
+        self._long = LongRequests(nursery, in_flight)
         self._calls = ClientCalls(nursery, in_flight)
         self._most_waiting = HIGH_WATER
         self._ends = False
         self._drains = False
-        self._engaged = 0
-        self._engaged_bytes = 0
         self._farewells = linger_budget or DescriptorBudget()
+        self.driver = drive(sock, self)
+
+    # --- what waits
 
     @property
     def pauses(self) -> bool:
@@ -127,21 +160,30 @@ class Session(Answering):
 
         The client does not read, other tasks are to run, or a long request is being carried out.
         """
-        return self._outbox.size > self._most_waiting or self._engaged > 0
+        return self._output.size > self._most_waiting or self._long.count > 0
 
     @property
     def stalled(self) -> bool:
         """Whether to read no further requests now: too many answers wait, or a long request is carried out."""
-        return self.congested or self._engaged > 0
+        return self._output.congested or self._long.count > 0
+
+    @property
+    def congested(self) -> bool:
+        """Whether more answers wait than those of a client that reads."""
+        return self._output.congested
+
+    async def drained(self) -> None:
+        """Wait until it is no longer congested, or is closed; for one task at a time."""
+        await self._output.drained()
+
+    @property
+    def unsent(self) -> int:
+        """Bytes of unsent answers."""
+        return self._output.size
 
     def request_yield(self) -> None:
         """Let other tasks run before the rest of this read is handled: the last request took long."""
         self._most_waiting = _NOTHING
-
-    @property
-    def has_long_request(self) -> bool:
-        """Whether a long request is being carried out, for which later ones wait."""
-        return self._engaged > 0
 
     @property
     def should_yield(self) -> bool:
@@ -151,7 +193,12 @@ class Session(Answering):
     @property
     def held(self) -> int:
         """Bytes in flight: the driver's, the outbox's, long requests', and what is kept for the client."""
-        return super().held + self._calls.size + self._engaged_bytes
+        return self.driver.held + self._output.held + self._calls.size + self._long.size
+
+    def keep(self, size: int) -> None:
+        """Count about so many bytes of memory as kept for the client until its connection ends."""
+        if not self.closed:
+            self._output.keep(size)
 
     @property
     def silent_since(self) -> float:
@@ -163,50 +210,84 @@ class Session(Answering):
         """When the connection last made progress: since then it has been silent, or within one frame."""
         return min(self.driver.last_activity, self.driver.frame_started)
 
+    # --- long requests
+
+    @property
+    def has_long_request(self) -> bool:
+        """Whether a long request is being carried out, for which later ones wait."""
+        return self._long.count > 0
+
     def run_long_request(self, task: Callable[[], Awaitable[None]], size: int) -> None:
         """Carry out a long request of `size` bytes; the client's later requests wait until it is done."""
-        self._begin(size)
-        self._nursery.start_soon(self._carry_out, task, size)
+        self._long.run(task, size, self)
 
     def begin_long_request(self, start: Callable[[Callable[[], None]], None], size: int) -> None:
         """As `run_long_request`, but without a task.
 
         `start` begins the request, and gets what is called once it is answered.
         """
-        self._begin(size)
-        starts = True
+        self._long.begin(start, size, self)
 
-        def ended() -> None:
-            self._end(size)
-            if not starts:
-                self._go_on()
-
-        start(ended)
-        starts = False
-
-    async def _carry_out(self, task: Callable[[], Awaitable[None]], size: int) -> None:
-        try:
-            await task()
-        except Exception as error:  # noqa: BLE001 - it is logged: a bug in one request must not end the others
-            self.failed(error)
-        finally:
-            self._end(size)
-        self._go_on()
-
-    def _begin(self, size: int) -> None:
-        self._engaged += 1
-        self._engaged_bytes += size
-        self.in_flight.add(size)
-
-    def _end(self, size: int) -> None:
-        self._engaged -= 1
-        self._engaged_bytes -= size
-        self.in_flight.add(-size)
-
-    def _go_on(self) -> None:
+    def go_on(self) -> None:
+        """Serve the requests that waited for the long one, which has ended."""
         self.flush()
-        if not self._closed and not self.stalled:
+        if not self.closed and not self.stalled:
             self.driver.resume()
+
+    # --- writing
+
+    def write(self, *chunks: Buffer) -> None:
+        """Put bytes in the outbox; `flush` sends them. Nothing happens once the connection is closed."""
+        if not self.closed:
+            self._output.write(*chunks)
+
+    def flush(self) -> None:
+        """Send what is buffered; the rest follows as the socket takes it."""
+        self._output.flush()
+
+    def output_waits(self, *, waits: bool) -> None:
+        """See `OutputOwner`."""
+        self.driver.writing = waits
+
+    def output_progressed(self) -> None:
+        """See `OutputOwner`: read on, as the client reads."""
+        self.driver.last_activity = trio.current_time()
+        if not self.stalled:
+            self.driver.resume()
+
+    def output_sent(self) -> None:
+        """See `OutputOwner`."""
+        if self._ends:
+            self._finish()
+
+    # --- answers
+
+    def reply(self, request: Request[Any], reply: Reply) -> None:
+        """Answer a held request."""
+        self.answer(request.header, request.serialize_type, reply)
+
+    def answer(self, request: Header, serialize_type: int, reply: Reply) -> None:
+        """Answer a request in its own serialisation; nothing is written for a one-way request.
+
+        An answer that does not fit in a frame is replaced by an error.
+        """
+        if not self.closed:
+            self.write(*self._answers.encode(request, serialize_type, reply))
+
+    @property
+    def intercepts(self) -> bool:
+        """Whether some answers are intercepted: then all must be written by `answer` or `reply`."""
+        return self._answers.intercepts
+
+    def intercept(self, request: Header, take: Callable[[bytes], None]) -> None:
+        """Pass the whole frame of the answer to one request to `take` instead of the client."""
+        self._answers.intercept(request, take)
+
+    def take_intercepted(self, opaque: int, frame: bytes) -> bool:
+        """Pass the whole frame of an answer on if it is intercepted; return whether it is."""
+        return self._answers.take_intercepted(opaque, frame)
+
+    # --- reading
 
     def serve(self, frames: list[RawFrame]) -> int:
         """Handle the frames of one read in order; return how many were handled before the session had to pause.
@@ -222,26 +303,29 @@ class Session(Answering):
 
     def misread(self, rest: Buffer) -> None:
         """Handle input that begins with no frame: TLS, HTTP/2, or the end of the connection."""
-        began = self.driver.began
-        if rest[0] == TLS_HANDSHAKE and not began:
-            self.begin_tls(bytes(rest))
-        elif rest[0] == HTTP2_PREFACE and not began and self._on_http2 is not None:
-            self.driver.close()
-            self._on_http2(self, bytes(rest), self._nursery)
+        first = None if self.driver.began else rest[0]
+        if first == TLS_HANDSHAKE and self._on_tls is None:
+            log.warning("closing %(peer)s: it begins TLS where none may begin", {"peer": self.remote_text})
+            self.close()
+        elif first == TLS_HANDSHAKE and self._on_tls is not None:
+            self._on_tls(self, bytes(rest))
+        elif first == HTTP2_PREFACE and self._on_http2 is not None:
+            self._on_http2(self, bytes(rest))
         else:
             longest, _ = self.in_flight.limits.longest_frame
             _, error = FrameReader(longest).receive(memoryview(rest))
             self.end(error, rest)
 
-    def begin_tls(self, first: bytes) -> None:
-        """Continue over TLS, of which `first` are the first bytes. TLS within TLS is refused."""
+    def hand_over(self) -> socket.socket:
+        """Give the socket away: the connection goes on in another form, and this session is closed without a word.
+
+        For a connection on which nothing was served.
+        """
         self.driver.close()
-        begin, self._on_tls = self._on_tls, None
-        if begin is None:
-            log.warning("closing %(peer)s: it begins TLS where none may begin", {"peer": self.remote_text})
-            self.close()
-        else:
-            begin(self, first, self._nursery)
+        self.closed = True
+        return self._output.sock
+
+    # --- the end
 
     def end(self, error: FrameError | None, start: Buffer = b"") -> None:
         """Stop reading because of this error, and close once earlier requests are answered.
@@ -257,12 +341,12 @@ class Session(Answering):
             limits.metrics.limited[key] += 1
             self._answer_first(start, FrameRefused(error.length, key, most))
         self.flush()
-        if not self._outbox.size:
+        if not self._output.size:
             self._finish()
 
     def refuse(self, error: ServerError) -> None:
         """End the connection and drop what it holds; answer its incomplete request if the client reads."""
-        if self._outbox.size:
+        if self._output.size:
             self.close()
             return
         beginning = self.driver.beginning()
@@ -270,7 +354,7 @@ class Session(Answering):
         self.driver.close()
         self._answer_first(beginning, error)
         self.flush()
-        if not self._outbox.size:
+        if not self._output.size:
             self._finish()
 
     def _answer_first(self, start: Buffer, error: ServerError) -> None:
@@ -283,10 +367,6 @@ class Session(Answering):
             self._drains = True
             self.write(refusal_frame(*found, error))
 
-    def _sent(self) -> None:
-        if self._ends:
-            self._finish()
-
     def _finish(self) -> None:
         """Close, as everything is sent; if not too many do so, let the client read a refusal first."""
         if self._drains and self._farewells.take():
@@ -297,7 +377,7 @@ class Session(Answering):
     async def _drain(self) -> None:
         try:
             # A driver's task may still wait for the socket, so this waits for a duplicate.
-            with contextlib.suppress(OSError, trio.ClosedResourceError), self._sock.dup() as sock:
+            with contextlib.suppress(OSError, trio.ClosedResourceError), self._output.sock.dup() as sock:
                 await drain(sock)
         finally:
             self._farewells.give_back()
@@ -310,10 +390,16 @@ class Session(Answering):
 
     def close(self) -> None:
         """Close the connection and notify its owner; further calls do nothing."""
-        if not self._closed:
-            super().close()
-            self._calls.close()
-            self._on_close(self)
+        if self.closed:
+            return
+        self.closed = True
+        self.driver.close()
+        self._output.close()
+        self._answers.forget()
+        self._calls.close()
+        self._on_close(self)
+
+    # --- requests of the server's own
 
     def limited(self, error: LimitExceeded) -> None:
         """Count that a limit refused a request of this client."""
@@ -343,7 +429,7 @@ class Session(Answering):
             done(None)
             return
         opaque, size = self._ask(code, ext, body, flag=0)
-        if self._closed:
+        if self.closed:
             done(None)
         else:
             self._calls.add(opaque, size=size, seconds=seconds, done=done)

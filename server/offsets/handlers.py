@@ -7,7 +7,7 @@ from typing import Final
 
 from rocketwire.server.core.errors import NotFound
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import Route
+from rocketwire.server.core.route import RequestRoutes, Route
 from rocketwire.server.offsets.consumed import commit_offset
 from rocketwire.store.protocol import StoreProtocol
 from rocketwire.store.tables.offsets import OffsetTable
@@ -73,7 +73,8 @@ def _earliest(services: OffsetServices, request: Request[headers.GetEarliestMsgS
     return Reply(fields=headers.GetEarliestMsgStoretimeResponseHeader(timestamp=timestamp))
 
 
-ROUTES: Final = (
+family: Final = RequestRoutes[OffsetServices](
+    "offset",
     Route(
         code=RequestCode.QUERY_CONSUMER_OFFSET,
         header=headers.QueryConsumerOffsetRequestHeader,

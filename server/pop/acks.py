@@ -14,7 +14,7 @@ from rocketwire.server.core.append import Append
 from rocketwire.server.core.clocks.clock import Clock
 from rocketwire.server.core.errors import response_code
 from rocketwire.server.core.pop_errors import DeliveryOver, NotInQueue
-from rocketwire.server.core.request import Reply, SharedReply
+from rocketwire.server.core.request import Reply
 from rocketwire.server.messages.message_writer import MessageWriter
 from rocketwire.server.pop.checks import PopChecks
 from rocketwire.server.pop.ordered import OrderedDeliveries, PopQueue
@@ -42,18 +42,14 @@ _JSON: Final = int(SerializeType.JSON)
 class FixedReply:
     """An answer that does not depend on where something was stored, nor on whether the disk has it in time."""
 
-    __slots__ = ("_shared",)
+    __slots__ = ("_reply",)
 
     def __init__(self, reply: Reply) -> None:
-        self._shared = SharedReply(reply)
+        self._reply = reply
 
     def reply(self, _appended: Sequence[AppendResult], _code: ResponseCode) -> Reply:
         """The answer."""
-        return self._shared.reply
-
-    def frame(self, opaque: int, _appended: Sequence[AppendResult], _code: ResponseCode) -> bytes:
-        """The frame of that answer."""
-        return self._shared.head(opaque, _JSON)
+        return self._reply
 
     def refused(self, error: Exception) -> Reply:
         """The code and text of the error."""

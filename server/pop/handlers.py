@@ -7,7 +7,7 @@ from typing import Any, Final
 from rocketwire.server.core.append import Append
 from rocketwire.server.core.pop_errors import NotInQueue
 from rocketwire.server.core.request import NOT_A_FRAME, Reply, Request
-from rocketwire.server.core.route import Route
+from rocketwire.server.core.route import RequestRoutes, Route
 from rocketwire.server.pop.polls import PollRequest, Polls
 from rocketwire.server.pop.services import PopServices, WaitingNotification, WaitingPop, poll_queue
 from rocketwire.wire.bodies import decode_body
@@ -109,7 +109,8 @@ def _polling_info(services: PopServices, request: Request[PollingInfoRequestHead
     return Reply(fields=PollingInfoResponseHeader(polling_num=waiting))
 
 
-ROUTES: Final = (
+family: Final = RequestRoutes[PopServices](
+    "pop",
     Route(
         code=RequestCode.POP_MESSAGE,
         header=PopMessageRequestHeader,

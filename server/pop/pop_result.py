@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from rocketwire.server.core.append import Append
 from rocketwire.server.core.errors import response_code
-from rocketwire.server.core.request import Reply, SharedReply
+from rocketwire.server.core.request import Reply
 from rocketwire.server.pop.ordered import OrderedBatch, PopQueue
 from rocketwire.store.append.drafts import AppendResult, Draft
 from rocketwire.wire.facts.codes import PopResponseCode, ResponseCode, SerializeType
@@ -168,10 +168,6 @@ class _PopAnswer:
     def reply(self, _appended: Sequence[AppendResult], _code: ResponseCode) -> Reply:
         """The messages; a check point that the disk does not have yet is no reason to keep them."""
         return self._found
-
-    def frame(self, opaque: int, _appended: Sequence[AppendResult], _code: ResponseCode) -> bytes:
-        """The frame of that answer."""
-        return b"".join([SharedReply(self._found).head(opaque, _JSON), *self._found.body])
 
     def refused(self, error: Exception) -> Reply:
         """The error for which nothing is taken."""

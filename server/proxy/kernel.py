@@ -19,8 +19,9 @@ import trio
 from rocketwire import native
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.net.admission.in_flight import InFlight
+from rocketwire.server.net.driver import HTTP2_PREFACE, TLS_HANDSHAKE
 from rocketwire.server.net.listener import IDLE_KEY, OpenConnection, ReturnConnection
-from rocketwire.server.net.session import HTTP2_PREFACE, TLS_HANDSHAKE, Session
+from rocketwire.server.net.session import Session
 from rocketwire.server.proxy.shadow import ShadowCluster
 from rocketwire.server.proxy.times import RelayTimeSums, sorted_codes
 from rocketwire.server.proxy.tunnels import HIGH_WATER, AdoptedConnection, OnRelayedAnswer, Relocation

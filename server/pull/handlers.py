@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import Route
+from rocketwire.server.core.route import RequestRoutes, Route
 from rocketwire.server.offsets.consumed import commit_offset
 from rocketwire.server.pull.answers import PullSpec
 from rocketwire.server.pull.checks import filter_of_pull
@@ -51,7 +51,8 @@ def _hold(services: PullServices, request: PullRequest, asked: PullSpec) -> None
     services.long_poll.hold(pull, asked, seconds)
 
 
-ROUTES: Final = (
+family: Final = RequestRoutes[PullServices](
+    "pull",
     Route(
         code=RequestCode.PULL_MESSAGE,
         header=PullMessageRequestHeader,

@@ -25,7 +25,7 @@ from msgspec.structs import replace
 from rocketwire.server.core.background import OVERDUE_MS, BackgroundBudget
 from rocketwire.server.core.errors import response_code
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.core.request import Peer, Reply, Request, SharedReply
+from rocketwire.server.core.request import Peer, Reply, Request
 from rocketwire.server.filters.held import FilterMemory
 from rocketwire.server.limits.limits import Limits
 from rocketwire.server.pull.answers import PullSpec
@@ -217,7 +217,6 @@ class LongPoll:
             if fetched.status is FetchStatus.NO_MATCHED_MESSAGE:
                 self._move_on(waiters, fetched.next_offset)
             return
-        answer = SharedReply(reply) if len(pulls) > 1 else reply
         for pull in pulls:
             if (not final and self._does_not_read(pull.peer)) or pull.waiters is None:
                 continue
@@ -227,7 +226,7 @@ class LongPoll:
                     self._answer(pull, refusal)
                     continue
                 self._answers.count_delivered(pull.group, pull.offset, asked, fetched, reply, pull.account)
-                self._answer(pull, answer)
+                self._answer(pull, reply)
             except Exception as error:  # answered to this pull only: other pulls did not cause it
                 log.exception("held pull from %(peer)s", {"peer": pull.peer.remote_text})
                 self._answer(pull, Reply(code=response_code(error), remark=str(error)))
@@ -238,7 +237,7 @@ class LongPoll:
             peer.flush()  # the outbox may be full of answers of this wake-up only
         return peer.congested
 
-    def _answer(self, pull: HeldPull, reply: Reply | SharedReply) -> None:
+    def _answer(self, pull: HeldPull, reply: Reply) -> None:
         pull.peer.reply(pull.request, reply)
         self._forget(pull)
         self._unsent[pull.peer] = None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.errors import MessageNotFound
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import Route
+from rocketwire.server.core.route import RequestRoutes, Route
 from rocketwire.server.limits.keys import LARGEST_BODY
 from rocketwire.server.messages.stored_message import stored_message
 from rocketwire.server.query.keys import QueryKeys
@@ -76,7 +76,8 @@ def _view(services: QueryServices, request: Request[ViewMessageRequestHeader]) -
     return Reply(body=(record,))
 
 
-ROUTES: Final = (
+family: Final = RequestRoutes[QueryServices](
+    "query",
     Route(
         code=RequestCode.QUERY_MESSAGE,
         header=QueryMessageRequestHeader,

@@ -12,7 +12,7 @@ from rocketwire.server.clients.groups import ClientGroups
 from rocketwire.server.core.errors import ServerError
 from rocketwire.server.core.long_tasks import ReplySteps, Steps, encode_answer, in_batches
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import Route
+from rocketwire.server.core.route import RequestRoutes, Route
 from rocketwire.server.filters.tag import is_tag_type
 from rocketwire.server.topics.topics import BrokerTopics
 from rocketwire.store.layout.consume_queue import ENTRY_SIZE, ENTRY_STRUCT
@@ -99,7 +99,8 @@ def _read(store: StoreProtocol, topic: str, queue_id: int, offsets: range) -> St
     return found
 
 
-ROUTES: Final = (
+family: Final = RequestRoutes[QueueEntryServices](
+    "queue",
     Route(
         code=RequestCode.QUERY_CONSUME_QUEUE,
         header=QueryConsumeQueueRequestHeader,

@@ -7,7 +7,7 @@ from typing import Final
 
 from rocketwire.server.core.append import Append, SuccessAnswer
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import Route
+from rocketwire.server.core.route import RequestRoutes, Route
 from rocketwire.server.retry.send_back import SendBack, refusal
 from rocketwire.wire import fast_headers
 from rocketwire.wire.facts.codes import RequestCode
@@ -27,7 +27,8 @@ def _send_back(send_back: SendBack, request: Request[ConsumerSendMsgBackRequestH
     return Append([draft], _DONE, size=len(draft.body), on_stored=counted)
 
 
-ROUTES: Final = (
+family: Final = RequestRoutes[SendBack](
+    "send back",
     Route(
         code=RequestCode.CONSUMER_SEND_MSG_BACK,
         header=ConsumerSendMsgBackRequestHeader,

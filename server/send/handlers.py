@@ -12,8 +12,8 @@ import msgspec
 from rocketwire.server.core.append import Append
 from rocketwire.server.core.errors import ServerError, response_code
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.core.request import Reply, Request, SharedReply
-from rocketwire.server.core.route import Route
+from rocketwire.server.core.request import Reply, Request
+from rocketwire.server.core.route import RequestRoutes, Route
 from rocketwire.server.send.checks import SendRequestFields
 from rocketwire.server.send.preparing import SendPreparer
 from rocketwire.store.append.drafts import AppendResult
@@ -59,31 +59,12 @@ class _Sent(msgspec.Struct, frozen=True, gc=False):
         )
         return Reply(code=code, fields=fields, ext=services.answers.ext)
 
-    def frame(self, opaque: int, appended: Sequence[AppendResult], code: ResponseCode) -> bytes:
-        """The frame of that answer."""
-        services = self.services
-        template = services.id_template
-        first = appended[0]
-        if len(appended) == 1:
-            ids = template % first.physical_offset
-        else:
-            ids = b",".join([template % record.physical_offset for record in appended])
-        return services.answers.encode(
-            code,
-            opaque,
-            ids,
-            self.queue_id,
-            first.queue_offset,
-            recall_handle=self.recall_handle,
-            transaction_id=self.transaction_id,
-        )
-
     def refused(self, error: Exception) -> Reply:
         """The answer to a send whose messages were not all stored."""
         return _refusal(self.services, error)
 
 
-def _send(services: SendServices, request: Request[SendRequestFields]) -> Reply | SharedReply | Append:
+def _send(services: SendServices, request: Request[SendRequestFields]) -> Reply | Append:
     """Check a send and have its messages stored. The header, not the code, says whether the body is a batch."""
     peer = request.peer
     try:
@@ -105,11 +86,12 @@ def _refusal(services: SendServices, error: Exception) -> Reply:
 
 
 @lru_cache(maxsize=16)  # where one send is over a quota, there are many
-def _over_quota(answers: SendReplyFrames, remark: str) -> SharedReply:
-    return SharedReply(Reply(code=ResponseCode.FLOW_CONTROL, remark=remark, ext=answers.ext))
+def _over_quota(answers: SendReplyFrames, remark: str) -> Reply:
+    return Reply(code=ResponseCode.FLOW_CONTROL, remark=remark, ext=answers.ext)
 
 
-ROUTES: Final = (
+family: Final = RequestRoutes[SendServices](
+    "send",
     Route(
         code=RequestCode.SEND_MESSAGE,
         header=SendMessageRequestHeader,

@@ -15,7 +15,7 @@ from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.errors import MessageIllegal, ServerError, response_code
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import Route
+from rocketwire.server.core.route import RequestRoutes, Route
 from rocketwire.server.messages.appending import Refusals
 from rocketwire.server.messages.message_writer import MessageWriter
 from rocketwire.server.send.keys import ReplyKeys
@@ -94,7 +94,8 @@ def _send_reply(services: ReplyServices, request: Request[SendMessageRequestHead
     return None
 
 
-ROUTES: Final = (
+family: Final = RequestRoutes[ReplyServices](
+    "reply",
     Route(
         code=RequestCode.SEND_REPLY_MESSAGE,
         header=SendMessageRequestHeader,

@@ -10,7 +10,7 @@ from rocketwire.server.config.broker_keys import BrokerKeys
 from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.errors import StatisticsUnknown
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import Route
+from rocketwire.server.core.route import RequestRoutes, Route
 from rocketwire.server.statistics.counters import Counters, Period
 from rocketwire.server.statistics.statistics import DELIVERED, STORED, GroupTopic, Statistics
 from rocketwire.server.statistics.windows import StatisticsColumn, Sums
@@ -107,7 +107,8 @@ def _view(services: StatisticsServices, request: Request[ViewBrokerStatsDataRequ
     )
 
 
-ROUTES: Final = (
+family: Final = RequestRoutes[StatisticsServices](
+    "statistics",
     Route(
         code=RequestCode.VIEW_BROKER_STATS_DATA,
         header=ViewBrokerStatsDataRequestHeader,

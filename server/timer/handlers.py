@@ -13,7 +13,7 @@ from rocketwire.server.config.live import LiveGroup
 from rocketwire.server.core.append import Append
 from rocketwire.server.core.errors import RecallFailed, ServerError, response_code
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import Route
+from rocketwire.server.core.route import RequestRoutes, Route
 from rocketwire.server.timer.recall import Recall
 from rocketwire.server.timer.timer import Timer
 from rocketwire.store.append.drafts import AppendResult
@@ -21,7 +21,6 @@ from rocketwire.store.layout.timer_check import CHECK_STRUCT
 from rocketwire.store.timer.check import encode_checkpoint
 from rocketwire.wire.errors import WireError
 from rocketwire.wire.facts.codes import RequestCode, ResponseCode
-from rocketwire.wire.frame import encode_frame
 from rocketwire.wire.headers.send import RecallMessageRequestHeader, RecallMessageResponseHeader
 
 #: 5.5.0 never sets the remark that its answers begin with.
@@ -45,10 +44,6 @@ class _Recalled(msgspec.Struct, frozen=True, gc=False):
     def reply(self, _appended: Sequence[AppendResult], _code: ResponseCode) -> Reply:
         """The answer when what cancels the message is stored."""
         return self.done
-
-    def frame(self, opaque: int, _appended: Sequence[AppendResult], _code: ResponseCode) -> bytes:
-        """The frame of that answer."""
-        return encode_frame(self.done.header(opaque))
 
     def refused(self, _error: Exception) -> Reply:
         """The answer when it is not stored."""
@@ -81,7 +76,8 @@ def _metrics(services: TimerServices, _request: Request[None]) -> Reply:
     return Reply(body=(services.timer.metrics(),))
 
 
-ROUTES: Final = (
+family: Final = RequestRoutes[TimerServices](
+    "timer",
     Route(code=RequestCode.GET_TIMER_CHECK_POINT, handler=_check_point, summary="how far the timer is"),
     Route(code=RequestCode.GET_TIMER_METRICS, handler=_metrics, summary="how many messages of each topic wait"),
     Route(

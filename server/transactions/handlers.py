@@ -11,7 +11,7 @@ from typing import Final
 
 from rocketwire.server.core.append import Append, SuccessAnswer
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import Route
+from rocketwire.server.core.route import RequestRoutes, Route
 from rocketwire.server.transactions.outcomes import DECISIONS, TransactionOutcomes, decision_refusal
 from rocketwire.wire import fast_headers
 from rocketwire.wire.facts.codes import RequestCode
@@ -43,7 +43,8 @@ def _end(ending: TransactionOutcomes, request: Request[EndTransactionRequestHead
     )
 
 
-ROUTES: Final = (
+family: Final = RequestRoutes[TransactionOutcomes](
+    "transaction",
     Route(
         code=RequestCode.END_TRANSACTION,
         header=EndTransactionRequestHeader,

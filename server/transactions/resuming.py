@@ -11,7 +11,7 @@ from typing import Final
 
 from rocketwire.server.core.errors import CheckNotResumed
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import Route
+from rocketwire.server.core.route import RequestRoutes, Route
 from rocketwire.server.messages.appending import Refusals
 from rocketwire.server.messages.stored_message import StoredMessage, stored_message
 from rocketwire.server.transactions.copies import HalfMessageCopies
@@ -79,7 +79,8 @@ def _resume(resuming: BackCheckResumption, request: Request[ResumeCheckHalfMessa
     return Reply()
 
 
-ROUTES: Final = (
+family: Final = RequestRoutes[BackCheckResumption](
+    "half message",
     Route(
         code=RequestCode.RESUME_CHECK_HALF_MESSAGE,
         header=ResumeCheckHalfMessageRequestHeader,

@@ -17,7 +17,7 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from rocketwire.server import serving as composition
-from rocketwire.server.broker import Broker
+from rocketwire.server.broker.broker import Broker
 from rocketwire.server.net.listener import Listener
 from rocketwire.wire.facts.codes import PullSysFlag, RequestCode
 from rocketwire.wire.frame import FRAME_PREFIX, encode_frame
@@ -127,7 +127,7 @@ class _Serving:
         assert not broker.clients._consumers
         assert not broker.clients._producers
         assert not broker.clients._producer_peers
-        assert broker.long_poll.held == 0
+        assert broker.pulls.long_poll.held == 0
 
     async def _assert_alive(self) -> None:
         for client in (self._server.broker(), self._server.name_server()):

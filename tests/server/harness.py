@@ -29,14 +29,13 @@ from rocketwire.server.core.append import Append
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.long_tasks import LongTaskScheduler, PausedTask, Steps
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.core.request import ClientAnswer, Reply, SharedReply
+from rocketwire.server.core.request import ClientAnswer, Reply
 from rocketwire.server.core.threads import RunSync
 from rocketwire.server.dispatch.group import AppendGroup
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.limits.limits import Limits
 from rocketwire.server.messages.message_writer import MessageWriter
 from rocketwire.server.net.admission.in_flight import InFlight
-from rocketwire.server.net.answering import Answering
 from rocketwire.server.net.tls.contexts import TlsContexts
 from rocketwire.server.net.tls.gate import TlsGate
 from rocketwire.server.net.tls.settings import TlsSettings
@@ -166,7 +165,6 @@ def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(FastHeaders, "decode", lambda *_: None)
     monkeypatch.setattr(AppendGroup, "add", alone)
-    monkeypatch.setattr(Answering, "intercepts", True)
 
 
 def free_port(host: str = "127.0.0.1") -> int:
@@ -716,7 +714,7 @@ class FakePeer:
         self.calls.append(Call(code, ext, body, seconds, done))
 
     def reply(self, request: Any, reply: Any) -> None:
-        self.replies.append((request, reply.reply if isinstance(reply, SharedReply) else reply))
+        self.replies.append((request, reply))
 
     def flush(self) -> None:
         self.flushed += 1

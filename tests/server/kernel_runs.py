@@ -10,9 +10,9 @@ from typing import Any
 
 import trio
 
-from rocketwire.server.broker import Broker
+from rocketwire.server.broker.broker import Broker
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.core.request import Reply, SharedReply
+from rocketwire.server.core.request import Reply
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
 from rocketwire.server.name_server.routes import RouteTable
 from rocketwire.server.registry import broker_families
@@ -36,7 +36,6 @@ class Wire:
     born_host: bytes = encode_host(*PEER)
     congested: bool = False
     pauses: bool = False
-    intercepts: bool = False
     data: bytearray = field(default_factory=bytearray)
 
     def write(self, *chunks: bytes) -> None:
@@ -63,7 +62,7 @@ class Wire:
         self.write(encode_frame(header, b"".join(reply.body), serialize_type))
 
     def reply(self, request: Any, reply: Any) -> None:
-        self.answer(request.header, request.serialize_type, reply.reply if isinstance(reply, SharedReply) else reply)
+        self.answer(request.header, request.serialize_type, reply)
 
     def who(self, code: int = 0) -> dict[str, object]:
         return {"code": code}
@@ -104,12 +103,12 @@ class Run:
             run_flush=run_inline,
         )
         self.dispatcher = FrameDispatcher(
-            broker_families(self.broker), metrics=self.metrics, storing=self.broker.storing
+            broker_families(self.broker), metrics=self.metrics, storing=self.broker.sends.storing
         )
 
     def read(self, data: bytes) -> dict[int, Frame]:
         """Serve what one read brought; give the answers by opaque."""
-        sends = self.broker.kernel_sends
+        sends = self.broker.sends.kernel
         if not self.kernel:
             self._serve(data)
             return self.wire.take()
@@ -143,9 +142,9 @@ def running(store: Path, clock: Clock | None = None, *, kernel: bool, **changes:
     try:
         yield run
     finally:
-        while run.broker.store.dispatch_index():
+        while run.broker.base.store.dispatch_index():
             pass
-        run.broker.store.close()
+        run.broker.base.store.close()
 
 
 def files_of(store: Path) -> dict[str, bytes]:

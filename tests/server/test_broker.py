@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import trio
 
-from rocketwire.server.broker import Broker
+from rocketwire.server.broker.broker import Broker
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.name_server.routes import RouteTable
 from rocketwire.server.net.addresses import HostUnknown
@@ -48,7 +48,7 @@ def made(store: Path, routes: RouteTable | None = None, host: str = "127.0.0.1",
 
 async def test_a_name_is_advertised_by_its_address_in_ids(tmp_path: Path) -> None:
     broker = made(tmp_path, host="localhost")
-    assert broker.store_host in {
+    assert broker.base.store_host in {
         bytes([127, 0, 0, 1]) + (10911).to_bytes(4, "big"),
         bytes(15) + b"\x01" + (10911).to_bytes(4, "big"),
     }
@@ -68,9 +68,9 @@ async def test_what_the_start_recovered_is_logged(
     caplog.set_level(logging.INFO, "rocketwire")
     broker = made(tmp_path)
     fields = decode_ext(SendMessageRequestHeader, send_ext("BenchmarkTest"), short=True)
-    prepared = broker.sending.drafts.message(fields, memoryview(b"x"), broker.store_host, "peer")
-    broker.storing.append_and_report(prepared.drafts, lambda *_: None, wait=False)
-    end = broker.store.max_physical_offset
+    prepared = broker.sends.sending.drafts.message(fields, memoryview(b"x"), broker.base.store_host, "peer")
+    broker.sends.storing.append_and_report(prepared.drafts, lambda *_: None, wait=False)
+    end = broker.base.store.max_physical_offset
     broker.close()
     if not clean:
         (tmp_path / "abort").touch()
@@ -84,7 +84,7 @@ async def test_what_the_start_recovered_is_logged(
 @pytest.mark.parametrize(("kind", "waits"), [("ASYNC_FLUSH", False), ("SYNC_FLUSH", True)])
 async def test_only_under_sync_flush_is_there_a_group_commit(tmp_path: Path, kind: str, waits: bool) -> None:
     broker = made(tmp_path, flush_disk_type=kind)
-    assert (broker._flush is not None) is waits
+    assert (broker.sends.flush is not None) is waits
     broker.close()
 
 
@@ -100,7 +100,7 @@ async def test_a_closed_connection_is_forgotten_by_all_services(tmp_path: Path) 
 
 async def test_closing_writes_the_offsets_and_leaves_a_clean_store(tmp_path: Path) -> None:
     broker = made(tmp_path)
-    broker.offsets.commit("G", "T", 0, 7)
+    broker.tables.offsets.commit("G", "T", 0, 7)
     assert (tmp_path / "abort").exists()
     broker.close()
     assert not (tmp_path / "abort").exists()
@@ -114,7 +114,7 @@ async def test_tables_that_change_are_written_at_their_intervals_and_at_the_stop
         broker.start(nursery)
         await settle()
         delay_offsets, filters = (
-            table for table, what, _ in broker._tables if what in {"delay offsets", "consumer filters"}
+            table for table, what, _ in broker.tables._saved if what in {"delay offsets", "consumer filters"}
         )
         assert isinstance(delay_offsets, DelayOffsetTable)
         assert isinstance(filters, ConsumerFilterTable)
@@ -151,7 +151,7 @@ async def test_the_store_is_closed_even_when_the_offsets_cannot_be_written(
 
     broker = made(tmp_path)
     monkeypatch.setattr(OffsetTable, "persist", full)
-    (filters,) = (table for table, _, _ in broker._tables if isinstance(table, ConsumerFilterTable))
+    (filters,) = (table for table, _, _ in broker.tables._saved if isinstance(table, ConsumerFilterTable))
     filters.put(ConsumerFilter(topic="T", consumer_group="G"))
     with pytest.raises(StoreNotWritable):
         broker.close()
@@ -162,16 +162,16 @@ async def test_the_store_is_closed_even_when_the_offsets_cannot_be_written(
 async def test_clients_that_wait_for_the_disk_are_a_reason_to_let_other_tasks_run(tmp_path: Path) -> None:
     for kind in ("SYNC_FLUSH", "ASYNC_FLUSH"):
         broker = made(tmp_path / kind, flush_disk_type=kind)
-        assert not broker._others_are_due()
-        if broker._flush is not None:
-            broker._flush.wait_durable(1, lambda _: None)
-            assert broker._others_are_due()
+        assert not broker.sends.others_are_due
+        if broker.sends.flush is not None:
+            broker.sends.flush.wait_durable(1, lambda _: None)
+            assert broker.sends.others_are_due
         broker.close()
 
 
 async def test_timer_messages_are_delivered_by_a_broker(tmp_path: Path) -> None:
     broker = made(tmp_path)
-    store, clock = broker.store, broker.clock
+    store, clock = broker.base.store, broker.base.clock
     assert isinstance(clock, Clock)
     async with trio.open_nursery() as nursery:
         broker.start(nursery)
@@ -182,8 +182,8 @@ async def test_timer_messages_are_delivered_by_a_broker(tmp_path: Path) -> None:
         mock_clock().jump(2.5)
         await settle()
         assert bodies(store, "T") == [b"a"]
-        assert broker.timer is not None
-        assert broker.timer.counts.delivered == 1
+        assert broker.delays.timer is not None
+        assert broker.delays.timer.counts.delivered == 1
         nursery.cancel_scope.cancel()
     broker.close()
     assert (tmp_path / "config" / "timercheck").exists()
@@ -191,7 +191,7 @@ async def test_timer_messages_are_delivered_by_a_broker(tmp_path: Path) -> None:
 
 async def test_a_broker_without_a_timer_leaves_its_files_alone(tmp_path: Path) -> None:
     broker = made(tmp_path, timer_wheel_enable=False)
-    assert broker.timer is None
+    assert broker.delays.timer is None
     async with trio.open_nursery() as nursery:
         broker.start(nursery)
         await settle()

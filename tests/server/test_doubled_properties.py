@@ -132,7 +132,7 @@ async def test_a_5x_clients_batch_is_found_by_the_keys_that_apache_finds_it_by(t
     asked = golden.batches("4.9.7")
     with running(tmp_path, kernel=kernel, **CHANGES) as served:
         send_all(served, requests(asked["cases"]))
-        while served.broker.store.dispatch_index():
+        while served.broker.base.store.dispatch_index():
             pass
         for opaque, (key, offsets) in enumerate(asked["found"].items()):
             fields = QueryMessageRequestHeader(

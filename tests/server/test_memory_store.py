@@ -16,7 +16,7 @@ from rocketwire.server.core.cache_invalidation import CacheInvalidation
 from rocketwire.server.core.clocks.due_time import DueTime
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.core.request import Reply, Request
-from rocketwire.server.core.route import Route
+from rocketwire.server.core.route import Family
 from rocketwire.server.delay.delivery import DelayDelivery
 from rocketwire.server.filters.consumer_filters import ConsumerFilters
 from rocketwire.server.filters.keys import FilterKeys
@@ -169,20 +169,18 @@ class Rig:
             wake=lambda: None,
             budget=BackgroundBudget(),
         )
-        families: list[tuple[tuple[Route, ...], Any]] = [
-            (
-                send.ROUTES,
+        families: list[Family] = [
+            send.family(
                 send.SendServices(
                     sending=SendPreparer(drafts, throttle),
                     answers=SendReplyFrames(region="r", trace_on=True, version=407),
                     store_host=HOST,
-                ),
+                )
             ),
-            (pull.ROUTES, pulls),
-            (offset.ROUTES, offset.OffsetServices(offsets=offsets, store=store)),
-            (query.ROUTES, query.QueryServices(access=None, keys=live[QueryKeys], store=store)),
-            (
-                send_back.ROUTES,
+            pull.family(pulls),
+            offset.family(offset.OffsetServices(offsets=offsets, store=store)),
+            query.family(query.QueryServices(access=None, keys=live[QueryKeys], store=store)),
+            send_back.family(
                 SendBack(
                     broker_keys=live[BrokerKeys],
                     store=store,
@@ -190,11 +188,11 @@ class Rig:
                     choose=lambda _: 0,
                     invalidation=CacheInvalidation(),
                     counters=Counters(),
-                ),
+                )
             ),
-            (transaction.ROUTES, transactions.ending),
+            transaction.family(transactions.ending),
         ]
-        self._routes = {route.code: (route, services) for routes, services in families for route in routes}
+        self._routes = {route.code: (route, family.services) for family in families for route in family.routes}
 
     def ask(self, code: RequestCode, ext: dict[str, str], body: bytes = b"") -> Reply:
         """What a handler answers at once."""

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from rocketwire.server import banner, run
-from rocketwire.server.broker import Broker
+from rocketwire.server.broker.broker import Broker
 from rocketwire.server.configuration import ServerConfig
 from rocketwire.server.net.listener import AddressInUse, bind
 from rocketwire.store.errors import ConfigInvalid, StoreForeign, StoreLocked

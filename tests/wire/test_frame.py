@@ -1,6 +1,5 @@
 import struct
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +16,6 @@ from rocketwire.wire.facts.codes import MAX_FRAME_LENGTH
 from rocketwire.wire.frame import (
     FRAME,
     FRAME_PREFIX,
-    FrameTemplate,
     decode_frame,
     encode_frame,
     encode_frame_head,
@@ -46,47 +44,6 @@ def test_a_head_is_the_frame_without_its_body() -> None:
 
 opaques = st.integers(-(2**31), 2**31 - 1)
 texts = st.text(max_size=20) | st.sampled_from(['"opaque":0,', 'x"opaque', "opaque", '":0,'])
-
-
-@given(
-    binary_headers
-    | st.builds(
-        Header,
-        code=st.just(0),
-        opaque=opaques,
-        language=texts,
-        remark=st.none() | texts,
-        ext=st.none() | st.dictionaries(texts, texts, max_size=3),
-    ),
-    st.lists(opaques, max_size=5),
-    st.integers(0, 100),
-    st.sampled_from([0, 1]),
-)
-def test_heads_that_differ_in_their_opaques_alone(
-    header: Header, opaques: list[int], body_length: int, serialize_type: int
-) -> None:
-    try:
-        heads = FrameTemplate(header, body_length, serialize_type)
-    except HeaderInvalid:
-        with pytest.raises(HeaderInvalid):
-            encode_frame_head(header, body_length, serialize_type)
-        return
-    for opaque in opaques:
-        one = msgspec.structs.replace(header, opaque=opaque)
-        assert heads.with_opaque(opaque) == encode_frame_head(one, body_length, serialize_type)
-
-
-def test_the_longest_frame_of_heads() -> None:
-    room = MAX_FRAME_LENGTH - FRAME_PREFIX.size - len(encode_header(HEADER, 0))
-    heads = FrameTemplate(HEADER, room)
-    assert heads.with_opaque(HEADER.opaque) == encode_frame_head(HEADER, room)
-    with pytest.raises(FrameTooLong):
-        heads.with_opaque(10)
-
-
-def test_heads_of_an_unknown_type() -> None:
-    with pytest.raises(SerializeTypeUnknown):
-        FrameTemplate(HEADER, 0, 2)
 
 
 @given(st.binary(max_size=100))

@@ -17,7 +17,7 @@ from rocketwire.server.grpc.transport.context import GrpcContext
 from rocketwire.server.grpc.transport.pending_requests import PendingRequests
 from rocketwire.server.grpc.transport.writing import Writing
 from rocketwire.server.limits.limits import UNREAD_ANSWERS_KEY
-from rocketwire.server.net.outgoing import HIGH_WATER
+from rocketwire.server.net.output import HIGH_WATER
 from rocketwire.wire.grpc.codes import GrpcStatus
 
 log = logging.getLogger(__name__)

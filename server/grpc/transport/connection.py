@@ -18,14 +18,14 @@ import trio
 from google.protobuf.message import DecodeError, Message
 
 from rocketwire.server.core.long_tasks import PausedTask, Steps
-from rocketwire.server.core.request import Reply, Request, SharedReply
+from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.grpc.calls import Call, GrpcMethod, MethodKind, RpcSteps
 from rocketwire.server.grpc.transport.answering import Answering
 from rocketwire.server.grpc.transport.context import GrpcContext
 from rocketwire.server.grpc.transport.fast_path import serve_on_fast_path
-from rocketwire.server.grpc.transport.reader import Reader
 from rocketwire.server.grpc.transport.request_bounds import CALL_BYTES, REFUSED_CALL, RequestMalformed, request_bytes
 from rocketwire.server.grpc.transport.streams import MessageStream, MessageStreams
+from rocketwire.server.net.reader import Reader
 from rocketwire.wire.grpc.checks import check_client_id
 from rocketwire.wire.grpc.codes import GrpcStatus
 from rocketwire.wire.header import Header
@@ -71,6 +71,7 @@ class Connection(Answering):
         "_later",
         "_on_close",
         "_place",
+        "_reader",
         "_requests",
         "_served",
         "_should_yield",
@@ -97,18 +98,17 @@ class Connection(Answering):
         self._served = False
         self._later = False
         self._should_yield = False
-        self.driver = Reader(sock, self, serving.turns)
+        self._reader = Reader(sock, self, self.in_flight, serving.rounds)
 
     async def run(self, first: bytes) -> None:
         """Read until either end closes the connection; `first` is what was read of it before."""
-        driver = self.driver
-        assert isinstance(driver, Reader)  # noqa: S101 - made above
-        await driver.run(first)
+        await self._reader.run(first)
 
     # --- reading
 
     def receive(self, data: memoryview) -> None:
         """Serve what was read; `send_out` sends what comes of it."""
+        self.last_activity = trio.current_time()
         events = self._http2.receive(data)
         self._serving.bounds.refuse_calls(events)
         if not (self._events or self._requests):
@@ -123,7 +123,8 @@ class Connection(Answering):
         if self._served:
             return False  # further down on the stack it is done already
         self._serve()
-        return self.send_out()
+        self.send_out()
+        return self.unserved
 
     async def serve_rest(self) -> None:
         """Serve what is left, one connection after the other with other tasks between them."""
@@ -132,11 +133,10 @@ class Connection(Answering):
                 self.serve()
                 await trio.lowlevel.checkpoint()
 
-    def send_out(self) -> bool:
-        """Send what is answered; return whether there is more to serve, after other tasks."""
+    def send_out(self) -> None:
+        """Send what is answered."""
         self.flush()
         self._serving.dispatch.settle()
-        return self.unserved
 
     @property
     def full(self) -> bool:
@@ -216,7 +216,7 @@ class Connection(Answering):
             level = logging.DEBUG if code == NO_ERROR else logging.WARNING
             log.log(level, "closing %(peer)s: HTTP/2: %(reason)s", {"peer": self.remote_text, "reason": reason})
             self._ends = True
-            self.driver.close()
+            self._reader.close()
 
     def _begin(self, stream: int, path: str, headers: Mapping[str, str], payload: bytes | Exception) -> None:
         """Begin a call; its request is an error if it is refused.
@@ -322,10 +322,6 @@ class Connection(Answering):
                 self._ask(call, requests)
                 self._go_on()
 
-    def reply(self, request: Request[Any], reply: Reply | SharedReply) -> None:
-        """Take the reply to a request, which may be that of several."""
-        self.answer(request.header, request.serialize_type, reply if isinstance(reply, Reply) else reply.reply)
-
     def _reset(self, stream: int) -> None:
         """The client cancels a stream."""
         self._streams.reset(stream)
@@ -344,6 +340,10 @@ class Connection(Answering):
         except Exception as error:  # noqa: BLE001 - it is logged: others are to be cancelled, too
             self.failed(error)
 
+    def disconnected(self) -> None:
+        """Close: the other end has, or the connection is broken."""
+        self.close()
+
     # --- the caller
 
     @property
@@ -361,11 +361,6 @@ class Connection(Answering):
         if call is not None:
             self._http2.reset(call.stream, INTERNAL_ERROR)
             self._reset(call.stream)
-
-    @property
-    def intercepts(self) -> bool:
-        """All answers go to calls: none is a frame."""
-        return True
 
     def request_yield(self) -> None:
         """Let other tasks run before more is served."""
@@ -391,7 +386,14 @@ class Connection(Answering):
         """Forget a stream of messages, which this end has finished."""
         self._streams.forget(stream)
 
-    def _sent(self) -> None:
+    def output_progressed(self) -> None:
+        """See `OutputOwner`: read on, as the client reads."""
+        self.last_activity = trio.current_time()
+        if not self.stalled:
+            self._reader.resume()
+
+    def output_sent(self) -> None:
+        """See `OutputOwner`."""
         self._nursery.start_soon(self._send_more)
 
     async def _send_more(self) -> None:
@@ -404,19 +406,19 @@ class Connection(Answering):
     def place(self) -> str:
         """The client's address; empty: it is on this machine, whichever of its addresses it uses."""
         if self._place is None:
-            here = ip_address(self.host).is_loopback or self._sock.getsockname()[0] == self.host
+            here = ip_address(self.host).is_loopback or self._output.sock.getsockname()[0] == self.host
             self._place = "" if here else self.host
         return self._place
 
     @property
     def silent_since(self) -> float:
         """When bytes were last received or sent."""
-        return self.driver.last_activity
+        return self.last_activity
 
     @property
     def last_sign_of_life(self) -> float:
         """When the connection last made progress: since then it has been silent, or has let answers wait."""
-        return min(self.driver.last_activity, self._unread_since)
+        return min(self.last_activity, self._unread_since)
 
     def refuse(self, _error: Exception) -> None:
         """End the connection and drop what it holds."""
@@ -429,6 +431,7 @@ class Connection(Answering):
         """Say good-bye, as far as the socket takes it, and close; further calls do nothing."""
         if self._closed:
             return
+        self._reader.close()
         super().close()
         for call in [*self._calls.values(), *self._unsent_calls(), *self._asked.stream_calls()]:
             self._cancel(call)

@@ -16,8 +16,8 @@ from rocketwire.server.grpc.metadata import read_proof
 from rocketwire.server.grpc.transport.cancel_queue import CancelQueue
 from rocketwire.server.grpc.transport.request_bounds import RequestBounds
 from rocketwire.server.grpc.transport.streams import StreamFactory
-from rocketwire.server.grpc.transport.turns import Turns
 from rocketwire.server.net.admission.in_flight import InFlight
+from rocketwire.server.net.rounds import ReadRounds
 from rocketwire.wire.grpc.methods import ANONYMOUS
 from rocketwire.wire.http2.events import Event, Http2
 
@@ -71,7 +71,7 @@ class GrpcContext:
         no_http2: That of connections that are closed: it has no calls, so it keeps no answers.
         in_flight: Counts the bytes in flight.
         works: Carries out long work.
-        turns: Those that read the connections; None: each is read by a task of its own.
+        rounds: Reads many connections together; None: each is read by a task of its own.
         rest: Held by the connection that serves what is left of a read, for one pass of the event loop.
         plain: By path, what serves plain calls in a shorter way.
     """
@@ -89,7 +89,7 @@ class GrpcContext:
     no_http2: Http2
     in_flight: InFlight
     works: LongTaskScheduler
-    turns: Turns | None
+    rounds: ReadRounds | None
     rest: trio.Lock
     fast_paths: Mapping[str, FastPath]
 

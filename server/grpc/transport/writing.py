@@ -13,27 +13,38 @@ import trio
 from rocketwire.server.grpc.calls import Call
 from rocketwire.server.limits.limits import CONNECTION_BYTES_KEY
 from rocketwire.server.net.admission.in_flight import InFlight
-from rocketwire.server.net.outgoing import HIGH_WATER, Outgoing
+from rocketwire.server.net.output import HIGH_WATER, Output
+from rocketwire.wire.addresses import Address
+from rocketwire.wire.hosts import encode_host
 from rocketwire.wire.http2.events import Http2
 
 _KEPT_EACH: Final = 512
 """Bytes that a call keeps until it is answered, beside what it holds of the request."""
 
 
-class Writing(Outgoing):
+class Writing:
     """What a connection sends: answers wait in HTTP/2 for the client's windows, then in the outbox for its socket."""
 
     __slots__ = (
         "_calls",
+        "_closed",
         "_ends",
         "_held",
         "_http2",
         "_leaving",
+        "_nursery",
+        "_output",
         "_put",
         "_queued",
         "_returns",
         "_taken",
         "_unread_since",
+        "born_host",
+        "host",
+        "in_flight",
+        "last_activity",
+        "remote",
+        "remote_text",
     )
 
     def __init__(
@@ -45,7 +56,15 @@ class Writing(Outgoing):
         nursery: trio.Nursery,
         in_flight: InFlight,
     ) -> None:
-        super().__init__(sock, remote, nursery=nursery, in_flight=in_flight)
+        host, port = self.remote = remote
+        self.host = host
+        self.remote_text = str(Address(host=host, port=port))
+        self.born_host = encode_host(host, port)
+        self.in_flight = in_flight
+        self.last_activity = trio.current_time()
+        self._nursery = nursery
+        self._output = Output(sock, self, nursery=nursery, in_flight=in_flight)
+        self._closed = False
         self._http2 = http2
         self._calls: dict[int, Call] = {}
         self._queued = 0  # bytes of calls that are read and not begun
@@ -60,6 +79,11 @@ class Writing(Outgoing):
         self._unread_since = math.inf  # when the client last made room for answers that wait
 
     @property
+    def closed(self) -> bool:
+        """Whether the connection is closed."""
+        return self._closed
+
+    @property
     def http2(self) -> Http2:
         """The protocol's state; that of a closed connection has no calls."""
         return self._http2
@@ -67,7 +91,7 @@ class Writing(Outgoing):
     @property
     def _waits(self) -> bool:
         """Whether so much waits for the client that no further call is begun, and no request of one served."""
-        return self._outbox.size + self._http2.waiting > HIGH_WATER and not self._closed
+        return self._output.size + self._http2.waiting > HIGH_WATER and not self._closed
 
     @property
     def congested(self) -> bool:
@@ -77,18 +101,32 @@ class Writing(Outgoing):
     @property
     def stalled(self) -> bool:
         """Whether to read no further requests now; a client that closed its windows is read: it may open them."""
-        return self._outbox.size > HIGH_WATER
+        return self._output.size > HIGH_WATER
+
+    def keep(self, size: int) -> None:
+        """Count about so many bytes of memory as kept for the client until its connection ends."""
+        if not self._closed:
+            self._output.keep(size)
+
+    def output_progressed(self) -> None:
+        """See `OutputOwner` and `Connection`."""
+
+    def output_sent(self) -> None:
+        """See `OutputOwner` and `Connection`."""
+
+    def output_waits(self, *, waits: bool) -> None:
+        """See `OutputOwner`."""
 
     def flush(self) -> None:
         """Send what may be sent now: the client's windows allow it."""
         if self._closed:
             return
-        if self._outbox.size <= HIGH_WATER:
+        if self._output.size <= HIGH_WATER:
             self._put_out()
         self._count_taken()
-        super().flush()
+        self._output.flush()
         self._forget_sent()
-        if self._ends and not self._outbox.size:
+        if self._ends and not self._output.size:
             self.close()
 
     def _put_out(self) -> None:
@@ -102,14 +140,14 @@ class Writing(Outgoing):
             self._unread_since = trio.current_time()
         if data:
             self._put += len(data)
-            self.write(data)
+            self._output.write(data)
         if self._returns and not self._http2.waiting:
             self._leaving.extend((self._put, call) for call in self._returns.values())
             self._returns.clear()
 
     def _forget_sent(self) -> None:
         """Forget the answers that the socket has taken."""
-        leaving, sent = self._leaving, self._put - self._outbox.size
+        leaving, sent = self._leaving, self._put - self._output.size
         while leaving and leaving[0][0] <= sent:
             _, call = leaving.popleft()
             call.undo = None  # it holds the call and all messages: a cycle, which only the collector would find
@@ -130,7 +168,7 @@ class Writing(Outgoing):
     @property
     def held(self) -> int:
         """Bytes in flight."""
-        return super().held + self._taken
+        return self._output.held + self._taken
 
     def _say_goodbye(self) -> None:
         """Send what is answered and the good-bye, as far as the socket takes them."""
@@ -140,9 +178,8 @@ class Writing(Outgoing):
             self._put_out()  # else the good-bye may overtake it
             self._http2.goaway(0)
             self._put_out()
-        if not self.driver.writing and self._outbox.size:
-            with contextlib.suppress(OSError):
-                self._outbox.send()
+        with contextlib.suppress(OSError):
+            self._output.send_now()
         self._forget_sent()
 
     def _leave_streams(self) -> None:
@@ -153,7 +190,8 @@ class Writing(Outgoing):
         if self._closed:
             return
         self._say_goodbye()
-        super().close()
+        self._closed = True
+        self._output.close()
         self.in_flight.add(-self._taken)
         self._taken = 0
 

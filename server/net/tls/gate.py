@@ -11,7 +11,7 @@ import trio
 
 from rocketwire.server.net.admission.admission import rate_group
 from rocketwire.server.net.admission.in_flight import InFlight
-from rocketwire.server.net.session import TLS_HANDSHAKE
+from rocketwire.server.net.driver import TLS_HANDSHAKE
 from rocketwire.server.net.tls.buffered import BufferedBytes
 from rocketwire.server.net.tls.connection import TlsConnection, receive
 from rocketwire.server.net.tls.contexts import TlsContexts

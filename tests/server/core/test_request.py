@@ -4,16 +4,13 @@ from typing import Any
 
 import pytest
 
-from rocketwire.server.core.request import Reply, Request, SharedReply
+from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.net.session import Session
-from rocketwire.wire.errors import FrameTooLong
-from rocketwire.wire.facts.codes import FLAG_RESPONSE, MAX_FRAME_LENGTH, VERSION_4_9_7, PullSysFlag, RequestCode
-from rocketwire.wire.frame import Frame, decode_frame, encode_frame_head
+from rocketwire.wire.facts.codes import FLAG_RESPONSE, VERSION_4_9_7, PullSysFlag, RequestCode
 from rocketwire.wire.header import Header
 from rocketwire.wire.headers.offset import QueryConsumerOffsetResponseHeader
 from tests.server.harness import (
     BINARY,
-    JSON,
     Client,
     FakePeer,
     Server,
@@ -94,18 +91,3 @@ async def test_no_request_is_held_with_its_body(
 def test_the_header_of_an_answer(reply: Reply, ext: dict[str, str] | None) -> None:
     expected = Header(code=0, opaque=7, flag=FLAG_RESPONSE, version=VERSION_4_9_7, ext=ext)
     assert reply.header(7) == expected
-
-
-@pytest.mark.parametrize("serialize_type", [JSON, BINARY])
-def test_a_shared_reply_is_each_ones_own(serialize_type: int) -> None:
-    reply = Reply(remark="FOUND", fields=FIELDS, body=(b"ab", memoryview(b"c")))
-    shared = SharedReply(reply)
-    for opaque in (0, 7, 2**31 - 1, -1):
-        head = shared.head(opaque, serialize_type)
-        assert head == encode_frame_head(reply.header(opaque), 3, serialize_type)
-        assert decode_frame(head + b"abc") == Frame(reply.header(opaque), b"abc", serialize_type)
-
-
-def test_a_shared_reply_that_no_frame_holds() -> None:
-    with pytest.raises(FrameTooLong):
-        SharedReply(Reply(body=(bytes(MAX_FRAME_LENGTH),))).head(1, JSON)

@@ -10,6 +10,7 @@ from rocketwire.server.core.metrics import UNSERVED, Metrics
 from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.core.route import Family, Route
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
+from rocketwire.server.dispatch.execution import RequestExecution
 from rocketwire.store.errors import StoreClosed
 from rocketwire.store.store import MessageStore
 from rocketwire.wire.connection import RawFrame
@@ -246,7 +247,7 @@ async def test_a_header_that_is_none_ends_serving() -> None:
 async def test_an_answer_that_no_frame_holds_is_an_error_without_a_body(
     broker: Client, monkeypatch: pytest.MonkeyPatch, serialize_type: int, reply: Reply, problem: str
 ) -> None:
-    monkeypatch.setattr(FrameDispatcher, "_reply", lambda *_: reply)
+    monkeypatch.setattr(RequestExecution, "_reply", lambda *_: reply)
     answer = await broker.ask(RequestCode.GET_MAX_OFFSET, {"topic": "T", "queueId": "0"}, serialize_type=serialize_type)
     assert answer.header.code == ResponseCode.SYSTEM_ERROR
     assert problem in (answer.header.remark or "")

@@ -238,7 +238,7 @@ async def test_a_client_that_does_not_read_is_not_called(
 ) -> None:
     session = await session_of(broker, sessions)
     got: list[ClientAnswer | None] = []
-    monkeypatch.setattr("rocketwire.server.net.outgoing.HIGH_WATER", -1)
+    monkeypatch.setattr("rocketwire.server.net.output.HIGH_WATER", -1)
     session.call(307, {}, b"", seconds=3, done=got.append)
     assert got == [None]
     await broker.arrived()

@@ -14,7 +14,7 @@ from rocketwire import native
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
 from rocketwire.server.monitoring.latencies import BOUNDS
 from rocketwire.server.net.hub import Hub, hub_kernel
-from rocketwire.server.net.outgoing import HIGH_WATER
+from rocketwire.server.net.output import HIGH_WATER
 from rocketwire.server.net.reader import READ_BUFFER_BYTES
 from rocketwire.server.net.session import Session
 from rocketwire.server.send.drafts import SendDrafts
@@ -98,11 +98,11 @@ class Connections:
             near,
             ("127.0.0.1", 5),
             dispatcher=self._echo,
+            drive=self._hub.drive,
             nursery=self._nursery,
             on_close=lambda _: None,
             in_flight=self._account,
         )
-        session.driver = self._hub.drive(near, session)
         self._made.append((session, far))
         return far
 

@@ -101,7 +101,7 @@ def nothing(_: Session) -> None:
 def made(sock: socket.socket, **options: Any) -> Listener:
     """A listener of a name server without services."""
     metrics = Metrics()
-    dispatcher = FrameDispatcher([Family(routes=name_server.ROUTES, services=None)], metrics=metrics)
+    dispatcher = FrameDispatcher([Family(routes=name_server.family.routes, services=None)], metrics=metrics)
     in_flight = InFlight(Limits(LiveGroup(LimitKeys()), metrics))
     return Listener(
         sock,

@@ -14,7 +14,7 @@ import trio
 
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
 from rocketwire.server.dispatch.group import AppendGroup
-from rocketwire.server.net.outgoing import HIGH_WATER
+from rocketwire.server.net.output import HIGH_WATER
 from rocketwire.server.net.session import Session
 from rocketwire.wire.connection import RawFrame
 from rocketwire.wire.facts.codes import FLAG_ONEWAY, RequestCode, ResponseCode
@@ -401,7 +401,7 @@ async def test_a_silent_client_with_answers_waiting_is_closed_too(
     for _ in range(14):
         await server.pass_time(10)
         await broker.heartbeat("lively")
-    assert session._closed
+    assert session.closed
     assert not session.congested
 
 
@@ -425,7 +425,7 @@ async def test_a_write_to_a_connection_that_was_reset_closes_it(sessions: list[S
     client.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     client.sock.close()
     session.push(RequestCode.NOTIFY_CONSUMER_IDS_CHANGED, {})
-    assert session._closed
+    assert session.closed
 
 
 async def test_a_stop_closes_every_connection(server: Server, broker: Client) -> None:

@@ -13,7 +13,7 @@ from rocketwire.server.core.append import Append
 from rocketwire.server.core.clocks.due_time import DueTime
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.core.metrics import Metrics
-from rocketwire.server.core.request import Reply, Request, SharedReply
+from rocketwire.server.core.request import Reply, Request
 from rocketwire.server.filters.keys import FilterKeys
 from rocketwire.server.limits.keys import LimitKeys
 from rocketwire.server.limits.limits import Limits
@@ -50,7 +50,7 @@ from tests.server.pop.asking import Got, ack_body, popped
 from tests.server.timer.support import HOST, Timers
 
 SAVE_MS = 5000
-_ROUTES = {route.code: route for route in handlers.ROUTES}
+_ROUTES = {route.code: route for route in handlers.family.routes}
 
 
 class FakePeer:
@@ -64,8 +64,8 @@ class FakePeer:
     def __init__(self) -> None:
         self.replies: list[Reply] = []
 
-    def reply(self, _request: Request[Any], reply: Reply | SharedReply) -> None:
-        self.replies.append(reply.reply if isinstance(reply, SharedReply) else reply)
+    def reply(self, _request: Request[Any], reply: Reply) -> None:
+        self.replies.append(reply)
 
     def flush(self) -> None:
         pass

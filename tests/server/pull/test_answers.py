@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from rocketwire.server.broker import Broker
+from rocketwire.server.broker.broker import Broker
 from rocketwire.server.pull.answers import PullSpec
 from rocketwire.server.pull.long_poll import LongPoll
 from rocketwire.server.statistics.windows import StatisticsColumn
@@ -60,15 +60,15 @@ async def test_each_who_waits_is_counted_for_its_group(brokers: list[Broker], se
     for group in ("G1", "G1", "G2"):
         await server.broker().hold("T", consumer_group=group)
     services = brokers[0]
-    before = services.metrics.messages_out, services.metrics.bytes_out
+    before = services.base.metrics.messages_out, services.base.metrics.bytes_out
     await broker.send("T", b"new")
     size = len((await broker.pull("T", consumer_group="G3")).body)
-    assert services.metrics.messages_out - before[0] == 4
-    assert services.metrics.bytes_out - before[1] == 4 * size
+    assert services.base.metrics.messages_out - before[0] == 4
+    assert services.base.metrics.bytes_out - before[1] == 4 * size
     delivered = services.statistics.delivered
     assert [delivered.total((group, "T")) for group in ("G1", "G2", "G3")] == [2, 1, 1]
     assert delivered.total(("G1", "T"), StatisticsColumn.BYTES) == 2 * size
-    assert (delivered.total(("G1", "T"), StatisticsColumn.CALLS), services.metrics.pulls_found) == (2, 4)
+    assert (delivered.total(("G1", "T"), StatisticsColumn.CALLS), services.base.metrics.pulls_found) == (2, 4)
 
 
 async def test_a_one_way_pull_that_waited_is_not_answered(
@@ -80,13 +80,13 @@ async def test_a_one_way_pull_that_waited_is_not_answered(
     await settle()
     await server.broker().send("T")
     assert await broker.arrived() == []
-    assert brokers[0].long_poll.held == 0
+    assert brokers[0].pulls.long_poll.held == 0
 
 
 async def test_an_answer_that_no_frame_holds_is_refused(
     brokers: list[Broker], server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answers = brokers[0].pull_answers
+    answers = brokers[0].pulls.pull_answers
     reply = answers.reply
 
     def too_long(asked: PullSpec, fetched: Any) -> Any:

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rocketwire import native
-from rocketwire.server.broker import Broker
+from rocketwire.server.broker.broker import Broker
 from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
 from rocketwire.server.name_server.routes import RouteTable
@@ -70,32 +70,32 @@ class Side:
             run_sync=run_inline,
             run_flush=run_inline,
         )
-        self.broker.topics.put(TopicConfig(topic_name="T", read_queue_nums=4, write_queue_nums=4, perm=6))
+        self.broker.tables.topics.put(TopicConfig(topic_name="T", read_queue_nums=4, write_queue_nums=4, perm=6))
         assert native.kernel is not None
-        self.kernel = KernelPulls(native.kernel, self.broker.pulls, self.broker.store)
+        self.kernel = KernelPulls(native.kernel, self.broker.pulls, self.broker.base.store)
         self.dispatcher = FrameDispatcher(broker_families(self.broker), metrics=self.metrics)
         self.consumer = FakePeer()
 
     def append(self, *drafts: Draft) -> None:
-        assert len(self.broker.store.append(drafts)) == len(drafts)
+        assert len(self.broker.base.store.append(drafts)) == len(drafts)
 
     def python(self, data: bytes) -> bytes:
         """What the handlers answer to whole frames."""
         nothing: Any = None  # neither socket nor nursery is used
+        driver: Any = SimpleNamespace(writing=False)
         session = Session(
             nothing,
             ("127.0.0.1", 1000),
             dispatcher=self.dispatcher,
+            drive=lambda *_: driver,
             nursery=nothing,
             on_close=lambda _: None,
-            in_flight=self.broker.in_flight,
+            in_flight=self.broker.base.in_flight,
         )
-        driver: Any = SimpleNamespace(writing=False)
-        session.driver = driver
         frames, error = FrameReader().receive(memoryview(data))
         assert error is None
         self.dispatcher.serve(session, frames)
-        return b"".join(session._outbox._chunks)
+        return b"".join(session._output._outbox._chunks)
 
     def native(self, data: bytes) -> tuple[bytes, int]:
         """What the kernel answers, and how many bytes of frames it took."""
@@ -114,14 +114,14 @@ class Side:
             metrics.bytes_out,
             metrics.pulls_found,
             self.broker.statistics.delivered._numbers[:],
-            {key: dict(queues) for key, queues in self.broker.offsets._table.items()},
+            {key: dict(queues) for key, queues in self.broker.tables.offsets._table.items()},
             self.waiting(),
         )
 
     def waiting(self) -> object:
         """The pulls that wait: for what, until when, and how they will be answered."""
         waiting = []
-        for deadline, _, held in self.broker.long_poll._deadlines:
+        for deadline, _, held in self.broker.pulls.long_poll._deadlines:
             assert held.waiters is not None
             asked = held.waiters.asked
             waiting.append(
@@ -254,10 +254,10 @@ async def test_any_offset_is_noted_by_the_kernel_as_by_the_handlers(offset: int)
         with side() as one, side() as other:
             for each in (one, other):
                 each.append(*map(draft, range(3)))
-                each.broker.offsets.commit("G", "T", 0, 2)
+                each.broker.tables.offsets.commit("G", "T", 0, 2)
             assert one.native(request) == (other.python(request), len(request))
             expected = offset if offset >= 0 else None
-            assert [each.broker.offsets.query("G", "T", 0) for each in (one, other)] == [expected] * 2
+            assert [each.broker.tables.offsets.query("G", "T", 0) for each in (one, other)] == [expected] * 2
 
 
 @pytest.mark.parametrize(
@@ -286,30 +286,30 @@ async def test_a_group_that_the_first_pull_makes_is_made() -> None:
     with side() as one:
         one.append(draft())
         assert one.native(pull(consumer_group="New"))[1]
-        assert one.broker.groups.table.get("New") is not None
+        assert one.broker.tables.groups.table.get("New") is not None
 
 
 # --- what was decided is decided anew when something changes ---
 
 
 def close_topic(one: Side) -> None:
-    one.broker.topics.put(TopicConfig(topic_name="T", read_queue_nums=4, write_queue_nums=4, perm=2))
+    one.broker.tables.topics.put(TopicConfig(topic_name="T", read_queue_nums=4, write_queue_nums=4, perm=2))
 
 
 def take_queues(one: Side) -> None:
-    one.broker.topics.put(TopicConfig(topic_name="T", read_queue_nums=0, write_queue_nums=4, perm=6))
+    one.broker.tables.topics.put(TopicConfig(topic_name="T", read_queue_nums=0, write_queue_nums=4, perm=6))
 
 
 def close_group(one: Side) -> None:
-    one.broker.groups.put(SubscriptionGroupConfig(group_name="G", consume_enable=False))
+    one.broker.tables.groups.put(SubscriptionGroupConfig(group_name="G", consume_enable=False))
 
 
 def close_broker(one: Side) -> None:
-    one.broker.config.update({"brokerPermission": "2"})
+    one.broker.base.config.update({"brokerPermission": "2"})
 
 
 def remove_queue(one: Side) -> None:
-    one.broker.store.retention.remove_queue(one.broker.store.queues.by_key["T", 0])
+    one.broker.base.store.retention.remove_queue(one.broker.base.store.queues.by_key["T", 0])
 
 
 @pytest.mark.parametrize("change", [close_topic, take_queues, close_group, close_broker, remove_queue])
@@ -351,11 +351,11 @@ async def test_groups_consume_what_their_last_heartbeat_says() -> None:
         one.heartbeat("*", "Tag1", "Tag1 || Tag2")
         look()
         assert len(set(answers)) == 3
-        one.broker.groups.put(SubscriptionGroupConfig(group_name="G", consume_broadcast_enable=False))
+        one.broker.tables.groups.put(SubscriptionGroupConfig(group_name="G", consume_broadcast_enable=False))
         look()
         one.heartbeat("*", "*", "Tag1 || Tag2", message_model=MessageModel.BROADCASTING)
         look(served=False)
-        one.broker.groups.put(SubscriptionGroupConfig(group_name="G"))
+        one.broker.tables.groups.put(SubscriptionGroupConfig(group_name="G"))
         look()
         one.broker.clients.unregister_consumer(one.consumer, "G")
         look(served=False)
@@ -365,7 +365,7 @@ async def test_a_filter_of_a_group_is_the_one_it_has_now() -> None:
     request = pull(sys_flag=FROM_HEARTBEAT)
     with side() as one:
         one.append(*map(draft, range(9)))
-        filters = one.broker.filters
+        filters = one.broker.tables.filters
         answers = []
         for version, expression in enumerate(["KEYS = 'k1'", "KEYS = 'k2'", "KEYS ="], start=1):
             named = subscription("T", expression, version=version, expression_type="SQL92")
@@ -402,7 +402,7 @@ async def test_limits_are_the_configurations() -> None:
 async def test_pulls_under_a_quota_are_pythons() -> None:
     with side() as one:
         one.append(*map(draft, range(20)))
-        config = one.broker.config
+        config = one.broker.base.config
         other = pull(consumer_group="H")
         for changes, mine, others in (
             ({"groupQuotas": "G=-/5"}, 0, len(other)),

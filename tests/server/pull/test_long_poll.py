@@ -12,7 +12,7 @@ import trio
 
 from rocketwire.server.core.background import BackgroundBudget
 from rocketwire.server.core.guard_errors import LimitExceeded
-from rocketwire.server.core.request import Reply, SharedReply
+from rocketwire.server.core.request import Reply
 from rocketwire.server.filters import EVERYTHING, MessageFilter, tag
 from rocketwire.server.pull.answers import PullSpec
 from rocketwire.server.pull.long_poll import HeldPull, LongPoll, Queue
@@ -457,10 +457,10 @@ async def test_a_peer_that_closes_while_it_is_answered_is_forgotten_once(poll: L
 
 
 class Narrow(FakePeer):
-    """A connection whose frames hold no bodies."""
+    """A connection whose frames hold no messages."""
 
     def reply(self, request: Any, reply: Any) -> None:
-        if isinstance(reply, SharedReply):
+        if reply == FOUND:
             raise FrameTooLong(5, 4)
         super().reply(request, reply)
 

@@ -7,7 +7,7 @@ import gc
 import pytest
 
 from rocketwire.server.grpc.transport.connection import Connection
-from rocketwire.server.net.outgoing import HIGH_WATER
+from rocketwire.server.net.output import HIGH_WATER
 from rocketwire.wire.grpc import service_pb2 as s
 from rocketwire.wire.grpc.codes import Code
 from tests.server.grpc.consuming.test_receiving import come

@@ -235,7 +235,7 @@ def test_both_ways_keep_the_same_quotas(
 async def test_through_sockets_both_do_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flush: str) -> None:
     requests = [request for request in REQUESTS for _ in range(2)]
     by_kernel = await answers_and_records(tmp_path / "kernel", requests, flush_disk_type=flush)
-    monkeypatch.setattr("rocketwire.server.broker.Broker._kernel_sends", lambda *_: None)
+    monkeypatch.setattr("rocketwire.server.broker.sends.BrokerSends._kernel", lambda *_, **__: None)
     general = await answers_and_records(tmp_path / "general", requests, flush_disk_type=flush)
     assert by_kernel == general
 
@@ -264,16 +264,16 @@ def typed(run: Run) -> None:
 
 def topic_gone(run: Run) -> None:
     """As DELETE_TOPIC_IN_BROKER, whose queues are removed by a task of their own: they are still there."""
-    assert run.broker.topics.table.remove("T")
+    assert run.broker.tables.topics.table.remove("T")
 
 
 def queue_gone(run: Run) -> None:
-    store = run.broker.store
+    store = run.broker.base.store
     store.retention.remove_queue(store.queues.by_key["T", 0])
 
 
 def disk_full(run: Run) -> None:
-    run.broker.store.disk_refusal = DiskNearlyFull("99 %")
+    run.broker.base.store.disk_refusal = DiskNearlyFull("99 %")
 
 
 def clock_back(run: Run) -> None:
@@ -375,15 +375,15 @@ async def test_a_slow_append_has_those_refused_who_waited_behind_it(
 async def test_without_fast_failure_no_append_is_slow(tmp_path: Path) -> None:
     with running(tmp_path, kernel=True) as served:
         config(brokerFastFailureEnable="false")(served)
-        assert served.broker.kernel_sends is not None
-        assert served.broker.kernel_sends.native.slow_ns == 1_000_000
+        assert served.broker.sends.kernel is not None
+        assert served.broker.sends.kernel.native.slow_ns == 1_000_000
 
 
 async def test_what_was_stored_is_counted_and_told(tmp_path: Path) -> None:
     with running(tmp_path, kernel=True) as served:
         make_topics(served)
         served.read(send() + send(queue_id=1))
-        store = served.broker.store
+        store = served.broker.base.store
         told: list[list[tuple[str, int]]] = []
         store.arrivals.subscribe(told.append)
         store.queues.dirty.clear()
@@ -408,7 +408,7 @@ async def test_what_was_stored_is_counted_and_told(tmp_path: Path) -> None:
 async def test_answers_wait_for_the_disk(tmp_path: Path, durable: bool, kind: int) -> None:
     with running(tmp_path, kernel=True, flush_disk_type="SYNC_FLUSH") as served:
         make_topics(served)
-        store, flush = served.broker.store, served.broker._flush
+        store, flush = served.broker.base.store, served.broker.sends.flush
         assert flush is not None
         waiting: list[tuple[int, Callable[[bool], None]]] = []
         looked_at: Any = lambda *told, keeps: waiting.append(told)  # noqa: E731 - not done
@@ -516,7 +516,7 @@ async def test_the_kernel_takes_messages_for_a_set_time(tmp_path: Path, kind: in
 
 def timers_off(run: Run) -> None:
     """As with the next start: brokers do not take this key while they run."""
-    live = run.broker.config[TimerKeys]
+    live = run.broker.base.config[TimerKeys]
     live.current = replace(live.current, timer_wheel_enable=False)
     config(osPageCacheBusyTimeOutMills=5000)(run)
 

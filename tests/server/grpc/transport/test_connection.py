@@ -17,7 +17,7 @@ from rocketwire.server.core.metrics import Metrics
 from rocketwire.server.grpc.consuming import kernel_receives
 from rocketwire.server.grpc.transport import writing
 from rocketwire.server.grpc.transport.connection import Connection
-from rocketwire.server.net.outgoing import HIGH_WATER
+from rocketwire.server.net.output import HIGH_WATER
 from rocketwire.wire.facts.codes import RequestCode
 from rocketwire.wire.grpc import health_pb2
 from rocketwire.wire.grpc import service_pb2 as s

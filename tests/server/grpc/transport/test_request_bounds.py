@@ -11,7 +11,7 @@ import pytest
 
 from rocketwire.server.limits.limits import Limits
 from rocketwire.server.net.admission.in_flight import InFlight
-from rocketwire.server.net.outgoing import HIGH_WATER
+from rocketwire.server.net.output import HIGH_WATER
 from rocketwire.wire.addresses import Address
 from rocketwire.wire.grpc import service_pb2 as s
 from rocketwire.wire.grpc.codes import Code, GrpcStatus

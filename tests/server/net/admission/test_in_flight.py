@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 from rocketwire.server.core.guard_errors import LimitExceeded
 from rocketwire.server.net.admission.in_flight import InFlight
+from rocketwire.server.net.driver import ConnectionDriver, FrameDriver
 from rocketwire.server.net.hub import Hub, hub_kernel
-from rocketwire.server.net.reader import Reader
 from rocketwire.server.net.session import Session
 from rocketwire.wire.connection import RawFrame
 from rocketwire.wire.facts.codes import RequestCode
@@ -145,16 +145,17 @@ class Connections:
             near,
             ("127.0.0.1", 5),
             dispatcher=Echo(),
+            drive=self._drive if self._hub is None else self._hub.drive,
             nursery=self._nursery,
             on_close=lambda _: self.open.pop(number)[1].close(),
             in_flight=self.account,
         )
-        if self._hub is not None:
-            session.driver = self._hub.drive(near, session)
-        else:
-            session.driver = reader = Reader(near, session, settle=lambda: None)
-            self._nursery.start_soon(reader.run)
         self.open[number] = session, far
+
+    def _drive(self, sock: socket.socket, session: Session) -> ConnectionDriver:
+        driver = FrameDriver(sock, session, settle=lambda: None)
+        self._nursery.start_soon(driver.run)
+        return driver
 
     def check(self) -> None:
         assert self.account.total == sum(session.held for session, _ in self.open.values())

@@ -18,7 +18,7 @@ import trio
 import trustme
 
 from rocketwire.server.dispatch.dispatcher import FrameDispatcher
-from rocketwire.server.net.outgoing import HIGH_WATER
+from rocketwire.server.net.output import HIGH_WATER
 from rocketwire.server.net.session import Session
 from rocketwire.server.net.tls import gate as gate_module
 from rocketwire.server.net.tls.engine import TlsEngine

@@ -1,4 +1,4 @@
-"""Turns: connections that are read together are answered together, and none keeps the others waiting for long."""
+"""Rounds: connections that are read together are answered together, and none keeps the others waiting for long."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import trio
 
-from rocketwire.server.grpc.transport import turns as module
-from rocketwire.server.grpc.transport.turns import Turns
+from rocketwire.server.net import rounds as module
+from rocketwire.server.net.rounds import ReadRounds
 from rocketwire.wire.grpc.codes import Code
 from tests.server.grpc.sdk import Sdk, code_of, message, send_request
 from tests.server.harness import Client, Server, account, mock_clock, settle
@@ -47,28 +47,28 @@ class Reading:
 
 
 class Room:
-    """The turns of a test, and their connections."""
+    """The rounds of a test, and their connections."""
 
     def __init__(self) -> None:
         self.in_flight = account()
-        self.turns = Turns(self.in_flight)
+        self.rounds = ReadRounds(self.in_flight)
         self.done: list[str] = []
         self.all: list[Reading] = []
 
     def joined(self, name: str) -> Reading:
         made = Reading(name, self.done)
         self.all.append(made)
-        self.turns.join(made.near.fileno(), made)
+        self.rounds.join(made.near.fileno(), made)
         return made
 
 
 @pytest.fixture
 async def room(nursery: trio.Nursery) -> AsyncIterator[Room]:
     made = Room()
-    nursery.start_soon(made.turns.run)
+    nursery.start_soon(made.rounds.run)
     yield made
     for each in made.all:
-        made.turns.leave(each.near.fileno())
+        made.rounds.leave(each.near.fileno())
         each.near.close()
         each.far.close()
 
@@ -86,18 +86,18 @@ async def test_what_can_be_read_at_one_moment_is_answered_after_all_of_it_is_rea
 
 async def test_a_connection_that_has_left_is_not_read(room: Room) -> None:
     first, second = room.joined("1"), room.joined("2")
-    first.then = lambda: room.turns.leave(second.near.fileno())
+    first.then = lambda: room.rounds.leave(second.near.fileno())
     first.say()
     second.say()
     await settle()
     assert room.done == ["read 1", "answer 1"]
-    room.turns.leave(second.near.fileno())
-    room.turns.join(second.near.fileno(), second)
+    room.rounds.leave(second.near.fileno())
+    room.rounds.join(second.near.fileno(), second)
     await settle()
     assert room.done[2:] == ["read 2", "answer 2"]
 
 
-async def test_a_long_turn_gives_way_and_goes_on_with_those_that_are_left(room: Room) -> None:
+async def test_a_long_round_gives_way_and_goes_on_with_those_that_are_left(room: Room) -> None:
     connections = [room.joined(str(number)) for number in range(3)]
     for each in connections:
         each.then = lambda: mock_clock().jump(1)
@@ -111,7 +111,7 @@ async def test_a_long_turn_gives_way_and_goes_on_with_those_that_are_left(room: 
     assert len({*passes} - {0}) > 1
 
 
-async def test_a_turn_is_bounded(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_round_is_bounded(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MOST", 2)
     for number in range(5):
         room.joined(str(number)).say()
@@ -134,12 +134,12 @@ class Full:
 
 async def test_nothing_is_read_while_too_many_bytes_are_in_flight(nursery: trio.Nursery) -> None:
     in_flight, done = Full(), list[str]()
-    turns = Turns(in_flight)  # type: ignore[arg-type]
-    nursery.start_soon(turns.run)
+    rounds = ReadRounds(in_flight)  # type: ignore[arg-type]
+    nursery.start_soon(rounds.run)
     both = [Reading(name, done) for name in ("1", "2")]
     for each in both:
         each.then = lambda: setattr(in_flight, "is_full", True)
-        turns.join(each.near.fileno(), each)
+        rounds.join(each.near.fileno(), each)
         each.say()
     await settle()
     assert done == ["read 1", "answer 1"]
@@ -147,20 +147,20 @@ async def test_nothing_is_read_while_too_many_bytes_are_in_flight(nursery: trio.
     await settle()
     assert done[2:] == ["read 2", "answer 2"]
     for each in both:
-        turns.leave(each.near.fileno())
+        rounds.leave(each.near.fileno())
         each.near.close()
         each.far.close()
 
 
 async def test_when_reading_is_over_connections_may_come_and_go() -> None:
-    turns = Turns(account())
+    rounds = ReadRounds(account())
     near, far = socket.socketpair()
     with near, far, trio.move_on_after(0):
-        await turns.run()
-    turns.leave(5)
+        await rounds.run()
+    rounds.leave(5)
     reading: Any = None
-    turns.join(5, reading)
-    turns.leave(5)
+    rounds.join(5, reading)
+    rounds.leave(5)
 
 
 async def test_a_system_without_epoll_reads_each_connection_in_a_task(
@@ -176,13 +176,13 @@ async def test_a_system_without_epoll_reads_each_connection_in_a_task(
 def noted_joins(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The connections that join from now on."""
     joined: list[int] = []
-    join = Turns.join
+    join = ReadRounds.join
 
-    def noted(self: Turns, descriptor: int, reading: Any) -> None:
+    def noted(self: ReadRounds, descriptor: int, reading: Any) -> None:
         joined.append(descriptor)
         join(self, descriptor, reading)
 
-    monkeypatch.setattr(Turns, "join", noted)
+    monkeypatch.setattr(ReadRounds, "join", noted)
     return joined
 
 

@@ -1,10 +1,10 @@
-"""Reads many HTTP/2 connections in one task, in turns: what can be read at one moment is served, then all is answered.
+"""Reads many connections in one task, in rounds: what can be read at one moment is served, then all is answered.
 
 A client that sleeps is woken by the first bytes that come for it, and that costs the sender: up to half of the time of
-a loop that answers each connection by itself. Answers that leave close together find the client awake. A turn of one
+a loop that answers each connection by itself. Answers that leave close together find the client awake. A round of one
 connection is answered at once.
 
-Finding out which connections can be read costs a system call a turn. So one connection is read by its own task, and so
+Finding out which connections can be read costs a system call a round. So one connection is read by its own task, and so
 are two, as long as their clients make one call at a time.
 """
 
@@ -20,15 +20,15 @@ import trio
 from rocketwire.server.net.admission.in_flight import InFlight
 
 _MOST: Final = 64
-"""How many connections a turn has at most."""
+"""How many connections a round has at most."""
 _FEW: Final = 2
-"""So many connections are read in turns only if their clients have several calls under way."""
+"""So many connections are read in rounds only if their clients have several calls under way."""
 _SECONDS: Final = 0.001
-"""How long a turn reads; connections that are left are those of the next one."""
+"""How long a round reads; connections that are left are those of the next one."""
 
 
-class Reading(Protocol):
-    """A connection's driver, as turns know it."""
+class RoundMember(Protocol):
+    """A connection's driver, as rounds know it."""
 
     def read(self) -> bool:
         """Read once and serve that; return whether it is to be answered. It must not fail."""
@@ -37,7 +37,7 @@ class Reading(Protocol):
         """Send the answers. It must not fail, and may leave."""
 
 
-class Turns:
+class ReadRounds:
     """The connections that wait for their clients; `run` reads them.
 
     Args:
@@ -47,7 +47,7 @@ class Turns:
     def __init__(self, in_flight: InFlight) -> None:
         self._epoll = select.epoll()
         self._in_flight = in_flight
-        self._reading: dict[int, Reading] = {}
+        self._reading: dict[int, RoundMember] = {}
         self._left: list[tuple[int, int]] = []
         self._connections = 0
 
@@ -64,7 +64,7 @@ class Turns:
         finally:
             self._connections -= 1
 
-    def join(self, descriptor: int, reading: Reading) -> None:
+    def join(self, descriptor: int, reading: RoundMember) -> None:
         """Read a connection from now on, unless reading is over."""
         if self._epoll.closed:
             return
@@ -86,15 +86,15 @@ class Turns:
                     await trio.lowlevel.wait_readable(self._epoll.fileno())
                 if self._in_flight.is_full:
                     await self._in_flight.wait_for_room()
-                self._turn()
+                self._round()
         finally:
             self._reading.clear()
             self._epoll.close()
 
-    def _turn(self) -> None:
+    def _round(self) -> None:
         ready = self._left or self._epoll.poll(0, _MOST)
         until = trio.current_time() + _SECONDS
-        read: list[Reading] = []
+        read: list[RoundMember] = []
         at = 0
         for descriptor, _ in ready:
             at += 1

@@ -11,7 +11,7 @@ from typing import Any
 
 import trio
 
-from rocketwire.server.net.reader import Reader
+from rocketwire.server.net.driver import FrameDriver
 from rocketwire.server.net.session import Session
 from tests.server.harness import account, settle
 
@@ -36,19 +36,36 @@ class Serves:
         pass
 
 
+def driven(sock: socket.socket, dispatcher: Serves, nursery: trio.Nursery) -> tuple[Session, FrameDriver]:
+    """A session whose socket a task reads."""
+    drivers: list[FrameDriver] = []
+
+    def drive(sock: socket.socket, session: Session) -> FrameDriver:
+        drivers.append(FrameDriver(sock, session, settle=dispatcher.settle))
+        nursery.start_soon(drivers[0].run)
+        return drivers[0]
+
+    session = Session(
+        sock,
+        ("::1", 5),
+        dispatcher=dispatcher,
+        drive=drive,
+        nursery=nursery,
+        on_close=lambda _: None,
+        in_flight=account(),
+    )
+    return session, drivers[0]
+
+
 @contextlib.contextmanager
-def reading(dispatcher: Serves, nursery: trio.Nursery, data: bytes) -> Iterator[Reader]:
-    """A connection on which this came, and the task that reads it."""
+def reading(dispatcher: Serves, nursery: trio.Nursery, data: bytes) -> Iterator[FrameDriver]:
+    """A connection on which this came, and what reads it."""
     near, far = socket.socketpair()
     near.setblocking(False)
     far.sendall(data)
-    session = Session(
-        near, ("::1", 5), dispatcher=dispatcher, nursery=nursery, on_close=lambda _: None, in_flight=account()
-    )
-    session.driver = reader = Reader(near, session, settle=dispatcher.settle)
-    nursery.start_soon(reader.run)
+    session, driver = driven(near, dispatcher, nursery)
     with far:
-        yield reader
+        yield driver
         session.close()
 
 
@@ -66,18 +83,14 @@ async def test_being_woken_for_nothing_is_no_matter(nursery: trio.Nursery) -> No
     sock = Spurious(fileno=here.detach())
     sock.settimeout(0)
     nobody = Serves()
-    session = Session(
-        sock, ("::1", 5), dispatcher=nobody, nursery=nursery, on_close=lambda _: None, in_flight=account()
-    )
+    session, _ = driven(sock, nobody, nursery)
     assert session.remote_text == "[::1]:5"
-    session.driver = reader = Reader(sock, session, settle=nobody.settle)
-    nursery.start_soon(reader.run)
     with there:
         there.send(struct.pack(">iI", 4, 0))
         await settle()
         assert (sock.woken, len(nobody.served)) == (2, 1)
     await settle()
-    assert session._closed
+    assert session.closed
 
 
 async def test_others_have_their_turn_and_what_waits_is_not_overwritten(nursery: trio.Nursery) -> None:
@@ -101,11 +114,11 @@ async def test_others_have_their_turn_and_what_waits_is_not_overwritten(nursery:
 
 async def test_a_connection_closed_while_frames_wait_is_served_no_more(nursery: trio.Nursery) -> None:
     serves = Serves(1)
-    with reading(serves, nursery, (struct.pack(">iI", 4, 0)) * 10) as reader:
+    with reading(serves, nursery, (struct.pack(">iI", 4, 0)) * 10) as driver:
         while not serves.served:
             await trio.lowlevel.checkpoint()
         served = len(serves.served)  # two, if the reader's turn came before this task's
-        reader.close()
+        driver.close()
         await settle()
-    assert (len(serves.served), reader.held) == (served, 0)
+    assert (len(serves.served), driver.held) == (served, 0)
     assert served < 10

@@ -1,0 +1,5 @@
+"""One broker: its store and services, put together and kept running.
+
+Begin with `broker.py`, which lists the parts and starts them. Each other file makes one part: what all stand on
+(`foundation`), the tables, and what takes, delivers, delays and administers messages.
+"""

@@ -1,0 +1,117 @@
+"""Pops at one broker, and what becomes of popped messages: they are acknowledged, renewed or delivered again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import trio
+
+from rocketwire.server.broker.foundation import Foundation
+from rocketwire.server.broker.tables import BrokerTables
+from rocketwire.server.config.broker_keys import BrokerKeys
+from rocketwire.server.filters.keys import FilterKeys
+from rocketwire.server.limits.keys import LimitKeys
+from rocketwire.server.messages.message_writer import MessageWriter
+from rocketwire.server.pop.keys import PopKeys
+from rocketwire.server.pop.order.ordered_queues import OrderedQueues
+from rocketwire.server.pop.pops import Pops
+from rocketwire.server.pop.renewals import Renewals
+from rocketwire.server.pop.reviving.recovery import move_offsets
+from rocketwire.server.pop.reviving.resetting import OffsetResetter
+from rocketwire.server.pull.keys import TransferKeys
+from rocketwire.server.statistics.statistics import Statistics
+from rocketwire.server.throttle.throttle import Throttle
+from rocketwire.server.timer.keys import TimerKeys
+from rocketwire.server.timer.timer import Timer
+
+
+class BrokerPops:
+    """The services of pops.
+
+    Args:
+        base: What all services stand on.
+        tables: Topics, groups and offsets.
+        storing: Stores check points and what is delivered again.
+        throttle: The quotas.
+        statistics: Counts deliveries.
+        timer: Delivers what is due later; None: nothing is.
+        wake: Serves the requests that wait for what is stored.
+
+    Attributes:
+        renewals: How long clients of 5.x are let have messages.
+        resets: Resets of offsets.
+        pops: The pops.
+    """
+
+    def __init__(
+        self,
+        base: Foundation,
+        tables: BrokerTables,
+        storing: MessageWriter,
+        throttle: Throttle,
+        statistics: Statistics,
+        timer: Timer | None,
+        wake: Callable[[], None],
+    ) -> None:
+        live, config, store = base.config, base.started, base.store
+        self._background = base.background
+        self.renewals = Renewals(trio.current_time, base.clock, base.stopped)
+        self.resets = OffsetResetter(
+            tables.offset_resets,
+            tables.offsets,
+            store=store,
+            clock=base.clock,
+            timer_keys=live[TimerKeys],
+            wake=wake,
+        )
+        self._ordered = ordered = OrderedQueues(
+            tables.order_info,
+            tables.offsets,
+            renewals=self.renewals,
+            resets=self.resets,
+            topics=tables.topics,
+            groups=tables.groups,
+            clock=base.clock,
+            due_time=base.due_time,
+        )
+        self.pops = Pops(
+            store=store,
+            storing=storing,
+            offsets=tables.offsets,
+            topics=tables.topics,
+            groups=tables.groups,
+            timer=timer,
+            ordered=ordered,
+            pop_keys=live[PopKeys],
+            broker_keys=live[BrokerKeys],
+            timer_keys=live[TimerKeys],
+            transfer_keys=live[TransferKeys],
+            filter_keys=live[FilterKeys],
+            limit_keys=live[LimitKeys],
+            limits=base.in_flight.limits,
+            throttle=throttle,
+            metrics=base.metrics,
+            deliveries=statistics.delivered,
+            clock=base.clock,
+            due_time=base.due_time,
+            choose=base.choose,
+            wake=wake,
+            store_host=base.store_host,
+            renewals=self.renewals,
+            indexed=config.store.message_index_enable,
+            budget=base.background,
+            resets=self.resets,
+        )
+        ordered.freed.subscribe(self.pops.queue_freed)
+        for gone in (tables.topics.table.changed, tables.groups.table.changed):
+            gone.subscribe(ordered.schedule_cleaning)
+        store.arrivals.subscribe(self.pops.arrived)
+        if not store.stopped_cleanly:
+            interval = config.tables.flush_consumer_offset_interval
+            revive_topic = self.pops.services.pop_topics.revive
+            move_offsets(store, tables.offsets, self.resets, revive_topic, stopped=base.stopped, interval=interval)
+
+    def start(self, nursery: trio.Nursery) -> None:
+        """Start what delivers messages again, and what frees queues in order."""
+        self.pops.start(nursery)
+        nursery.start_soon(self._ordered.run, self._background)
