@@ -2,7 +2,7 @@
 
 Every request is answered unless it is one-way: an exception of the handler becomes the response code of
 `server.core.errors`. What consecutive requests of one read append is appended as one group (`server.dispatch.group`).
-Long requests are carried out in steps (`server.core.long_tasks`); the client's later requests wait until they are answered.
+Long requests are carried out in steps (`server.core.long_tasks`); later requests of the client wait until then.
 """
 
 from __future__ import annotations
