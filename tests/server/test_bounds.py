@@ -331,6 +331,6 @@ async def test_more_than_an_answer_holds_is_not_told(
     server: Server, broker: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client_questions, "MAX_ANSWER_BYTES", 100)
-    monkeypatch.setattr("rocketwire.server.core.long_tasks.LONGEST_ANSWER", 100)
+    monkeypatch.setattr("rocketwire.server.core.long_tasks.MAX_ANSWER_BYTES", 100)
     answer = await status(server, broker, told(5), told(5))
     assert code_and_remark(answer) == busy("answerBytes", 100)

@@ -45,7 +45,7 @@ async def test_the_default_port_is_taken_if_it_is_free(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     address = Address(host="127.0.0.1", port=free_port())
-    monkeypatch.setattr("rocketwire.server.serving.DEFAULT_ADDRESS", address)
+    monkeypatch.setattr("rocketwire.server.sockets.DEFAULT_ADDRESS", address)
     async with serving(tmp_path / "first", grpc_listen="auto") as first:
         assert first.grpc == address
         await first.broker().create_topic("T", 1)

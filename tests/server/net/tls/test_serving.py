@@ -504,7 +504,7 @@ async def test_a_bug_in_serving_one_ends_only_that(
     async def broken(*_: object) -> None:
         raise RuntimeError("a bug")
 
-    monkeypatch.setattr("rocketwire.server.net.tls.connection.Connection.pump", broken)
+    monkeypatch.setattr("rocketwire.server.net.tls.connection.TlsConnection.pump", broken)
     client = secured(server)
     assert await refused(client)
     assert warnings(caplog) == [f"closing {client.local}"]
